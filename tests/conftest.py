@@ -1,0 +1,82 @@
+"""Networks and data that tests share, built once per session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from traveltime_lab.settings import settings
+
+if TYPE_CHECKING:
+    from traveltime_lab.network import Network
+
+DATA_VARIABLE = "TRAVELTIME_LAB_DATA"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real extracts and feeds; tests that need it are skipped without it."""
+    path = Path(os.environ.get(DATA_VARIABLE) or Path(__file__).parents[2] / "shared" / "data")
+    if not path.is_dir():
+        pytest.skip(f"no shared data: set {DATA_VARIABLE} to the folder of extracts")
+    return path.resolve()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache of this session, so that no test sees what an older version built."""
+    with settings.override(cache_folder=tmp_path_factory.mktemp("cache")):
+        yield settings.cache_folder
+
+
+def _sample(name: str) -> Network:
+    from traveltime_lab.errors import MissingDependencyError
+    from traveltime_lab.sample import sample_network
+
+    try:
+        return sample_network(name)
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def coquimbo(cache_folder: Path) -> Network:
+    """Streets for cars of a coastal conurbation in Chile."""
+    return _sample("coquimbo")
+
+
+@pytest.fixture(scope="session")
+def helsinki(cache_folder: Path) -> Network:
+    """The centre of Helsinki with every footpath, turn restriction and shore."""
+    return _sample("helsinki")
+
+
+def _built(shared_data: Path, folder: Path, city: str) -> Network:
+    from traveltime_lab.network import build_network, load_network
+
+    saved = folder / f"{city}.network"
+    if not saved.is_file():
+        build_network(shared_data / city / "osm.pbf").save(saved)
+    return load_network(saved)
+
+
+@pytest.fixture(scope="session")
+def porto_alegre(shared_data: Path, cache_folder: Path) -> Network:
+    """The centre of Porto Alegre."""
+    return _built(shared_data, cache_folder, "porto_alegre")
+
+
+@pytest.fixture(scope="session")
+def monaco(shared_data: Path, cache_folder: Path) -> Network:
+    """Monaco: steep, coastal, full of one-ways."""
+    return _built(shared_data, cache_folder, "monaco")
+
+
+@pytest.fixture(scope="session")
+def milan(shared_data: Path, cache_folder: Path) -> Network:
+    """Milan, the largest."""
+    return _built(shared_data, cache_folder, "milan")

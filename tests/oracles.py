@@ -1,0 +1,269 @@
+"""
+Slow, obviously right twins of the fast paths.
+
+`StreetOracle` makes a networkx graph straight from the street tables, in plain Python and without any of the library's
+graph code, and searches it with networkx. It shares with the library only the tables, the snapped positions and the
+published constants of `traveltime_lab.costs`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from traveltime_lab import costs
+from traveltime_lab.network import Network
+from traveltime_lab.snapping import Snaps
+from traveltime_lab.streets import (
+    ACCESS_DESTINATION,
+    ACCESS_PRIVATE,
+    ACCESS_YES,
+    NODE_BLOCKS_CYCLING,
+    NODE_BLOCKS_DRIVING,
+    NODE_BLOCKS_WALKING,
+    NODE_SIGNALS,
+)
+
+BLOCKS = {"walking": NODE_BLOCKS_WALKING, "cycling": NODE_BLOCKS_CYCLING, "driving": NODE_BLOCKS_DRIVING}
+
+
+def milliseconds(length_m: float, kph: float) -> int:
+    """Return whole milliseconds along a street."""
+    return round(length_m * 3600.0 / kph)
+
+
+class StreetOracle:
+    """
+    Shortest travel times of one mode by networkx.
+
+    A state is a directed edge together with what the trip so far forbids: the open paths of turn restrictions and
+    whether a destination-only street has been entered from outside. It is expanded edge by edge for every mode, so
+    it also checks that the library may search nodes instead where turns are free.
+    """
+
+    def __init__(self, network: Network, mode: str, *, multiplier: float = 1.0, boarding_time: int = 0) -> None:
+        self.network = network
+        self.base = mode.removesuffix("+ferry")
+        self.with_ferry = mode.endswith("+ferry")
+        self.boarding_ms = boarding_time * 1000
+        t = network.tables
+        self.cross: dict[int, int] = {}
+        self.is_destination: dict[int, bool] = {}
+        self.is_ferry: dict[int, bool] = {}
+        self.is_roundabout: dict[int, bool] = {}
+        shares = costs.delay_shares(t.uses["highway"].to_numpy())
+        rows = t.uses.to_dict("records")
+        for edge in range(network.n_edges):
+            use = rows[t.edge_use[edge]]
+            access = use[f"{self.base}_access"]
+            if access not in (ACCESS_YES, ACCESS_DESTINATION) or (use["is_ferry"] and not self.with_ferry):
+                continue
+            assert access != ACCESS_PRIVATE
+            if self.base == "driving" and use["is_track"]:
+                continue
+            for side, name in enumerate(("forward", "backward")):
+                kph = float(use[f"{self.base}_kph_{name}"])
+                if kph <= 0:
+                    continue
+                d = 2 * edge + side
+                if self.base == "driving":
+                    kph /= 1.0 + (multiplier - 1.0) * shares[t.edge_use[edge]]
+                self.cross[d] = milliseconds(float(t.edge_length_m[edge]), kph)
+                self.is_destination[d] = self.base == "driving" and access == ACCESS_DESTINATION
+                self.is_ferry[d] = bool(use["is_ferry"])
+                self.is_roundabout[d] = bool(use["is_roundabout"])
+        self.leaving: dict[int, list[int]] = {}
+        for d in self.cross:
+            self.leaving.setdefault(self.tail(d), []).append(d)
+        self.lands = {self.tail(d) for d in self.cross if not self.is_ferry[d]}
+        self.lands |= {self.tail(d ^ 1) for d in self.cross if not self.is_ferry[d]}
+        self.restrictions: list[tuple[bool, tuple[int, ...]]] = []
+        if self.base == "driving":
+            for i, only in enumerate(t.restriction_only):
+                path = tuple(int(d) for d in t.restriction_edges[t.restriction_indptr[i] : t.restriction_indptr[i + 1]])
+                if all(d in self.cross for d in path) and not (
+                    len(path) > 2 and any(self.is_destination[d] for d in path)
+                ):
+                    self.restrictions.append((bool(only), path))
+        self.by_first: dict[int, list[tuple[bool, tuple[int, ...]]]] = {}
+        for only, path in self.restrictions:
+            self.by_first.setdefault(path[0], []).append((only, path))
+        self.bearing: dict[int, tuple[float, float]] = {}
+        self.graph = nx.DiGraph()
+        self.states_of: dict[int, list[Any]] = {}
+        self._expand()
+
+    def tail(self, d: int) -> int:
+        """Return the node at which a directed edge begins."""
+        t = self.network.tables
+        return int(t.edge_to[d // 2] if d % 2 else t.edge_from[d // 2])
+
+    def bearings(self, d: int) -> tuple[float, float]:
+        """Return the bearings at the start and at the end of a directed edge."""
+        if d not in self.bearing:
+            t = self.network.tables
+            rows = slice(int(t.coord_indptr[d // 2]), int(t.coord_indptr[d // 2 + 1]))
+            x, y = self.network.frame.to_xy(t.coord_lng[rows], t.coord_lat[rows])
+            if d % 2:
+                x, y = x[::-1], y[::-1]
+            k = self.network.frame.shrink(y)
+            # East-west metres by the scale at the first point of each of the two steps.
+            self.bearing[d] = (
+                math.degrees(math.atan2((x[1] - x[0]) * k[0], y[1] - y[0])),
+                math.degrees(math.atan2((x[-1] - x[-2]) * k[-2], y[-1] - y[-2])),
+            )
+        return self.bearing[d]
+
+    def turn(self, d: int, f: int) -> int | None:
+        """Return the milliseconds between two directed edges that meet, None where nobody may pass."""
+        t = self.network.tables
+        node = self.tail(f)
+        blocked = bool(t.node_flags[node] & BLOCKS[self.base])
+        others = [g for g in self.leaving[node] if g != d ^ 1]
+        if f == d ^ 1:
+            if self.base == "driving":
+                return round(costs.U_TURN_S * 1000) if blocked or not others else None
+        elif blocked:
+            return None
+        if f == d ^ 1 and self.base != "driving":
+            # On foot one may turn anywhere, but never needs to; only kept in front of barriers and at dead ends.
+            return 0
+        ms = 0
+        if t.node_flags[node] & NODE_SIGNALS:
+            ms += round(costs.SIGNAL_S * 1000)
+        if self.is_ferry[f] and (not self.is_ferry[d] if self.base == "driving" else node in self.lands):
+            ms += self.boarding_ms
+        if self.base != "driving":
+            return ms
+        streets = len(self.leaving[node])
+        if streets > 2 and not (self.is_roundabout[d] and self.is_roundabout[f]) and not (
+            self.is_ferry[d] or self.is_ferry[f]
+        ):
+            angle = (self.bearings(f)[0] - self.bearings(d)[1] + 540.0) % 360.0 - 180.0
+            if self.network.is_left_hand:
+                angle = -angle
+            bias = costs.TURN_BIAS if angle >= 0 else 1.0 / costs.TURN_BIAS
+            seconds = costs.TURN_PENALTY_S / (1.0 + math.exp(-((13.0 / bias) * abs(angle) / 180.0 - 6.5 * bias)))
+            ms += round(seconds * 1000)
+        return ms
+
+    def successors(self, state: Any) -> list[tuple[Any, int]]:
+        """Return the states that may follow, with milliseconds from the start of one edge to that of the next."""
+        d, history, entered = state
+        found = []
+        for f in self.leaving.get(self.tail(d ^ 1), []):
+            ms = self.turn(d, f)
+            if ms is None or not self._allowed(history, f):
+                continue
+            if self.is_destination[d] and not self.is_destination[f] and entered:
+                continue
+            # Who leaves a destination-only street for good has no business in another one but to end there.
+            now = self.is_destination[f] and (entered or not self.is_destination[d])
+            found.append(((f, self._remember(history, f), now), self.cross[d] + ms))
+        return found
+
+    def _allowed(self, history: tuple[int, ...], f: int) -> bool:
+        """Return whether a turn breaks no restriction."""
+        for begin in range(len(history)):
+            so_far = history[begin:]
+            chosen = [
+                path
+                for only, path in self.by_first.get(so_far[0], [])
+                if only and path[:-1] == so_far and self.turn(path[-2], path[-1]) is not None
+            ]
+            if chosen and f not in {path[-1] for path in chosen}:
+                return False
+            if any(path == (*so_far, f) for only, path in self.by_first.get(so_far[0], []) if not only):
+                return False
+        return True
+
+    def _remember(self, history: tuple[int, ...], f: int) -> tuple[int, ...]:
+        """Return the edges of the trip that a restriction could still look back on."""
+        trip = (*history, f)
+        for begin in range(len(trip)):
+            rest = trip[begin:]
+            if any(path[: len(rest)] == rest for _, path in self.by_first.get(rest[0], [])):
+                return rest
+        return (f,)
+
+    def plain(self, d: int) -> Any:
+        """Return the state of a trip that begins on an edge."""
+        return (d, (d,), False)
+
+    def _expand(self) -> None:
+        """Make the graph of all states that a trip can get into."""
+        waiting = [self.plain(d) for d in self.cross]
+        known = set(waiting)
+        while waiting:
+            state = waiting.pop()
+            self.states_of.setdefault(state[0], []).append(state)
+            self.graph.add_node(state)
+            for after, ms in self.successors(state):
+                self.graph.add_edge(state, after, weight=ms)
+                if after not in known:
+                    known.add(after)
+                    waiting.append(after)
+
+    def times_ms(self, snaps: Snaps, i: int, targets: Snaps, *, with_walk: bool = True) -> list[int | None]:
+        """Return milliseconds from one snapped position to others, None where there is no way."""
+        edge, at = int(snaps.edge[i]), float(snaps.fraction[i])
+        if edge < 0:
+            return [None] * len(targets)
+        walk = round(float(snaps.distance_m[i]) * (3600.0 / costs.CONNECTOR_KPH)) if with_walk else 0
+        source = "source"
+        self.graph.add_node(source)
+        for d in (2 * edge, 2 * edge + 1):
+            if d in self.cross:
+                share = at if d % 2 == 0 else 1.0 - at
+                gone = math.floor(self.cross[d] * share + 0.5)
+                for after, ms in self.successors(self.plain(d)):
+                    old = self.graph.get_edge_data(source, after, {"weight": math.inf})["weight"]
+                    self.graph.add_edge(source, after, weight=min(old, ms - gone))
+        reached = nx.single_source_dijkstra_path_length(self.graph, source)
+        self.graph.remove_node(source)
+        answers: list[int | None] = []
+        for j in range(len(targets)):
+            target, there = int(targets.edge[j]), float(targets.fraction[j])
+            best = math.inf
+            for d in (2 * target, 2 * target + 1):
+                if target < 0 or d not in self.cross:
+                    continue
+                share = there if d % 2 == 0 else 1.0 - there
+                part = math.floor(self.cross[d] * share + 0.5)
+                for state in self.states_of[d]:
+                    best = min(best, reached.get(state, math.inf) + part)
+                own = at if d % 2 == 0 else 1.0 - at
+                if target == edge and own <= share:
+                    best = min(best, part - math.floor(self.cross[d] * own + 0.5))
+            last = round(float(targets.distance_m[j]) * (3600.0 / costs.CONNECTOR_KPH)) if with_walk and target >= 0 else 0
+            answers.append(None if best == math.inf else walk + int(best) + last)
+        return answers
+
+
+def simple_oracle(indptr: Any, indices: Any, weights: Any, seeds: dict[int, int], limit: int) -> dict[int, int]:
+    """Return the labels of plain networkx on a CSR, for kernels."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(len(indptr) - 1))
+    for state in range(len(indptr) - 1):
+        for arc in range(indptr[state], indptr[state + 1]):
+            head, weight = int(indices[arc]), int(weights[arc])
+            if not graph.has_edge(state, head) or graph[state][head]["weight"] > weight:
+                graph.add_edge(state, head, weight=weight)
+    for state, key in seeds.items():
+        graph.add_edge("source", state, weight=key)
+    if "source" not in graph:
+        return {}
+    found = nx.single_source_dijkstra_path_length(graph, "source", cutoff=limit)
+    return {state: int(label) for state, label in found.items() if state != "source"}
+
+
+def random_points(network: Network, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return coordinates near random nodes of a network."""
+    rng = np.random.default_rng(seed)
+    t = network.tables
+    node = rng.integers(0, network.n_nodes, n)
+    lng = t.node_lng[node] + rng.normal(0.0, 5e-4, n)
+    return (lng + 180.0) % 360.0 - 180.0, t.node_lat[node] + rng.normal(0.0, 5e-4, n)

@@ -1,0 +1,595 @@
+"""Reading OpenStreetMap files: small streets written out in the test, and the real extracts where they are present."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traveltime_lab.crs import segment_lengths_m
+from traveltime_lab.errors import DataError, MissingFileError
+from traveltime_lab.osm import read_osm
+from traveltime_lab.osm_edges import split_at_junctions, unbroken_runs
+from traveltime_lab.osm_extract import NodePositions, Ways
+from traveltime_lab.streets import NODE_BLOCKS_DRIVING, NODE_CROSSING, NODE_SIGNALS, USE_DTYPES, StreetTables
+
+# Nodes 1 to 9 on a grid with steps of 0.001 degrees, numbered like a telephone, 1 in the north-west.
+GRID = {3 * row + column + 1: (column * 0.001, 0.002 - row * 0.001) for row in range(3) for column in range(3)}
+
+Way = tuple[int, str, str]
+Relation = tuple[int, str, str]
+
+
+def osm_xml(
+    nodes: dict[int, tuple[float, float]],
+    ways: Iterable[Way],
+    relations: Iterable[Relation] = (),
+    node_tags: dict[int, str] | None = None,
+    head: str = "",
+) -> bytes:
+    """Write OSM XML. Ways are (id, "node node …", "key=value …"), members of relations "w10@from n5@via"."""
+    body = [
+        f'<node id="{ref}" version="1" lon="{lng}" lat="{lat}">{tags_xml((node_tags or {}).get(ref, ""))}</node>'
+        for ref, (lng, lat) in nodes.items()
+    ]
+    for ref, refs, text in ways:
+        nodes_xml = "".join(f'<nd ref="{node}"/>' for node in refs.split())
+        body.append(f'<way id="{ref}" version="1">{nodes_xml}{tags_xml(text)}</way>')
+    kinds = {"n": "node", "w": "way", "r": "relation"}
+    for ref, member_text, text in relations:
+        members = "".join(
+            f'<member type="{kinds[m[0]]}" ref="{m[1:].partition("@")[0]}" role="{m.partition("@")[2]}"/>'
+            for m in member_text.split()
+        )
+        body.append(f'<relation id="{ref}" version="1">{members}{tags_xml(text)}</relation>')
+    return f'<?xml version="1.0" encoding="UTF-8"?><osm version="0.6">{head}{"".join(body)}</osm>'.encode()
+
+
+def tags_xml(text: str) -> str:
+    """Write tags "key=value|key=value" or, without bars, separated by spaces."""
+    pairs = (pair.split("=", 1) for pair in (text.split("|") if "|" in text else text.split()))
+    return "".join(f"<tag k={quoteattr(k)} v={quoteattr(v)}/>" for k, v in pairs)
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[..., StreetTables]:
+    """Read streets written out in a test."""
+
+    def read_streets(ways: Iterable[Way], relations: Iterable[Relation] = (), **options: Any) -> StreetTables:
+        path = tmp_path / "streets.osm"
+        path.write_bytes(osm_xml(options.pop("nodes", GRID), ways, relations, **options))
+        return read_osm(path)
+
+    return read_streets
+
+
+def edges_of(tables: StreetTables) -> list[str]:
+    """Return edges as "way: node-node"."""
+    ids = tables.node_osm_id
+    rows = zip(tables.edge_way_id, ids[tables.edge_from], ids[tables.edge_to], strict=True)
+    return sorted(f"{way}: {a}-{b}" for way, a, b in rows)
+
+
+def restrictions_of(tables: StreetTables) -> list[str]:
+    """Return restrictions as "no 4>5>8": the nodes along the directed edges."""
+    ids = tables.node_osm_id
+    texts = []
+    for number, is_only in enumerate(tables.restriction_only):
+        row = slice(*tables.restriction_indptr[number : number + 2])
+        nodes: list[int] = []
+        for directed in tables.restriction_edges[row].tolist():
+            ends = [ids[tables.edge_from[directed // 2]], ids[tables.edge_to[directed // 2]]]
+            ends = ends[::-1] if directed % 2 else ends
+            assert not nodes or nodes[-1] == ends[0], "directed edges must follow each other"
+            nodes += ends if not nodes else ends[1:]
+        texts.append(f"{'only' if is_only else 'no'} {'>'.join(map(str, nodes))}")
+    return sorted(texts)
+
+
+def check_invariants(tables: StreetTables) -> None:
+    """Assert what `StreetTables` promises."""
+    n_nodes, n_edges = len(tables.node_osm_id), len(tables.edge_from)
+    assert tables.node_lng.shape == tables.node_lat.shape == tables.node_flags.shape == (n_nodes,)
+    assert tables.node_flags.dtype == np.uint16
+    assert len(np.unique(tables.node_osm_id)) == n_nodes
+    for column in (tables.edge_from, tables.edge_to, tables.edge_use, tables.edge_name):
+        assert column.dtype == np.int32
+        assert column.shape == (n_edges,)
+        assert column.min() >= 0
+    assert max(tables.edge_from.max(), tables.edge_to.max()) == n_nodes - 1
+    assert len(np.unique(np.concatenate([tables.edge_from, tables.edge_to]))) == n_nodes, "every node has an edge"
+    assert tables.edge_name.max() < len(tables.names)
+    assert tables.names[0] == ""
+    assert len(set(tables.names)) == len(tables.names)
+    assert list(tables.uses.columns) == list(USE_DTYPES)
+    for column, dtype in USE_DTYPES.items():
+        assert tables.uses[column].dtype == dtype
+    assert sorted(np.unique(tables.edge_use)) == list(range(len(tables.uses)))
+    assert np.isfinite(tables.edge_length_m).all()
+    assert (tables.edge_length_m > 0).all()
+    first, last = tables.coord_indptr[:-1], tables.coord_indptr[1:]
+    assert (last - first >= 2).all()
+    assert last[-1] == len(tables.coord_lng) == len(tables.coord_lat)
+    for ends, nodes in ((first, tables.edge_from), (last - 1, tables.edge_to)):
+        np.testing.assert_array_equal(tables.coord_lng[ends], tables.node_lng[nodes])
+        np.testing.assert_array_equal(tables.coord_lat[ends], tables.node_lat[nodes])
+    for edge in np.linspace(0, n_edges - 1, 50, dtype=int):
+        line = slice(*tables.coord_indptr[edge : edge + 2])
+        length_m = segment_lengths_m(tables.coord_lng[line], tables.coord_lat[line]).sum()
+        assert tables.edge_length_m[edge] == pytest.approx(max(length_m, 0.01), abs=1e-5)
+    assert tables.restriction_indptr[-1] == len(tables.restriction_edges)
+    assert len(tables.restriction_indptr) == len(tables.restriction_only) + 1
+    if len(tables.restriction_edges):
+        assert tables.restriction_edges.max() < 2 * n_edges
+        heads = np.where(tables.restriction_edges % 2, tables.edge_from[tables.restriction_edges // 2], -1)
+        heads = np.where(heads < 0, tables.edge_to[tables.restriction_edges // 2], heads)
+        tails = np.where(
+            tables.restriction_edges % 2,
+            tables.edge_to[tables.restriction_edges // 2],
+            tables.edge_from[tables.restriction_edges // 2],
+        )
+        inside = np.ones(len(tails), bool)
+        inside[tables.restriction_indptr[:-1]] = False
+        np.testing.assert_array_equal(tails[inside], heads[np.flatnonzero(inside) - 1])
+
+
+class TestEdges:
+    def test_a_way_is_cut_where_another_passes(self, read):
+        tables = read([(10, "4 5 6", "highway=primary"), (11, "2 5 8", "highway=service")])
+        check_invariants(tables)
+        assert edges_of(tables) == ["10: 4-5", "10: 5-6", "11: 2-5", "11: 5-8"]
+        assert tables.edge_length_m[:2] == pytest.approx(111.3, abs=0.1)
+
+    def test_bends_stay_inside_an_edge(self, read):
+        tables = read([(10, "1 2 5 6 9", "highway=primary")])
+        assert edges_of(tables) == ["10: 1-9"]
+        assert tables.coord_lng.tolist() == pytest.approx([0, 0.001, 0.001, 0.002, 0.002])
+        assert tables.edge_length_m[0] == pytest.approx(443.7, abs=0.2)
+
+    def test_ways_stay_apart_even_where_they_continue_each_other(self, read):
+        ways = [(10, "1 2", "highway=primary"), (11, "2 3", "highway=primary")]
+        assert edges_of(read(ways)) == ["10: 1-2", "11: 2-3"]
+
+    def test_a_way_nobody_may_use_cuts_nothing(self, read):
+        tables = read([(10, "4 5 6", "highway=primary"), (11, "2 5 8", "highway=proposed")])
+        assert edges_of(tables) == ["10: 4-6"]
+        assert tables.report["ways_dropped_unusable"] == 1
+
+    def test_a_closed_way_is_a_loop(self, read):
+        tables = read([(10, "1 2 5 4 1", "highway=residential")])
+        check_invariants(tables)
+        assert edges_of(tables) == ["10: 1-1"]
+
+    def test_a_way_that_crosses_itself_is_cut_there(self, read):
+        assert edges_of(read([(10, "4 5 6 3 2 5 8", "highway=residential")])) == ["10: 4-5", "10: 5-5", "10: 5-8"]
+
+    def test_parallel_edges_are_kept(self, read):
+        ways = [(10, "1 2 3", "highway=primary"), (11, "1 5 3", "highway=primary")]
+        assert edges_of(read(ways)) == ["10: 1-3", "11: 1-3"]
+
+    def test_signals_and_bollards_cut_and_crossings_do_not(self, read):
+        ways = [(10, "1 2 3", "highway=primary"), (11, "4 5 6", "highway=primary"), (12, "7 8 9", "highway=path")]
+        node_tags = {2: "highway=traffic_signals", 5: "highway=crossing", 8: "barrier=bollard"}
+        tables = read(ways, node_tags=node_tags)
+        assert edges_of(tables) == ["10: 1-2", "10: 2-3", "11: 4-6", "12: 7-8", "12: 8-9"]
+        flags = dict(zip(tables.node_osm_id.tolist(), tables.node_flags.tolist(), strict=True))
+        assert (flags[2], flags[8]) == (NODE_SIGNALS, NODE_BLOCKS_DRIVING)
+        assert 5 not in flags
+
+    def test_flags_of_junctions_add_up(self, read):
+        node_tags = {5: "highway=crossing barrier=bollard"}
+        tables = read([(10, "4 5 6", "highway=primary"), (11, "2 5", "highway=path")], node_tags=node_tags)
+        assert tables.node_flags[tables.node_osm_id == 5].tolist() == [NODE_CROSSING | NODE_BLOCKS_DRIVING]
+
+    def test_missing_nodes_cut_a_way(self, read):
+        tables = read([(10, "1 2 77 78 5 6 9 79", "highway=primary"), (11, "80 1", "highway=primary")])
+        check_invariants(tables)
+        assert edges_of(tables) == ["10: 1-2", "10: 5-9"]
+        assert tables.report["missing_node_references"] == 4
+        assert tables.report["ways_cut_at_missing_nodes"] == 1
+        assert tables.report["ways_dropped_missing_nodes"] == 1
+
+    def test_repeated_and_lonely_nodes(self, read):
+        ways = [(10, "1 1 2 2", "highway=primary"), (11, "3", "highway=primary"), (12, "4 4", "highway=primary")]
+        tables = read([*ways, (13, "", "highway=primary")])
+        assert edges_of(tables) == ["10: 1-2"]
+        assert tables.coord_indptr.tolist() == [0, 2]
+        assert tables.report["ways_dropped_degenerate"] == 3
+
+    def test_two_nodes_at_one_point_stay_connected(self, read):
+        nodes = {**GRID, 20: GRID[5]}
+        ways = [(10, "4 5", "highway=path"), (11, "5 20", "highway=steps"), (12, "20 6", "highway=path")]
+        tables = read(ways, nodes=nodes)
+        check_invariants(tables)
+        assert edges_of(tables) == ["10: 4-5", "11: 5-20", "12: 20-6"]
+        assert tables.edge_length_m[1] == 0.01
+
+    def test_names_fall_back_to_numbers(self, read):
+        ways = [
+            (10, "1 2", "highway=primary|name=Rua 7, Bairro = 50% & Ãé|ref=BR 1"),
+            (11, "2 3", "highway=primary|ref=BR 1"),
+            (12, "3 6", "highway=primary|access=yes"),
+        ]
+        tables = read(ways)
+        assert [tables.names[idx] for idx in tables.edge_name] == ["Rua 7, Bairro = 50% & Ãé", "BR 1", ""]
+
+    def test_equal_interpretations_share_a_row(self, read):
+        ways = [
+            (10, "1 2", "highway=primary|lanes=2"),
+            (11, "2 3", "highway=primary|lit=yes"),
+            (12, "3 6", "highway=primary|oneway=yes"),
+        ]
+        tables = read(ways)
+        assert len(tables.uses) == 2
+        assert tables.edge_use.tolist() == [0, 0, 1]
+
+    def test_negative_identities_of_editors(self, read):
+        nodes = {-1: (0.0, 0.0), -2: (0.001, 0.0), 3: (0.002, 0.0)}
+        assert edges_of(read([(-10, "-1 -2 3", "highway=primary")], nodes=nodes)) == ["-10: -1-3"]
+
+    def test_positions_off_the_globe_are_missing(self, read):
+        nodes = {1: (0.0, 0.0), 2: (0.001, 0.0), 3: (200.0, 95.0)}
+        tables = read([(10, "1 2 3", "highway=primary")], nodes=nodes)
+        assert edges_of(tables) == ["10: 1-2"]
+
+    def test_lines_across_the_180th_meridian_are_short(self, read):
+        nodes = {1: (179.9995, -16.0), 2: (-179.9995, -16.0)}
+        tables = read([(10, "1 2", "highway=primary")], nodes=nodes)
+        assert tables.edge_length_m[0] == pytest.approx(107.0, abs=0.1)
+        assert tables.coord_lng.tolist() == [179.9995, -179.9995]
+
+
+def split_slowly(ways: list[list[int]], known: set[int], must_split: set[int]) -> list[tuple[int, tuple[int, ...]]]:
+    """Cut ways into (way, nodes) one node at a time: the obviously right twin of the array version."""
+    runs: list[tuple[int, list[int]]] = []
+    for way, refs in enumerate(ways):
+        run: list[int] = []
+        for ref in [*refs, None]:
+            if ref in known:
+                if not run or run[-1] != ref:
+                    run.append(ref)
+            else:
+                runs.append((way, run))
+                run = []
+    runs = [(way, run) for way, run in runs if len(run) > 1]
+    passes = [node for _, run in runs for node in run]
+    pieces = []
+    for way, run in runs:
+        piece = [run[0]]
+        for number, node in enumerate(run[1:], start=1):
+            piece.append(node)
+            if number == len(run) - 1 or passes.count(node) > 1 or node in must_split:
+                pieces.append((way, tuple(piece)))
+                piece = [node]
+    return pieces
+
+
+@given(
+    st.lists(st.lists(st.integers(1, 12), max_size=9), max_size=8),
+    st.sets(st.integers(1, 12), min_size=1),
+    st.sets(st.integers(1, 12)),
+)
+def test_cutting_agrees_with_the_slow_twin(refs, known, must_split):
+    ids = np.array(sorted(known))
+    positions = NodePositions(ids, ids * 0.001, ids % 3 * 0.001)
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in refs], dtype=np.int64)])
+    flat = np.array([ref for row in refs for ref in row], np.int64)
+    ways = Ways(np.arange(len(refs)), [""] * len(refs), indptr, flat)
+    edges = split_at_junctions(unbroken_runs(ways, positions), positions, np.isin(ids, list(must_split)))
+    found = []
+    for edge, way in enumerate(edges.way.tolist()):
+        line = slice(*edges.coord_indptr[edge : edge + 2])
+        nodes = tuple(np.rint(edges.coord_lng[line] * 1000).astype(int).tolist())
+        assert (nodes[0], nodes[-1]) == (ids[edges.from_node[edge]], ids[edges.to_node[edge]])
+        assert edges.length_m[edge] == pytest.approx(
+            segment_lengths_m(edges.coord_lng[line], edges.coord_lat[line]).sum()
+        )
+        found.append((way, nodes))
+    assert found == split_slowly(refs, known, must_split)
+
+
+class TestAreasAndFerries:
+    def test_outlines_of_pedestrian_areas_are_walkable(self, read):
+        relation = (90, "w20@outer w21@outer w22@inner", "type=multipolygon highway=pedestrian")
+        ways = [(10, "4 1", "highway=primary"), (20, "1 2 3", "source=x"), (21, "3 6 5 1", ""), (22, "4 5 8 4", "")]
+        tables = read(ways, [relation])
+        assert edges_of(tables) == ["10: 4-1", "20: 1-3", "21: 3-1"]
+        outline = tables.uses.iloc[tables.edge_use[1]]
+        assert (outline.highway, outline.walking_kph_forward, outline.driving_kph_forward) == ("pedestrian", 5, 0)
+        assert tables.report["pedestrian_area_outlines"] == 2
+
+    def test_a_ferry_takes_its_duration(self, read):
+        nodes = {1: (0.0, 0.0), 2: (0.05, 0.0), 3: (0.1, 0.0), 4: (0.05, 0.01)}
+        ways = [(10, "1 2 3", "route=ferry duration=00:30"), (11, "2 4", "highway=service")]
+        tables = read(ways, nodes=nodes)
+        assert edges_of(tables) == ["10: 1-2", "10: 2-3", "11: 2-4"]
+        seconds = tables.edge_length_m[:2] / (tables.uses.walking_kph_forward[tables.edge_use[:2]] / 3.6)
+        assert seconds.sum() == pytest.approx(1800, rel=1e-6)
+
+    def test_a_ferry_that_leaves_the_file_does_not(self, read):
+        tables = read([(10, "1 2 77", "route=ferry duration=00:30")])
+        assert tables.uses.walking_kph_forward.tolist() == [5]
+
+
+class TestRestrictions:
+    CROSS = (
+        (10, "4 5", "highway=primary"),
+        (11, "5 6", "highway=primary"),
+        (12, "2 5", "highway=primary"),
+        (13, "5 8", "highway=primary"),
+    )
+
+    def mapped(self, read, members, kind="no_left_turn", ways=CROSS, **tags):
+        text = "|".join([f"restriction={kind}", "type=restriction", *(f"{k}={v}" for k, v in tags.items())])
+        tables = read(ways, [(90, members, text)])
+        check_invariants(tables)
+        return restrictions_of(tables), tables.report["restrictions_dropped"]
+
+    def test_via_a_node(self, read):
+        assert self.mapped(read, "w10@from n5@via w12@to") == (["no 4>5>2"], {})
+        assert self.mapped(read, "w12@from n5@via w10@to", "only_right_turn") == (["only 2>5>4"], {})
+
+    def test_the_nearest_piece_of_a_way_is_meant(self, read):
+        ways = [
+            (10, "1 4 5", "highway=primary"),
+            (11, "4 7", "highway=primary"),
+            (12, "5 8 9", "highway=primary"),
+            (13, "5 6", "highway=primary"),
+            (14, "8 7", "highway=primary"),
+        ]
+        assert self.mapped(read, "w10@from n5@via w12@to", ways=ways)[0] == ["no 4>5>8"]
+
+    def test_no_u_turn_goes_back_the_same_edge(self, read):
+        assert self.mapped(read, "w10@from n5@via w10@to", "no_u_turn") == (["no 4>5>4"], {})
+
+    def test_via_a_way(self, read):
+        ways = [
+            (10, "1 4", "highway=primary"),
+            (11, "4 5 6", "highway=primary"),
+            (12, "5 8", "highway=primary"),
+            (13, "6 3", "highway=primary"),
+        ]
+        assert self.mapped(read, "w10@from w11@via w13@to", "no_u_turn", ways) == (["no 1>4>5>6>3"], {})
+        assert self.mapped(read, "w12@from w11@via w13@to", "no_u_turn", ways) == (["no 8>5>6>3"], {})
+
+    def test_via_two_ways(self, read):
+        ways = [
+            (10, "1 4", "highway=primary"),
+            (11, "4 5", "highway=primary"),
+            (12, "5 6", "highway=primary"),
+            (13, "6 3", "highway=primary"),
+        ]
+        assert self.mapped(read, "w10@from w11@via w12@via w13@to", "only_left_turn", ways)[0] == ["only 1>4>5>6>3"]
+
+    def test_one_way_streets_decide_the_direction(self, read):
+        ways = [(10, "4 5", "highway=primary oneway=-1"), *self.CROSS[1:]]
+        reasons = {"not_drivable_or_not_connected": 1}
+        assert self.mapped(read, "w10@from n5@via w12@to", ways=ways) == ([], reasons)
+        assert self.mapped(read, "w12@from n5@via w10@to", ways=ways) == (["no 2>5>4"], {})
+
+    def test_no_entry_from_several_ways(self, read):
+        found, _ = self.mapped(read, "w10@from w12@from n5@via w11@to", "no_entry")
+        assert found == ["no 2>5>6", "no 4>5>6"]
+        found, _ = self.mapped(read, "w10@from n5@via w11@to w13@to", "no_exit")
+        assert found == ["no 4>5>6", "no 4>5>8"]
+
+    def test_a_via_node_in_the_middle_of_a_way_cuts_it(self, read):
+        ways = [(10, "4 5", "highway=primary"), (11, "5 6", "highway=primary")]
+        assert self.mapped(read, "w10@from n5@via w11@to", "no_straight_on", ways) == (["no 4>5>6"], {})
+
+    @pytest.mark.parametrize(
+        ("members", "tags", "reason"),
+        [
+            ("w10@from n5@via w12@to", {"except": "bus;motorcar"}, "cars_exempt"),
+            ("w10@from n5@via w12@to", {"kind": "no_idea"}, "unknown_kind"),
+            ("w10@from n5@via w12@to", {"day_on": "Mo"}, "conditional"),
+            ("w10@from n5@via w99@to", {}, "way_not_in_file_or_unusable"),
+            ("w10@from n6@via w12@to", {}, "not_drivable_or_not_connected"),
+            ("w10@from w12@to", {}, "incomplete_relation"),
+            ("w10@from n5@via", {}, "incomplete_relation"),
+            ("w10@from n5@via n6@via w12@to", {}, "incomplete_relation"),
+            ("w10@from w11@from n5@via w12@to", {}, "ambiguous_members"),
+        ],
+    )
+    def test_what_cannot_be_mapped_is_counted(self, read, members, tags, reason):
+        assert self.mapped(read, members, **tags) == ([], {reason: 1})
+
+    def test_restrictions_of_other_vehicles_and_times(self, read):
+        members = "w10@from n5@via w12@to"
+        relations = [
+            (90, members, "type=restriction|restriction:hgv=no_left_turn"),
+            (91, members, "type=restriction|restriction:conditional=no_left_turn @ (07:00-09:00)"),
+            (92, members, "type=restriction|restriction:motorcar=no_left_turn"),
+        ]
+        tables = read(self.CROSS, relations)
+        assert restrictions_of(tables) == ["no 4>5>2"]
+        assert tables.report["restrictions_read"] == 3
+        assert tables.report["restrictions_dropped"] == {"conditional": 1, "other_vehicles": 1}
+
+    def test_a_way_that_goes_on_both_ways_is_ambiguous(self, read):
+        ways = [(10, "4 5", "highway=primary"), (11, "2 5 8", "highway=primary")]
+        assert self.mapped(read, "w10@from n5@via w11@to", ways=ways) == ([], {"ambiguous_geometry": 1})
+
+
+class TestWater:
+    STREET = (10, "1 2", "highway=primary")
+
+    def test_closed_ways_and_multipolygons(self, read):
+        nodes = {**GRID, 20: (0.0002, 0.0002), 21: (0.0004, 0.0002), 22: (0.0002, 0.0004)}
+        pond = (20, "1 2 5 4 1", "natural=water")
+        ways = [self.STREET, pond, (21, "7 8 9 3", ""), (22, "3 1 7", ""), (23, "20 21 22 20", "")]
+        tables = read(ways, [(90, "w21@outer w22@outer w23@inner", "type=multipolygon natural=water")], nodes=nodes)
+        assert tables.report["water_areas"] == 2
+        square, lake = tables.water
+        assert square.area == pytest.approx(1e-6)
+        assert lake.area == pytest.approx(4e-6 - 2e-8)
+        assert len(lake.interiors) == 1
+
+    @pytest.mark.parametrize(
+        "tags",
+        ["natural=water water=fountain", "leisure=swimming_pool", "landuse=basin", "natural=water intermittent=yes"],
+    )
+    def test_small_or_passing_water_is_left_out(self, read, tags):
+        assert read([self.STREET, (20, "1 2 5 4 1", tags)]).water == []
+
+    def test_rings_that_do_not_close_are_counted(self, read):
+        ways = [self.STREET, (20, "1 2 5", "natural=water"), (21, "1 2 77 1", "natural=water"), (22, "4 5 6", "")]
+        tables = read(ways, [(90, "w22@outer w99@outer", "type=multipolygon natural=water")])
+        assert tables.water == []
+        assert tables.report["water_areas_dropped_incomplete"] == 3
+
+    def test_coastlines_are_joined_end_to_end(self, read):
+        ways = [
+            self.STREET,
+            (20, "5 6", "natural=coastline"),
+            (21, "4 5", "natural=coastline"),
+            (22, "6 77 9 8", "natural=coastline"),
+            (23, "1 2 3 1", "natural=coastline"),
+        ]
+        tables = read(ways)
+        lines = [[next(n for n, p in GRID.items() if p == tuple(row)) for row in line] for line in tables.coastlines]
+        assert sorted(lines) == [[1, 2, 3, 1], [4, 5, 6], [9, 8]]
+        assert tables.report["coastline_missing_nodes"] == 1
+
+    def test_an_island_of_two_ways_is_one_ring(self, read):
+        ways = [self.STREET, (20, "1 2 3", "natural=coastline"), (21, "3 6 1", "natural=coastline")]
+        (line,) = read(ways).coastlines
+        assert tuple(line[0]) == tuple(line[-1])
+        assert len(line) == 5
+
+
+class TestFiles:
+    STREET = osm_xml(GRID, [(10, "1 2 3", "highway=primary")])
+
+    @pytest.mark.parametrize(
+        ("name", "pack"),
+        [
+            ("a.osm", bytes),
+            ("a.xml", bytes),
+            ("A.OSM", bytes),
+            ("a.osm.gz", gzip.compress),
+            ("a.xml.gz", gzip.compress),
+            ("a.osm.bz2", bz2.compress),
+            ("a.xml.bz2", bz2.compress),
+        ],
+    )
+    def test_formats(self, tmp_path, name, pack):
+        (tmp_path / name).write_bytes(pack(self.STREET))
+        assert edges_of(read_osm(str(tmp_path / name))) == ["10: 1-3"]
+
+    def test_what_the_header_says(self, tmp_path):
+        head = '<bounds minlat="-1" minlon="-2" maxlat="3" maxlon="4"/>'
+        path = tmp_path / "a.osm"
+        path.write_bytes(osm_xml(GRID, [(10, "1 2 3", "highway=primary")], head=head))
+        tables = read_osm(path)
+        assert tables.bounds == (-2, -1, 4, 3)
+        assert tables.report["attribution"] == "© OpenStreetMap contributors, ODbL 1.0"
+        assert tables.report["source"] == "a.osm"
+
+    def test_no_header_no_bounds(self, tmp_path):
+        (tmp_path / "a.osm").write_bytes(self.STREET)
+        assert read_osm(tmp_path / "a.osm").bounds is None
+
+    def test_missing_file(self, tmp_path):
+        with pytest.raises(MissingFileError, match=r"no\.pbf does not exist"):
+            read_osm(tmp_path / "no.pbf")
+        with pytest.raises(FileNotFoundError, match="is a folder"):
+            read_osm(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("name", "content", "message"),
+        [
+            ("a.osm", b"", "is empty"),
+            ("a.txt", STREET, "must end in one of"),
+            ("a.osm", STREET[:-60], "damaged, cut off or of another format"),
+            ("a.osm", b"<html><body>Too many requests</body></html>", "html"),
+            ("a.osm", b'{"elements": []}', "XML parsing error"),
+            ("a.osm.gz", gzip.compress(STREET)[:-30], "gzip error|XML parsing error"),
+            ("a.osm.bz2", bz2.compress(STREET)[:-30], "bzip2 error|XML parsing error"),
+            ("a.osm.bz2", STREET, "bzip2 error"),
+            ("a.pbf", STREET, "PBF error"),
+            ("a.pbf", bytes(range(256)) * 8, "PBF error"),
+            ("a.osm", osm_xml(GRID, []), "has no usable streets: 0 ways"),
+            ("a.osm", osm_xml(GRID, [(10, "1 2", "highway=proposed")]), "1 ways could be streets, 0 of them are open"),
+            ("a.osm", osm_xml({}, [(10, "1 2", "highway=primary")]), "none has two nodes in the file"),
+            ("a.osm", b'<osmChange version="0.6"></osmChange>', "history"),
+        ],
+    )
+    def test_broken_content(self, tmp_path, name, content, message):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError, match=message) as caught:
+            read_osm(tmp_path / name)
+        assert name in str(caught.value)
+
+    def test_progress(self, tmp_path):
+        (tmp_path / "a.osm").write_bytes(self.STREET)
+        steps: list[tuple[str, float]] = []
+        read_osm(tmp_path / "a.osm", progress=lambda step, share: steps.append((step, share)))
+        shares = [share for _, share in steps]
+        assert shares == sorted(shares)
+        assert (shares[0], steps[-1]) == (0.0, ("done", 1.0))
+
+
+# Ranges, not numbers: other rules about tags move counts by a few percent (see the README beside the data).
+REAL = {
+    "porto_alegre/osm.pbf": {"edges": (24_000, 33_000), "junctions": 17_110, "restrictions": 0, "water": 1},
+    "helsinki/osm_center.pbf": {"edges": (10_000, 15_000), "junctions": 6_297, "restrictions": 70, "water": 6},
+    "monaco/osm.pbf": {"edges": (4_500, 7_000), "junctions": 3_292, "restrictions": 25, "water": 5},
+    "edge_cases/no_left_turn.osm.pbf": {"edges": (17_000, 25_000), "junctions": None, "restrictions": 110, "water": 0},
+    "edge_cases/via_way_restriction.osm.pbf": {
+        "edges": (12_000, 19_000),
+        "junctions": None,
+        "restrictions": 32,
+        "water": 0,
+    },
+    "edge_cases/fiji_ferry_antimeridian.osm.pbf": {
+        "edges": (1_800, 2_700),
+        "junctions": None,
+        "restrictions": 4,
+        "water": 0,
+    },
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_extracts(shared_data: Path, name: str) -> None:
+    expected = REAL[name]
+    tables = read_osm(shared_data / name)
+    check_invariants(tables)
+    low, high = expected["edges"]
+    assert low <= len(tables.edge_from) <= high
+    assert len(tables.restriction_only) >= expected["restrictions"]
+    assert len(tables.water) >= expected["water"]
+    assert all(area.is_valid for area in tables.water)
+    assert tables.edge_length_m.max() < 30_000, "no edge spans the globe"
+    if expected["junctions"]:
+        is_walkable = (tables.uses.walking_access == 1).to_numpy()[tables.edge_use]
+        ends = np.concatenate([tables.edge_from[is_walkable], tables.edge_to[is_walkable]])
+        degree = np.bincount(ends, minlength=len(tables.node_osm_id))
+        n_junctions = int(((degree != 2) & (degree > 0)).sum())
+        assert n_junctions == pytest.approx(expected["junctions"], rel=0.12)
+
+
+def test_restrictions_via_ways_are_longer(shared_data: Path) -> None:
+    tables = read_osm(shared_data / "edge_cases/via_way_restriction.osm.pbf")
+    assert np.diff(tables.restriction_indptr).max() >= 3
+
+
+def test_coastlines_of_monaco(shared_data: Path) -> None:
+    tables = read_osm(shared_data / "monaco/osm.pbf")
+    assert 1 <= len(tables.coastlines) < 28, "28 ways, joined"
+    # Land is on the left: Monaco's coast runs north-east, the land lies to the north-west of it.
+    longest = max(tables.coastlines, key=len)
+    sea_side = shapely.LineString(longest).offset_curve(-0.005)
+    land_side = shapely.LineString(longest).offset_curve(0.005)
+    assert land_side.centroid.y > sea_side.centroid.y
+    assert tables.node_flags.max() >= NODE_SIGNALS

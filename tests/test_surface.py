@@ -1,0 +1,164 @@
+"""The public surface: what is exported, documented and declared, and what importing it costs."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import re
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import traveltime_lab as tl
+from traveltime_lab import errors
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+NAMES = [name for name in tl.__all__ if not name.startswith("__")]
+
+
+def test_all_is_sorted_complete_and_lazy() -> None:
+    assert sorted(NAMES) == NAMES
+    assert set(NAMES) == set(tl._HOMES)
+    assert set(tl.__all__) <= set(dir(tl))
+    public_errors = {
+        name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)
+    }
+    assert public_errors <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_public_names(name: str) -> None:
+    value = getattr(tl, name)
+    assert value.__module__ == f"traveltime_lab.{tl._HOMES[name]}"
+    assert (value.__doc__ or "").strip()
+    if inspect.isfunction(value):
+        documented = inspect.getdoc(value) or ""
+        assert "Parameters\n----------" in documented
+        assert "Returns\n-------" in documented
+        for parameter in inspect.signature(value).parameters:
+            assert re.search(rf"\b{parameter}\b", documented), f"{name} does not document {parameter}"
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(AttributeError, match="isochrone"):
+        tl.isochrone  # noqa: B018
+    assert not hasattr(tl, "__wrapped__")
+
+
+def test_every_error_is_also_a_builtin() -> None:
+    for name in NAMES:
+        value = getattr(tl, name)
+        if inspect.isclass(value) and issubclass(value, tl.TravelTimeError) and value is not tl.TravelTimeError:
+            assert issubclass(value, ValueError | FileNotFoundError | ImportError | NotImplementedError), name
+            assert name in (errors.__doc__ or "")
+
+
+def test_import_is_cheap() -> None:
+    code = (
+        "import sys, traveltime_lab as tl; tl.__version__; dir(tl)\n"
+        "heavy = {'numpy', 'pandas', 'geopandas', 'numba', 'shapely', 'pyarrow', 'osmium', 'matplotlib', 'osmnx',\n"
+        "         'pandana', 'networkx', 'tzfpy', 'pyproj', 'ipyleaflet'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "from traveltime_lab import Transportation, ModeError\n"
+        "assert not {'numpy', 'pandas'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_optional_packages_are_optional() -> None:
+    """Everything public but the samples loads when no extra is installed."""
+    optional = [
+        "osmnx",
+        "pandana",
+        "matplotlib",
+        "ipyleaflet",
+        "ipywidgets",
+        "aequilibrae",
+        "pyrosm",
+        "scipy",
+        "networkx",
+    ]
+    code = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({optional!r}))\n"
+        "import traveltime_lab as tl, traveltime_lab.cli\n"
+        "for name in tl.__all__: getattr(tl, name)\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "traveltime_lab").rglob("*.py")), ids=lambda path: path.stem)
+def test_modules_are_documented_and_do_not_print(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith('"""') or not text.strip(), "no docstring"
+    if path.name != "cli.py":
+        assert not re.search(r"^\s*print\(", text, re.MULTILINE)
+
+
+def test_readme_mentions_every_public_name() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    missing = [name for name in NAMES if f"`{name}" not in readme]
+    assert not missing
+
+
+def test_version_is_one() -> None:
+    assert PROJECT["project"]["version"] == tl.__version__
+    assert f"## {tl.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def _requirement(text: str) -> tuple[str, str]:
+    name, bound = re.fullmatch(r"([\w.-]+)(.*)", text.strip()).groups()  # type: ignore[union-attr]
+    conda_names = {"pyosmium": "osmium", "matplotlib-base": "matplotlib", "python-tzdata": "tzdata"}
+    return conda_names.get(name, name), bound
+
+
+def test_environment_equals_the_extras() -> None:
+    project = PROJECT["project"]
+    declared = set(map(_requirement, project["dependencies"]))
+    for extra in project["optional-dependencies"].values():
+        declared |= {_requirement(text) for text in extra if not text.startswith("traveltime_lab[")}
+    listed = set(
+        map(
+            _requirement,
+            re.findall(r"^ +- ([\w.-]+(?:>=[\d.]+)?)$", (ROOT / "environment.yml").read_text(), re.MULTILINE),
+        )
+    )
+    assert declared == {item for item in listed if item[0] not in ("python", "pip", "conda-forge")}
+
+
+def test_every_import_is_declared() -> None:
+    """A module imports the standard library, this package, or something that pyproject.toml names."""
+    project = PROJECT["project"]
+    declared = {_requirement(text)[0] for text in project["dependencies"]}
+    for extra in project["optional-dependencies"].values():
+        declared |= {_requirement(text)[0] for text in extra if not text.startswith("traveltime_lab[")}
+    for path in (ROOT / "traveltime_lab").rglob("*.py"):
+        found = re.findall(r"^\s*(?:from|import) ([a-zA-Z_]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        strangers = set(found) - declared - set(sys.stdlib_module_names) - {"traveltime_lab"}
+        assert not strangers, f"{path.name} imports {strangers}"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no executable bit")
+def test_check_script_is_executable() -> None:
+    assert (ROOT / ".ci" / "run").stat().st_mode & stat.S_IXUSR
+
+
+def test_layers_are_the_modules() -> None:
+    layers = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
+    listed = {name.strip(" ()") for layer in layers for name in layer.split("|")}
+    optional = {name.strip(" ()") for layer in layers for name in layer.split("|") if "(" in name}
+    ignored = set(PROJECT["tool"]["importlinter"]["contracts"][0]["exhaustive_ignores"])
+    there = {path.stem for path in (ROOT / "traveltime_lab").glob("*.py")} - {"__init__"}
+    there |= {path.parent.name for path in (ROOT / "traveltime_lab").glob("*/__init__.py")}
+    assert listed - optional <= there - ignored <= listed
+
+
+def test_public_names_resolve_from_their_modules() -> None:
+    for name, home in tl._HOMES.items():
+        assert hasattr(importlib.import_module(f"traveltime_lab.{home}"), name)

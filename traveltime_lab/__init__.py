@@ -1,0 +1,122 @@
+"""
+Isochrones and travel-time matrices on your own machine, from OpenStreetMap.
+
+Build or load a network once, then ask it::
+
+    import traveltime_lab as tl
+
+    network = tl.sample_network()
+    homes = tl.sample_points()
+    areas = tl.time_map(network, homes, travel_time=900, transportation="walking")
+    times = tl.time_filter(network, homes, homes, travel_time=1800, transportation="driving")
+
+Importing this package is cheap: each name loads its module when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+#: Which module defines each public name.
+_HOMES = {
+    "CoordinateError": "errors",
+    "CrsError": "errors",
+    "DataError": "errors",
+    "FormatError": "errors",
+    "InputError": "errors",
+    "LimitError": "errors",
+    "MissingDependencyError": "errors",
+    "MissingFileError": "errors",
+    "ModeError": "errors",
+    "MomentError": "errors",
+    "Network": "network",
+    "SnapError": "errors",
+    "Snapping": "modes",
+    "Transportation": "modes",
+    "TravelTimeError": "errors",
+    "UnsupportedError": "errors",
+    "build_network": "network",
+    "difference": "shapes",
+    "distance_map": "search",
+    "intersection": "shapes",
+    "load_network": "network",
+    "sample_network": "sample",
+    "sample_points": "sample",
+    "shape_accuracy": "search",
+    "snap": "search",
+    "time_filter": "search",
+    "time_map": "search",
+    "union": "shapes",
+}
+
+__all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compares the two
+    "CoordinateError",
+    "CrsError",
+    "DataError",
+    "FormatError",
+    "InputError",
+    "LimitError",
+    "MissingDependencyError",
+    "MissingFileError",
+    "ModeError",
+    "MomentError",
+    "Network",
+    "SnapError",
+    "Snapping",
+    "Transportation",
+    "TravelTimeError",
+    "UnsupportedError",
+    "build_network",
+    "difference",
+    "distance_map",
+    "intersection",
+    "load_network",
+    "sample_network",
+    "sample_points",
+    "shape_accuracy",
+    "snap",
+    "time_filter",
+    "time_map",
+    "union",
+    "__version__",
+]
+
+if TYPE_CHECKING:
+    from traveltime_lab.errors import (
+        CoordinateError,
+        CrsError,
+        DataError,
+        FormatError,
+        InputError,
+        LimitError,
+        MissingDependencyError,
+        MissingFileError,
+        ModeError,
+        MomentError,
+        SnapError,
+        TravelTimeError,
+        UnsupportedError,
+    )
+    from traveltime_lab.modes import Snapping, Transportation
+    from traveltime_lab.network import Network, build_network, load_network
+    from traveltime_lab.sample import sample_network, sample_points
+    from traveltime_lab.search import distance_map, shape_accuracy, snap, time_filter, time_map
+    from traveltime_lab.shapes import difference, intersection, union
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module of a public name when the name is first used (PEP 562)."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, loaded or not."""
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,256 @@
+"""The command line: ``traveltime-lab demo``, ``build`` and ``info``."""
+
+from __future__ import annotations
+
+import argparse
+import html
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import traveltime_lab as tl
+
+if TYPE_CHECKING:
+    import geopandas as gpd
+    import numpy.typing as npt
+    import pandas as pd
+
+DEMO_MODES = ("walking", "driving")
+DEMO_MINUTES = (5, 10, 15)
+#: Place of each sample that the demo's isochrones start from, and the moment that decides the traffic.
+DEMO_ORIGINS = {"coquimbo": "Plaza de Armas, La Serena", "helsinki": "Rautatieasema"}
+DEMO_MOMENT = "weekday_morning"
+#: Mode of the table of each sample.
+DEMO_TABLE_MODES = {"coquimbo": "driving", "helsinki": "walking"}
+#: Metres that the demo's areas may leave the streets: little, as the samples end where the next town or the sea begins.
+DEMO_BUFFER_M = 250
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Without the program's name; by default those of the process.
+
+    Returns
+    -------
+    int
+        0, or 1 after an error that was explained on stderr.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except (tl.TravelTimeError, OSError) as error:
+        print(f"traveltime-lab: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="traveltime-lab", description="Isochrones and travel-time matrices on your own machine."
+    )
+    parser.add_argument("--version", action="version", version=f"traveltime-lab {tl.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="travel times and isochrones of a sample city, as table, files and map")
+    demo.add_argument("--sample", default="coquimbo", choices=sorted(DEMO_ORIGINS), help="default: %(default)s")
+    demo.add_argument("--out", type=Path, default=Path("traveltime-lab-demo"), help="folder, default: %(default)s")
+    demo.set_defaults(run=_demo)
+
+    build = commands.add_parser("build", help="build a network and save it")
+    build.add_argument("osm", metavar="OSM", help="a .osm.pbf, .osm or .xml file (also .gz, .bz2), or a place name")
+    build.add_argument("out", metavar="OUT", type=Path, help="file to write")
+    build.add_argument("--timezone", help="IANA name such as Europe/Helsinki; by default that of the place")
+    build.set_defaults(run=_build)
+
+    info = commands.add_parser("info", help="tell what a saved network holds")
+    info.add_argument("path", metavar="PATH", type=Path)
+    info.set_defaults(run=_info)
+    return parser
+
+
+def _build(options: argparse.Namespace) -> None:
+    network = tl.build_network(options.osm, timezone=options.timezone, progress=sys.stderr.isatty())
+    print(network.report())
+    print(f"\nSaved: {network.save(options.out).resolve()}")
+
+
+def _info(options: argparse.Namespace) -> None:
+    print(tl.load_network(options.path).report())
+
+
+def _demo(options: argparse.Namespace) -> None:
+    started = time.perf_counter()
+    print(f"Getting the sample {options.sample!r}: built on first use, then loaded ...")
+    network = tl.sample_network(options.sample)
+    places = tl.sample_points(options.sample)
+    print(f"{network!r}\n")
+
+    mode = DEMO_TABLE_MODES[options.sample]
+    times = tl.time_filter(
+        network,
+        places,
+        places,
+        travel_time=3600,
+        transportation=mode,
+        departure_time=DEMO_MOMENT,
+        form="matrix",
+    )
+    print(f"{mode.capitalize()} on a weekday morning, minutes; from rows to columns:\n")
+    print(_minutes_table(times))
+
+    areas = _isochrones(network, places.loc[[DEMO_ORIGINS[options.sample]]])
+    print(f"\nReachable from {DEMO_ORIGINS[options.sample]}, km²:\n")
+    sizes = areas.assign(km2=areas.to_crs(network.crs).area / 1e6, minutes=areas["travel_time"] // 60)
+    print(sizes.pivot_table("km2", "minutes", "transportation", sort=False).round(2).to_string())
+
+    options.out.mkdir(parents=True, exist_ok=True)
+    files = {
+        "travel_times.csv": "the table, in seconds",
+        "isochrones.geojson": "the areas, for any GIS",
+        "isochrones.parquet": "the same as GeoParquet",
+        "map.html": "a map, for any browser, offline",
+    }
+    times.round().astype("Int32").to_csv(options.out / "travel_times.csv")
+    areas.to_file(options.out / "isochrones.geojson", driver="GeoJSON")
+    areas.to_parquet(options.out / "isochrones.parquet")
+    title = f"From {DEMO_ORIGINS[options.sample]}"
+    (options.out / "map.html").write_text(_page(network, areas, places, title), encoding="utf-8")
+    print("\nFiles:")
+    for name, meaning in files.items():
+        print(f"  {(options.out / name).resolve()}  ({meaning})")
+    print(f"\n{network.attribution}\nDone in {time.perf_counter() - started:.1f} s.")
+
+
+def _minutes_table(times: pd.DataFrame) -> str:
+    """Return a matrix of seconds as text in minutes, its columns numbered like its rows."""
+    numbered = (times / 60).astype("float64")
+    numbered.index = [f"{number} {name}" for number, name in enumerate(times.index, 1)]
+    numbered.columns = [str(number) for number in range(1, len(times.columns) + 1)]
+    return str(numbered.to_string(na_rep="-", float_format="{:.1f}".format))
+
+
+def _isochrones(network: tl.Network, origin: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
+    """Return one row per mode and time, nearest first."""
+    import pandas as pd
+
+    parts = []
+    for mode in DEMO_MODES:
+        for minutes in DEMO_MINUTES:
+            area = tl.time_map(
+                network,
+                origin,
+                travel_time=60 * minutes,
+                transportation=mode,
+                departure_time=DEMO_MOMENT,
+                level_of_detail="high",
+                buffer_distance=DEMO_BUFFER_M,
+            )
+            area.insert(0, "transportation", mode)
+            area.insert(0, "origin", area.index)
+            parts.append(area[["origin", "transportation", "travel_time", "geometry"]])
+    return pd.concat(parts, ignore_index=True)
+
+
+# A map without a map server --------------------------------------------------------------------------------------
+
+_WIDTH, _HEIGHT, _MARGIN_M = 760, 760, 250.0
+_FILLS = ("#08519c", "#4292c6", "#9ecae1")
+_ROADS = {
+    "motorway": 2.2, "trunk": 2.2, "primary": 1.7, "secondary": 1.3, "tertiary": 1.0, "residential": 0.6,
+    "unclassified": 0.6, "living_street": 0.6, "service": 0.4, "pedestrian": 0.5,
+}  # fmt: skip
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 24px; color: #222; background: #fff; }
+h1 { font-size: 22px; margin: 0 0 4px; }
+h2 { font-size: 16px; margin: 0 0 6px; }
+.maps { display: flex; flex-wrap: wrap; gap: 20px; margin-top: 16px; }
+svg { width: min(92vw, 600px); height: auto; border: 1px solid #bbb; background: #f5f3ee; }
+svg text { font: 13px system-ui, sans-serif; fill: #111; stroke: #fff; stroke-width: 3px; paint-order: stroke; }
+.key { display: inline-block; width: 14px; height: 14px; margin: 0 5px 0 16px; vertical-align: -2px; opacity: .75; }
+footer { margin-top: 14px; color: #555; font-size: 13px; }
+"""
+
+
+def _page(network: tl.Network, areas: gpd.GeoDataFrame, places: gpd.GeoDataFrame, title: str) -> str:
+    """Return a self-contained HTML page with one map per mode."""
+    keys = "".join(
+        f'<span class="key" style="background:{fill}"></span>{minutes} min'
+        for fill, minutes in zip(_FILLS, DEMO_MINUTES, strict=True)
+    )
+    maps = "".join(
+        f"<figure style='margin:0'><h2>{html.escape(str(mode)).capitalize()}</h2>{_svg(network, part, places)}</figure>"
+        for mode, part in areas.groupby("transportation", sort=False)
+    )
+    return (
+        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html.escape(title)}</title>"
+        f"<style>{_STYLE}</style></head><body><h1>{html.escape(title)}</h1><div>Weekday morning.{keys}</div>"
+        f"<div class='maps'>{maps}</div><footer>{html.escape(network.attribution)}. "
+        f"Drawn by traveltime_lab {tl.__version__}.</footer></body></html>\n"
+    )
+
+
+def _svg(network: tl.Network, areas: gpd.GeoDataFrame, places: gpd.GeoDataFrame) -> str:
+    """Return a map of nested areas over streets and water, in the network's local metres."""
+    import numpy as np
+    import shapely
+
+    def local(shapes: Any) -> npt.NDArray[Any]:
+        return np.asarray(
+            shapely.transform(np.asarray(shapes), lambda c: np.column_stack(network.frame.to_xy(c[:, 0], c[:, 1])))
+        )
+
+    shapes = local(areas.geometry)
+    west, south, east, north = shapely.total_bounds(shapes)
+    half = max(east - west, north - south) / 2 + _MARGIN_M
+    x0, y1 = (west + east) / 2 - half, (south + north) / 2 + half
+    scale = _WIDTH / (2 * half)
+    window = shapely.box(x0, y1 - 2 * half, x0 + 2 * half, y1)
+
+    def path(shape: Any) -> str:
+        parts = shapely.get_parts(shape)
+        is_area = shapely.get_dimensions(shape) == 2
+        rings = shapely.get_rings(parts) if is_area else parts
+        return "".join(
+            "M"
+            + "L".join(f"{(x - x0) * scale:.1f} {(y1 - y) * scale:.1f}" for x, y in shapely.get_coordinates(ring))
+            + ("Z" if is_area else "")
+            for ring in rings
+        )
+
+    drawn = [f"<svg viewBox='0 0 {_WIDTH} {_HEIGHT}' role='img'>"]
+    water = shapely.intersection(network.water.tiles, window)
+    drawn += [f"<path d='{path(shape)}' fill='#cfe3ee'/>" for shape in water if shapely.area(shape) > 0]
+    for shape, fill in reversed(list(zip(shapes, _FILLS, strict=True))):
+        drawn.append(f"<path d='{path(shape)}' fill='{fill}' fill-opacity='.55' fill-rule='evenodd' stroke='{fill}'/>")
+    streets = network.edges_frame()
+    lines = local(streets.geometry)
+    is_inside = shapely.intersects(lines, window)
+    for highway, group in streets[is_inside & ~streets["is_ferry"]].groupby("highway"):
+        width = _ROADS.get(str(highway).removesuffix("_link"), 0.4)
+        commands = "".join(path(line) for line in lines[group.index])
+        drawn.append(f"<path d='{commands}' fill='none' stroke='#444' stroke-opacity='.6' stroke-width='{width}'/>")
+    for name, point in zip(places.index, local(places.geometry), strict=True):
+        if shapely.covers(window, point):
+            x, y = (point.x - x0) * scale, (y1 - point.y) * scale
+            is_origin = name in set(areas["origin"])
+            fill, anchor = ("#d7301f", 7) if is_origin else ("#222", 4)
+            side = "end" if x > _WIDTH * 0.7 else "start"
+            drawn.append(
+                f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{anchor}' fill='{fill}' stroke='#fff' stroke-width='1.5'/>"
+                f"<text x='{x + (-10 if side == 'end' else 10):.1f}' y='{y + 4:.1f}' text-anchor='{side}'>"
+                f"{html.escape(str(name))}</text>"
+            )
+    metres = float(max(step for step in (100, 200, 500, 1000, 2000, 5000, 10_000) if step <= max(half, 100)))
+    label = f"{metres:.0f} m" if metres < 1000 else f"{metres / 1000:.0f} km"
+    drawn.append(
+        f"<path d='M20 {_HEIGHT - 20}h{metres * scale:.1f}' stroke='#111' stroke-width='3'/>"
+        f"<text x='20' y='{_HEIGHT - 28}'>{label}</text></svg>"
+    )
+    return "".join(drawn)

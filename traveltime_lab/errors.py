@@ -1,0 +1,75 @@
+"""
+What can go wrong, as a small tree; every error is also the builtin a caller would expect.
+
+::
+
+    TravelTimeError
+    ├── InputError (ValueError)             an argument or a table that cannot be used
+    │   ├── CrsError                        a coordinate reference system is missing or contradicts the data
+    │   ├── CoordinateError                 NaN, out of range, or swapped longitude and latitude
+    │   ├── LimitError                      a number outside its documented range
+    │   ├── ModeError                       an unknown transportation type or option
+    │   └── MomentError                     a date or time that does not exist, is ambiguous or has no service
+    ├── SnapError (ValueError)              an origin that no street is near enough to
+    ├── DataError (ValueError)              a file or table whose content is broken
+    │   └── FormatError                     a saved network that is truncated, foreign or of another version
+    ├── MissingFileError (FileNotFoundError)
+    ├── MissingDependencyError (ImportError)  an extra that is not installed
+    └── UnsupportedError (NotImplementedError)  an option that this network or version cannot honour
+
+Unreachable is not an error: it is data in the answer.
+"""
+
+from __future__ import annotations
+
+
+class TravelTimeError(Exception):
+    """Root of every error that the library raises on purpose."""
+
+
+class InputError(TravelTimeError, ValueError):
+    """An argument or a table that cannot be used."""
+
+
+class CrsError(InputError):
+    """A coordinate reference system is missing or contradicts the data."""
+
+
+class CoordinateError(InputError):
+    """Coordinates that are not finite, out of range, or swapped."""
+
+
+class LimitError(InputError):
+    """A number outside its documented range."""
+
+
+class ModeError(InputError):
+    """An unknown transportation type, or an option that does not apply to it."""
+
+
+class MomentError(InputError):
+    """A date or time that does not exist, is ambiguous, or lies outside the data."""
+
+
+class SnapError(TravelTimeError, ValueError):
+    """An origin that no usable street is near enough to."""
+
+
+class DataError(TravelTimeError, ValueError):
+    """A file or table whose content is broken."""
+
+
+class FormatError(DataError):
+    """A saved network that is truncated, foreign, or of another version."""
+
+
+class MissingFileError(TravelTimeError, FileNotFoundError):
+    """A file that is not there."""
+
+
+class MissingDependencyError(TravelTimeError, ImportError):
+    """An optional dependency that is not installed."""
+
+
+class UnsupportedError(TravelTimeError, NotImplementedError):
+    """An option that this network or this version cannot honour."""

@@ -1,0 +1,223 @@
+"""
+Nearest street: a uniform grid over line segments, hashed so that empty land costs nothing.
+
+Coordinates are local metres of a `LocalFrame`; `shrink` says by how much true east-west metres differ from frame
+metres at the query's latitude, so answers are right far from the frame's centre too.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _slot(key, mask):
+    """Return the home slot of a cell key (Fibonacci hashing)."""
+    return np.int64((np.uint64(key) * np.uint64(11400714819323198485)) >> np.uint64(32)) & mask
+
+
+@numba.njit(cache=True, nogil=True)
+def _cells_of(x1, y1, x2, y2, cell, keys, at):
+    """Write the keys of the cells that a segment crosses to `keys` from `at` (only count if empty); return the end."""
+    write = keys.size > 0
+    if y1 > y2:
+        x1, y1, x2, y2 = x2, y2, x1, y1
+    row1 = np.int64(np.floor(y1 / cell))
+    row2 = np.int64(np.floor(y2 / cell))
+    for row in range(row1, row2 + 1):
+        if row1 == row2:
+            xa, xb = x1, x2
+        else:
+            # The part of the segment inside this row of cells.
+            low = max(y1, row * cell)
+            high = min(y2, (row + 1) * cell)
+            xa = x1 + (x2 - x1) * (low - y1) / (y2 - y1)
+            xb = x1 + (x2 - x1) * (high - y1) / (y2 - y1)
+        if xa > xb:
+            xa, xb = xb, xa
+        # A hair wider than exact: rounding must not lose the cell in which a segment only touches a corner.
+        column1 = np.int64(np.floor((xa - 1e-6) / cell))
+        column2 = np.int64(np.floor((xb + 1e-6) / cell))
+        for column in range(column1, column2 + 1):
+            if write:
+                keys[at] = (row << np.int64(32)) ^ (column & np.int64(0xFFFFFFFF))
+            at += 1
+    return at
+
+
+@numba.njit(cache=True, nogil=True)
+def build_grid(x1, y1, x2, y2, cell):
+    """
+    Index segments by the square cells that they cross.
+
+    Parameters
+    ----------
+    x1, y1, x2, y2 : float64 arrays of shape (n_segments,), m
+    cell : float
+        Side of a cell in metres.
+
+    Returns
+    -------
+    table : int64 array of shape (n_slots, 3)
+        Open-addressing hash table: cell key, begin and end in `members`; begin is -1 in free slots.
+    members : int32 array
+        Segments, cell by cell, ascending.
+    """
+    n = x1.size
+    none = np.empty(0, np.int64)
+    total = 0
+    for i in range(n):
+        total = _cells_of(x1[i], y1[i], x2[i], y2[i], cell, none, total)
+    keys = np.empty(total, np.int64)
+    segment = np.empty(total, np.int32)
+    at = 0
+    for i in range(n):
+        end = _cells_of(x1[i], y1[i], x2[i], y2[i], cell, keys, at)
+        segment[at:end] = i
+        at = end
+    order = np.argsort(keys, kind="mergesort")
+    members = segment[order]
+    distinct = 0
+    for i in range(total):
+        if i == 0 or keys[order[i]] != keys[order[i - 1]]:
+            distinct += 1
+    size = 16
+    while size < 2 * distinct:
+        size *= 2
+    mask = np.int64(size - 1)
+    table = np.full((size, 3), -1, np.int64)
+    i = 0
+    while i < total:
+        key = keys[order[i]]
+        end = i + 1
+        while end < total and keys[order[end]] == key:
+            end += 1
+        slot = _slot(key, mask)
+        while table[slot, 1] != -1:
+            slot = (slot + 1) & mask
+        table[slot, 0] = key
+        table[slot, 1] = i
+        table[slot, 2] = end
+        i = end
+    return table, members
+
+
+@numba.njit(cache=True, nogil=True)
+def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, cell, table, members):
+    """
+    Return the nearest segment to a point within `limit` metres: index (-1 if none), position 0..1, distance.
+
+    `k` is the shrink at the point; rings of cells nearer than `skip` metres are known to be empty.
+    """
+    mask = np.int64(table.shape[0] - 1)
+    column = np.int64(np.floor(px / cell))
+    row = np.int64(np.floor(py / cell))
+    # How far the point is from the sides of its cell, the start of every ring's inner distance.
+    inside = min(min(px - column * cell, (column + 1) * cell - px) * k, min(py - row * cell, (row + 1) * cell - py))
+    narrow = min(1.0, k) * cell
+    best = limit * limit
+    best_segment = -1
+    best_t = 0.0
+    ring = 0
+    if skip > 0.0:
+        wide = max(1.0, k) * cell
+        ring = max(0, np.int64(np.floor(skip / (wide * 1.4142135623730951))) - 1)
+    while True:
+        inner = 0.0 if ring == 0 else inside + (ring - 1) * narrow
+        if inner * inner > best or inner > limit:
+            break
+        for r in range(row - ring, row + ring + 1):
+            step = 1 if (r == row - ring or r == row + ring or ring == 0) else 2 * ring
+            for c in range(column - ring, column + ring + 1, step):
+                key = (r << np.int64(32)) ^ (c & np.int64(0xFFFFFFFF))
+                slot = _slot(key, mask)
+                while table[slot, 1] != -1 and table[slot, 0] != key:
+                    slot = (slot + 1) & mask
+                if table[slot, 1] == -1:
+                    continue
+                for m in range(table[slot, 1], table[slot, 2]):
+                    i = members[m]
+                    ax = (x1[i] - px) * k
+                    ay = y1[i] - py
+                    dx = (x2[i] - x1[i]) * k
+                    dy = y2[i] - y1[i]
+                    squared = dx * dx + dy * dy
+                    t = 0.0
+                    if squared > 0.0:
+                        t = -(ax * dx + ay * dy) / squared
+                        t = 0.0 if t < 0.0 else (1.0 if t > 1.0 else t)
+                    ex = ax + t * dx
+                    ey = ay + t * dy
+                    d2 = ex * ex + ey * ey
+                    # Equally near segments: the lowest index, so the answer never depends on the order of cells.
+                    if d2 < best or (d2 == best and (best_segment == -1 or i < best_segment)):
+                        best = d2
+                        best_segment = i
+                        best_t = t
+        ring += 1
+    return best_segment, best_t, np.sqrt(best)
+
+
+@numba.njit(cache=True, nogil=True)
+def nearest_segments(px, py, shrink, limit, x1, y1, x2, y2, cell, table, members, segment, position, distance):
+    """
+    Fill the nearest segment of each point.
+
+    Parameters
+    ----------
+    px, py, shrink : float64 arrays of shape (n,)
+        Points in local metres and the shrink at their latitudes.
+    limit : float
+        Farthest segment to accept, m.
+    x1, y1, x2, y2, cell, table, members
+        The grid, see `build_grid`.
+    segment, position, distance : int32, float64, float64 arrays of shape (n,)
+        Overwritten: segment or -1, place on it from 0 to 1, metres (inf if none).
+    """
+    for i in range(px.size):
+        s, t, d = _nearest(px[i], py[i], shrink[i], limit, 0.0, x1, y1, x2, y2, cell, table, members)
+        segment[i] = s
+        position[i] = t
+        distance[i] = d if s >= 0 else np.inf
+
+
+@numba.njit(cache=True, nogil=True)
+def nearest_on_raster(
+    first_x, first_y, step, shrink, limit, x1, y1, x2, y2, cell, table, members, segment, position, distance
+):
+    """
+    Fill the nearest segment of each cell centre of a raster, row 0 in the south.
+
+    Neighbouring centres bound each other's distances, which cuts the search short on empty land and in dense streets.
+
+    Parameters
+    ----------
+    first_x, first_y, step : float
+        Centre of cell (0, 0) and the distance between centres, m.
+    shrink : float64 array of shape (n_rows,)
+    limit, x1, y1, x2, y2, cell, table, members
+        As in `nearest_segments`.
+    segment, position, distance : int32, float32, float32 arrays of shape (n_rows, n_columns)
+        Overwritten, as in `nearest_segments`.
+    """
+    n_rows, n_columns = segment.shape
+    for r in range(n_rows):
+        py = first_y + r * step
+        k = shrink[r]
+        hop = step * k
+        known = -1.0
+        found = False
+        for c in range(n_columns):
+            skip = 0.0
+            bound = limit
+            if known >= 0.0:
+                skip = max(0.0, known - hop)
+                if found:
+                    bound = min(limit, (known + hop) * 1.000001 + 1e-3)
+            s, t, d = _nearest(first_x + c * step, py, k, bound, skip, x1, y1, x2, y2, cell, table, members)
+            segment[r, c] = s
+            position[r, c] = t
+            found = s >= 0
+            distance[r, c] = d if found else np.inf
+            known = d if found else limit

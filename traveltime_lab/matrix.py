@@ -1,0 +1,261 @@
+"""
+Origins × destinations: labels of many pairs, block by block, by the engine that is fastest for the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab import road_graph, travel_times
+from traveltime_lab.errors import InputError
+from traveltime_lab.kernels import road, turns
+from traveltime_lab.modes import Snapping
+from traveltime_lab.network import Network
+from traveltime_lab.road_graph import RoadGraph
+from traveltime_lab.settings import settings
+from traveltime_lab.snapping import Snaps
+
+Int64Array = npt.NDArray[np.int64]
+
+ENGINES: Final = ("auto", "dijkstra", "pandana")
+
+#: Labels in one block; with 8 bytes each a thread holds 16 MB of them.
+_BLOCK = 2_000_000
+
+
+@dataclass(frozen=True)
+class Block:
+    """
+    Labels of some origins and some destinations.
+
+    Attributes
+    ----------
+    rows, columns : slice
+        Which origins and destinations.
+    labels : int64 array of shape (n_rows, n_columns)
+        `UNREACHED` where over the limit.
+    """
+
+    rows: slice
+    columns: slice
+    labels: Int64Array
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Positions at one end of trips, joined to a graph."""
+
+    snaps: Snaps
+    connector: Int64Array
+    ports: travel_times.Ports
+
+    @classmethod
+    def of(cls, graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, is_entry: bool) -> Ends:
+        """Join positions to a graph, to be reached (`is_entry`) or to leave from."""
+        connector = travel_times.connectors(graph, snaps, snapping)
+        return cls(snaps, connector, travel_times.ports(graph, snaps, connector, is_entry=is_entry))
+
+
+def label_blocks(
+    network: Network,
+    graph: RoadGraph,
+    origins: Snaps,
+    destinations: Snaps,
+    snapping: Snapping,
+    *,
+    limit: float,
+    engine: str = "auto",
+) -> Iterator[Block]:
+    """
+    Yield the labels of all pairs, in blocks of whole rows or whole columns.
+
+    Parameters
+    ----------
+    network : Network
+    graph : RoadGraph
+    origins, destinations : Snaps
+    snapping : Snapping
+    limit : float
+        Seconds, or metres in a graph of distances; connectors count.
+    engine : {"auto", "dijkstra", "pandana"}
+        Same answers, different speed.
+
+    Yields
+    ------
+    Block
+
+    Notes
+    -----
+    The search starts from whichever side has fewer points: trips backwards on the transposed graph have the same
+    integer labels as trips forwards.
+    """
+    check_engine(engine)
+    leaving = Ends.of(graph, origins, snapping, is_entry=False)
+    reached = Ends.of(graph, destinations, snapping, is_entry=True)
+    largest = road_graph.limit_label(limit, graph.metric)
+    if engine == "pandana":
+        from traveltime_lab import pandana_engine  # noqa: PLC0415 - an optional extra
+
+        yield from (
+            Block(slice(0, len(origins)), columns, labels)
+            for columns, labels in pandana_engine.label_blocks(network, graph, leaving, reached, largest)
+        )
+        return
+    is_backward = len(destinations) < len(origins)
+    rows, columns = (reached, leaving) if is_backward else (leaving, reached)
+    for part, labels in _searches(graph, rows, columns, largest, is_backward=is_backward):
+        if is_backward:
+            yield Block(slice(0, len(origins)), part, labels.T)
+        else:
+            yield Block(part, slice(0, len(destinations)), labels)
+
+
+def check_engine(engine: str) -> None:
+    """Raise InputError for an unknown engine."""
+    if engine not in ENGINES:
+        msg = f"engine must be one of {', '.join(map(repr, ENGINES))}; got {engine!r}"
+        raise InputError(msg)
+
+
+def _searches(
+    graph: RoadGraph, rows: Ends, columns: Ends, largest: np.int64, *, is_backward: bool
+) -> Iterator[tuple[slice, Int64Array]]:
+    """Yield rows of labels, one bounded search per row, on all threads."""
+    n_rows, n_columns = len(rows.snaps), len(columns.snaps)
+    size = int(np.clip(_BLOCK // max(n_columns, 1), 1, max(1, -(-n_rows // settings.threads))))
+    parts = [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
+    by_edge = np.argsort(columns.snaps.edge, kind="stable")
+    arcs = graph.arcs(is_backward=is_backward)
+
+    def search(part: slice) -> tuple[slice, Int64Array]:
+        indptr, states, keys = rows.ports
+        first, last = indptr[part.start], indptr[part.stop]
+        limits = np.full(part.stop - part.start, largest)
+        labels = np.empty((part.stop - part.start, n_columns), np.int64)
+        road.many_to_many(
+            *arcs,
+            indptr[part.start : part.stop + 1] - first,
+            states[first:last],
+            keys[first:last],
+            *columns.ports,
+            limits,
+            graph.shift,
+            graph.n_buckets,
+            labels,
+        )
+        turns.improve_along_edges(
+            rows.snaps.edge[part],
+            rows.snaps.fraction[part],
+            rows.connector[part],
+            columns.snaps.edge,
+            columns.snaps.fraction,
+            columns.connector,
+            not is_backward,
+            graph.cross,
+            graph.topology.is_open,
+            by_edge,
+            limits,
+            labels,
+        )
+        return part, labels
+
+    if len(parts) == 1 or settings.threads == 1:
+        yield from map(search, parts)
+        return
+    with ThreadPoolExecutor(settings.threads) as pool:
+        # A few blocks ahead of the reader, never all of them: memory stays bounded.
+        waiting = []
+        for part in parts:
+            waiting.append(pool.submit(search, part))
+            if len(waiting) > settings.threads:
+                yield waiting.pop(0).result()
+        for future in waiting:
+            yield future.result()
+
+
+def pair_labels(
+    graph: RoadGraph,
+    origins: Snaps,
+    destinations: Snaps,
+    snapping: Snapping,
+    origin_of: npt.NDArray[np.intp],
+    destination_of: npt.NDArray[np.intp],
+    *,
+    limit: float,
+) -> Int64Array:
+    """
+    Return the labels of chosen pairs, one search for each origin.
+
+    Parameters
+    ----------
+    graph : RoadGraph
+    origins, destinations : Snaps
+    snapping : Snapping
+    origin_of, destination_of : intp arrays of shape (n_pairs,)
+        Positions in `origins` and `destinations`.
+    limit : float
+        Seconds, or metres in a graph of distances.
+
+    Returns
+    -------
+    int64 array of shape (n_pairs,)
+        `UNREACHED` where over the limit.
+    """
+    order = np.argsort(origin_of, kind="stable")
+    used, row_of = np.unique(origin_of[order], return_inverse=True)
+    row_indptr = np.searchsorted(row_of, np.arange(used.size + 1))
+    near, far = origins.take(used), destinations.take(destination_of[order])
+    leaving = Ends.of(graph, near, snapping, is_entry=False)
+    reached = Ends.of(graph, far, snapping, is_entry=True)
+    largest = road_graph.limit_label(limit, graph.metric)
+    arcs = graph.arcs(is_backward=False)
+    labels = np.full(order.size, road.UNREACHED, np.int64)
+
+    def search(rows: npt.NDArray[np.intp]) -> None:
+        first, last = row_indptr[rows[0]], row_indptr[rows[-1] + 1]
+        road.one_to_some(
+            *arcs,
+            *_take_rows(leaving.ports, int(rows[0]), int(rows[-1]) + 1),
+            *_take_rows(reached.ports, int(first), int(last)),
+            row_indptr[rows[0] : rows[-1] + 2] - first,
+            largest,
+            graph.shift,
+            graph.n_buckets,
+            labels[first:last],
+        )
+
+    n_parts = min(settings.threads * 4, max(1, used.size // 8))
+    parts = [part for part in np.array_split(np.arange(used.size), n_parts) if part.size]
+    if len(parts) == 1:
+        search(parts[0])
+    else:
+        with ThreadPoolExecutor(settings.threads) as pool:
+            list(pool.map(search, parts))
+    turns.improve_aligned(
+        near.edge[row_of],
+        near.fraction[row_of],
+        leaving.connector[row_of],
+        far.edge,
+        far.fraction,
+        reached.connector,
+        graph.cross,
+        graph.topology.is_open,
+        largest,
+        labels,
+    )
+    result = np.empty_like(labels)
+    result[order] = labels
+    return result
+
+
+def _take_rows(csr: travel_times.Ports, first: int, last: int) -> travel_times.Ports:
+    """Return some consecutive rows of a CSR."""
+    indptr, states, keys = csr
+    begin, end = indptr[first], indptr[last]
+    return indptr[first : last + 1] - begin, states[begin:end], keys[begin:end]

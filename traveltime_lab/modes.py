@@ -1,0 +1,324 @@
+"""
+How one travels and where one may join a street: small frozen values with the contract's names, defaults and units.
+
+Python callers are held to what an option can do: an option that does not apply to the type is an error here, never
+silently dropped.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, cast
+
+from traveltime_lab.errors import LimitError, ModeError, UnsupportedError
+
+BaseMode = Literal["walking", "cycling", "driving"]
+Penalty = Literal["enabled", "disabled"]
+AcceptRoads = Literal["both_drivable_and_walkable", "any_drivable"]
+
+#: Types that need streets and ferries only. ``"ferry"`` is the contract's name for walking and ferries.
+STREET_TYPES: Final = (
+    "walking",
+    "cycling",
+    "driving",
+    "walking+ferry",
+    "cycling+ferry",
+    "driving+ferry",
+)
+ALIASES: Final[Mapping[str, str]] = {"ferry": "walking+ferry"}
+#: Types of the contract that need a timetable.
+TIMETABLE_TYPES: Final = (
+    "public_transport",
+    "bus",
+    "coach",
+    "train",
+    "driving+train",
+    "driving+public_transport",
+    "cycling+public_transport",
+)
+TRAFFIC_MODELS: Final = ("optimistic", "balanced", "pessimistic", "peak", "off_peak")
+INCLUDABLE_ROADS: Final = ("track", "restricted")
+EXCLUDABLE_ROADS: Final = ("toll",)
+PENALTIES: Final = ("enabled", "disabled")
+ACCEPTABLE_ROADS: Final = ("both_drivable_and_walkable", "any_drivable")
+
+_CAR: Final = ("driving", "driving+ferry")
+_FERRY: Final = ("walking+ferry", "cycling+ferry", "driving+ferry")
+_APPLIES_TO: Final[Mapping[str, tuple[str, ...]]] = {
+    "traffic_model": _CAR,
+    "boarding_time": _FERRY,
+    "include_roads": _CAR,
+    "exclude_roads": _CAR,
+    "disable_border_crossing": ("driving",),
+}
+_TIMETABLE_OPTIONS: Final = (
+    "pt_change_delay",
+    "walking_time",
+    "driving_time_to_station",
+    "cycling_time_to_station",
+    "parking_time",
+    "max_changes",
+)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in names)
+
+
+def _guess(value: object, known: Iterable[str]) -> str:
+    """Return the sentence that names the nearest known spellings, or all of them."""
+    known = tuple(known)
+    text = str(value).strip().lower().replace(" ", "_").replace("-", "_")
+    close = difflib.get_close_matches(text, known, n=3, cutoff=0.6)
+    if close:
+        return f"Did you mean {_listed(close)}?"
+    return f"Known: {_listed(known)}."
+
+
+def _one_of(value: object, known: tuple[str, ...], name: str) -> str:
+    if isinstance(value, str) and value in known:
+        return value
+    raise ModeError(f"{name} must be one of {_listed(known)}; got {value!r}. {_guess(value, known)}")
+
+
+def _subset(value: object, known: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """Return `value` without repetitions, in the order of `known`, so that equal options compare equal."""
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ModeError(f"{name} must be a tuple or list of {_listed(known)}; got {value!r}.")
+    given = {_one_of(item, known, f"Each item of {name}") for item in value}
+    return tuple(item for item in known if item in given)
+
+
+def _whole(value: object, name: str, unit: str) -> int:
+    """Return a non-negative whole number, taking numpy integers and whole floats too."""
+    if isinstance(value, bool | str):
+        raise ModeError(f"{name} must be a whole number of {unit}; got {value!r}.")
+    try:
+        number = float(cast(Any, value))
+    except (TypeError, ValueError, OverflowError):
+        raise ModeError(f"{name} must be a whole number of {unit}; got {value!r}.") from None
+    if not math.isfinite(number) or number != math.floor(number):
+        raise ModeError(f"{name} must be a whole number of {unit}; got {value!r}.")
+    if number < 0:
+        raise LimitError(f"{name} must be 0 {unit} or more; got {value!r}.")
+    return int(number)
+
+
+def _flag(value: object, name: str) -> bool:
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise ModeError(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Transportation:
+    """
+    A means of travel and its options, named as in the contract.
+
+    Parameters
+    ----------
+    type : str, default "driving"
+        ``"walking"``, ``"cycling"`` or ``"driving"``, each also with ``"+ferry"``. ``"ferry"`` means
+        ``"walking+ferry"`` and is stored as that.
+    traffic_model : str, optional
+        Driving only. ``"optimistic"``, ``"balanced"``, ``"pessimistic"``, or the typical ``"peak"`` and
+        ``"off_peak"``. Without it the moment of the search decides.
+    boarding_time : int, default 0
+        Seconds to board a ferry; ferry types only.
+    include_roads : tuple of str, default ()
+        Driving only: ``"track"`` (very slow unpaved tracks), ``"restricted"`` (roads closed to the public).
+    exclude_roads : tuple of str, default ()
+        Driving only: ``"toll"``.
+    disable_border_crossing : bool, default False
+        Networks carry no borders, so True is an `UnsupportedError`.
+
+    Raises
+    ------
+    ModeError
+        If the type or a value is unknown, or an option does not apply to the type.
+    LimitError
+        If `boarding_time` is negative.
+    UnsupportedError
+        If the type needs a timetable, or borders are asked for.
+
+    Examples
+    --------
+    >>> Transportation("ferry", boarding_time=300).type
+    'walking+ferry'
+    """
+
+    type: str = "driving"
+    traffic_model: str | None = None
+    boarding_time: int = 0
+    include_roads: tuple[str, ...] = ()
+    exclude_roads: tuple[str, ...] = ()
+    disable_border_crossing: bool = False
+
+    def __post_init__(self) -> None:
+        """Check and normalise every field."""
+        kind = _known_type(self.type)
+        values: dict[str, object] = {
+            "type": kind,
+            "traffic_model": (
+                None if self.traffic_model is None else _one_of(self.traffic_model, TRAFFIC_MODELS, "traffic_model")
+            ),
+            "boarding_time": _whole(self.boarding_time, "boarding_time", "seconds"),
+            "include_roads": _subset(self.include_roads, INCLUDABLE_ROADS, "include_roads"),
+            "exclude_roads": _subset(self.exclude_roads, EXCLUDABLE_ROADS, "exclude_roads"),
+            "disable_border_crossing": _flag(self.disable_border_crossing, "disable_border_crossing"),
+        }
+        for option, types in _APPLIES_TO.items():
+            if values[option] and kind not in types:
+                raise ModeError(
+                    f"{option} does not apply to transportation type {kind!r}; it applies to {_listed(types)}. "
+                    f"Leave it out; got {values[option]!r}."
+                )
+        if values["disable_border_crossing"]:
+            raise UnsupportedError("disable_border_crossing=True: networks carry no country borders in this version.")
+        for option, value in values.items():
+            object.__setattr__(self, option, value)
+
+    @property
+    def base(self) -> BaseMode:
+        """The mode on streets: walking, cycling or driving."""
+        return cast(BaseMode, self.type.partition("+")[0])
+
+    @property
+    def uses_ferry(self) -> bool:
+        """Whether ferries may be taken."""
+        return self.type.endswith("+ferry")
+
+
+def _known_type(value: object) -> str:
+    if not isinstance(value, str):
+        raise ModeError(f"The transportation type must be a string such as 'driving'; got {value!r}.")
+    kind = ALIASES.get(value, value)
+    if kind in STREET_TYPES:
+        return kind
+    if kind in TIMETABLE_TYPES:
+        raise UnsupportedError(
+            f"Transportation type {value!r} needs a timetable search, which the network does not have in this version. "
+            f"Available: {_listed((*STREET_TYPES, *ALIASES))}."
+        )
+    known = (*STREET_TYPES, *ALIASES, *TIMETABLE_TYPES)
+    raise ModeError(f"Unknown transportation type {value!r}. {_guess(value, known)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapping:
+    """
+    How points join the streets, named as in the contract.
+
+    Parameters
+    ----------
+    penalty : {"enabled", "disabled"}, default "enabled"
+        Whether the walk between a point and its street counts in travel time and distance, at both ends.
+    accept_roads : {"both_drivable_and_walkable", "any_drivable"}, default "both_drivable_and_walkable"
+        Streets a point may snap to when it is driven from or to; the first leaves out what pedestrians cannot use.
+    threshold : int, default 1000
+        Farthest street in metres, 0 or more.
+
+    Raises
+    ------
+    ModeError
+        If a value is unknown or not a number.
+    LimitError
+        If `threshold` is negative.
+    """
+
+    penalty: Penalty = "enabled"
+    accept_roads: AcceptRoads = "both_drivable_and_walkable"
+    threshold: int = 1000
+
+    def __post_init__(self) -> None:
+        """Check and normalise every field."""
+        object.__setattr__(self, "penalty", _one_of(self.penalty, PENALTIES, "snapping penalty"))
+        object.__setattr__(self, "accept_roads", _one_of(self.accept_roads, ACCEPTABLE_ROADS, "snapping accept_roads"))
+        object.__setattr__(self, "threshold", _whole(self.threshold, "snapping threshold", "metres"))
+
+
+def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transportation:
+    """
+    Return a `Transportation` from a type's name, a mapping of the contract's fields, or itself.
+
+    Parameters
+    ----------
+    value : str, Transportation or mapping
+        A mapping must hold ``type``; fields that are None equal absent ones.
+
+    Returns
+    -------
+    Transportation
+        The checked value.
+
+    Raises
+    ------
+    ModeError
+        If the type, a field or a value is unknown, or a field does not apply to the type.
+    LimitError
+        If a number is out of range.
+    UnsupportedError
+        If the type needs a timetable, or borders are asked for.
+    """
+    if isinstance(value, Transportation):
+        return value
+    if isinstance(value, str):
+        return Transportation(value)
+    if not isinstance(value, Mapping):
+        raise ModeError(
+            "transportation must be a type's name such as 'walking', a Transportation, or a mapping with 'type'; "
+            f"got {type(value).__name__}."
+        )
+    given = {key: item for key, item in value.items() if item is not None}
+    if "type" not in given:
+        raise ModeError(f"transportation has no 'type'; got {dict(value)!r}.")
+    kind = _known_type(given["type"])
+    known = tuple(field.name for field in fields(Transportation))
+    for key in given:
+        if key in _TIMETABLE_OPTIONS:
+            raise ModeError(f"{key} does not apply to transportation type {kind!r}; it belongs to public transport.")
+        if key not in known:
+            raise ModeError(f"Unknown transportation option {key!r}. {_guess(key, known)}")
+    return Transportation(**given)
+
+
+def as_snapping(value: Snapping | Mapping[str, Any] | None) -> Snapping:
+    """
+    Return a `Snapping` from a mapping of the contract's fields, None for the defaults, or itself.
+
+    Parameters
+    ----------
+    value : Snapping, mapping or None
+        Fields that are None equal absent ones.
+
+    Returns
+    -------
+    Snapping
+        The checked value.
+
+    Raises
+    ------
+    ModeError
+        If a field or a value is unknown.
+    LimitError
+        If the threshold is negative.
+    """
+    if value is None:
+        return Snapping()
+    if isinstance(value, Snapping):
+        return value
+    if not isinstance(value, Mapping):
+        raise ModeError(
+            "snapping must be a Snapping or a mapping of 'penalty', 'accept_roads' and 'threshold'; "
+            f"got {type(value).__name__}."
+        )
+    known = tuple(field.name for field in fields(Snapping))
+    for key in value:
+        if key not in known:
+            raise ModeError(f"Unknown snapping option {key!r}. {_guess(key, known)}")
+    return Snapping(**{key: item for key, item in value.items() if item is not None})

@@ -1,0 +1,153 @@
+"""
+Points in any CRS, checked at the door and brought to longitude and latitude.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import shapely
+
+from traveltime_lab.errors import CoordinateError, CrsError, InputError
+from traveltime_lab.network import Network
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Points:
+    """
+    Checked points.
+
+    Attributes
+    ----------
+    index : Index
+        Of the table that the caller passed.
+    lng, lat : float64 arrays of shape (n,)
+        EPSG:4326.
+    geometry : object array of shape (n,)
+        Shapely points in EPSG:4326.
+    """
+
+    index: pd.Index
+    lng: FloatArray
+    lat: FloatArray
+    geometry: npt.NDArray[Any]
+
+    def __len__(self) -> int:
+        """Return the number of points."""
+        return self.lng.size
+
+
+def read_points(table: Any, name: str, network: Network) -> Points:
+    """
+    Check a table of points and return them in EPSG:4326.
+
+    Parameters
+    ----------
+    table : GeoDataFrame or GeoSeries
+        Points in any CRS, with a unique index.
+    name : str
+        How the caller names the table, for messages.
+    network : Network
+        Where the points should be; only to notice longitudes and latitudes that changed places.
+
+    Returns
+    -------
+    Points
+
+    Raises
+    ------
+    InputError
+        If the table is empty, is not a GeoDataFrame or GeoSeries of points, or has duplicate labels.
+    CrsError
+        If it has no CRS.
+    CoordinateError
+        If a coordinate is missing, not finite, out of range, or longitude and latitude are swapped.
+    """
+    if isinstance(table, gpd.GeoDataFrame | gpd.GeoSeries):
+        try:
+            series = table.geometry if isinstance(table, gpd.GeoDataFrame) else table
+        except AttributeError as error:
+            msg = f"{name} has no active geometry; name the column with {name}.set_geometry(...)"
+            raise InputError(msg) from error
+    else:
+        msg = (
+            f"{name} must be a GeoDataFrame or GeoSeries of points; got {type(table).__name__}. "
+            "gpd.GeoSeries.from_xy(lng, lat, crs='EPSG:4326') makes one"
+        )
+        raise InputError(msg)
+    if len(series) == 0:
+        msg = f"{name} is empty; pass at least one point"
+        raise InputError(msg)
+    if series.crs is None:
+        msg = f"{name} has no CRS; say what its coordinates are, e.g. {name}.set_crs('EPSG:4326')"
+        raise CrsError(msg)
+    _check_unique(series.index, name)
+    values = np.asarray(series.array)
+    kinds = shapely.get_type_id(values)
+    bad = (kinds == -1) | shapely.is_empty(values)
+    if bad.any():
+        msg = f"{name} has {int(bad.sum())} missing or empty points, the first at {series.index[int(bad.argmax())]!r}"
+        raise CoordinateError(msg)
+    if (kinds != 0).any():
+        first = int((kinds != 0).argmax())
+        msg = (
+            f"{name} must hold points; got a {values[first].geom_type} at {series.index[first]!r}. "
+            "Use .representative_point() or .centroid first"
+        )
+        raise InputError(msg)
+    if not series.crs.equals("EPSG:4326", ignore_axis_order=True):
+        values = np.asarray(series.to_crs("EPSG:4326").array)
+    lng, lat = shapely.get_x(values), shapely.get_y(values)
+    wrong = ~(np.isfinite(lng) & np.isfinite(lat))
+    if wrong.any():
+        msg = (
+            f"{name} has {int(wrong.sum())} points with coordinates that are not finite, "
+            f"the first at {series.index[int(wrong.argmax())]!r}"
+        )
+        raise CoordinateError(msg)
+    wrong = (np.abs(lat) > 90.0) | (np.abs(lng) > 180.0)
+    if wrong.any():
+        first = int(wrong.argmax())
+        msg = (
+            f"{name} has {int(wrong.sum())} points out of range, the first (lng {lng[first]:g}, lat {lat[first]:g}) at "
+            f"{series.index[first]!r}; longitude goes from -180 to 180 and latitude from -90 to 90. "
+            "Is the CRS right, or are they swapped?"
+        )
+        raise CoordinateError(msg)
+    _check_not_swapped(lng, lat, name, network)
+    return Points(series.index, lng, lat, values)
+
+
+def _check_unique(index: pd.Index, name: str) -> None:
+    """Raise InputError for labels that occur twice."""
+    if not index.is_unique:
+        twice = index[index.duplicated()][0]
+        msg = f"{name} has the label {twice!r} more than once in its index; use {name}.reset_index(drop=True)"
+        raise InputError(msg)
+
+
+def _check_not_swapped(lng: FloatArray, lat: FloatArray, name: str, network: Network) -> None:
+    """Raise CoordinateError if no point is near the network but their mirror images are in it."""
+    west, south, east, north = network.bounds
+    width = (east - west) % 360.0
+
+    def near(x: FloatArray, y: FloatArray) -> npt.NDArray[np.bool_]:
+        margin = 0.5
+        return np.asarray(
+            ((x - west + margin) % 360.0 <= width + 2 * margin) & (y >= south - margin) & (y <= north + margin)
+        )
+
+    if not near(lng, lat).any() and near(lat, lng).all():
+        msg = (
+            f"{name} are all far from the network, and with longitude and latitude swapped all are in it: the first is "
+            f"lng {lng[0]:g}, lat {lat[0]:g}; the network lies in west {west:g}, south {south:g}, east {east:g}, "
+            f"north {north:g}. Points are (x=longitude, y=latitude)"
+        )
+        raise CoordinateError(msg)

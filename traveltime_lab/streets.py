@@ -1,0 +1,124 @@
+"""
+The tables every reader of streets produces and every network is made of.
+
+An *edge* is an undirected piece of street between two nodes. The *directed edge* ``2 * e`` runs along edge ``e`` from
+``edge_from`` to ``edge_to``, ``2 * e + 1`` back, so the reverse of a directed edge is ``d ^ 1``. What a way allows to
+whom, and how fast, is interpreted once per distinct set of tags: `StreetTables.uses` has one row per distinct
+interpretation and ``edge_use`` points into it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+NODE_SIGNALS = 1
+NODE_STOP = 2
+NODE_GIVE_WAY = 4
+NODE_CROSSING = 8
+NODE_LEVEL_CROSSING = 16
+NODE_TRAFFIC_CALMING = 32
+NODE_BLOCKS_WALKING = 256
+NODE_BLOCKS_CYCLING = 512
+NODE_BLOCKS_DRIVING = 1024
+
+#: How a base mode may use a way: not at all, freely, only to reach a place on it, or only with the owner's leave.
+ACCESS_NO = 0
+ACCESS_YES = 1
+ACCESS_DESTINATION = 2
+ACCESS_PRIVATE = 3
+
+BASE_MODES = ("walking", "cycling", "driving")
+
+#: Columns of `StreetTables.uses` and their dtypes. Speeds are free-flow km/h along (`_forward`) and against
+#: (`_backward`) the edge, 0 where that direction is closed. A ferry's speeds are its length by its duration.
+USE_DTYPES: dict[str, Any] = {
+    "highway": "object",  # value of the highway tag, "ferry" for route=ferry
+    "is_ferry": "bool",
+    "is_toll": "bool",
+    "is_track": "bool",  # very slow unpaved track, closed to cars unless include_roads asks
+    "is_roundabout": "bool",
+    "is_motorroad": "bool",
+    "walking_access": "uint8",
+    "walking_kph_forward": "float32",
+    "walking_kph_backward": "float32",
+    "cycling_access": "uint8",
+    "cycling_kph_forward": "float32",
+    "cycling_kph_backward": "float32",
+    "driving_access": "uint8",
+    "driving_kph_forward": "float32",
+    "driving_kph_backward": "float32",
+}
+
+
+@dataclass(frozen=True)
+class StreetTables:
+    """
+    Streets as plain arrays: nodes, undirected edges with their lines, turn restrictions, water.
+
+    Attributes
+    ----------
+    node_osm_id : int64 array of shape (n_nodes,)
+        Outside identity of each node (negative where there is none).
+    node_lng, node_lat : float64 arrays of shape (n_nodes,)
+        EPSG:4326.
+    node_flags : uint16 array of shape (n_nodes,)
+        Sum of the ``NODE_*`` constants.
+    edge_from, edge_to : int32 arrays of shape (n_edges,)
+        Node indices of the ends.
+    edge_length_m : float64 array of shape (n_edges,)
+        Length of the line on the ellipsoid.
+    edge_way_id : int64 array of shape (n_edges,)
+        OSM way, or the outside identity of the edge.
+    edge_use : int32 array of shape (n_edges,)
+        Row of `uses`.
+    edge_name : int32 array of shape (n_edges,)
+        Index into `names`; 0 is the empty name.
+    coord_indptr : int64 array of shape (n_edges + 1,)
+        Where each edge's line begins in `coord_lng` and `coord_lat`; at least two positions each.
+    coord_lng, coord_lat : float64 arrays
+        Lines in EPSG:4326, from `edge_from` to `edge_to`, ends included.
+    uses : DataFrame
+        One row per distinct interpretation of tags, columns and dtypes of `USE_DTYPES`.
+    names : list of str
+        Street names; ``names[0]`` is empty.
+    restriction_only : bool array of shape (n_restrictions,)
+        True for ``only_*`` (this continuation is compulsory), False for ``no_*`` (it is forbidden).
+    restriction_indptr, restriction_edges : int64 and int32 arrays
+        The directed edges of each restriction in travel order: from, any via, to.
+    coastlines : list of float64 arrays of shape (n, 2)
+        ``natural=coastline`` lines as (lng, lat) rows, land on the left, joined end to end where they meet.
+    water : list of shapely Polygon or MultiPolygon
+        Lakes and the areas of rivers and docks, EPSG:4326.
+    report : dict
+        What was read, what was dropped and why; plain numbers and strings.
+    bounds : tuple of float, optional
+        West, south, east, north of the input where it states them; west > east across the 180th meridian.
+    """
+
+    node_osm_id: npt.NDArray[np.int64]
+    node_lng: npt.NDArray[np.float64]
+    node_lat: npt.NDArray[np.float64]
+    node_flags: npt.NDArray[np.uint16]
+    edge_from: npt.NDArray[np.int32]
+    edge_to: npt.NDArray[np.int32]
+    edge_length_m: npt.NDArray[np.float64]
+    edge_way_id: npt.NDArray[np.int64]
+    edge_use: npt.NDArray[np.int32]
+    edge_name: npt.NDArray[np.int32]
+    coord_indptr: npt.NDArray[np.int64]
+    coord_lng: npt.NDArray[np.float64]
+    coord_lat: npt.NDArray[np.float64]
+    uses: pd.DataFrame
+    names: list[str]
+    restriction_only: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    restriction_indptr: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    restriction_edges: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    coastlines: list[npt.NDArray[np.float64]] = field(default_factory=list)
+    water: list[Any] = field(default_factory=list)
+    report: dict[str, Any] = field(default_factory=dict)
+    bounds: tuple[float, float, float, float] | None = None

@@ -1,0 +1,322 @@
+"""
+Travel-time surfaces: the value of a field at the centres of square cells.
+
+Which edge a cell belongs to does not depend on the question, so it is found once per network, mode and cell size, tile
+by tile as needed, and kept. A surface is then a gather through these tiles.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab import costs
+from traveltime_lab.errors import LimitError
+from traveltime_lab.kernels import nearest, road
+from traveltime_lab.kernels.surface import gather
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.network import Network
+from traveltime_lab.settings import settings
+from traveltime_lab.shapes import Surface
+from traveltime_lab.snapping import SegmentIndex, index_key, segments, snap_indexes
+from traveltime_lab.travel_times import EdgeField
+
+#: Cells along the side of a tile.
+TILE = 128
+#: Tiles kept per network, mode and cell size: 12 bytes per cell, 200 KB per tile.
+_KEPT_TILES = 2_000
+#: Cells in the largest surface; a finer one is refused.
+_MOST_CELLS = 60_000_000
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Nearest edge (-1 for none), place on it and metres to it for each cell of a tile."""
+
+    edge: npt.NDArray[np.int32]
+    fraction: npt.NDArray[np.float32]
+    distance: npt.NDArray[np.float32]
+
+
+@dataclass
+class TileCache:
+    """Tiles of one network, mode, cell size and snapping threshold."""
+
+    network: Network
+    main: SegmentIndex
+    islands: SegmentIndex
+    cell_m: float
+    threshold_m: float
+    tiles: OrderedDict[tuple[int, int], Tile] = field(default_factory=OrderedDict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, wanted: list[tuple[int, int]]) -> dict[tuple[int, int], Tile]:
+        """Return tiles by (row, column), making those that are missing on all threads."""
+        with self.lock:
+            found = {key: self.tiles[key] for key in wanted if key in self.tiles}
+        missing = [key for key in wanted if key not in found]
+        if len(missing) > 1 and settings.threads > 1:
+            with ThreadPoolExecutor(settings.threads) as pool:
+                made = dict(zip(missing, pool.map(self._make, missing), strict=True))
+        else:
+            made = {key: self._make(key) for key in missing}
+        with self.lock:
+            self.tiles.update(made)
+            for key in wanted:
+                self.tiles.move_to_end(key)
+            while len(self.tiles) > max(_KEPT_TILES, len(wanted)):
+                self.tiles.popitem(last=False)
+        return found | made
+
+    def _make(self, key: tuple[int, int]) -> Tile:
+        """Snap the centres of a tile's cells."""
+        row, column = key
+        first_x = (column * TILE + 0.5) * self.cell_m
+        first_y = (row * TILE + 0.5) * self.cell_m
+        shrink = self.network.frame.shrink(first_y + np.arange(TILE) * self.cell_m)
+        edge, fraction, distance = self._nearest(self.main, first_x, first_y, shrink)
+        missing = edge < 0
+        if self.islands.edge.size and missing.any():
+            edge2, fraction2, distance2 = self._nearest(self.islands, first_x, first_y, shrink)
+            edge = np.where(missing, edge2, edge)
+            fraction = np.where(missing, fraction2, fraction)
+            distance = np.where(missing, distance2, distance)
+        return Tile(edge, fraction, distance)
+
+    def _nearest(
+        self, index: SegmentIndex, first_x: float, first_y: float, shrink: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Return nearest edge, place and distance of each cell of a tile."""
+        segment = np.empty((TILE, TILE), np.int32)
+        position = np.empty((TILE, TILE), np.float32)
+        distance = np.empty((TILE, TILE), np.float32)
+        nearest.nearest_on_raster(
+            first_x, first_y, self.cell_m, shrink, self.threshold_m, *index.geometry(), segment, position, distance
+        )
+        found = segment >= 0
+        safe = np.where(found, segment, 0)
+        if not index.edge.size:
+            return np.full((TILE, TILE), -1, np.int32), position, distance
+        edge = np.where(found, index.edge[safe], -1).astype(np.int32)
+        fraction = (index.start[safe] + position * index.span[safe]).astype(np.float32)
+        return edge, fraction, distance
+
+
+def tile_cache(
+    network: Network, transportation: Transportation, snapping: Snapping, cell_m: float
+) -> TileCache:
+    """Return the tiles of a network for a mode and a cell size, made once and kept."""
+    main, islands = snap_indexes(network, transportation, snapping.accept_roads)
+    key = ("tiles", index_key(transportation, snapping.accept_roads), cell_m, snapping.threshold)
+    return network.cached(key, lambda: TileCache(network, main, islands, cell_m, float(snapping.threshold)))
+
+
+def surface(
+    network: Network,
+    transportation: Transportation,
+    snapping: Snapping,
+    edge_field: EdgeField,
+    *,
+    cell_m: float,
+    buffer_m: float,
+    limit: float,
+) -> Surface:
+    """
+    Return the values of a field at the cells around everything that it reaches.
+
+    Parameters
+    ----------
+    network : Network
+    transportation : Transportation
+    snapping : Snapping
+    edge_field : EdgeField
+    cell_m : float
+        Side of a cell in metres.
+    buffer_m : float
+        Farthest from a street that a cell may be.
+    limit : float
+        Seconds (or metres): how far from the streets the window need extend.
+
+    Returns
+    -------
+    Surface
+        Empty (zero cells) where nothing is reached.
+    """
+    rows = edge_field.edge_starts()
+    box = _reached_box(network, edge_field, rows, limit)
+    per_metre = 0.0
+    if snapping.penalty == "enabled":
+        per_metre = 1.0 if edge_field.graph.metric == "distance" else 3.6 / costs.CONNECTOR_KPH
+    reach_m = min(buffer_m, float(snapping.threshold))
+    if per_metre:
+        reach_m = min(reach_m, limit / per_metre)
+    # Two cells more, so that the contour closes inside of the window.
+    margin = reach_m + 2.0 * cell_m
+    shrink = float(network.frame.shrink(np.array([box[1], box[3]])).min())
+    first_column = int(np.floor((box[0] - margin / shrink) / cell_m))
+    first_row = int(np.floor((box[1] - margin) / cell_m))
+    n_columns = int(np.ceil((box[2] + margin / shrink) / cell_m)) - first_column
+    n_rows = int(np.ceil((box[3] + margin) / cell_m)) - first_row
+    if n_rows * n_columns > _MOST_CELLS:
+        msg = (
+            f"a shape over {n_columns * cell_m / 1000:.0f} x {n_rows * cell_m / 1000:.0f} km in cells of {cell_m:g} m "
+            f"needs {n_rows * n_columns:,} cells, more than {_MOST_CELLS:,}; choose a lower level_of_detail"
+        )
+        raise LimitError(msg)
+    values = np.full((n_rows, n_columns), np.inf, np.float32)
+    cache = tile_cache(network, transportation, snapping, cell_m)
+    tile_rows = range(first_row // TILE, (first_row + n_rows - 1) // TILE + 1)
+    tile_columns = range(first_column // TILE, (first_column + n_columns - 1) // TILE + 1)
+    tiles = cache.get([(r, c) for r in tile_rows for c in tile_columns])
+    unit = 100.0 if edge_field.graph.metric == "distance" else 1000.0
+    cross = edge_field.graph.cross[2 * edge_field.edge : 2 * edge_field.edge + 2] >> road.TIME_SHIFT
+    is_open = edge_field.graph.topology.is_open[2 * edge_field.edge : 2 * edge_field.edge + 2]
+    ahead = np.where(is_open, cross / unit, np.inf)
+    if edge_field.is_backward:
+        ahead = ahead[::-1].copy()
+    start = (edge_field.connector >> road.TIME_SHIFT) / unit
+    for (r, c), tile in tiles.items():
+        top, left = r * TILE - first_row, c * TILE - first_column
+        inside_rows = slice(max(0, -top), min(TILE, n_rows - top))
+        inside_columns = slice(max(0, -left), min(TILE, n_columns - left))
+        target = values[
+            top + inside_rows.start : top + inside_rows.stop, left + inside_columns.start : left + inside_columns.stop
+        ]
+        gather(
+            tile.edge[inside_rows, inside_columns],
+            tile.fraction[inside_rows, inside_columns],
+            tile.distance[inside_rows, inside_columns],
+            rows,
+            per_metre,
+            buffer_m,
+            edge_field.edge,
+            edge_field.fraction,
+            ahead,
+            start,
+            target,
+        )
+    return Surface(
+        frame=network.frame,
+        x0=(first_column + 0.5) * cell_m,
+        y0=(first_row + 0.5) * cell_m,
+        cell_m=cell_m,
+        values=values,
+    )
+
+
+def _reached_box(
+    network: Network, edge_field: EdgeField, rows: npt.NDArray[np.float32], limit: float
+) -> tuple[float, float, float, float]:
+    """Return the box in local metres of the edges that a field enters within a limit, its own edge included."""
+    boxes, is_land = network.cached(("boxes",), lambda: _edge_boxes(network))
+    reached = (np.minimum(rows[:, 0], rows[:, 2]) <= limit) & is_land
+    reached[edge_field.edge] = True
+    mine = boxes[reached]
+    west, south = mine[:, :2].min(axis=0)
+    east, north = mine[:, 2:].max(axis=0)
+    return float(west), float(south), float(east), float(north)
+
+
+def _edge_boxes(network: Network) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Return the boxes of all edges in local metres, and which edges are on land."""
+    t = network.tables
+    x, y = network.frame.to_xy(t.coord_lng, t.coord_lat)
+    begin = t.coord_indptr[:-1]
+    boxes = np.column_stack(
+        [
+            np.minimum.reduceat(x, begin),
+            np.minimum.reduceat(y, begin),
+            np.maximum.reduceat(x, begin),
+            np.maximum.reduceat(y, begin),
+        ]
+    )
+    return boxes, ~t.uses["is_ferry"].to_numpy()[t.edge_use]
+
+
+def origin_radius(edge_field: EdgeField, snapping: Snapping, cell_m: float, limit: float) -> float:
+    """
+    Return the radius in metres of the disc around an origin that its shape must hold.
+
+    An origin can lie between cells that are not reached. The disc is half a cell, less where so little of the limit
+    is left after the walk to the street and back that one cannot get as far, and never less than a metre.
+
+    Parameters
+    ----------
+    edge_field : EdgeField
+    snapping : Snapping
+    cell_m : float
+    limit : float
+        Seconds, or metres in a field of distances.
+
+    Returns
+    -------
+    float
+        0 where even the origin's own street is out of reach.
+    """
+    is_distance = edge_field.graph.metric == "distance"
+    walk = (edge_field.connector >> road.TIME_SHIFT) / (100.0 if is_distance else 1000.0)
+    if walk > limit:
+        return 0.0
+    if snapping.penalty == "disabled":
+        return cell_m / 2.0
+    left_m = (limit - 2.0 * walk) * (1.0 if is_distance else costs.CONNECTOR_KPH / 3.6)
+    return float(np.clip(left_m / 2.0, 1.0, cell_m / 2.0))
+
+
+def reached_pieces(network: Network, edge_field: EdgeField, limit: float) -> npt.NDArray[np.float64]:
+    """
+    Return the pieces of road that a field reaches within a limit.
+
+    Parameters
+    ----------
+    network : Network
+    edge_field : EdgeField
+    limit : float
+        Seconds, or metres in a field of distances.
+
+    Returns
+    -------
+    float64 array of shape (n_pieces, 4)
+        Ends (x, y, x, y) in local metres. Ferries are left out.
+    """
+    x1, y1, x2, y2, edge, start, span = segments(network)
+    rows = edge_field.edge_starts().astype(np.float64)
+    _, is_land = network.cached(("boxes",), lambda: _edge_boxes(network))
+    unit = 100.0 if edge_field.graph.metric == "distance" else 1000.0
+    walk = (edge_field.connector >> road.TIME_SHIFT) / unit
+    own = edge_field.edge
+    is_open = edge_field.graph.topology.is_open[2 * own : 2 * own + 2]
+    is_open = is_open[::-1] if edge_field.is_backward else is_open
+
+    def share(value: npt.NDArray[np.float64], cost: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        left = np.where(np.isfinite(value), limit - value, -1.0)
+        part = left / np.where(cost > 0.0, cost, 1.0)
+        return np.where(left < 0.0, 0.0, np.where(cost > left, part, 1.0))
+
+    # Reached parts of each edge as intervals of places: from its start, to its end, and around the origin.
+    n = len(rows)
+    around = share(np.full(2, walk), rows[own, 1::2]) * is_open
+    begin, end = np.ones(n), np.zeros(n)
+    begin[own] = max(0.0, edge_field.fraction - around[1])
+    end[own] = min(1.0, edge_field.fraction + around[0])
+    intervals = [
+        (np.zeros(n), share(rows[:, 0], rows[:, 1])),
+        (1.0 - share(rows[:, 2], rows[:, 3]), np.ones(n)),
+        (begin, end),
+    ]
+    pieces = []
+    for begin, end in intervals:
+        low = np.maximum(start, begin[edge])
+        high = np.minimum(start + span, end[edge])
+        kept = np.flatnonzero((high > low) & is_land[edge] & (span > 0.0))
+        a = ((low[kept] - start[kept]) / span[kept])[:, None]
+        b = ((high[kept] - start[kept]) / span[kept])[:, None]
+        first = np.column_stack([x1[kept], y1[kept]])
+        step = np.column_stack([x2[kept], y2[kept]]) - first
+        pieces.append(np.column_stack([first + a * step, first + b * step]))
+    return np.concatenate(pieces)

@@ -1,0 +1,144 @@
+"""
+Fields of travel time: one search on a street graph, read at any position of the network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab import road_graph
+from traveltime_lab.kernels import road, turns
+from traveltime_lab.modes import Snapping
+from traveltime_lab.road_graph import RoadGraph
+from traveltime_lab.snapping import Snaps
+
+Int64Array = npt.NDArray[np.int64]
+Ports = tuple[Int64Array, npt.NDArray[np.int32], Int64Array]
+
+
+def connectors(graph: RoadGraph, snaps: Snaps, snapping: Snapping) -> Int64Array:
+    """Return the labels of the walks between points and their places on the network."""
+    return road_graph.connector_labels(snaps.distance_m, graph.metric, is_counted=snapping.penalty == "enabled")
+
+
+def ports(graph: RoadGraph, snaps: Snaps, connector: Int64Array, *, is_entry: bool) -> Ports:
+    """
+    Join positions to a search graph.
+
+    Parameters
+    ----------
+    graph : RoadGraph
+    snaps : Snaps
+    connector : int64 array of shape (n,)
+        Label to add for each point, see `connectors`.
+    is_entry : bool
+        True for positions to be reached, False for positions to leave from.
+
+    Returns
+    -------
+    indptr, states, keys : int64, int32, int64 arrays
+        CSR by point: the states to read or to seed and the labels between them and the point.
+    """
+    csr = graph.entry_ports() if is_entry else graph.exit_ports()
+    arguments = (snaps.edge, snaps.fraction, connector, *csr, graph.cross, is_entry)
+    indptr = np.zeros(len(snaps) + 1, np.int64)
+    n = turns.position_ports(*arguments, indptr, np.empty(0, np.int32), np.empty(0, np.int64))
+    states, keys = np.empty(n, np.int32), np.empty(n, np.int64)
+    if n:
+        turns.position_ports(*arguments, indptr, states, keys)
+    return indptr, states, keys
+
+
+@dataclass(frozen=True)
+class EdgeField:
+    """
+    Labels of a whole network from one position.
+
+    Attributes
+    ----------
+    graph : RoadGraph
+    label : int64 array of shape (n_directed,)
+        Forwards, the label at the start of each directed edge; backwards, from its end. `UNREACHED` beyond the
+        limit.
+    is_backward : bool
+        Whether trips end at the origin of the field instead of beginning there.
+    edge, fraction : int, float
+        Where on the network the field begins.
+    connector : int
+        Label between the point and that place.
+    limit : int
+        Largest label that was settled.
+    """
+
+    graph: RoadGraph
+    label: Int64Array
+    is_backward: bool
+    edge: int
+    fraction: float
+    connector: int
+    limit: int
+
+    def edge_starts(self) -> npt.NDArray[np.float32]:
+        """
+        Return what it takes to compute the value anywhere on an edge.
+
+        Returns
+        -------
+        float32 array of shape (n_edges, 4), s (or m in a graph of distances)
+            For an edge and a place `f` on it from 0 to 1: the value is the smaller of ``row[0] + f * row[1]`` and
+            ``row[2] + (1 - f) * row[3]``. Unreached sides hold inf.
+        """
+        unit = 100.0 if self.graph.metric == "distance" else 1000.0
+        value = np.where(self.label == road.UNREACHED, np.inf, (self.label >> road.TIME_SHIFT) / unit)
+        cross = (self.graph.cross >> road.TIME_SHIFT) / unit
+        rows = np.empty((value.size // 2, 4), np.float32)
+        if self.is_backward:
+            # Against the direction of travel: what is left of the edge behind the place, then the label of its end.
+            rows[:, 0], rows[:, 1] = value[1::2], cross[1::2]
+            rows[:, 2], rows[:, 3] = value[0::2], cross[0::2]
+        else:
+            rows[:, 0], rows[:, 1] = value[0::2], cross[0::2]
+            rows[:, 2], rows[:, 3] = value[1::2], cross[1::2]
+        return rows
+
+
+def edge_field(
+    graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: float, is_backward: bool
+) -> EdgeField:
+    """
+    Search from one position.
+
+    Parameters
+    ----------
+    graph : RoadGraph
+    snaps : Snaps of length 1
+        Where to search from; must be snapped.
+    snapping : Snapping
+    limit : float
+        Seconds, or metres in a graph of distances.
+    is_backward : bool
+        True for trips that end at the position.
+
+    Returns
+    -------
+    EdgeField
+    """
+    connector = connectors(graph, snaps, snapping)
+    _, states, keys = ports(graph, snaps, connector, is_entry=is_backward)
+    largest = road_graph.limit_label(limit, graph.metric)
+    label, _ = road.one_to_all(
+        *graph.arcs(is_backward=is_backward), states, keys, largest, graph.shift, graph.n_buckets, False
+    )
+    reading = graph.exit_ports() if is_backward else graph.entry_ports()
+    return EdgeField(
+        graph=graph,
+        label=road.field_of_edges(label, *reading),
+        is_backward=is_backward,
+        edge=int(snaps.edge[0]),
+        fraction=float(snaps.fraction[0]),
+        connector=int(connector[0]),
+        limit=int(largest),
+    )
