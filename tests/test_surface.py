@@ -81,7 +81,6 @@ def test_optional_packages_are_optional() -> None:
         "ipywidgets",
         "aequilibrae",
         "pyrosm",
-        "scipy",
         "networkx",
     ]
     code = (

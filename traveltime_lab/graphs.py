@@ -802,8 +802,9 @@ def _place(place: Any, distance: float | None) -> list[tuple[str, tuple[Any, ...
     )
 
 
-def _check_distance(distance: object, message: str) -> None:
-    if not isinstance(distance, numbers.Real) or isinstance(distance, bool) or not 0 < float(distance) < math.inf:
+def _check_distance(distance: Any, message: str) -> None:
+    is_number = isinstance(distance, int | float | np.number) and not isinstance(distance, bool)
+    if not is_number or not 0 < float(distance) < math.inf:
         raise InputError(f"{message} Got distance={distance!r}.")
 
 

@@ -17,7 +17,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.kernels import road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.network import Network
-from traveltime_lab.road_graph import RoadGraph
+from traveltime_lab.road_graph import Ports, RoadGraph
 from traveltime_lab.settings import settings
 from traveltime_lab.snapping import Snaps
 
@@ -53,7 +53,7 @@ class Ends:
 
     snaps: Snaps
     connector: Int64Array
-    ports: travel_times.Ports
+    ports: Ports
 
     @classmethod
     def of(cls, graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, is_entry: bool) -> Ends:
@@ -131,22 +131,19 @@ def _searches(
     size = int(np.clip(_BLOCK // max(n_columns, 1), 1, max(1, -(-n_rows // settings.threads))))
     parts = [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
     by_edge = np.argsort(columns.snaps.edge, kind="stable")
-    arcs = graph.arcs(is_backward=is_backward)
+    core = graph.core(is_backward=is_backward)
+    seeds, reads = core.seed_rows(rows.ports), core.read_rows(columns.ports)
 
     def search(part: slice) -> tuple[slice, Int64Array]:
-        indptr, states, keys = rows.ports
-        first, last = indptr[part.start], indptr[part.stop]
         limits = np.full(part.stop - part.start, largest)
         labels = np.empty((part.stop - part.start, n_columns), np.int64)
         road.many_to_many(
-            *arcs,
-            indptr[part.start : part.stop + 1] - first,
-            states[first:last],
-            keys[first:last],
-            *columns.ports,
+            *core.arcs(),
+            *_take_rows(seeds, part.start, part.stop),
+            *reads,
             limits,
             graph.shift,
-            graph.n_buckets,
+            core.n_buckets,
             labels,
         )
         turns.improve_along_edges(
@@ -214,19 +211,20 @@ def pair_labels(
     leaving = Ends.of(graph, near, snapping, is_entry=False)
     reached = Ends.of(graph, far, snapping, is_entry=True)
     largest = road_graph.limit_label(limit, graph.metric)
-    arcs = graph.arcs(is_backward=False)
+    core = graph.core(is_backward=False)
+    seeds, reads = core.seed_rows(leaving.ports), core.read_rows(reached.ports)
     labels = np.full(order.size, road.UNREACHED, np.int64)
 
     def search(rows: npt.NDArray[np.intp]) -> None:
         first, last = row_indptr[rows[0]], row_indptr[rows[-1] + 1]
         road.one_to_some(
-            *arcs,
-            *_take_rows(leaving.ports, int(rows[0]), int(rows[-1]) + 1),
-            *_take_rows(reached.ports, int(first), int(last)),
+            *core.arcs(),
+            *_take_rows(seeds, int(rows[0]), int(rows[-1]) + 1),
+            *_take_rows(reads, int(first), int(last)),
             row_indptr[rows[0] : rows[-1] + 2] - first,
             largest,
             graph.shift,
-            graph.n_buckets,
+            core.n_buckets,
             labels[first:last],
         )
 
@@ -254,7 +252,7 @@ def pair_labels(
     return result
 
 
-def _take_rows(csr: travel_times.Ports, first: int, last: int) -> travel_times.Ports:
+def _take_rows(csr: Ports, first: int, last: int) -> Ports:
     """Return some consecutive rows of a CSR."""
     indptr, states, keys = csr
     begin, end = indptr[first], indptr[last]

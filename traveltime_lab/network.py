@@ -28,7 +28,7 @@ from traveltime_lab import costs, road_graph
 from traveltime_lab.crs import LocalFrame, wrap_degrees
 from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError, UnsupportedError
 from traveltime_lab.modes import Transportation, as_transportation
-from traveltime_lab.streets import USE_DTYPES, StreetTables
+from traveltime_lab.streets import USE_DTYPES, StreetTables, in_order_of_place
 from traveltime_lab.water import WaterBodies
 
 if TYPE_CHECKING:
@@ -364,6 +364,7 @@ def build_network(
     if tables.edge_from.size == 0:
         msg = "the input holds no street that anyone may walk, cycle or drive on; nothing to build a network from"
         raise DataError(msg)
+    tables = in_order_of_place(tables)
     bounds = _bounds_of(tables.node_lng, tables.node_lat)
     frame = _frame_of(bounds)
     if timezone is None:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import osmium
 import pandas as pd
 
+from .access_tags import ACCESS_KEYS
 from .errors import DataError
 from .osm_edges import Edges, Runs, split_at_junctions, unbroken_runs, way_lengths_m
 from .osm_extract import NodePositions, OsmFile, Relation, Ways, decode, encode, parse_tags
@@ -36,6 +37,7 @@ from .streets import (
     USE_DTYPES,
     StreetTables,
 )
+from .tag_values import parse_duration_s
 from .tags import NODE_KEYS, RELEVANT_KEYS, WayUse, interpret, node_flags
 
 logger = logging.getLogger(__name__)
@@ -57,6 +59,13 @@ _SPLITTING_FLAGS = (
 )
 _STREET_KEYS = ("highway", "route", "railway", "public_transport", "man_made")
 _RELEVANT = frozenset(RELEVANT_KEYS)
+#: What a ferry relation says for those of its ways that say nothing themselves.
+_FERRY_KEYS = frozenset({"route", "name", "ref", "toll", "toll:motorcar", "toll:motor_vehicle", *ACCESS_KEYS})
+#: Ways with one of these are something at the shore, not the crossing, even as members of a ferry relation.
+_SHORE_KEYS = frozenset(
+    {"aeroway", "amenity", "area", "barrier", "boundary", "building", "landuse", "leisure", "natural"}
+)
+_SHORE_ROLES = ("platform", "stop", "terminal")
 
 
 def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False) -> StreetTables:
@@ -87,21 +96,24 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
 
     Notes
     -----
-    Ways of cut extracts that refer to nodes outside the file are cut there and their pieces kept. Time-dependent
-    access and restrictions are not read. `StreetTables.report` says what was dropped and why.
+    Ways of cut extracts that refer to nodes outside the file are cut there and their pieces kept. Ways that only a
+    ``route=ferry`` relation makes a ferry get its tags, and a ``duration`` of the relation is shared out by length
+    among those of its ways that have none of their own. Time-dependent access and restrictions are not read.
+    `StreetTables.report` says what was dropped and why.
     """
     report_progress = _progress_function(progress)
     file = OsmFile(path)
     header = file.header()
 
     report_progress("relations", 0.0)
-    relations = file.relations("restriction", "multipolygon")
-    multipolygons = [relation for relation in relations if relation.tags["type"] == "multipolygon"]
-    restrictions, dropped = turn_restrictions([r for r in relations if r.tags["type"] == "restriction"])
-    n_restrictions = len(relations) - len(multipolygons)
+    relations: dict[str | None, list[Relation]] = {"restriction": [], "multipolygon": [], "route": []}
+    for relation in file.relations(("type", "restriction"), ("type", "multipolygon"), ("route", "ferry")):
+        relations.setdefault(relation.tags.get("type"), []).append(relation)
+    multipolygons = relations["multipolygon"]
+    restrictions, dropped = turn_restrictions(relations["restriction"])
 
     report_progress("ways", 0.05)
-    streets = _read_streets(file, multipolygons)
+    streets = _read_streets(file, multipolygons, relations["route"])
 
     report_progress("nodes", 0.5)
     positions = file.node_positions(has_negative_ids=bool((streets.ways.refs < 0).any()))
@@ -140,11 +152,12 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
         "ways_read": streets.n_read,
         "ways_dropped_unusable": streets.n_read - len(streets.ways.osm_id),
         "pedestrian_area_outlines": streets.n_outlines,
+        "ferry_ways_from_relations": streets.n_from_ferry_relations,
         **runs.report,
         "nodes": len(tables["node_osm_id"]),
         "edges": len(edges.way),
         "edges_by_highway": _edges_by_highway(tables["uses"], tables["edge_use"]),
-        "restrictions_read": n_restrictions,
+        "restrictions_read": len(relations["restriction"]),
         "restrictions_mapped": len(turns.is_only),
         "restrictions_dropped": dict(sorted(dropped.items())),
         **waters.report,
@@ -172,7 +185,9 @@ class _Streets:
     names: list[str]
     n_read: int
     n_outlines: int
-    timed_ferries: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+    n_from_ferry_relations: int
+    #: Rows of ferries that take a stated time, their tags with that time, and the rows that it is for.
+    timed_ferries: list[tuple[int, dict[str, str], list[int]]] = field(default_factory=list)
 
     def uses_table(self) -> pd.DataFrame:
         columns = zip(*self.uses, strict=True)
@@ -184,22 +199,22 @@ class _Streets:
         )
 
 
-def _read_streets(file: OsmFile, multipolygons: Sequence[Relation]) -> _Streets:
+def _read_streets(
+    file: OsmFile, multipolygons: Sequence[Relation], ferry_relations: Sequence[Relation]
+) -> _Streets:
     ways = file.ways(osmium.filter.KeyFilter(*_STREET_KEYS))
-    outlines = _pedestrian_outlines(file, multipolygons, known=set(ways.osm_id.tolist()))
-    ways = Ways(
-        np.concatenate([ways.osm_id, outlines.osm_id]),
-        ways.tags + outlines.tags,
-        np.concatenate([ways.indptr, ways.indptr[-1] + outlines.indptr[1:]]),
-        np.concatenate([ways.refs, outlines.refs]),
-    )
+    known = set(ways.osm_id.tolist())
+    outlines = _pedestrian_outlines(file, multipolygons, known=known)
+    crossings = _untagged_ferries(file, ferry_relations, known={*known, *outlines.osm_id.tolist()})
+    ways = _joined(ways, outlines, crossings)
     uses: dict[WayUse, int] = {}
     use_by_tags: dict[tuple[str, ...], int] = {}
+    ferry_uses: set[int] = set()
     names = {"": 0}
     kept_rows: list[int] = []
     use: list[int] = []
     name: list[int] = []
-    ferries: list[tuple[int, dict[str, str]]] = []
+    ferries: dict[int, tuple[int, dict[str, str]]] = {}
     n_read = 0
     for row, text in enumerate(ways.tags):
         relevant: list[str] = []
@@ -218,12 +233,14 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation]) -> _Streets:
             way_use = interpret(parse_tags(",".join(relevant)))
             use_idx = -1 if way_use is None else uses.setdefault(way_use, len(uses))
             use_by_tags[signature] = use_idx
+            if way_use is not None and way_use.is_ferry:
+                ferry_uses.add(use_idx)
         if use_idx < 0:
             n_read += "highway=" in text
             continue
         n_read += 1
-        if "duration=" in text and "route=ferry" in text:
-            ferries.append((len(kept_rows), parse_tags(text)))
+        if use_idx in ferry_uses:
+            ferries[int(ways.osm_id[row])] = len(kept_rows), parse_tags(text)
         kept_rows.append(row)
         use.append(use_idx)
         name.append(names.setdefault(label or number, len(names)))
@@ -235,8 +252,24 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation]) -> _Streets:
         [decode(text) for text in names],
         n_read,
         len(outlines.osm_id),
-        ferries,
+        len(crossings.osm_id),
+        _timed_ferries(ferries, ferry_relations, set(ways.osm_id.tolist())),
     )
+
+
+def _joined(*parts: Ways) -> Ways:
+    """Return ways one after the other."""
+    counts = np.concatenate([np.diff(part.indptr) for part in parts])
+    return Ways(
+        np.concatenate([part.osm_id for part in parts]),
+        [text for part in parts for text in part.tags],
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.concatenate([part.refs for part in parts]),
+    )
+
+
+def _no_ways() -> Ways:
+    return Ways(np.zeros(0, np.int64), [], np.zeros(1, np.int64), np.zeros(0, np.int64))
 
 
 def _pedestrian_outlines(file: OsmFile, multipolygons: Sequence[Relation], *, known: set[int]) -> Ways:
@@ -252,7 +285,7 @@ def _pedestrian_outlines(file: OsmFile, multipolygons: Sequence[Relation], *, kn
                 if letter == "w" and role in ("outer", "") and ref not in known:
                     street_of.setdefault(ref, f"{text},area=yes")
     if not street_of:
-        return Ways(np.zeros(0, np.int64), [], np.zeros(1, np.int64), np.zeros(0, np.int64))
+        return _no_ways()
     found = file.ways(osmium.filter.IdFilter(street_of))
     return Ways(found.osm_id, [street_of[way] for way in found.osm_id.tolist()], found.indptr, found.refs)
 
@@ -268,14 +301,80 @@ def _flag_nodes(file: OsmFile, positions: NodePositions, flags: npt.NDArray[np.u
     flags[idx[idx >= 0]] = np.array(values, np.uint16)[idx >= 0]
 
 
+def _crossings_of(relation: Relation) -> dict[int, str]:
+    """Return the ways of a ferry relation with their roles, without those at the shore."""
+    return {
+        ref: role
+        for letter, ref, role in relation.members
+        if letter == "w" and not role.startswith(_SHORE_ROLES)
+    }
+
+
+def _untagged_ferries(file: OsmFile, relations: Sequence[Relation], *, known: set[int]) -> Ways:
+    """Return the ways that only a ferry relation makes a street, with its tags; their own tags win."""
+    relation_of: dict[int, Relation] = {}
+    for relation in relations:
+        for way in _crossings_of(relation):
+            if way not in known:
+                relation_of.setdefault(way, relation)
+    if not relation_of:
+        return _no_ways()
+    found = file.ways(osmium.filter.IdFilter(relation_of))
+    rows, tags = [], []
+    for row, way in enumerate(found.osm_id.tolist()):
+        own = parse_tags(found.tags[row])
+        if _SHORE_KEYS.isdisjoint(own):
+            relation = relation_of[way]
+            merged = {key: value for key, value in relation.tags.items() if key in _FERRY_KEYS} | own
+            one_way = {"forward": "yes", "backward": "-1"}.get(_crossings_of(relation)[way])
+            if one_way:
+                merged.setdefault("oneway", one_way)
+            rows.append(row)
+            tags.append(",".join(f"{key}={encode(value)}" for key, value in merged.items()))
+    kept = found.rows(np.array(rows, np.int64))
+    return Ways(kept.osm_id, tags, kept.indptr, kept.refs)
+
+
+def _timed_ferries(
+    ferries: dict[int, tuple[int, dict[str, str]]], relations: Sequence[Relation], in_file: set[int]
+) -> list[tuple[int, dict[str, str], list[int]]]:
+    """
+    Return which ferries take how long, as in `_Streets`.
+
+    Parameters
+    ----------
+    ferries : dict
+        Row and tags by way.
+    relations : sequence of Relation
+        Their ``duration`` is for all their ferry ways together, so it is used only if all ways are in the file.
+    in_file : set of int
+        The ways that were read.
+    """
+    timed = {way: (row, tags, [row]) for way, (row, tags) in ferries.items() if parse_duration_s(tags.get("duration"))}
+    for relation in relations:
+        duration = relation.tags.get("duration")
+        # Of a route listed there and back, the time is that of one way.
+        ways = [way for way, role in _crossings_of(relation).items() if role != "backward"]
+        if not parse_duration_s(duration) or not in_file.issuperset(ways):
+            continue
+        rows = [ferries[way][0] for way in ways if way in ferries]
+        for way in _crossings_of(relation):
+            if way in ferries and way not in timed:
+                row, tags = ferries[way]
+                timed[way] = row, {**tags, "duration": str(duration)}, rows
+    return list(timed.values())
+
+
 def _time_ferries(streets: _Streets, runs: Runs, positions: NodePositions) -> None:
     """Give ferries with a duration the speed that follows from their length, if all of it is in the file."""
     if not streets.timed_ferries:
         return
-    length_m = way_lengths_m(runs, positions, [row for row, _ in streets.timed_ferries])
+    every = sorted({row for _, _, rows in streets.timed_ferries for row in rows})
+    length_m = way_lengths_m(runs, positions, every)
     uses = {use: idx for idx, use in enumerate(streets.uses)}
-    for row, tags in streets.timed_ferries:
-        use = interpret(tags, length_m=length_m[row]) if runs.is_whole[row] else None
+    for row, tags, rows in streets.timed_ferries:
+        is_whole = bool(runs.is_whole[rows].all())
+        use = interpret(tags, length_m=sum(length_m[r] for r in rows)) if is_whole else None
         if use is not None:
             streets.use[row] = uses.setdefault(use, len(uses))
     streets.uses = list(uses)

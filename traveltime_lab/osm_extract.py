@@ -205,10 +205,10 @@ class OsmFile:
                 identity, _, rest = line.partition(" T")
                 yield int(identity[1:]), parse_tags(rest[: rest.rfind(" x")])
 
-    def relations(self, *types: str) -> list[Relation]:
-        """Return the relations of these types."""
+    def relations(self, *tags: tuple[str, str]) -> list[Relation]:
+        """Return the relations with one of these tags (key, value)."""
         found = []
-        wanted = osmium.filter.TagFilter(*(("type", name) for name in types))
+        wanted = osmium.filter.TagFilter(*tags)
         with self._lines(osmium.osm.RELATION, wanted) as lines:
             for line in lines:
                 head, _, member_text = line.rstrip("\n").rpartition(" M")

@@ -20,6 +20,8 @@ _KINDS = frozenset(
     {f"no_{turn}" for turn in ("left_turn", "right_turn", "straight_on", "u_turn", "entry", "exit", "turn")}
     | {f"only_{turn}" for turn in ("left_turn", "right_turn", "straight_on", "u_turn")}
 )
+# Real ones have three at most; a broken relation must not make the search for a path through them long.
+_MOST_VIA_WAYS = 8
 
 
 class TurnRestriction(NamedTuple):
@@ -74,6 +76,8 @@ def _read(relation: Relation) -> list[TurnRestriction] | str:
     targets = [ref for letter, ref, role in relation.members if letter == "w" and role == "to"]
     via_nodes = [ref for letter, ref, role in relation.members if letter == "n" and role == "via"]
     via_ways = tuple(ref for letter, ref, role in relation.members if letter == "w" and role == "via")
+    if len(via_ways) > _MOST_VIA_WAYS:
+        return "too_many_via_ways"
     if not sources or not targets or bool(via_ways) == (len(via_nodes) == 1):
         return "incomplete_relation"
     many_allowed = {"no_entry": len(targets) == 1, "no_exit": len(sources) == 1}
@@ -170,7 +174,7 @@ def _turns(arriving: list[int], leaving: list[int], *, is_same_way: bool) -> lis
 
 
 def _sequences_via_ways(restriction: TurnRestriction, edges: DrivableEdges) -> list[tuple[int, ...]]:
-    """Return the ways to get from the from-way along the via ways, each used, to the to-way without turning back."""
+    """Return how to get from the from-way along the via ways, each used in any order, to the to-way, most directly."""
     steps: dict[int, list[tuple[int, int, int]]] = {}
     for number, way in enumerate(restriction.via_ways):
         for edge, first, last in edges.of_way(way):
@@ -187,12 +191,7 @@ def _sequences_via_ways(restriction: TurnRestriction, edges: DrivableEdges) -> l
             if used == all_vias:
                 found.extend((*path, edge) for edge in leaving.get(node, ()) if edge != path[-1] ^ 1)
             for edge, last, number in steps.get(node, ()):
-                is_forward_in_order = number in used or number == len(used)
-                if is_forward_in_order and edge not in path and edge ^ 1 not in path:
+                if edge not in path and edge ^ 1 not in path:
                     stack.append(((*path, edge), last, used | {number}))
-    return _shortest(found)
-
-
-def _shortest(sequences: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    fewest = min((len(sequence) for sequence in sequences), default=0)
-    return [sequence for sequence in sequences if len(sequence) == fewest]
+    fewest = min((len(sequence) for sequence in found), default=0)
+    return [sequence for sequence in found if len(sequence) == fewest]

@@ -44,6 +44,7 @@ Metric = Literal["time", "distance"]
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+Ports = tuple[Int64Array, Int32Array, Int64Array]
 
 _BLOCKS = {"walking": NODE_BLOCKS_WALKING, "cycling": NODE_BLOCKS_CYCLING, "driving": NODE_BLOCKS_DRIVING}
 
@@ -110,6 +111,65 @@ class Topology:
 
 
 @dataclass(frozen=True)
+class Core:
+    """
+    A CSR without the states that have only one way in, which a search then need not queue.
+
+    Nearly half of the directed edges of a city have one predecessor (beyond a bend, a change of name, a one-way
+    junction). Their labels follow from that of the state before, after the search.
+
+    Attributes
+    ----------
+    whole : tuple of arrays
+        The CSR that the core was made from.
+    single : bool array of shape (n_states,)
+        States left out.
+    indptr, indices, weights : int32, int32, int64 arrays
+        Arcs between the states that are left.
+    above, above_key : int32 and int64 arrays of shape (n_states,)
+        Through which state, and with which label from it, each left-out state is reached; -1 for the others.
+    n_buckets : int
+        Layout of the search queue.
+    """
+
+    whole: tuple[Int32Array, Int32Array, Int64Array]
+    single: BoolArray
+    indptr: Int32Array
+    indices: Int32Array
+    weights: Int64Array
+    above: Int32Array
+    above_key: Int64Array
+    n_buckets: int
+
+    @classmethod
+    def of(cls, whole: tuple[Int32Array, Int32Array, Int64Array], single: BoolArray, shift: int) -> Core:
+        """Contract a CSR."""
+        indptr, indices, weights, above, above_key = road.contract(*whole, single)
+        n_buckets = _ring_size(weights, shift)
+        return cls(whole, single, indptr, indices, weights, above, above_key, n_buckets)
+
+    def arcs(self) -> tuple[Int32Array, Int32Array, Int64Array]:
+        """Return the CSR to search."""
+        return self.indptr, self.indices, self.weights
+
+    def seeds(self, states: Int32Array, keys: Int64Array) -> tuple[Int32Array, Int64Array]:
+        """Return the seeds of one search, carried on behind left-out states."""
+        return self.seed_rows((np.array([0, states.size]), states, keys))[1:]
+
+    def seed_rows(self, rows: Ports) -> Ports:
+        """Return the seeds of many searches, carried on behind left-out states."""
+        return road.expand_seeds(*self.whole, self.single, *rows)  # type: ignore[no-any-return]
+
+    def read_rows(self, rows: Ports) -> Ports:
+        """Return readings that also look at the states before left-out ones."""
+        return road.expand_reads(self.above, self.above_key, *rows)  # type: ignore[no-any-return]
+
+    def fill(self, label: Int64Array, limit: np.int64) -> None:
+        """Label the left-out states after a search, in place."""
+        road.fill(label, self.above, self.above_key, limit)
+
+
+@dataclass(frozen=True)
 class RoadGraph:
     """
     A topology with the labels of one moment.
@@ -125,6 +185,8 @@ class RoadGraph:
         Labels to add at the ports.
     shift, n_buckets : int
         Layout of the search queue.
+    core_forward, core_backward : Core
+        The CSRs without the states that need no queue.
     metric : {"time", "distance"}
         What the labels minimise.
     """
@@ -137,7 +199,13 @@ class RoadGraph:
     exit_keys: Int64Array
     shift: int
     n_buckets: int
+    core_forward: Core
+    core_backward: Core
     metric: Metric
+
+    def core(self, *, is_backward: bool) -> Core:
+        """Return the contracted CSR to search forwards or backwards."""
+        return self.core_backward if is_backward else self.core_forward
 
     def arcs(self, *, is_backward: bool) -> tuple[Int32Array, Int32Array, Int64Array]:
         """Return the CSR to search forwards or backwards."""
@@ -555,20 +623,30 @@ def weigh(
     cross = np.where(topology.is_open, make_labels(cross_ms, length_cm, metric), 0)
     extra = make_labels(extra_ms, np.int64(0), metric)
     weights = cross[topology.arc_edge] + extra
-    # Buckets about half as wide as a typical arc: few states share one, few are empty.
+    # Buckets a fifth as wide as a typical arc: few states share one and few are scanned twice.
     typical = float(np.median(weights >> road.TIME_SHIFT)) if weights.size else 1000.0
-    shift = road.TIME_SHIFT + max(0, int(np.log2(max(typical / 2.0, 1.0))))
+    shift = road.TIME_SHIFT + max(0, int(np.log2(max(typical / 5.0, 1.0))))
+    weights_rev = weights[topology.order_rev]
+    forward = (topology.indptr, topology.indices, weights)
+    backward = (topology.indptr_rev, topology.indices_rev, weights_rev)
     return RoadGraph(
         topology=topology,
         cross=cross,
         weights=weights,
-        weights_rev=weights[topology.order_rev],
+        weights_rev=weights_rev,
+        core_forward=Core.of(forward, road.single_entries(*backward[:2]), shift),
+        core_backward=Core.of(backward, road.single_entries(*forward[:2]), shift),
         entry_keys=np.zeros(topology.entry_states.size, np.int64),
         exit_keys=extra[topology.exit_arcs],
         shift=shift,
-        n_buckets=int(weights.max(initial=0) >> shift) + 3,
+        n_buckets=_ring_size(weights, shift),
         metric=metric,
     )
+
+
+def _ring_size(weights: Int64Array, shift: int) -> int:
+    """Return the number of buckets that a search queue needs: a power of two beyond the longest arc."""
+    return 1 << (int(weights.max(initial=0) >> shift) + 3).bit_length()
 
 
 def make_labels(

@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from traveltime_lab import costs
-from traveltime_lab.errors import LimitError
-from traveltime_lab.kernels import nearest, road
-from traveltime_lab.kernels.surface import gather
+from traveltime_lab.kernels import nearest
+from traveltime_lab.kernels.surface import edge_rows, gather
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
 from traveltime_lab.settings import settings
@@ -30,8 +29,8 @@ from traveltime_lab.travel_times import EdgeField
 TILE = 128
 #: Tiles kept per network, mode and cell size: 12 bytes per cell, 200 KB per tile.
 _KEPT_TILES = 2_000
-#: Cells in the largest surface; a finer one is refused.
-_MOST_CELLS = 60_000_000
+#: Cells in the largest surface; where a shape is too wide for that, its cells double in size.
+_MOST_CELLS = 16_000_000
 
 
 @dataclass(frozen=True)
@@ -145,10 +144,9 @@ def surface(
     Returns
     -------
     Surface
-        Empty (zero cells) where nothing is reached.
+        In cells of `cell_m`, or of twice, four times... as much where that is more than 16 million cells.
     """
-    rows = edge_field.edge_starts()
-    box = _reached_box(network, edge_field, rows, limit)
+    rows, box = reached_rows(network, edge_field, limit)
     per_metre = 0.0
     if snapping.penalty == "enabled":
         per_metre = 1.0 if edge_field.graph.metric == "distance" else 3.6 / costs.CONNECTOR_KPH
@@ -158,28 +156,19 @@ def surface(
     # Two cells more, so that the contour closes inside of the window.
     margin = reach_m + 2.0 * cell_m
     shrink = float(network.frame.shrink(np.array([box[1], box[3]])).min())
+    while (box[2] - box[0] + 2 * margin / shrink) * (box[3] - box[1] + 2 * margin) > _MOST_CELLS * cell_m**2:
+        cell_m *= 2.0
+        margin = reach_m + 2.0 * cell_m
     first_column = int(np.floor((box[0] - margin / shrink) / cell_m))
     first_row = int(np.floor((box[1] - margin) / cell_m))
     n_columns = int(np.ceil((box[2] + margin / shrink) / cell_m)) - first_column
     n_rows = int(np.ceil((box[3] + margin) / cell_m)) - first_row
-    if n_rows * n_columns > _MOST_CELLS:
-        msg = (
-            f"a shape over {n_columns * cell_m / 1000:.0f} x {n_rows * cell_m / 1000:.0f} km in cells of {cell_m:g} m "
-            f"needs {n_rows * n_columns:,} cells, more than {_MOST_CELLS:,}; choose a lower level_of_detail"
-        )
-        raise LimitError(msg)
     values = np.full((n_rows, n_columns), np.inf, np.float32)
     cache = tile_cache(network, transportation, snapping, cell_m)
     tile_rows = range(first_row // TILE, (first_row + n_rows - 1) // TILE + 1)
     tile_columns = range(first_column // TILE, (first_column + n_columns - 1) // TILE + 1)
     tiles = cache.get([(r, c) for r in tile_rows for c in tile_columns])
-    unit = 100.0 if edge_field.graph.metric == "distance" else 1000.0
-    cross = edge_field.graph.cross[2 * edge_field.edge : 2 * edge_field.edge + 2] >> road.TIME_SHIFT
-    is_open = edge_field.graph.topology.is_open[2 * edge_field.edge : 2 * edge_field.edge + 2]
-    ahead = np.where(is_open, cross / unit, np.inf)
-    if edge_field.is_backward:
-        ahead = ahead[::-1].copy()
-    start = (edge_field.connector >> road.TIME_SHIFT) / unit
+    ahead, start = edge_field.ahead(), edge_field.start()
     for (r, c), tile in tiles.items():
         top, left = r * TILE - first_row, c * TILE - first_column
         inside_rows = slice(max(0, -top), min(TILE, n_rows - top))
@@ -209,17 +198,35 @@ def surface(
     )
 
 
-def _reached_box(
-    network: Network, edge_field: EdgeField, rows: npt.NDArray[np.float32], limit: float
-) -> tuple[float, float, float, float]:
-    """Return the box in local metres of the edges that a field enters within a limit, its own edge included."""
+def reached_rows(
+    network: Network, edge_field: EdgeField, limit: float
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+    """
+    Return the values of a field along all edges and the box of what it reaches.
+
+    Returns
+    -------
+    rows : float32 array of shape (n_edges, 4)
+        See `traveltime_lab.kernels.surface.edge_rows`.
+    box : float64 array of shape (4,)
+        West, south, east, north in local metres of the edges entered within the limit, ferries left out and the
+        field's own edge included.
+    """
     boxes, is_land = network.cached(("boxes",), lambda: _edge_boxes(network))
-    reached = (np.minimum(rows[:, 0], rows[:, 2]) <= limit) & is_land
-    reached[edge_field.edge] = True
-    mine = boxes[reached]
-    west, south = mine[:, :2].min(axis=0)
-    east, north = mine[:, 2:].max(axis=0)
-    return float(west), float(south), float(east), float(north)
+    rows, box = np.empty((network.n_edges, 4), np.float32), np.empty(4)
+    edge_rows(
+        edge_field.label,
+        edge_field.graph.cross,
+        edge_field.unit,
+        edge_field.is_backward,
+        boxes,
+        is_land,
+        limit,
+        edge_field.edge,
+        rows,
+        box,
+    )
+    return rows, box
 
 
 def _edge_boxes(network: Network) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
@@ -259,7 +266,7 @@ def origin_radius(edge_field: EdgeField, snapping: Snapping, cell_m: float, limi
         0 where even the origin's own street is out of reach.
     """
     is_distance = edge_field.graph.metric == "distance"
-    walk = (edge_field.connector >> road.TIME_SHIFT) / (100.0 if is_distance else 1000.0)
+    walk = edge_field.start()
     if walk > limit:
         return 0.0
     if snapping.penalty == "disabled":
@@ -285,13 +292,9 @@ def reached_pieces(network: Network, edge_field: EdgeField, limit: float) -> npt
         Ends (x, y, x, y) in local metres. Ferries are left out.
     """
     x1, y1, x2, y2, edge, start, span = segments(network)
-    rows = edge_field.edge_starts().astype(np.float64)
+    rows = reached_rows(network, edge_field, limit)[0].astype(np.float64)
     _, is_land = network.cached(("boxes",), lambda: _edge_boxes(network))
-    unit = 100.0 if edge_field.graph.metric == "distance" else 1000.0
-    walk = (edge_field.connector >> road.TIME_SHIFT) / unit
     own = edge_field.edge
-    is_open = edge_field.graph.topology.is_open[2 * own : 2 * own + 2]
-    is_open = is_open[::-1] if edge_field.is_backward else is_open
 
     def share(value: npt.NDArray[np.float64], cost: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         left = np.where(np.isfinite(value), limit - value, -1.0)
@@ -300,7 +303,7 @@ def reached_pieces(network: Network, edge_field: EdgeField, limit: float) -> npt
 
     # Reached parts of each edge as intervals of places: from its start, to its end, and around the origin.
     n = len(rows)
-    around = share(np.full(2, walk), rows[own, 1::2]) * is_open
+    around = share(np.full(2, edge_field.start()), edge_field.ahead())
     begin, end = np.ones(n), np.zeros(n)
     begin[own] = max(0.0, edge_field.fraction - around[1])
     end[own] = min(1.0, edge_field.fraction + around[0])

@@ -73,8 +73,8 @@ FERRY_KPH = 5.0  # car.lua and bicycle.lua route_speeds.ferry: slow, as it stand
 
 _CLASSES: dict[str, _ClassDefaults] = {
     # Driving: car.lua speeds. Cycling: bicycle.lua bicycle_speeds and pedestrian_speeds. Walking: foot.lua speeds.
-    # Walking and cycling on trunk roads, walking on cycleways: wiki, "OSM tags for routing/Access restrictions",
-    # worldwide row (a motorroad or an access tag closes them).
+    # These leave open or unsaid who may use trunk roads, cycleways and bridleways: walkers may, and cyclists trunk
+    # roads, as in FootAccessParser and BikeCommonAccessParser of GraphHopper (motorroad or access tags close them).
     "motorway": _ClassDefaults(0, 0, 90),
     "motorway_link": _ClassDefaults(0, 0, 45),
     "trunk": _ClassDefaults(WALKING_KPH, CYCLING_KPH, 85),
@@ -93,7 +93,7 @@ _CLASSES: dict[str, _ClassDefaults] = {
     "track": _ClassDefaults(WALKING_KPH, 12, DRIVING_OPENED_KPH),
     "path": _ClassDefaults(WALKING_KPH, 13, 0),
     "cycleway": _ClassDefaults(WALKING_KPH, CYCLING_KPH, 0),
-    "bridleway": _ClassDefaults(WALKING_KPH, PUSHING_KPH, 0),  # assumed: in no profile
+    "bridleway": _ClassDefaults(WALKING_KPH, PUSHING_KPH, 0),
     "footway": _ClassDefaults(WALKING_KPH, PUSHING_KPH, 0),
     "pedestrian": _ClassDefaults(WALKING_KPH, PUSHING_KPH, 0),
     "crossing": _ClassDefaults(WALKING_KPH, PUSHING_KPH, 0),  # old tagging of a footway across a street

@@ -12,11 +12,10 @@ import numpy.typing as npt
 from traveltime_lab import road_graph
 from traveltime_lab.kernels import road, turns
 from traveltime_lab.modes import Snapping
-from traveltime_lab.road_graph import RoadGraph
+from traveltime_lab.road_graph import Ports, RoadGraph
 from traveltime_lab.snapping import Snaps
 
 Int64Array = npt.NDArray[np.int64]
-Ports = tuple[Int64Array, npt.NDArray[np.int32], Int64Array]
 
 
 def connectors(graph: RoadGraph, snaps: Snaps, snapping: Snapping) -> Int64Array:
@@ -81,28 +80,25 @@ class EdgeField:
     connector: int
     limit: int
 
-    def edge_starts(self) -> npt.NDArray[np.float32]:
-        """
-        Return what it takes to compute the value anywhere on an edge.
+    @property
+    def unit(self) -> float:
+        """Units of a label's upper part in a second, or in a metre where distances are minimised."""
+        return 100.0 if self.graph.metric == "distance" else 1000.0
 
-        Returns
-        -------
-        float32 array of shape (n_edges, 4), s (or m in a graph of distances)
-            For an edge and a place `f` on it from 0 to 1: the value is the smaller of ``row[0] + f * row[1]`` and
-            ``row[2] + (1 - f) * row[3]``. Unreached sides hold inf.
+    def start(self) -> float:
+        """Return the value at the place where the field begins: the walk between the point and its street."""
+        return (self.connector >> road.TIME_SHIFT) / self.unit
+
+    def ahead(self) -> npt.NDArray[np.float64]:
         """
-        unit = 100.0 if self.graph.metric == "distance" else 1000.0
-        value = np.where(self.label == road.UNREACHED, np.inf, (self.label >> road.TIME_SHIFT) / unit)
-        cross = (self.graph.cross >> road.TIME_SHIFT) / unit
-        rows = np.empty((value.size // 2, 4), np.float32)
-        if self.is_backward:
-            # Against the direction of travel: what is left of the edge behind the place, then the label of its end.
-            rows[:, 0], rows[:, 1] = value[1::2], cross[1::2]
-            rows[:, 2], rows[:, 3] = value[0::2], cross[0::2]
-        else:
-            rows[:, 0], rows[:, 1] = value[0::2], cross[0::2]
-            rows[:, 2], rows[:, 3] = value[1::2], cross[1::2]
-        return rows
+        Return what crossing the field's own edge costs towards higher and towards lower places, inf where closed.
+
+        Backwards it is the cost of coming from there.
+        """
+        own = slice(2 * self.edge, 2 * self.edge + 2)
+        cost = (self.graph.cross[own] >> road.TIME_SHIFT) / self.unit
+        cost = np.where(self.graph.topology.is_open[own], cost, np.inf)
+        return cost[::-1].copy() if self.is_backward else cost
 
 
 def edge_field(
@@ -129,9 +125,11 @@ def edge_field(
     connector = connectors(graph, snaps, snapping)
     _, states, keys = ports(graph, snaps, connector, is_entry=is_backward)
     largest = road_graph.limit_label(limit, graph.metric)
+    core = graph.core(is_backward=is_backward)
     label, _ = road.one_to_all(
-        *graph.arcs(is_backward=is_backward), states, keys, largest, graph.shift, graph.n_buckets, False
+        *core.arcs(), *core.seeds(states, keys), largest, graph.shift, core.n_buckets, False
     )
+    core.fill(label, largest)
     reading = graph.exit_ports() if is_backward else graph.entry_ports()
     return EdgeField(
         graph=graph,

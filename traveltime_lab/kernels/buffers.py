@@ -27,7 +27,7 @@ def update_squared_distances(
     Parameters
     ----------
     squared : float32 array of shape (ny, nx), m2, finite
-        Mutated. Cells up to `reach_m` around the box of a segment are updated.
+        Mutated. Cells within `reach_m` of a segment are updated, and some others.
     segments : float64 array of shape (n, 4)
         x, y, x, y of the ends; a segment of no length is a point.
     x0, y0, cell_m : float
@@ -47,7 +47,10 @@ def update_squared_distances(
         row_last = min(ny - 1, math.floor((max(ay, by) + reach_m - y0) / cell_m))
         col_first = max(0, math.ceil((min(ax, bx) - reach_m - x0) / cell_m))
         col_last = min(nx - 1, math.floor((max(ax, bx) + reach_m - x0) / cell_m))
-        # Relative to the start of the segment float32 is exact to well under a millimetre.
+        if col_last < col_first:
+            continue
+        # Relative to the start of the segment float32 is exact to well under a millimetre. Whole rows of the box: cut
+        # to the chord of a circle they are fewer cells but take longer.
         px0 = np.float32(x0 + col_first * cell_m - ax)
         for row in range(row_first, row_last + 1):
             py = np.float32(y0 + row * cell_m - ay)

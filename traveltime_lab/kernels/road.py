@@ -55,7 +55,8 @@ def _search(
     `label` must hold `UNREACHED`, `queued` -1 and `heads` -1; they are left so except for `label`. Returns the pool,
     which may have grown, and the states that got a label.
     """
-    n_buckets = heads.size
+    # The number of buckets is a power of two: a mask costs less than a division.
+    ring = np.int64(heads.size - 1)
     free = 0
     waiting = 0
     touched = np.empty(1024, np.int32)
@@ -78,7 +79,6 @@ def _search(
     seeds = touched[:n_touched].copy()
     order = np.argsort(label[seeds])
     next_seed = 0
-    ring_end = np.int64(n_buckets)
     while True:
         if waiting == 0:
             if next_seed == seeds.size:
@@ -97,11 +97,11 @@ def _search(
                 if free == pool_state.size:
                     pool_state = _grow(pool_state)
                     pool_next = _grow(pool_next)
-                _push(state, current % ring_end, heads, pool_state, pool_next, free)
+                _push(state, current & ring, heads, pool_state, pool_next, free)
                 free += 1
                 queued[state] = np.int32(current)
                 waiting += 1
-        slot = current % ring_end
+        slot = current & ring
         while heads[slot] != -1:
             place = heads[slot]
             heads[slot] = pool_next[place]
@@ -128,7 +128,7 @@ def _search(
                         if free == pool_state.size:
                             pool_state = _grow(pool_state)
                             pool_next = _grow(pool_next)
-                        _push(head, bucket % ring_end, heads, pool_state, pool_next, free)
+                        _push(head, bucket & ring, heads, pool_state, pool_next, free)
                         free += 1
                         queued[head] = np.int32(bucket)
                         waiting += 1
@@ -154,7 +154,7 @@ def one_to_all(indptr, indices, weights, seed_states, seed_keys, limit, shift, n
     shift : int
         Bits of a label below a bucket's number.
     n_buckets : int
-        More than the largest weight shifted by `shift`, plus two.
+        A power of two larger than the largest weight shifted by `shift`, plus two.
     with_parents : bool
         Whether to record the tree.
 
@@ -381,3 +381,184 @@ def trace(state, label, parent, indptr, indices, weights, arc_edge):
                 break
         at = before
     return at, edges
+
+
+@numba.njit(cache=True, nogil=True)
+def single_entries(indptr_rev, indices_rev):
+    """
+    Return which states have exactly one way in, so that a search need not queue them.
+
+    Of a ring of such states, which nothing leads into, one is left out.
+
+    Parameters
+    ----------
+    indptr_rev, indices_rev : int32 arrays
+        Transposed CSR.
+
+    Returns
+    -------
+    bool array of shape (n_states,)
+    """
+    n = indptr_rev.size - 1
+    single = np.empty(n, np.bool_)
+    for state in range(n):
+        single[state] = indptr_rev[state + 1] - indptr_rev[state] == 1
+    seen = np.full(n, -1, np.int32)
+    for state in range(n):
+        at = state
+        while single[at] and seen[at] == -1:
+            seen[at] = state
+            at = indices_rev[indptr_rev[at]]
+        if single[at] and seen[at] == state:
+            single[at] = False
+    return single
+
+
+@numba.njit(cache=True, nogil=True)
+def contract(indptr, indices, weights, single):
+    """
+    Leave the states with one way in out of a CSR, joining the arcs through them.
+
+    Parameters
+    ----------
+    indptr, indices, weights : arrays
+        The CSR.
+    single : bool array of shape (n_states,)
+        From `single_entries`.
+
+    Returns
+    -------
+    core_indptr, core_indices, core_weights : int32, int32, int64 arrays
+        Arcs between the other states; rows of left-out states are empty.
+    above : int32 array of shape (n_states,)
+        The other state through which each left-out state is reached, -1 for states not left out.
+    above_key : int64 array of shape (n_states,)
+        Label from there to the state.
+    """
+    n = indptr.size - 1
+    above = np.full(n, -1, np.int32)
+    above_key = np.zeros(n, np.int64)
+    core_indptr = np.zeros(n + 1, np.int32)
+    core_indices = np.empty(indices.size, np.int32)
+    core_weights = np.empty(indices.size, np.int64)
+    stack = np.empty(n + 1, np.int32)
+    size = 0
+    for state in range(n):
+        if not single[state]:
+            stack[0] = state
+            top = 1
+            while top:
+                top -= 1
+                at = stack[top]
+                key = np.int64(0) if at == state else above_key[at]
+                for arc in range(indptr[at], indptr[at + 1]):
+                    head = indices[arc]
+                    if single[head]:
+                        above[head] = state
+                        above_key[head] = key + weights[arc]
+                        stack[top] = head
+                        top += 1
+                    else:
+                        core_indices[size] = head
+                        core_weights[size] = key + weights[arc]
+                        size += 1
+        core_indptr[state + 1] = size
+    return core_indptr, core_indices[:size].copy(), core_weights[:size].copy(), above, above_key
+
+
+@numba.njit(cache=True, nogil=True)
+def expand_seeds(indptr, indices, weights, single, seed_indptr, seed_states, seed_keys):
+    """
+    Carry seeds at left-out states on to the states behind them.
+
+    Parameters
+    ----------
+    indptr, indices, weights : arrays
+        The whole CSR.
+    single : bool array of shape (n_states,)
+    seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
+        CSR of seeds by row.
+
+    Returns
+    -------
+    seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
+        The seeds and those that follow from them.
+    """
+    n_rows = seed_indptr.size - 1
+    out_indptr = np.zeros(n_rows + 1, np.int64)
+    out_states = np.empty(seed_states.size * 4 + 64, np.int32)
+    out_keys = np.empty(out_states.size, np.int64)
+    size = 0
+    for row in range(n_rows):
+        for k in range(seed_indptr[row], seed_indptr[row + 1]):
+            # The output doubles as the queue: what is appended while it is read is expanded in its turn.
+            at = size
+            if size == out_states.size:
+                out_states = _grow(out_states)
+                out_keys = _grow(out_keys)
+            out_states[size] = seed_states[k]
+            out_keys[size] = seed_keys[k]
+            size += 1
+            while at < size:
+                state, key = out_states[at], out_keys[at]
+                at += 1
+                if not single[state]:
+                    continue
+                for arc in range(indptr[state], indptr[state + 1]):
+                    if size == out_states.size:
+                        out_states = _grow(out_states)
+                        out_keys = _grow(out_keys)
+                    out_states[size] = indices[arc]
+                    out_keys[size] = key + weights[arc]
+                    size += 1
+        out_indptr[row + 1] = size
+    return out_indptr, out_states[:size].copy(), out_keys[:size].copy()
+
+
+@numba.njit(cache=True, nogil=True)
+def expand_reads(above, above_key, read_indptr, read_states, read_keys):
+    """
+    Let readings at left-out states also look at the state that those are reached through.
+
+    Parameters
+    ----------
+    above, above_key : int32 and int64 arrays of shape (n_states,)
+        From `contract`.
+    read_indptr, read_states, read_keys : int64, int32, int64 arrays
+        CSR of readings.
+
+    Returns
+    -------
+    read_indptr, read_states, read_keys : int64, int32, int64 arrays
+    """
+    n = read_indptr.size - 1
+    extra = 0
+    for k in range(read_states.size):
+        if above[read_states[k]] >= 0:
+            extra += 1
+    out_indptr = np.zeros(n + 1, np.int64)
+    out_states = np.empty(read_states.size + extra, np.int32)
+    out_keys = np.empty(out_states.size, np.int64)
+    size = 0
+    for row in range(n):
+        for k in range(read_indptr[row], read_indptr[row + 1]):
+            state = read_states[k]
+            out_states[size] = state
+            out_keys[size] = read_keys[k]
+            size += 1
+            if above[state] >= 0:
+                out_states[size] = above[state]
+                out_keys[size] = read_keys[k] + above_key[state]
+                size += 1
+        out_indptr[row + 1] = size
+    return out_indptr, out_states, out_keys
+
+
+@numba.njit(cache=True, nogil=True)
+def fill(label, above, above_key, limit):
+    """Label the left-out states of a finished search, in place; see `contract`."""
+    for state in range(label.size):
+        if above[state] >= 0 and label[above[state]] != UNREACHED:
+            through = label[above[state]] + above_key[state]
+            if through <= limit and through < label[state]:
+                label[state] = through

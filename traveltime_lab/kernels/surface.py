@@ -9,7 +9,77 @@ import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
-def gather(edge, fraction, distance, rows, per_metre, buffer_m, field_edge, field_fraction, field_ahead, field_start, values):
+def edge_rows(start, cross, unit, is_backward, boxes, is_land, limit, own_edge, rows, box):
+    """
+    Turn the labels of directed edges into what `gather` reads, and find the box of what is reached.
+
+    Parameters
+    ----------
+    start : int64 array of shape (n_directed,)
+        Labels of a field, see `traveltime_lab.travel_times.EdgeField.label`.
+    cross : int64 array of shape (n_directed,)
+        Labels of the directed edges from start to end.
+    unit : float
+        Units of a label's upper part in a second or metre.
+    is_backward : bool
+    boxes : float64 array of shape (n_edges, 4)
+        West, south, east, north of each edge in local metres.
+    is_land : bool array of shape (n_edges,)
+        Edges that count for the box.
+    limit : float
+        Values above it do not count for the box.
+    own_edge : int
+        Edge that counts in any case.
+    rows : float32 array of shape (n_edges, 4)
+        Overwritten: the value at a place `f` from 0 to 1 is the smaller of ``row[0] + f * row[1]`` and
+        ``row[2] + (1 - f) * row[3]``; inf where a side is not reached.
+    box : float64 array of shape (4,)
+        Overwritten: west, south, east, north.
+    """
+    unreached = np.int64(1) << np.int64(62)
+    west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
+    # Against the direction of travel it is what is left of the edge behind a place, then the label of its end.
+    first, second = (1, 0) if is_backward else (0, 1)
+    for e in range(rows.shape[0]):
+        a, b = start[2 * e + first], start[2 * e + second]
+        low = np.inf
+        if a != unreached:
+            low = (a >> 32) / unit
+            rows[e, 0] = low
+            rows[e, 1] = (cross[2 * e + first] >> 32) / unit
+        else:
+            rows[e, 0] = np.inf
+            rows[e, 1] = 0.0
+        if b != unreached:
+            value = (b >> 32) / unit
+            low = min(low, value)
+            rows[e, 2] = value
+            rows[e, 3] = (cross[2 * e + second] >> 32) / unit
+        else:
+            rows[e, 2] = np.inf
+            rows[e, 3] = 0.0
+        if (low <= limit and is_land[e]) or e == own_edge:
+            west = min(west, boxes[e, 0])
+            south = min(south, boxes[e, 1])
+            east = max(east, boxes[e, 2])
+            north = max(north, boxes[e, 3])
+    box[0], box[1], box[2], box[3] = west, south, east, north
+
+
+@numba.njit(cache=True, nogil=True)
+def gather(
+    edge,
+    fraction,
+    distance,
+    rows,
+    per_metre,
+    buffer_m,
+    field_edge,
+    field_fraction,
+    field_ahead,
+    field_start,
+    values,
+):
     """
     Fill the value of each cell from the edge that it belongs to.
 
@@ -20,7 +90,7 @@ def gather(edge, fraction, distance, rows, per_metre, buffer_m, field_edge, fiel
     fraction, distance : float32 arrays of the same shape
         Place on the edge and metres to it.
     rows : float32 array of shape (n_edges, 4)
-        See `traveltime_lab.travel_times.EdgeField.edge_starts`.
+        See `edge_rows`.
     per_metre : float
         What a metre between the centre and its edge costs.
     buffer_m : float
