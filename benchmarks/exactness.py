@@ -16,13 +16,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from oracles import StreetOracle, random_points  # noqa: E402
+from oracles import StreetOracle, random_points
 
-import traveltime_lab as ttl  # noqa: E402
-from traveltime_lab import costs  # noqa: E402
-from traveltime_lab.modes import as_snapping, as_transportation  # noqa: E402
-from traveltime_lab.search import MAX_TRAVEL_TIME_S  # noqa: E402
-from traveltime_lab.snapping import snap_points  # noqa: E402
+import traveltime_lab as ttl
+from traveltime_lab import costs
+from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.search import MAX_TRAVEL_TIME_S
+from traveltime_lab.snapping import snap_points
 
 MODES = ("walking", "cycling", "driving", "walking+ferry", "cycling+ferry", "driving+ferry")
 

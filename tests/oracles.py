@@ -139,8 +139,10 @@ class StreetOracle:
         if self.base != "driving":
             return ms
         streets = len(self.leaving[node])
-        if streets > 2 and not (self.is_roundabout[d] and self.is_roundabout[f]) and not (
-            self.is_ferry[d] or self.is_ferry[f]
+        if (
+            streets > 2
+            and not (self.is_roundabout[d] and self.is_roundabout[f])
+            and not (self.is_ferry[d] or self.is_ferry[f])
         ):
             angle = (self.bearings(f)[0] - self.bearings(d)[1] + 540.0) % 360.0 - 180.0
             if self.network.is_left_hand:
@@ -238,7 +240,9 @@ class StreetOracle:
                 own = at if d % 2 == 0 else 1.0 - at
                 if target == edge and own <= share:
                     best = min(best, part - math.floor(self.cross[d] * own + 0.5))
-            last = round(float(targets.distance_m[j]) * (3600.0 / costs.CONNECTOR_KPH)) if with_walk and target >= 0 else 0
+            last = (
+                round(float(targets.distance_m[j]) * (3600.0 / costs.CONNECTOR_KPH)) if with_walk and target >= 0 else 0
+            )
             answers.append(None if best == math.inf else walk + int(best) + last)
         return answers
 

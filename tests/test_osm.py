@@ -297,6 +297,10 @@ def test_cutting_agrees_with_the_slow_twin(refs, known, must_split):
     assert found == split_slowly(refs, known, must_split)
 
 
+# A bay of 5.6 km and one of half of that, with a pier between them; 6 is on the far shore.
+BAY = {1: (0.0, 0.0), 2: (0.05, 0.0), 3: (0.051, 0.0), 4: (0.076, 0.0), 5: (0.076, 0.001), 6: (0.08, 0.0)}
+
+
 class TestAreasAndFerries:
     def test_outlines_of_pedestrian_areas_are_walkable(self, read):
         relation = (90, "w20@outer w21@outer w22@inner", "type=multipolygon highway=pedestrian")
@@ -319,8 +323,6 @@ class TestAreasAndFerries:
         tables = read([(10, "1 2 77", "route=ferry duration=00:30")])
         assert tables.uses.walking_kph_forward.tolist() == [5]
 
-    # A bay of 5.6 km and one of half of that, with a pier between them; 6 is on the far shore.
-    BAY = {1: (0.0, 0.0), 2: (0.05, 0.0), 3: (0.051, 0.0), 4: (0.076, 0.0), 5: (0.076, 0.001), 6: (0.08, 0.0)}
     FERRY = "type=route|route=ferry|name=Line 1|foot=yes|motor_vehicle=yes|duration=00:30"
 
     def ferries(self, tables: StreetTables) -> dict[int, Any]:
@@ -338,13 +340,13 @@ class TestAreasAndFerries:
             (16, "5 6", ""),
         ]
         members = "w10@ w11@ w12@ w13@ w14@ n4@stop w15@platform w16@platform_exit"
-        tables = read(ways, [(90, members, self.FERRY)], nodes=self.BAY)
+        tables = read(ways, [(90, members, self.FERRY)], nodes=BAY)
         check_invariants(tables)
         uses = self.ferries(tables)
         assert {way for way, use in uses.items() if use.is_ferry} == {10, 12}
         assert set(uses) == {10, 11, 12, 13}
         assert (uses[10].driving_access, uses[12].driving_access) == (1, 0), "a way's own tags win"
-        assert tables.names[tables.edge_name[0]] == "Line 1"
+        assert tables.names[tables.edge_name[tables.edge_way_id == 10][0]] == "Line 1"
         assert tables.report["ferry_ways_from_relations"] == 2
         length_m = dict(zip(tables.edge_way_id.tolist(), tables.edge_length_m.tolist(), strict=True))
         kph = (length_m[10] + length_m[12]) / 1800 * 3.6
@@ -352,30 +354,30 @@ class TestAreasAndFerries:
         assert kph == pytest.approx(16.7, abs=0.1)
 
     def test_without_the_relation_they_are_nothing(self, read):
-        tables = read([(10, "1 2", ""), (13, "4 5", "highway=service")], nodes=self.BAY)
+        tables = read([(10, "1 2", ""), (13, "4 5", "highway=service")], nodes=BAY)
         assert set(self.ferries(tables)) == {13}
 
     def test_a_duration_of_a_way_beats_that_of_its_relation(self, read):
         ways = [(10, "1 2", "route=ferry duration=00:10"), (12, "3 4", "route=ferry")]
-        uses = self.ferries(read(ways, [(90, "w10@ w12@", self.FERRY)], nodes=self.BAY))
+        uses = self.ferries(read(ways, [(90, "w10@ w12@", self.FERRY)], nodes=BAY))
         assert uses[10].walking_kph_forward == pytest.approx(5.566 * 6, abs=0.01)
         assert uses[12].walking_kph_forward == pytest.approx((5.566 + 2.783) * 2, abs=0.01)
 
     def test_a_duration_for_ways_not_in_the_file_is_not_used(self, read):
         ways = [(10, "1 2", "route=ferry"), (12, "3 4", "route=ferry")]
-        uses = self.ferries(read(ways, [(90, "w10@ w12@ w99@", self.FERRY)], nodes=self.BAY))
+        uses = self.ferries(read(ways, [(90, "w10@ w12@ w99@", self.FERRY)], nodes=BAY))
         assert {use.walking_kph_forward for use in uses.values()} == {5}
 
     def test_roles_say_which_way_a_ferry_goes(self, read):
         ways = [(10, "1 2", ""), (12, "4 3", ""), (13, "2 3", "highway=path")]
-        uses = self.ferries(read(ways, [(90, "w10@forward w12@backward", self.FERRY)], nodes=self.BAY))
+        uses = self.ferries(read(ways, [(90, "w10@forward w12@backward", self.FERRY)], nodes=BAY))
         assert (uses[10].walking_kph_forward > 0, uses[10].walking_kph_backward > 0) == (True, False)
         assert (uses[12].walking_kph_forward > 0, uses[12].walking_kph_backward > 0) == (False, True)
         assert uses[10].walking_kph_forward == pytest.approx(5.566 * 2, abs=0.01), "the time is that of one way"
 
     def test_buses_are_no_ferries(self, read):
         ways = [(10, "1 2", ""), (13, "4 5", "highway=service")]
-        assert set(self.ferries(read(ways, [(90, "w10@", "type=route route=bus")], nodes=self.BAY))) == {13}
+        assert set(self.ferries(read(ways, [(90, "w10@", "type=route route=bus")], nodes=BAY))) == {13}
 
 
 class TestRestrictions:

@@ -33,11 +33,11 @@ _HOMES = {
     "ModeError": "errors",
     "MomentError": "errors",
     "Network": "network",
-    "SnapError": "errors",
     "Snapping": "modes",
     "Transportation": "modes",
     "TravelTimeError": "errors",
     "UnsupportedError": "errors",
+    "add_speeds": "speeds",
     "build_network": "network",
     "difference": "shapes",
     "distance_map": "search",
@@ -64,11 +64,11 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "ModeError",
     "MomentError",
     "Network",
-    "SnapError",
     "Snapping",
     "Transportation",
     "TravelTimeError",
     "UnsupportedError",
+    "add_speeds",
     "build_network",
     "difference",
     "distance_map",
@@ -96,7 +96,6 @@ if TYPE_CHECKING:
         MissingFileError,
         ModeError,
         MomentError,
-        SnapError,
         TravelTimeError,
         UnsupportedError,
     )
@@ -105,6 +104,7 @@ if TYPE_CHECKING:
     from traveltime_lab.sample import sample_network, sample_points
     from traveltime_lab.search import distance_map, shape_accuracy, snap, time_filter, time_map
     from traveltime_lab.shapes import difference, intersection, union
+    from traveltime_lab.speeds import add_speeds
 
 
 def __getattr__(name: str) -> Any:

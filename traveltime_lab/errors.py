@@ -10,7 +10,6 @@ What can go wrong, as a small tree; every error is also the builtin a caller wou
     │   ├── LimitError                      a number outside its documented range
     │   ├── ModeError                       an unknown transportation type or option
     │   └── MomentError                     a date or time that does not exist, is ambiguous or has no service
-    ├── SnapError (ValueError)              an origin that no street is near enough to
     ├── DataError (ValueError)              a file or table whose content is broken
     │   └── FormatError                     a saved network that is truncated, foreign or of another version
     ├── MissingFileError (FileNotFoundError)
@@ -49,10 +48,6 @@ class ModeError(InputError):
 
 class MomentError(InputError):
     """A date or time that does not exist, is ambiguous, or lies outside the data."""
-
-
-class SnapError(TravelTimeError, ValueError):
-    """An origin that no usable street is near enough to."""
 
 
 class DataError(TravelTimeError, ValueError):

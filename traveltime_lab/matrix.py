@@ -96,16 +96,51 @@ def label_blocks(
     integer labels as trips forwards.
     """
     check_engine(engine)
+    rows, columns = same_places(origins, destinations)
+    for block in _label_blocks(network, graph, origins, destinations, snapping, limit, engine):
+        here = (rows >= block.rows.start) & (rows < block.rows.stop)
+        here &= (columns >= block.columns.start) & (columns < block.columns.stop)
+        block.labels[rows[here] - block.rows.start, columns[here] - block.columns.start] = 0
+        yield block
+
+
+def same_places(origins: Snaps, destinations: Snaps) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """
+    Return the pairs of origin and destination that are one and the same point, if it has a street.
+
+    Nobody walks to the street and back to stay where they are: such pairs take no time.
+    """
+    a, b = (np.where(snaps.edge >= 0, snaps.lng + 1j * snaps.lat, np.nan) for snaps in (origins, destinations))
+    if min(a.size, b.size) <= 8:
+        few, many = (a, b) if a.size <= b.size else (b, a)
+        i, j = np.nonzero(few[:, None] == many[None, :])
+        return (i, j) if a.size <= b.size else (j, i)
+    order = np.argsort(b, kind="stable")
+    first, last = (np.searchsorted(b[order], a, side=side) for side in ("left", "right"))
+    counts = np.where(np.isnan(a), 0, last - first)
+    rows = np.repeat(np.arange(a.size), counts)
+    within = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rows, order[np.repeat(first, counts) + within]
+
+
+def _label_blocks(
+    network: Network,
+    graph: RoadGraph,
+    origins: Snaps,
+    destinations: Snaps,
+    snapping: Snapping,
+    limit: float,
+    engine: str,
+) -> Iterator[Block]:
+    """Yield the blocks of an engine."""
     leaving = Ends.of(graph, origins, snapping, is_entry=False)
     reached = Ends.of(graph, destinations, snapping, is_entry=True)
     largest = road_graph.limit_label(limit, graph.metric)
     if engine == "pandana":
         from traveltime_lab import pandana_engine  # noqa: PLC0415 - an optional extra
 
-        yield from (
-            Block(slice(0, len(origins)), columns, labels)
-            for columns, labels in pandana_engine.label_blocks(network, graph, leaving, reached, largest)
-        )
+        for part, labels in pandana_engine.label_blocks(network, graph, leaving, reached, largest):
+            yield Block(slice(0, len(origins)), part, labels)
         return
     is_backward = len(destinations) < len(origins)
     rows, columns = (reached, leaving) if is_backward else (leaving, reached)
@@ -249,6 +284,8 @@ def pair_labels(
     )
     result = np.empty_like(labels)
     result[order] = labels
+    a, b = origins.take(origin_of), destinations.take(destination_of)
+    result[(a.lng == b.lng) & (a.lat == b.lat) & (a.edge >= 0) & (b.edge >= 0)] = 0
     return result
 
 

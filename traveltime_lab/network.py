@@ -201,9 +201,7 @@ class Network:
         )
         topology = self.cached(
             ("topology", *roads),
-            lambda: road_graph.build_topology(
-                self.tables, transportation, self.frame, is_left_hand=self.is_left_hand
-            ),
+            lambda: road_graph.build_topology(self.tables, transportation, self.frame, is_left_hand=self.is_left_hand),
         )
         return self.cached(
             ("graph", *roads, transportation.boarding_time, multiplier, metric),
@@ -376,9 +374,7 @@ def build_network(
     on_land = ~tables.uses["is_ferry"].to_numpy()[tables.edge_use]
     ashore = np.unique(np.concatenate([tables.edge_from[on_land], tables.edge_to[on_land]]))
     x, y = frame.to_xy(tables.node_lng[ashore], tables.node_lat[ashore])
-    water = WaterBodies.build(
-        tables.coastlines, tables.water, bounds, frame, street_xy=np.column_stack([x, y])
-    )
+    water = WaterBodies.build(tables.coastlines, tables.water, bounds, frame, street_xy=np.column_stack([x, y]))
     attribution = str(tables.report.get("attribution", ""))
     return Network(tables, water=water, timezone=timezone, is_left_hand=is_left_hand, attribution=attribution)
 
@@ -507,7 +503,7 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Network:
     """Return the network of a one-row table, its arrays views of the mapped file."""
 
     def values(name: str) -> pa.Array:
-        return table.column(name).chunk(0).values
+        return table.column(name).chunk(0).values  # noqa: PD011 - Arrow, not pandas
 
     arrays: dict[str, Any] = {}
     for item in fields(StreetTables):

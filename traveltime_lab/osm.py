@@ -205,7 +205,8 @@ def _read_streets(
     ways = file.ways(osmium.filter.KeyFilter(*_STREET_KEYS))
     known = set(ways.osm_id.tolist())
     outlines = _pedestrian_outlines(file, multipolygons, known=known)
-    crossings = _untagged_ferries(file, ferry_relations, known={*known, *outlines.osm_id.tolist()})
+    known.update(outlines.osm_id.tolist())
+    crossings, at_shore = _untagged_ferries(file, ferry_relations, known=known)
     ways = _joined(ways, outlines, crossings)
     uses: dict[WayUse, int] = {}
     use_by_tags: dict[tuple[str, ...], int] = {}
@@ -253,7 +254,7 @@ def _read_streets(
         n_read,
         len(outlines.osm_id),
         len(crossings.osm_id),
-        _timed_ferries(ferries, ferry_relations, set(ways.osm_id.tolist())),
+        _timed_ferries(ferries, ferry_relations, in_file={*ways.osm_id.tolist(), *at_shore}),
     )
 
 
@@ -310,15 +311,19 @@ def _crossings_of(relation: Relation) -> dict[int, str]:
     }
 
 
-def _untagged_ferries(file: OsmFile, relations: Sequence[Relation], *, known: set[int]) -> Ways:
-    """Return the ways that only a ferry relation makes a street, with its tags; their own tags win."""
+def _untagged_ferries(file: OsmFile, relations: Sequence[Relation], *, known: set[int]) -> tuple[Ways, list[int]]:
+    """
+    Return the ways that only a ferry relation makes a street, with its tags, and its members that are something else.
+
+    A way's own tags win over those of the relation.
+    """
     relation_of: dict[int, Relation] = {}
     for relation in relations:
         for way in _crossings_of(relation):
             if way not in known:
                 relation_of.setdefault(way, relation)
     if not relation_of:
-        return _no_ways()
+        return _no_ways(), []
     found = file.ways(osmium.filter.IdFilter(relation_of))
     rows, tags = [], []
     for row, way in enumerate(found.osm_id.tolist()):
@@ -332,11 +337,12 @@ def _untagged_ferries(file: OsmFile, relations: Sequence[Relation], *, known: se
             rows.append(row)
             tags.append(",".join(f"{key}={encode(value)}" for key, value in merged.items()))
     kept = found.rows(np.array(rows, np.int64))
-    return Ways(kept.osm_id, tags, kept.indptr, kept.refs)
+    others = np.delete(found.osm_id, rows).tolist()
+    return Ways(kept.osm_id, tags, kept.indptr, kept.refs), others
 
 
 def _timed_ferries(
-    ferries: dict[int, tuple[int, dict[str, str]]], relations: Sequence[Relation], in_file: set[int]
+    ferries: dict[int, tuple[int, dict[str, str]]], relations: Sequence[Relation], *, in_file: set[int]
 ) -> list[tuple[int, dict[str, str], list[int]]]:
     """
     Return which ferries take how long, as in `_Streets`.

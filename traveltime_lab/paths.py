@@ -116,7 +116,7 @@ def _pieces(
     root, edges = road.trace(
         best_state, label, parent, topology.indptr, topology.indices, graph.weights, topology.arc_edge
     )
-    pieces = []
+    pieces: list[tuple[int, float, float]] = []
     for d in (2 * start_edge, 2 * start_edge + 1):
         a = start_at if d % 2 == 0 else 1.0 - start_at
         rest = int(cross[d]) - int(turns.part_of(cross[d], a))

@@ -44,6 +44,11 @@ class Points:
         return self.lng.size
 
 
+def plain(label: Any) -> Any:
+    """Return an index label as people write it: 7, not np.int64(7)."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
 def read_points(table: Any, name: str, network: Network) -> Points:
     """
     Check a table of points and return them in EPSG:4326.
@@ -93,12 +98,12 @@ def read_points(table: Any, name: str, network: Network) -> Points:
     kinds = shapely.get_type_id(values)
     bad = (kinds == -1) | shapely.is_empty(values)
     if bad.any():
-        msg = f"{name} has {int(bad.sum())} missing or empty points, the first at {series.index[int(bad.argmax())]!r}"
+        msg = f"{name} has {int(bad.sum())} missing or empty points, the first at {plain(series.index[int(bad.argmax())])!r}"
         raise CoordinateError(msg)
     if (kinds != 0).any():
         first = int((kinds != 0).argmax())
         msg = (
-            f"{name} must hold points; got a {values[first].geom_type} at {series.index[first]!r}. "
+            f"{name} must hold points; got a {values[first].geom_type} at {plain(series.index[first])!r}. "
             "Use .representative_point() or .centroid first"
         )
         raise InputError(msg)
@@ -109,7 +114,7 @@ def read_points(table: Any, name: str, network: Network) -> Points:
     if wrong.any():
         msg = (
             f"{name} has {int(wrong.sum())} points with coordinates that are not finite, "
-            f"the first at {series.index[int(wrong.argmax())]!r}"
+            f"the first at {plain(series.index[int(wrong.argmax())])!r}"
         )
         raise CoordinateError(msg)
     wrong = (np.abs(lat) > 90.0) | (np.abs(lng) > 180.0)
@@ -117,7 +122,7 @@ def read_points(table: Any, name: str, network: Network) -> Points:
         first = int(wrong.argmax())
         msg = (
             f"{name} has {int(wrong.sum())} points out of range, the first (lng {lng[first]:g}, lat {lat[first]:g}) at "
-            f"{series.index[first]!r}; longitude goes from -180 to 180 and latitude from -90 to 90. "
+            f"{plain(series.index[first])!r}; longitude goes from -180 to 180 and latitude from -90 to 90. "
             "Is the CRS right, or are they swapped?"
         )
         raise CoordinateError(msg)
@@ -129,7 +134,7 @@ def _check_unique(index: pd.Index, name: str) -> None:
     """Raise InputError for labels that occur twice."""
     if not index.is_unique:
         twice = index[index.duplicated()][0]
-        msg = f"{name} has the label {twice!r} more than once in its index; use {name}.reset_index(drop=True)"
+        msg = f"{name} has the label {plain(twice)!r} more than once in its index; use {name}.reset_index(drop=True)"
         raise InputError(msg)
 
 

@@ -334,9 +334,7 @@ def bearings(tables: StreetTables, frame: LocalFrame) -> tuple[npt.NDArray[np.fl
     return start, end
 
 
-def _topology_of_edges(
-    tables: StreetTables, is_open: BoolArray, frame: LocalFrame, *, is_left_hand: bool
-) -> Topology:
+def _topology_of_edges(tables: StreetTables, is_open: BoolArray, frame: LocalFrame, *, is_left_hand: bool) -> Topology:
     """Build a graph whose states are directed edges, with turn costs and restrictions."""
     tail = _interleave(tables.edge_from, tables.edge_to).astype(np.int32)
     n_nodes = tables.node_lng.size
@@ -370,7 +368,7 @@ def _topology_of_edges(
     state_edge = [edges]
     access = uses["driving_access"].to_numpy()[tables.edge_use]
     is_destination = np.repeat(access == ACCESS_DESTINATION, 2) & is_open
-    n_states = edges.size
+    n_states = int(edges.size)
     source_state, target_state = state_of_edge[source], state_of_edge[target]
     arc_source_edge = source
 
@@ -378,7 +376,7 @@ def _topology_of_edges(
     inside = np.flatnonzero(is_destination).astype(np.int32)
     entered = np.full(tail.size, -1, np.int32)
     entered[inside] = n_states + np.arange(inside.size, dtype=np.int32)
-    n_states += inside.size
+    n_states += int(inside.size)
     state_edge.append(inside)
     enters = ~is_destination[source] & is_destination[target]
     target_state = np.where(enters, entered[target], target_state).astype(np.int32)
@@ -391,10 +389,18 @@ def _topology_of_edges(
 
     if paths:
         source_state, target_state, arc_source_edge, arc_target_edge, extra_ms, extra_edges = _add_path_states(
-            paths, source_state, target_state, arc_source_edge, arc_target_edge, extra_ms, state_of_edge, n_states, is_destination
+            paths,
+            source_state,
+            target_state,
+            arc_source_edge,
+            arc_target_edge,
+            extra_ms,
+            state_of_edge,
+            n_states,
+            is_destination,
         )
         state_edge.append(extra_edges)
-        n_states += extra_edges.size
+        n_states += int(extra_edges.size)
     all_state_edge = np.concatenate(state_edge).astype(np.int32)
 
     boards = ~is_ferry[arc_source_edge] & is_ferry[arc_target_edge]
@@ -499,16 +505,15 @@ def _add_path_states(
     target_state = target_state.copy()
     rows: dict[int, list[int]] = {}
     interesting = {prefix[-1] for prefix in ordered} | {path[0] for _, path in paths}
-    for arc in np.flatnonzero(np.isin(source_edge, list(interesting)) & (state_of_edge[source_edge] == source_state)):
-        rows.setdefault(int(source_edge[arc]), []).append(int(arc))
+    is_plain = state_of_edge[source_edge] == source_state
+    for arc in np.flatnonzero(np.isin(source_edge, list(interesting)) & is_plain).tolist():
+        rows.setdefault(int(source_edge[arc]), []).append(arc)
     added: list[tuple[int, int, int, int, int]] = []
     for prefix in ordered:
         for arc in rows.get(prefix[-1], []):
             state = next_state((*prefix, int(target_edge[arc])), int(target_state[arc]))
             if state is not None:
-                added.append(
-                    (state_of_prefix[prefix], state, prefix[-1], int(target_edge[arc]), int(extra_ms[arc]))
-                )
+                added.append((state_of_prefix[prefix], state, prefix[-1], int(target_edge[arc]), int(extra_ms[arc])))
     for first in {path[0] for _, path in paths}:
         for arc in rows.get(first, []):
             pair = (first, int(target_edge[arc]))

@@ -8,7 +8,7 @@ import datetime as dt
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import geopandas as gpd
 import numpy as np
@@ -19,15 +19,16 @@ import shapely
 from traveltime_lab import matrix, paths, shapes, surfaces
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels import road
+from traveltime_lab.levels import LevelOfDetail, parse_level_of_detail
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
 from traveltime_lab.moments import Moment, resolve_moments
 from traveltime_lab.network import Network
-from traveltime_lab.points import Points, read_points
+from traveltime_lab.points import Points, plain, read_points
 from traveltime_lab.road_graph import Metric, RoadGraph
 from traveltime_lab.snapping import OUTSIDE, SNAPPED, Snaps, snap_points, snapped_coordinates
 from traveltime_lab.travel_times import edge_field
 
-MomentLike = dt.datetime | pd.Timestamp | np.datetime64 | str | None
+MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
 
 #: Longest travel time in seconds and range of distances in metres. Source: contract 3.9.
 MAX_TRAVEL_TIME_S: Final = 14_400
@@ -69,7 +70,7 @@ class _Question:
 
 
 def _question(
-    network: Network,
+    network: Any,
     transportation: Any,
     departure_time: MomentLike,
     arrival_time: MomentLike,
@@ -212,9 +213,7 @@ def time_filter(
     if form == "matrix":
         return _wide(question, starts, ends, start_snaps, end_snaps, limit, properties, engine)
     if form == "sparse":
-        origin_of, destination_of, labels = _reachable(
-            question, start_snaps, end_snaps, chosen, limit, engine
-        )
+        origin_of, destination_of, labels = _reachable(question, start_snaps, end_snaps, chosen, limit, engine)
     else:
         n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
         if n_pairs > _MOST_PAIRS:
@@ -279,7 +278,7 @@ def _chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
             position = points.index.get_indexer(pd.Index(pairs[column]))
             if (position < 0).any():
                 label = pairs[column].iloc[int((position < 0).argmax())]
-                msg = f"pairs names {column} {label!r}, which is not in the index of {column}s"
+                msg = f"pairs names {column} {plain(label)!r}, which is not in the index of {column}s"
                 raise InputError(msg)
             found.append(position)
         return found[0], found[1]
@@ -559,7 +558,7 @@ def time_map(
     """
     limit = _whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
     question = _question(network, transportation, departure_time, arrival_time, snapping)
-    detail = shapes.parse_level_of_detail(level_of_detail).downgraded(limit)
+    detail = parse_level_of_detail(level_of_detail).downgraded(limit)
     style = _style(detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies)
     return _shapes(question, origins, limit, style, "travel_time")
 
@@ -606,7 +605,7 @@ buffer_distance, remove_water_bodies, snapping
     """
     limit = _whole(distance, "distance", MIN_DISTANCE_M, MAX_DISTANCE_M, "metres")
     question = _question(network, transportation, departure_time, arrival_time, snapping, "distance")
-    detail = shapes.parse_level_of_detail(level_of_detail)
+    detail = parse_level_of_detail(level_of_detail)
     style = _style(detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies)
     return _shapes(question, origins, limit, style, "distance")
 
@@ -615,7 +614,7 @@ buffer_distance, remove_water_bodies, snapping
 class _Style:
     """How shapes are drawn, checked."""
 
-    detail: shapes.LevelOfDetail
+    detail: LevelOfDetail
     no_holes: bool
     n_polygons: int | None
     is_road_buffer: bool
@@ -624,7 +623,7 @@ class _Style:
 
 
 def _style(
-    detail: shapes.LevelOfDetail,
+    detail: LevelOfDetail,
     no_holes: Any,
     polygons_filter: Any,
     render_mode: Any,

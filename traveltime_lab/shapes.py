@@ -13,7 +13,7 @@ All steps but `largest_polygons` keep shapes nested: a larger limit never loses 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -26,23 +26,11 @@ import shapely
 from shapely import MultiPolygon
 
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.errors import CrsError, InputError, LimitError, ModeError
+from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.kernels.buffers import update_squared_distances
 
 FloatArray = npt.NDArray[np.float64]
 
-LEVEL_NAMES = ("lowest", "low", "medium", "high", "highest")
-MIN_SQUARE_SIZE_M = 600
-#: Side of a cell by base mode, for the five named levels.
-CELL_M: dict[str, tuple[float, ...]] = {
-    "walking": (60.0, 40.0, 25.0, 15.0, 10.0),
-    "cycling": (80.0, 50.0, 30.0, 20.0, 10.0),
-    "driving": (100.0, 60.0, 40.0, 20.0, 10.0),
-}
-#: Longest travel time at which a level is still drawn; above it the next lower level takes over.
-LONGEST_TRAVEL_TIME_S = {2: 5_400, 1: 7_200, 0: 10_800, -1: 14_400, -2: 14_400}
-#: Growth of the cell per numeric level below ``lowest``.
-COARSENING = 1.25
 #: Contour vertices keep this share of a cell away from cell centres, so that no two of them ever meet.
 VERTEX_CLEARANCE = 0.01
 
@@ -69,113 +57,6 @@ class Surface:
     y0: float
     cell_m: float
     values: npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class LevelOfDetail:
-    """
-    How finely a shape is drawn; see `parse_level_of_detail`.
-
-    Parameters
-    ----------
-    numeric : int
-        -20 (coarsest) to 2; -2 to 2 are ``lowest`` to ``highest``.
-    square_size_m : int, optional
-        Side of the squares of a ``coarse_grid``; then `numeric` has no meaning.
-    """
-
-    numeric: int = -2
-    square_size_m: int | None = None
-
-    def downgraded(self, travel_time_s: float) -> LevelOfDetail:
-        """Return the finest level not above this one that is drawn for a travel time; coarse grids always are."""
-        numeric = self.numeric
-        if self.square_size_m is None:
-            while travel_time_s > LONGEST_TRAVEL_TIME_S.get(numeric, math.inf):
-                numeric -= 1
-        return LevelOfDetail(numeric, self.square_size_m)
-
-    def cell_m(self, mode_family: str) -> float:
-        """
-        Return the side of a cell in metres for a base mode.
-
-        Under a coarse grid the surface is sampled with cells of the lowest level, or with twelve to a square where
-        squares are large.
-
-        Raises
-        ------
-        ModeError
-            If `mode_family` is not ``walking``, ``cycling`` or ``driving``.
-        """
-        if mode_family not in CELL_M:
-            raise ModeError(
-                f"The mode family of a level of detail must be one of {', '.join(CELL_M)}. Got {mode_family!r} instead."
-            )
-        sizes = CELL_M[mode_family]
-        if self.square_size_m is not None:
-            return max(sizes[0], self.square_size_m / 12.0)
-        return sizes[max(self.numeric, -2) + 2] * COARSENING ** max(-2 - self.numeric, 0)
-
-
-def parse_level_of_detail(value: object = None) -> LevelOfDetail:
-    """
-    Return the level of detail that a name, a number or a contract object means.
-
-    Parameters
-    ----------
-    value : str, int, mapping or LevelOfDetail, optional
-        A name (``lowest``, ``low``, ``medium``, ``high``, ``highest``), a number from -20 to 2, or
-        ``{"scale_type": "simple", "level": name}``, ``{"scale_type": "simple_numeric", "level": number}``,
-        ``{"scale_type": "coarse_grid", "square_size": metres}``. Nothing means ``lowest``.
-
-    Returns
-    -------
-    LevelOfDetail
-
-    Raises
-    ------
-    InputError
-        If it is none of these.
-    LimitError
-        If a number is outside -20 to 2, or a square is smaller than 600 m.
-    """
-    if value is None:
-        return LevelOfDetail()
-    if isinstance(value, LevelOfDetail):
-        return value
-    if isinstance(value, str):
-        return _named_level(value)
-    if isinstance(value, Mapping):
-        scale_type = value.get("scale_type", "simple")
-        if scale_type == "simple":
-            return _named_level(value.get("level", "lowest"))
-        if scale_type == "simple_numeric":
-            return LevelOfDetail(_whole_number("level", value.get("level"), -20, 2))
-        if scale_type == "coarse_grid":
-            size = _whole_number("square_size", value.get("square_size"), MIN_SQUARE_SIZE_M, None)
-            return LevelOfDetail(square_size_m=size)
-        raise InputError(
-            "The 'scale_type' of level_of_detail must be 'simple', 'simple_numeric' or 'coarse_grid'. "
-            f"Got {scale_type!r} instead."
-        )
-    return LevelOfDetail(_whole_number("level", value, -20, 2))
-
-
-def _named_level(name: object) -> LevelOfDetail:
-    if name not in LEVEL_NAMES:
-        raise InputError(f"A level of detail must be one of {', '.join(LEVEL_NAMES)}. Got {name!r} instead.")
-    return LevelOfDetail(LEVEL_NAMES.index(name) - 2)
-
-
-def _whole_number(field: str, value: object, least: int, most: int | None) -> int:
-    # JSON clients send 600.0 for 600, and booleans are integers to Python but not to people.
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or value % 1 != 0:
-        raise InputError(f"The '{field}' of level_of_detail must be a whole number. Got {value!r} instead.")
-    number = int(value)
-    if number < least or (most is not None and number > most):
-        span = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise LimitError(f"The '{field}' of level_of_detail must be {span}. Got {number} instead.")
-    return number
 
 
 def contour_polygons(surface: Surface, limit: float, *, steepest: float | None = None) -> MultiPolygon:

@@ -44,12 +44,16 @@ class Snaps:
         Straight distance between the point and its place; inf where there is none.
     status : int8 array of shape (n,)
         `SNAPPED`, `TOO_FAR` or `OUTSIDE`.
+    lng, lat : float64 arrays of shape (n,)
+        The points themselves, EPSG:4326.
     """
 
     edge: npt.NDArray[np.int32]
     fraction: FloatArray
     distance_m: FloatArray
     status: npt.NDArray[np.int8]
+    lng: FloatArray
+    lat: FloatArray
 
     def __len__(self) -> int:
         """Return the number of points."""
@@ -57,7 +61,14 @@ class Snaps:
 
     def take(self, index: npt.NDArray[np.intp]) -> Snaps:
         """Return the snaps of some points."""
-        return Snaps(self.edge[index], self.fraction[index], self.distance_m[index], self.status[index])
+        return Snaps(
+            self.edge[index],
+            self.fraction[index],
+            self.distance_m[index],
+            self.status[index],
+            self.lng[index],
+            self.lat[index],
+        )
 
 
 @dataclass(frozen=True)
@@ -224,7 +235,7 @@ def snap_points(
         look_up(islands, missing)
     status = np.where(edge >= 0, SNAPPED, TOO_FAR).astype(np.int8)
     status[(edge < 0) & _is_outside(network, x, y, snapping.threshold)] = OUTSIDE
-    return Snaps(edge, fraction, distance, status)
+    return Snaps(edge, fraction, distance, status, lng, lat)
 
 
 def _is_outside(network: Network, x: FloatArray, y: FloatArray, margin_m: float) -> npt.NDArray[np.bool_]:

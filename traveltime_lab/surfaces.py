@@ -77,7 +77,7 @@ class TileCache:
         row, column = key
         first_x = (column * TILE + 0.5) * self.cell_m
         first_y = (row * TILE + 0.5) * self.cell_m
-        shrink = self.network.frame.shrink(first_y + np.arange(TILE) * self.cell_m)
+        shrink = self.network.frame.shrink(first_y + np.arange(TILE, dtype=np.float64) * self.cell_m)
         edge, fraction, distance = self._nearest(self.main, first_x, first_y, shrink)
         missing = edge < 0
         if self.islands.edge.size and missing.any():
@@ -106,9 +106,7 @@ class TileCache:
         return edge, fraction, distance
 
 
-def tile_cache(
-    network: Network, transportation: Transportation, snapping: Snapping, cell_m: float
-) -> TileCache:
+def tile_cache(network: Network, transportation: Transportation, snapping: Snapping, cell_m: float) -> TileCache:
     """Return the tiles of a network for a mode and a cell size, made once and kept."""
     main, islands = snap_indexes(network, transportation, snapping.accept_roads)
     key = ("tiles", index_key(transportation, snapping.accept_roads), cell_m, snapping.threshold)

@@ -101,9 +101,7 @@ class EdgeField:
         return cost[::-1].copy() if self.is_backward else cost
 
 
-def edge_field(
-    graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: float, is_backward: bool
-) -> EdgeField:
+def edge_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: float, is_backward: bool) -> EdgeField:
     """
     Search from one position.
 
@@ -126,9 +124,7 @@ def edge_field(
     _, states, keys = ports(graph, snaps, connector, is_entry=is_backward)
     largest = road_graph.limit_label(limit, graph.metric)
     core = graph.core(is_backward=is_backward)
-    label, _ = road.one_to_all(
-        *core.arcs(), *core.seeds(states, keys), largest, graph.shift, core.n_buckets, False
-    )
+    label, _ = road.one_to_all(*core.arcs(), *core.seeds(states, keys), largest, graph.shift, core.n_buckets, False)
     core.fill(label, largest)
     reading = graph.exit_ports() if is_backward else graph.entry_ports()
     return EdgeField(

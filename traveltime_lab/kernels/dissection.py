@@ -77,11 +77,14 @@ def peel(indptr, indices, degree):
 
 
 @numba.njit(cache=True, nogil=True)
-def _flow(indptr, indices, degree, part, name, vertices, is_target, limit, before, after, used, seen, parent, root, done, queue, stamp):
+def _flow(
+    indptr, indices, degree, part, name, vertices, n_sources, is_target, most, before, after, used, seen, parent, root,
+    done, queue, stamp,
+):
     """
     Push unit flows through the vertices of a part and leave marked what can still be reached.
 
-    The first `limit[0]` of `vertices` are sources. A vertex `v` is two nodes, ``2 * v`` where flow comes in and
+    The first `n_sources` of `vertices` are sources. A vertex `v` is two nodes, ``2 * v`` where flow comes in and
     ``2 * v + 1`` where it goes out. Every pass grows one search tree from each source and takes at most one path out
     of each tree, as the paths of different trees cannot meet.
 
@@ -92,7 +95,6 @@ def _flow(indptr, indices, degree, part, name, vertices, is_target, limit, befor
     stamp : int
         Nodes that the sources still reach have it in `seen`.
     """
-    n_sources, most = limit[0], limit[1]
     flow = 0
     while True:
         stamp += 1
@@ -165,7 +167,7 @@ def _flow(indptr, indices, degree, part, name, vertices, is_target, limit, befor
 
 
 @numba.njit(cache=True, nogil=True)
-def dissect(indptr, indices, degree, x, y, vertices):
+def dissect(indptr, indices, degree, lines):
     """
     Order vertices by nested dissection.
 
@@ -173,10 +175,9 @@ def dissect(indptr, indices, degree, x, y, vertices):
     ----------
     indptr, indices, degree : int32 arrays
         Undirected graph; row `v` begins at ``indptr[v]`` and has ``degree[v]`` entries.
-    x, y : float64 arrays of shape (n,)
-        Coordinates in one unit; they steer the cuts and cannot make the order wrong.
-    vertices : int32 array
-        What to order; overwritten with the order, to be contracted first to last.
+    lines : int32 array of shape (n_directions, n_vertices)
+        The vertices to order, sorted along some compass lines. Overwritten: every row holds the order then, to be
+        contracted first to last, save that vertices cut off together may stand in any order.
     """
     n = indptr.size - 1
     part = np.full(n, -1, np.int32)
@@ -190,67 +191,67 @@ def dissect(indptr, indices, degree, x, y, vertices):
     root = np.empty(2 * n, np.int32)
     queue = np.empty(2 * n, np.int32)
     side = np.empty(n, np.int8)
-    best_side = np.empty(n, np.int8)
-    limit = np.empty(2, np.int64)
-    stamp = np.int32(0)
-    stack_begin = np.empty(256, np.int64)
-    stack_end = np.empty(256, np.int64)
-    stack_begin[0], stack_end[0] = 0, vertices.size
+    held = np.empty(n, np.int32)
+    stack_begin = np.empty(128, np.int64)
+    stack_end = np.empty(128, np.int64)
+    stack_begin[0], stack_end[0] = 0, lines.shape[1]
     top = 1
     name = np.int32(0)
+    stamp = np.int32(0)
     while top:
         top -= 1
         begin, end = stack_begin[top], stack_end[top]
         size = end - begin
         if size <= 2:
             continue
-        mine = vertices[begin:end].copy()
         name += 1
-        for v in mine:
-            part[v] = name
+        for i in range(begin, end):
+            part[lines[0, i]] = name
         quarter = max(1, size // 4)
         best = size
-        for direction in range(4):
-            along = np.empty(size)
-            for i in range(size):
-                v = mine[i]
-                if direction == 0:
-                    along[i] = x[v]
-                elif direction == 1:
-                    along[i] = y[v]
-                elif direction == 2:
-                    along[i] = x[v] + y[v]
-                else:
-                    along[i] = x[v] - y[v]
-            line = mine[np.argsort(along, kind="mergesort")]
+        for direction in range(lines.shape[0]):
+            line = lines[direction, begin:end]
             for i in range(size):
                 used[line[i]] = False
                 is_target[line[i]] = i >= size - quarter
-            limit[0], limit[1] = quarter, best
             flow, stamp = _flow(
-                indptr, indices, degree, part, name, line, is_target, limit, before, after, used, seen, parent, root,
-                done, queue, stamp,
+                indptr, indices, degree, part, name, line, quarter, is_target, best, before, after, used, seen,
+                parent, root, done, queue, stamp,
             )
-            if flow >= best:
-                continue
-            best = flow
-            for i in range(size):
-                v = mine[i]
-                if seen[2 * v + 1] == stamp:
-                    best_side[i] = 0
-                elif seen[2 * v] == stamp:
-                    best_side[i] = 2
-                else:
-                    best_side[i] = 1
+            if flow < best:
+                best = flow
+                for v in line:
+                    side[v] = 0 if seen[2 * v + 1] == stamp else (2 if seen[2 * v] == stamp else 1)
         if best == size:
             continue
-        place = begin
-        for wanted in range(3):
-            first = place
+        # Each line is parted in place and stays sorted on both sides of the cut.
+        n_first = n_second = 0
+        for direction in range(lines.shape[0]):
+            line = lines[direction, begin:end]
+            held[:size] = line
+            n_first = n_second = 0
             for i in range(size):
-                if best_side[i] == wanted:
-                    vertices[place] = mine[i]
-                    place += 1
-            if wanted < 2 and place - first > 2:
-                stack_begin[top], stack_end[top] = first, place
-                top += 1
+                n_first += side[held[i]] == 0
+                n_second += side[held[i]] == 1
+            at_first, at_second, at_cut = 0, n_first, n_first + n_second
+            for i in range(size):
+                v = held[i]
+                if side[v] == 0:
+                    line[at_first] = v
+                    at_first += 1
+                elif side[v] == 1:
+                    line[at_second] = v
+                    at_second += 1
+                else:
+                    line[at_cut] = v
+                    at_cut += 1
+        middle = begin + n_first
+        last = middle + n_second
+        # The smaller side is cut next, so that few wait at any time.
+        if n_first > n_second:
+            stack_begin[top], stack_end[top] = begin, middle
+            stack_begin[top + 1], stack_end[top + 1] = middle, last
+        else:
+            stack_begin[top], stack_end[top] = middle, last
+            stack_begin[top + 1], stack_end[top + 1] = begin, middle
+        top += 2

@@ -47,7 +47,20 @@ def _grow(array):
 
 @numba.njit(cache=True, nogil=True)
 def _search(
-    indptr, indices, weights, seed_states, seed_keys, limit, shift, label, queued, parent, with_parents, heads, pool_state, pool_next
+    indptr,
+    indices,
+    weights,
+    seed_states,
+    seed_keys,
+    limit,
+    shift,
+    label,
+    queued,
+    parent,
+    with_parents,
+    heads,
+    pool_state,
+    pool_next,
 ):
     """
     Settle every state whose label is at most `limit`; see `one_to_all` for the arrays.
@@ -173,7 +186,20 @@ def one_to_all(indptr, indices, weights, seed_states, seed_keys, limit, shift, n
     pool_state = np.empty(n_states + 1024, np.int32)
     pool_next = np.empty(n_states + 1024, np.int32)
     _search(
-        indptr, indices, weights, seed_states, seed_keys, limit, shift, label, queued, parent, with_parents, heads, pool_state, pool_next
+        indptr,
+        indices,
+        weights,
+        seed_states,
+        seed_keys,
+        limit,
+        shift,
+        label,
+        queued,
+        parent,
+        with_parents,
+        heads,
+        pool_state,
+        pool_next,
     )
     return label, parent
 

@@ -1,0 +1,387 @@
+"""Broken input files and saves: each has its error, nothing crashes, and nothing half-written is left behind."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import osmium
+import pyarrow as pa
+import pytest
+from test_osm import osm_xml
+
+from traveltime_lab import build_network, load_network
+from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError, TravelTimeError
+from traveltime_lab.network import Network
+
+NODES = {row * 10 + column: (column * 0.001, row * 0.001) for row in range(10) for column in range(1, 11)}
+WAYS = [
+    (1000 + row, " ".join(str(row * 10 + column) for column in range(1, 11)), "highway=residential|name=Way")
+    for row in range(10)
+] + [(2000, " ".join(str(row * 10 + 1) for row in range(10)), "highway=residential")]
+XML = osm_xml(NODES, WAYS)
+
+
+def pbf_bytes(folder: Path) -> bytes:
+    """Write the streets as PBF, in the usual three blobs: header, nodes, ways."""
+    source, target = folder / "source.osm", folder / "source.osm.pbf"
+    source.write_bytes(XML)
+    with osmium.SimpleWriter(str(target)) as writer:
+        for item in osmium.FileProcessor(str(source)):
+            writer.add(item)
+    return target.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def pbf(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return pbf_bytes(tmp_path_factory.mktemp("pbf"))
+
+
+def refused(path: Path, error: type[TravelTimeError], *words: str) -> None:
+    """Assert that a file is refused with this very error, and a message that names the file and these words."""
+    with pytest.raises(error) as caught:
+        build_network(path)
+    assert type(caught.value) is error
+    for word in (path.name, *words):
+        assert word in str(caught.value)
+
+
+class TestOpenStreetMapFiles:
+    @pytest.mark.parametrize("share", [0.0005, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
+    def test_a_pbf_cut_short(self, tmp_path, pbf, share):
+        path = tmp_path / "cut.osm.pbf"
+        path.write_bytes(pbf[: max(1, int(len(pbf) * share))])
+        refused(path, DataError, "not readable as OpenStreetMap data (pbf)", "cut off")
+
+    def test_the_pbf_itself_is_good(self, tmp_path, pbf):
+        (tmp_path / "good.osm.pbf").write_bytes(pbf)
+        assert build_network(tmp_path / "good.osm.pbf").n_edges > 10
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_a_pbf_with_damaged_bytes(self, tmp_path, pbf, seed):
+        rng = np.random.default_rng(seed)
+        content = np.frombuffer(pbf, np.uint8).copy()
+        content[rng.integers(100, content.size, 40)] ^= rng.integers(1, 256, 40).astype(np.uint8)
+        path = tmp_path / "damaged.osm.pbf"
+        path.write_bytes(content.tobytes())
+        refused(path, DataError, "not readable as OpenStreetMap data (pbf)")
+
+    @pytest.mark.parametrize(
+        ("name", "content", "words"),
+        [
+            ("empty.osm.pbf", b"", ["is empty (0 bytes)", "Download it again"]),
+            ("empty.osm", b"", ["is empty (0 bytes)"]),
+            ("empty.osm.gz", gzip.compress(b""), ["not readable"]),
+            ("empty.osm.bz2", bz2.compress(b""), ["not readable"]),
+            ("zeros.osm.pbf", bytes(5000), ["PBF error"]),
+            ("garbage.osm.pbf", bytes(range(1, 256)) * 9, ["PBF error"]),
+            ("garbage.osm", bytes(range(1, 256)) * 9, ["XML parsing error"]),
+            ("garbage.osm.gz", bytes(range(1, 256)) * 9, ["gzip error"]),
+            ("garbage.osm.bz2", bytes(range(1, 256)) * 9, ["bzip2 error"]),
+            ("page.osm", b"<html><body>429 Too Many Requests</body></html>", ["html"]),
+            ("page.osm.pbf", b"<!DOCTYPE html><html><body>404</body></html>", ["PBF error"]),
+            ("answer.osm", b'{"version": 0.6, "elements": []}', ["XML parsing error"]),
+            ("changes.osm", b'<osmChange version="0.6"></osmChange>', ["history of objects"]),
+            ("xml.osm.pbf", XML, ["PBF error"]),
+            ("plain.osm.gz", XML, ["gzip error"]),
+            ("plain.osm.bz2", XML, ["bzip2 error"]),
+            ("text.txt", XML, ["the name must end in one of", ".pbf", "'.txt'"]),
+            ("no_ending", XML, ["the name must end in one of", "no ending"]),
+            ("table.csv", b"lat,lng\n1,2\n", ["the name must end in one of", "'.csv'"]),
+            ("latin.osm", XML.replace(b"Way", b"Stra\xdfe"), ["XML parsing error"]),
+        ],
+    )
+    def test_broken_content(self, tmp_path, name, content, words):
+        (tmp_path / name).write_bytes(content)
+        refused(tmp_path / name, DataError, *words)
+
+    @pytest.mark.parametrize("share", [0.01, 0.2, 0.5, 0.8, 0.99])
+    @pytest.mark.parametrize(
+        ("name", "pack"), [("a.osm", bytes), ("a.osm.gz", gzip.compress), ("a.xml.bz2", bz2.compress)]
+    )
+    def test_xml_cut_in_the_middle(self, tmp_path, name, pack, share):
+        content = pack(XML)
+        (tmp_path / name).write_bytes(content[: int(len(content) * share)])
+        refused(tmp_path / name, DataError, "not readable as OpenStreetMap data", "download or export it again")
+
+    def test_no_such_file(self, tmp_path):
+        refused(tmp_path / "nowhere.osm.pbf", MissingFileError, "does not exist")
+        refused(tmp_path / "no_folder" / "a.osm", MissingFileError, "does not exist")
+
+    def test_a_folder(self, tmp_path):
+        (tmp_path / "folder.osm").mkdir()
+        refused(tmp_path / "folder.osm", MissingFileError, "is a folder")
+
+    @pytest.mark.parametrize(
+        ("nodes", "ways", "words"),
+        [
+            ({}, [], ["0 ways could be streets"]),
+            (NODES, [], ["0 ways could be streets"]),
+            (NODES, [(1, "1 2", "building=yes")], ["0 ways could be streets"]),
+            (NODES, [(1, "1 2", "highway=construction")], ["0 of them are open to someone"]),
+            (NODES, [(1, "", "highway=primary")], ["none has two nodes in the file"]),
+            (NODES, [(1, "1", "highway=primary")], ["none has two nodes in the file"]),
+            (NODES, [(1, "1 1 1", "highway=primary")], ["none has two nodes in the file"]),
+            ({}, WAYS, ["none has two nodes in the file"]),
+            (NODES, [(1, "500 501 502", "highway=primary")], ["none has two nodes in the file"]),
+            ({1: (200.0, 10.0), 2: (201.0, 10.0)}, [(1, "1 2", "highway=primary")], ["none has two nodes in the file"]),
+            ({1: (10.0, 95.0), 2: (10.0, -95.0)}, [(1, "1 2", "highway=primary")], ["none has two nodes in the file"]),
+        ],
+    )
+    def test_no_street_in_it(self, tmp_path, nodes, ways, words):
+        (tmp_path / "a.osm").write_bytes(osm_xml(nodes, ways))
+        refused(tmp_path / "a.osm", DataError, "has no usable streets", *words)
+
+    @pytest.mark.parametrize("lng", ["nan", "1e400", "ten", ""])
+    def test_coordinates_that_are_no_numbers(self, tmp_path, lng):
+        (tmp_path / "a.osm").write_bytes(osm_xml({**NODES, 1: (lng, 0.0)}, WAYS))  # type: ignore[dict-item]
+        refused(tmp_path / "a.osm", DataError, "not readable as OpenStreetMap data")
+
+    def test_one_bad_position_costs_one_node(self, tmp_path):
+        (tmp_path / "a.osm").write_bytes(osm_xml({**NODES, 5: (200.0, 95.0)}, WAYS))
+        network = build_network(tmp_path / "a.osm")
+        assert network.report()["missing_node_references"] == 1
+        assert np.isfinite(network.tables.edge_length_m).all()
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Network:
+    path = tmp_path_factory.mktemp("streets") / "a.osm"
+    relation = (90, "w1000@from n1@via w2000@to", "type=restriction restriction=no_left_turn")
+    path.write_bytes(osm_xml(NODES, WAYS, [relation]))
+    return build_network(path)
+
+
+@pytest.fixture
+def saved(network: Network, tmp_path: Path) -> Path:
+    return network.save(tmp_path / "city.network")
+
+
+def load_refused(path: Path, *words: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        load_network(path)
+    assert type(caught.value) is FormatError
+    for word in (path.name, *words):
+        assert word in str(caught.value)
+
+
+def rewrite(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+    with pa.OSFile(str(path), "rb") as source:
+        table = change(pa.ipc.open_file(source).read_all())
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def with_column(path: Path, name: str, values: Any) -> None:
+    """Replace the content of one column."""
+
+    def change(table: pa.Table) -> pa.Table:
+        items = pa.array(values)
+        column = pa.LargeListArray.from_arrays(pa.array([0, len(items)], pa.int64()), items)
+        return table.set_column(table.column_names.index(name), name, column)
+
+    rewrite(path, change)
+
+
+class TestSavedNetworks:
+    @pytest.mark.parametrize("share", [0.0, 0.001, 0.05, 0.3, 0.6, 0.9, 0.999])
+    def test_cut_short(self, saved, share):
+        content = saved.read_bytes()
+        saved.write_bytes(content[: int(len(content) * share)])
+        load_refused(saved, "is not a complete saved network", "build and save it again")
+
+    @pytest.mark.parametrize(
+        "content",
+        [b"", b"hello, this is text\n" * 99, b"ARROW1\0\0", b"ARROW1\0\0" + bytes(400) + b"ARROW1", XML, bytes(4096)],
+    )
+    def test_other_files(self, tmp_path, content):
+        (tmp_path / "a.network").write_bytes(content)
+        load_refused(tmp_path / "a.network", "is not a complete saved network")
+
+    def test_a_foreign_arrow_file(self, tmp_path):
+        table = pa.table({"city": ["Suva"], "people": [93_000]})
+        path = tmp_path / "cities.arrow"
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        load_refused(path, "is an Arrow file, but not a network saved by traveltime_lab")
+
+    @pytest.mark.parametrize("version", [0, 999, None, "1"])
+    def test_another_version(self, saved, version):
+        def change(table: pa.Table) -> pa.Table:
+            key = b"traveltime_lab.network"
+            meta = json.loads(table.schema.metadata[key]) | {"version": version}
+            return table.replace_schema_metadata({key: json.dumps(meta)})
+
+        rewrite(saved, change)
+        load_refused(saved, f"has network format {version}", "build the network again")
+
+    def test_a_header_that_is_no_json(self, saved):
+        rewrite(saved, lambda table: table.replace_schema_metadata({b"traveltime_lab.network": b"{broken"}))
+        load_refused(saved)
+
+    @pytest.mark.parametrize("field", ["timezone", "report", "fingerprint"])
+    def test_a_header_that_lacks_something(self, saved, field):
+        def change(table: pa.Table) -> pa.Table:
+            key = b"traveltime_lab.network"
+            meta = json.loads(table.schema.metadata[key])
+            del meta[field]
+            return table.replace_schema_metadata({key: json.dumps(meta)})
+
+        rewrite(saved, change)
+        load_refused(saved, "is damaged", field)
+
+    @pytest.mark.parametrize("column", ["edge_from", "coord_lng", "names", "uses.driving_access", "water"])
+    def test_a_column_is_missing(self, saved, column):
+        rewrite(saved, lambda table: table.drop_columns([column]))
+        load_refused(saved, "is damaged")
+
+    @pytest.mark.parametrize(
+        ("column", "change"),
+        [
+            ("edge_from", lambda a: a + 100_000),
+            ("edge_from", lambda a: -a - 1),
+            ("edge_to", lambda a: np.where(np.arange(a.size) == 3, 2**31 - 1, a)),
+            ("edge_use", lambda a: a + 1000),
+            ("edge_name", lambda a: a - 5),
+            ("restriction_edges", lambda a: a + 10_000_000),
+            ("coord_indptr", lambda a: a * 2),
+            ("coord_indptr", lambda a: a[:-1]),
+            ("coord_indptr", lambda a: np.concatenate([a[:1], a[1:-1][::-1], a[-1:]])),
+            ("restriction_indptr", lambda a: a + 7),
+            ("restriction_indptr", lambda a: -a),
+            ("edge_length_m", lambda a: a[:-3]),
+            ("node_lat", lambda a: a[:-1]),
+            ("edge_to", lambda a: a[:-1]),
+            ("edge_from", lambda a: a.astype(str)),
+            ("node_lng", lambda a: np.full_like(a, np.nan)),
+        ],
+    )
+    def test_columns_that_point_elsewhere(self, saved, network, column, change):
+        values = change(getattr(network.tables, column))
+        dtype = getattr(network.tables, column).dtype
+        with_column(saved, column, values if values.dtype.kind == "U" else values.astype(dtype))
+        load_refused(saved, "is damaged")
+
+    def test_no_such_file(self, tmp_path):
+        with pytest.raises(MissingFileError, match=r"no saved network at .*nowhere\.network"):
+            load_network(tmp_path / "nowhere.network")
+
+    def test_a_folder(self, tmp_path):
+        with pytest.raises(MissingFileError, match="no saved network at"):
+            load_network(tmp_path)
+
+    def test_an_extract_is_no_saved_network(self, tmp_path, pbf):
+        (tmp_path / "city.osm.pbf").write_bytes(pbf)
+        load_refused(tmp_path / "city.osm.pbf", "is not a complete saved network")
+
+    def test_a_saved_network_is_no_extract(self, saved):
+        with pytest.raises(DataError, match="the name must end in one of"):
+            build_network(saved)
+
+
+class TestSaving:
+    def test_into_a_missing_folder(self, network, tmp_path):
+        with pytest.raises(MissingFileError, match=r"there is no folder .*nowhere; create it first"):
+            network.save(tmp_path / "nowhere" / "city.network")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_onto_a_folder(self, network, tmp_path):
+        with pytest.raises(InputError, match="it is a folder; give a file name"):
+            network.save(tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_failure_leaves_the_old_file_and_no_other(self, network, saved, monkeypatch):
+        before = saved.read_bytes()
+
+        def full(_: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            network.save(saved)
+        assert saved.read_bytes() == before
+        assert [path.name for path in saved.parent.iterdir()] == [saved.name]
+
+    def test_saving_again_replaces(self, network, saved):
+        saved.write_bytes(b"old and broken")
+        assert load_network(network.save(saved)).fingerprint == network.fingerprint
+
+    def test_a_loaded_network_can_be_saved_over_its_own_file(self, network, saved):
+        loaded = load_network(saved)
+        loaded.save(saved)
+        assert load_network(saved).fingerprint == network.fingerprint
+        np.testing.assert_array_equal(loaded.tables.edge_length_m, network.tables.edge_length_m)
+
+
+# Saves a network again and again, or stops in the middle of a save for good; says so before.
+SAVER = """
+    import os, sys, time
+    import pyarrow as pa
+    from traveltime_lab import load_network
+    source, target, moment = sys.argv[1:]
+    network = load_network(source)
+
+    def stop(*_):
+        print("stopped", flush=True)
+        time.sleep(60)
+
+    if moment == "written":
+        os.fsync = stop
+    if moment == "half":
+        new_file = pa.ipc.new_file
+        def half(sink, schema):
+            sink.write(b"ARROW1" * 200)
+            sink.flush()
+            stop()
+        pa.ipc.new_file = half
+    print("saving", flush=True)
+    while True:
+        network.save(target)
+"""
+
+
+class TestKilledWhileSaving:
+    def kill(self, saved: Path, target: Path, moment: str, after_s: float = 0.0) -> None:
+        """Kill a process that saves to `target`, at a moment."""
+        arguments = [sys.executable, "-c", textwrap.dedent(SAVER), str(saved), str(target), moment]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]) as process:
+            assert process.stdout is not None
+            try:
+                assert process.stdout.readline() == "saving\n"
+                if moment != "any":
+                    assert process.stdout.readline() == "stopped\n"
+                time.sleep(after_s)
+            finally:
+                process.send_signal(signal.SIGKILL)
+        assert process.returncode == -signal.SIGKILL
+
+    @pytest.mark.parametrize(("moment", "has_old"), list(itertools.product(["half", "written"], [False, True])))
+    def test_the_old_file_stays(self, network, saved, tmp_path, moment, has_old):
+        target = tmp_path / "target.network"
+        before = network.save(target).read_bytes() if has_old else None
+        self.kill(saved, target, moment)
+        assert (target.read_bytes() if target.exists() else None) == before
+        leftovers = [path for path in tmp_path.iterdir() if path.name not in (saved.name, target.name)]
+        assert [path.suffix for path in leftovers] == [".part"], "the killed save is there under another name"
+        # What was left behind does not disturb the next save and load.
+        assert load_network(network.save(target)).fingerprint == network.fingerprint
+
+    def test_at_any_moment_the_file_is_whole(self, network, saved, tmp_path):
+        target = tmp_path / "target.network"
+        for after_s in (0.003, 0.017, 0.041):
+            self.kill(saved, target, "any", after_s)
+            if target.exists():
+                assert load_network(target).fingerprint == network.fingerprint
+        assert target.exists()

@@ -1,0 +1,230 @@
+"""Laws that hold on every network, and the exact equality with slow twins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import geopandas as gpd
+import numpy as np
+import pytest
+import shapely
+import worlds
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from oracles import StreetOracle, random_points, simple_oracle
+
+import traveltime_lab as tl
+from traveltime_lab.kernels import road
+from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.snapping import snap_points
+
+quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@st.composite
+def csr_graphs(draw):
+    n = draw(st.integers(1, 12))
+    arcs = draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1), st.integers(0, 50)), max_size=40))
+    arcs.sort()
+    indptr = np.searchsorted([a for a, _, _ in arcs], np.arange(n + 1)).astype(np.int32)
+    weights = np.array([w for _, _, w in arcs], np.int64) << 32
+    return indptr, np.array([b for _, b, _ in arcs], np.int32), weights
+
+
+@settings(max_examples=200, deadline=None)
+@given(csr_graphs(), st.data())
+def test_searches_equal_networkx_whole_and_contracted(csr, data):
+    indptr, indices, weights = csr
+    n = indptr.size - 1
+    seeds = data.draw(st.dictionaries(st.integers(0, n - 1), st.integers(0, 30).map(lambda w: w << 32), max_size=3))
+    limit = data.draw(st.integers(0, 150)) << 32
+    shift = 32 + data.draw(st.integers(0, 5))
+    states = np.array(list(seeds), np.int32)
+    keys = np.array(list(seeds.values()), np.int64)
+    expected = simple_oracle(indptr, indices, weights, seeds, limit)
+    ring = 128
+    label, parent = road.one_to_all(indptr, indices, weights, states, keys, np.int64(limit), shift, ring, True)
+    assert {i: int(v) for i, v in enumerate(label) if v != road.UNREACHED} == expected
+    assert all((parent[i] >= -1) == (i in expected) for i in range(n))
+
+    rows = np.repeat(np.arange(n), np.diff(indptr))
+    order = np.argsort(indices, kind="stable")
+    indptr_rev = np.searchsorted(indices[order], np.arange(n + 1)).astype(np.int32)
+    single = road.single_entries(indptr_rev, rows[order].astype(np.int32))
+    core_indptr, core_indices, core_weights, above, above_key = road.contract(indptr, indices, weights, single)
+    assert core_indices.size <= indices.size
+    _, states, keys = road.expand_seeds(indptr, indices, weights, single, np.array([0, len(seeds)]), states, keys)
+    ring = 1024
+    label, _ = road.one_to_all(
+        core_indptr, core_indices, core_weights, states, keys, np.int64(limit), shift, ring, False
+    )
+    road.fill(label, above, above_key, np.int64(limit))
+    assert {i: int(v) for i, v in enumerate(label) if v != road.UNREACHED} == expected
+
+
+@st.composite
+def towns(draw):
+    """Random streets on a jittered grid with one-ways, closed streets, private access and turn restrictions."""
+    side = draw(st.integers(2, 4))
+    cells = [(i, j) for i in range(side) for j in range(side)]
+    jitter = st.integers(-40, 40)
+    nodes = {cell: (200 * cell[0] + draw(jitter), 200 * cell[1] + draw(jitter)) for cell in cells}
+    candidates = [(a, b) for a in cells for b in cells if a < b and abs(a[0] - b[0]) + abs(a[1] - b[1]) <= 2]
+    chosen = draw(st.lists(st.sampled_from(candidates), min_size=3, max_size=20))
+    tags = st.fixed_dictionaries(
+        {},
+        optional={
+            "oneway": st.sampled_from(["yes", "-1"]),
+            "highway": st.sampled_from(["primary", "living_street", "track"]),
+            "access": st.sampled_from(["destination", "private"]),
+            "junction": st.just("roundabout"),
+        },
+    )
+    streets = [(a, b, {"driving_kph": None, **draw(tags)}) for a, b in chosen]
+    tables = worlds.tables(nodes, [(a, b, {k: v for k, v in more.items() if v is not None}) for a, b, more in streets])
+    n_directed = 2 * tables.edge_from.size
+    tail = np.stack([tables.edge_from, tables.edge_to], axis=1).ravel()
+    restrictions = []
+    for _ in range(draw(st.integers(0, 4))):
+        path = [draw(st.integers(0, n_directed - 1))]
+        for _ in range(draw(st.integers(1, 3))):
+            after = [d for d in range(n_directed) if tail[d] == tail[path[-1] ^ 1] and d != path[-1] ^ 1]
+            if not after:
+                break
+            path.append(draw(st.sampled_from(after)))
+        if len(path) > 1:
+            restrictions.append((draw(st.booleans()), path))
+    flags = draw(
+        st.lists(st.sampled_from([0, 0, 0, 1, 1024]), min_size=len(tables.node_lng), max_size=len(tables.node_lng))
+    )
+    tables = replace(
+        tables,
+        node_flags=np.array(flags, np.uint16),
+        restriction_only=np.array([only for only, _ in restrictions], np.bool_),
+        restriction_indptr=np.concatenate([[0], np.cumsum([len(path) for _, path in restrictions])]).astype(np.int64),
+        restriction_edges=np.array([d for _, path in restrictions for d in path], np.int32),
+    )
+    return tl.build_network(tables, timezone="UTC")
+
+
+@quick
+@given(towns(), st.sampled_from(["walking", "driving"]), st.integers(0, 2**31))
+def test_times_equal_networkx_on_random_towns(network, mode, seed):
+    compare_with_networkx(network, mode, 5, 8, seed)
+
+
+@pytest.mark.parametrize("mode", ["walking", "cycling", "driving", "driving+ferry"])
+def test_times_equal_networkx_in_helsinki(helsinki, mode):
+    compare_with_networkx(helsinki, mode, 4, 40, 1)
+
+
+@pytest.mark.parametrize("mode", ["cycling", "driving"])
+def test_times_equal_networkx_in_coquimbo(coquimbo, mode):
+    compare_with_networkx(coquimbo, mode, 2, 40, 1)
+
+
+def compare_with_networkx(network, mode, n_origins, n_targets, seed):
+    """Every pair, searched forwards and backwards, to the second and with the same reachability."""
+    transportation = tl.Transportation(mode, traffic_model="off_peak") if "driving" in mode else as_transportation(mode)
+    oracle = StreetOracle(network, mode)
+    starts, ends = random_points(network, n_origins, seed), random_points(network, n_targets, seed + 1)
+    snaps, goals = (snap_points(network, *points, transportation, as_snapping(None)) for points in (starts, ends))
+    expected = np.array(
+        [[np.nan if ms is None else ms / 1000 for ms in oracle.times_ms(snaps, i, goals)] for i in range(n_origins)]
+    )
+    expected[expected > 14_400] = np.nan
+    origins, targets = (gpd.GeoSeries.from_xy(*points, crs="EPSG:4326") for points in (starts, ends))
+    ask = {"travel_time": 14_400, "transportation": transportation, "form": "matrix"}
+    forward = tl.time_filter(network, origins, targets, **ask).to_numpy(dtype=float)
+    backward = np.hstack(
+        [
+            tl.time_filter(network, origins, targets.iloc[j : j + 1], **ask).to_numpy(dtype=float)
+            for j in range(n_targets)
+        ]
+    )
+    np.testing.assert_array_equal(forward, backward)
+    np.testing.assert_array_equal(np.isnan(forward), np.isnan(expected))
+    assert np.nanmax(np.abs(forward - expected), initial=0.0) <= 0.5
+
+
+# Shapes
+
+
+@pytest.mark.parametrize("mode", ["walking", "driving"])
+@pytest.mark.parametrize("backward", [False, True])
+def test_more_time_never_shrinks_a_shape(helsinki, mode, backward):
+    origins = gpd.GeoSeries.from_xy(*random_points(helsinki, 3, 4), crs="EPSG:4326")
+    moment = {"arrival_time": "2026-03-02T08:00:00Z"} if backward else {}
+    for detail in ("lowest", "high", {"scale_type": "coarse_grid", "square_size": 600}):
+        inner = None
+        for travel_time in (60, 180, 181, 400, 900):
+            areas = tl.time_map(
+                helsinki, origins, travel_time=travel_time, transportation=mode, level_of_detail=detail, **moment
+            ).geometry
+            assert areas.is_valid.all()
+            if inner is not None:
+                outside = inner.difference(areas).to_crs(helsinki.crs).area
+                assert (outside < 0.01).all(), (detail, travel_time)
+            inner = areas
+
+
+def test_rings_run_as_the_rfc_says_and_stay_out_of_the_water(helsinki):
+    origins = gpd.GeoSeries.from_xy(*random_points(helsinki, 4, 9), crs="EPSG:4326")
+    areas = tl.time_map(helsinki, origins, travel_time=900, transportation="walking", level_of_detail="medium").geometry
+    assert len(helsinki.water) > 0
+    for area in areas:
+        for polygon in area.geoms:
+            assert polygon.exterior.is_ccw
+            assert not any(ring.is_ccw for ring in polygon.interiors)
+        local = shapely.transform(area, lambda p: np.column_stack(helsinki.frame.to_xy(p[:, 0], p[:, 1])))
+        wet = shapely.intersection(local, helsinki.water.geometry).area
+        assert wet < 1e-6 * local.area
+    with_water = tl.time_map(
+        helsinki,
+        origins,
+        travel_time=900,
+        transportation="walking",
+        level_of_detail="medium",
+        remove_water_bodies=False,
+    ).geometry
+    covered, dry = shapely.area(with_water.to_numpy()), shapely.area(areas.to_numpy())
+    assert (covered >= dry).all()
+    assert covered.sum() > dry.sum()
+
+
+@pytest.mark.parametrize("mode", ["walking", "driving"])
+def test_shapes_agree_with_time_filter(helsinki, mode):
+    origins = gpd.GeoSeries.from_xy(*random_points(helsinki, 3, 2), crs="EPSG:4326")
+    for detail, least in (("medium", 0.975), ("highest", 0.99)):
+        areas = tl.time_map(helsinki, origins, travel_time=400, transportation=mode, level_of_detail=detail)
+        assert (tl.shape_accuracy(helsinki, areas, origins, transportation=mode) >= least).all()
+
+
+def test_reversed_shapes_are_dual_to_times(helsinki):
+    """A point lies in the arrival shape of a place exactly where time_filter says it can get there in time."""
+    place = gpd.GeoSeries.from_xy(*random_points(helsinki, 1, 12), crs="EPSG:4326")
+    ask = {"transportation": "driving", "arrival_time": "2026-03-02T04:00:00Z"}
+    areas = tl.time_map(helsinki, place, travel_time=150, level_of_detail="highest", **ask)
+    assert tl.shape_accuracy(helsinki, areas, place, **ask).iloc[0] > 0.985
+
+
+@quick
+@given(towns(), st.integers(0, 2**31), st.sampled_from(["time_map", "distance_map"]))
+def test_shapes_of_random_towns_are_valid_and_hold_their_origins(network, seed, kind):
+    origins = gpd.GeoSeries.from_xy(*random_points(network, 2, seed), crs="EPSG:4326")
+    limit = {"travel_time": 300} if kind == "time_map" else {"distance": 900}
+    areas = getattr(tl, kind)(network, origins, transportation="cycling", **limit).geometry
+    assert areas.is_valid.all()
+    assert areas.contains(origins)[~areas.is_empty].all()
+
+
+def test_unions_intersections_and_differences(coquimbo):
+    origins = gpd.GeoSeries.from_xy(*random_points(coquimbo, 3, 3), crs="EPSG:4326")
+    areas = tl.time_map(coquimbo, origins, travel_time=900)
+    together, common = tl.union(areas).geometry.iloc[0], tl.intersection(areas).geometry.iloc[0]
+    for area in areas.geometry:
+        assert area.difference(together).area < 1e-12
+        assert common.difference(area).area < 1e-12
+    only_first = tl.difference(areas.iloc[:1], areas.iloc[1:]).geometry.iloc[0]
+    assert only_first.intersection(areas.geometry.iloc[1]).area < 1e-12
+    assert only_first.area <= areas.geometry.iloc[0].area

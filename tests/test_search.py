@@ -1,0 +1,427 @@
+"""The public functions on worlds small enough to work out by hand, and every error a caller can cause."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from worlds import FRAME, at, world
+
+import traveltime_lab as tl
+
+#: A straight street of 1000 m at 5 m/s from A to B, a side street of 500 m from B to C, and D-E out of reach.
+NODES = {"A": (0, 0), "B": (1000, 0), "C": (1000, 500), "D": (5000, -4000), "E": (5400, -4000)}
+STREETS = [("A", "B"), ("B", "C"), ("D", "E")]
+ON_FOOT = {"transportation": "walking"}
+
+
+@pytest.fixture(scope="module")
+def town():
+    return world(NODES, STREETS)
+
+
+def test_times_and_distances_by_hand(town):
+    times = tl.time_filter(
+        town,
+        at((0, 0), (200, 0)),
+        at((1000, 0), (1000, 500), (700, 0)),
+        travel_time=600,
+        properties=("travel_time", "distance"),
+        **ON_FOOT,
+    )
+    # 5 m/s along the streets.
+    assert times["travel_time"].tolist() == [200, 300, 140, 160, 260, 100]
+    assert times["distance"].tolist() == pytest.approx([1000, 1500, 700, 800, 1300, 500], abs=0.1)
+    assert times["origin"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert times["destination"].tolist() == [0, 1, 2, 0, 1, 2]
+    assert times["reason"].isna().all()
+    assert str(times["travel_time"].dtype) == "Int32"
+    assert times.crs == "EPSG:4326"
+
+
+def test_walk_to_the_street_counts_unless_the_penalty_is_disabled(town):
+    # 100 m at 5 km/h are 72 s.
+    origin, destination = at((500, 100)), at((1000, 0))
+    counted = tl.time_filter(
+        town, origin, destination, travel_time=600, properties=("travel_time", "distance"), **ON_FOOT
+    )
+    free = tl.time_filter(town, origin, destination, travel_time=600, snapping={"penalty": "disabled"}, **ON_FOOT)
+    assert counted["travel_time"].tolist() == [172]
+    assert counted["distance"].tolist() == pytest.approx([600], abs=0.2)
+    assert free["travel_time"].tolist() == [100]
+
+
+def test_one_point_is_no_journey(town):
+    here = at((500, 100))
+    for pairs in ("all", "aligned"):
+        assert tl.time_filter(town, here, here, travel_time=60, pairs=pairs, **ON_FOOT)["travel_time"].tolist() == [0]
+
+
+def test_every_reason(town):
+    origins = at((0, 0), (0, -2500), (90_000, 0))
+    destinations = at((1000, 0), (5200, -4000), (1000, 500), (0, -2500), (0, -90_000))
+    found = tl.time_filter(town, origins, destinations, travel_time=250, **ON_FOOT)
+    table = found.set_index(["origin", "destination"])["reason"]
+    assert pd.isna(table[0, 0])
+    assert table[0].tolist()[1:] == [
+        "other_component",
+        "over_limit",
+        "destination_not_snapped",
+        "destination_outside_network",
+    ]
+    assert set(table[1]) == {"origin_not_snapped"}
+    assert set(table[2]) == {"origin_outside_network"}
+    assert found["travel_time"].isna().sum() == 14
+
+
+def test_forms_hold_the_same_answers(town):
+    rng = np.random.default_rng(5)
+    origins = at(*rng.uniform((0, -200), (1200, 700), (12, 2)))
+    destinations = at(*rng.uniform((0, -200), (1200, 700), (30, 2)))
+    ask = {"travel_time": 200, "properties": ("travel_time", "distance"), **ON_FOOT}
+    pairs = tl.time_filter(town, origins, destinations, **ask)
+    wide = tl.time_filter(town, origins, destinations, form="matrix", **ask)
+    sparse = tl.time_filter(town, origins, destinations, form="sparse", **ask)
+    assert wide["travel_time"].shape == (12, 30)
+    flat = pairs["travel_time"].to_numpy(dtype=float, na_value=np.nan).reshape(12, 30)
+    np.testing.assert_array_equal(wide["travel_time"].to_numpy(dtype=float), flat)
+    reached = pairs.dropna(subset="travel_time").reset_index(drop=True)
+    assert 0 < len(reached) < len(pairs)
+    pd.testing.assert_frame_equal(
+        pd.DataFrame(reached[["origin", "destination", "travel_time", "distance"]]), sparse, check_dtype=False
+    )
+    chosen = pairs.sample(50, random_state=1)
+    again = tl.time_filter(town, origins, destinations, pairs=pd.DataFrame(chosen[["origin", "destination"]]), **ask)
+    assert again["travel_time"].tolist() == chosen["travel_time"].tolist()
+    aligned = tl.time_filter(town, origins, destinations.iloc[:12], pairs="aligned", **ask)
+    assert aligned["travel_time"].tolist() == [pairs["travel_time"].iloc[31 * i] for i in range(12)]
+
+
+def test_many_to_one_is_one_to_many_turned_round(town):
+    rng = np.random.default_rng(6)
+    many, one = at(*rng.uniform((0, -100), (1200, 600), (40, 2))), at((1000, 250))
+    out = tl.time_filter(town, one, many, travel_time=1000, **ON_FOOT)["travel_time"]
+    back = tl.time_filter(town, many, one, travel_time=1000, **ON_FOOT)["travel_time"]
+    assert out.tolist() == back.tolist()
+
+
+def test_one_way_streets(monkeypatch):
+    ring = world(
+        {"A": (0, 0), "B": (600, 0), "C": (600, 600), "D": (0, 600)},
+        [
+            ("A", "B", {"oneway": "yes"}),
+            ("B", "C", {"oneway": "yes"}),
+            ("C", "D", {"oneway": "yes"}),
+            ("D", "A", {"oneway": "yes"}),
+        ],
+    )
+    times = tl.time_filter(
+        ring, at((300, 0)), at((450, 0), (150, 0)), travel_time=3600, transportation=tl.Transportation("cycling")
+    )
+    # Ahead 150 m; behind 2400 - 150 m around the block.
+    assert times["travel_time"].tolist() == [30, 450]
+
+
+def test_routes_run_from_origin_to_destination(town):
+    routes = tl.time_filter(
+        town, at((500, 100), (0, 0)), at((1000, 400)), travel_time=900, properties=("route", "distance"), **ON_FOOT
+    )
+    for line, start, length in zip(routes.geometry, ((500, 100), (0, 0)), routes["distance"], strict=True):
+        x, y = FRAME.to_xy(*np.array(line.coords).T)
+        assert (x[0], y[0]) == pytest.approx(start, abs=0.01)
+        assert (x[-1], y[-1]) == pytest.approx((1000, 400), abs=0.01)
+        assert np.hypot(np.diff(x), np.diff(y)).sum() == pytest.approx(length, abs=0.5)
+    far = tl.time_filter(town, at((0, 0)), at((5200, -4000)), travel_time=900, properties=("route",), **ON_FOOT)
+    assert far.geometry.iloc[0].is_empty
+
+
+def test_snap_shows_where_points_meet_the_streets(town):
+    points = at((500, 100), (0, -2500), (90_000, 0))
+    places = tl.snap(town, points, transportation="walking")
+    assert places["status"].tolist() == ["snapped", "not_snapped", "outside_network"]
+    assert places["snap_distance"].iloc[0] == pytest.approx(100, abs=0.1)
+    x, y = FRAME.to_xy(places.geometry.x.to_numpy()[:1], places.geometry.y.to_numpy()[:1])
+    assert (x[0], y[0]) == pytest.approx((500, 0), abs=0.01)
+    assert places.geometry.iloc[1] is None
+    assert places["way_id"].iloc[0] == 100
+
+
+def test_threshold(town):
+    near = tl.snap(town, at((500, 400)), transportation="walking", snapping=tl.Snapping(threshold=300))
+    assert near["status"].tolist() == ["not_snapped"]
+
+
+def test_cars_do_not_start_on_motorways_unless_asked():
+    network = world(
+        {"A": (0, 0), "B": (2000, 0), "C": (0, 300), "D": (2000, 300)},
+        [
+            ("A", "B", {"highway": "motorway", "oneway": "no", "walking_kph": 0.0, "cycling_kph": 0.0}),
+            ("C", "D"),
+            ("A", "C"),
+            ("B", "D"),
+        ],
+    )
+    point = at((1000, 50))
+    usual = tl.snap(network, point)
+    anywhere = tl.snap(network, point, snapping={"accept_roads": "any_drivable"})
+    assert usual["snap_distance"].iloc[0] == pytest.approx(250, abs=1)
+    assert anywhere["snap_distance"].iloc[0] == pytest.approx(50, abs=1)
+
+
+def test_islands_are_left_for_the_mainland():
+    block = {(i, j): (100.0 * i, 100.0 * j) for i in range(8) for j in range(8)}
+    streets = [((i, j), (i + 1, j)) for i in range(7) for j in range(8)]
+    streets += [((i, j), (i, j + 1)) for i in range(8) for j in range(7)]
+    network = world({**block, "P": (900, 0), "Q": (900, 100)}, [*streets, ("P", "Q")])
+    # 10 m from the island P-Q, 190 m from the mainland.
+    place = tl.snap(network, at((890, 50)), transportation="walking")
+    assert place["snap_distance"].iloc[0] == pytest.approx(190, abs=1)
+    alone = tl.snap(network, at((890, 50)), transportation="walking", snapping={"threshold": 100})
+    assert alone["snap_distance"].iloc[0] == pytest.approx(10, abs=1)
+
+
+def test_any_crs_goes_in_and_nothing_is_changed(town):
+    origins, destinations = at((0, 0)), at((1000, 500))
+    projected = gpd.GeoDataFrame(
+        {"name": ["a"]}, geometry=list(origins.to_crs("EPSG:3857")), index=["home"], crs="EPSG:3857"
+    )
+    before = projected.copy()
+    times = tl.time_filter(town, projected, destinations.to_crs("EPSG:32631"), travel_time=600, **ON_FOOT)
+    assert times["travel_time"].tolist() == [300]
+    assert times["origin"].tolist() == ["home"]
+    pd.testing.assert_frame_equal(projected, before)
+
+
+# Shapes
+
+
+def test_a_shape_by_hand():
+    street = world({"A": (-2000, 0), "B": (2000, 0)}, [("A", "B")])
+    # 300 s: 1500 m along the street at 5 m/s, 300 / 0.72 = 417 m to its side at 5 km/h: a rhombus.
+    area = tl.time_map(street, at((0, 0)), travel_time=300, level_of_detail="highest", **ON_FOOT).geometry.iloc[0]
+    x, y = FRAME.to_xy(*np.array(area.geoms[0].exterior.coords).T)
+    # The tips are as sharp as a cell: 5 m at the side are 18 m along the street.
+    assert (x.min(), x.max()) == pytest.approx((-1500, 1500), abs=18)
+    assert (y.min(), y.max()) == pytest.approx((-417, 417), abs=5)
+    square_metres = area.area * FRAME.metres_per_degree_lng * FRAME.metres_per_degree_lat
+    assert square_metres == pytest.approx(2 * 1500 * 417, rel=0.01)
+
+
+def test_buffer_distance_bounds_a_shape():
+    street = world({"A": (-2000, 0), "B": (2000, 0)}, [("A", "B")])
+    area = tl.time_map(street, at((0, 0)), travel_time=300, level_of_detail="highest", buffer_distance=250, **ON_FOOT)
+    _, y = FRAME.to_xy(*np.array(area.geometry.iloc[0].geoms[0].exterior.coords).T)
+    assert (y.min(), y.max()) == pytest.approx((-250, 250), abs=6)
+
+
+def test_road_buffering_by_hand():
+    street = world({"A": (-2000, 0), "B": (2000, 0)}, [("A", "B")])
+    area = tl.time_map(
+        street,
+        at((200, 0)),
+        travel_time=200,
+        render_mode="road_buffering",
+        buffer_distance=300,
+        level_of_detail="high",
+        **ON_FOOT,
+    ).geometry.iloc[0]
+    x, y = FRAME.to_xy(*np.array(area.geoms[0].exterior.coords).T)
+    # 1000 m each way and a round end of 300 m.
+    assert (x.min(), x.max()) == pytest.approx((-1100, 1500), abs=5)
+    assert (y.min(), y.max()) == pytest.approx((-300, 300), abs=5)
+    square_metres = area.area * FRAME.metres_per_degree_lng * FRAME.metres_per_degree_lat
+    assert square_metres == pytest.approx(2000 * 600 + np.pi * 300**2, rel=0.01)
+
+
+def test_distance_map_by_hand(town):
+    area = tl.distance_map(town, at((0, 0)), distance=1200, level_of_detail="highest", **ON_FOOT)
+    assert area["distance"].tolist() == [1200]
+    # 1000 m to B and 200 m up the side street.
+    inside = shapely.contains_xy(
+        area.geometry.iloc[0], *FRAME.to_lnglat(np.array([1000.0, 1000.0]), np.array([190.0, 215.0]))
+    )
+    assert inside.tolist() == [True, False]
+
+
+def test_shapes_keep_the_order_and_tell_why_they_are_empty(town):
+    origins = gpd.GeoSeries(
+        list(at((0, 0), (0, -2500), (90_000, 0), (500, 900))), index=["d", "c", "b", "a"], crs="EPSG:4326"
+    )
+    areas = tl.time_map(town, origins, travel_time=60, **ON_FOOT)
+    assert areas.index.tolist() == ["d", "c", "b", "a"]
+    assert areas.geometry.is_empty.tolist() == [False, True, True, True]
+    assert areas["reason"].tolist()[1:] == ["origin_not_snapped", "origin_outside_network", "over_limit"]
+    assert pd.isna(areas["reason"].iloc[0])
+    assert (areas.geom_type == "MultiPolygon").all()
+
+
+def test_a_shape_holds_its_origin_even_off_the_road(town):
+    # 350 m off the street are 252 s: to the street, but not back, in 300 s.
+    origin = at((500, 350))
+    area = tl.time_map(town, origin, travel_time=300, **ON_FOOT).geometry.iloc[0]
+    assert area.contains(origin.iloc[0])
+
+
+def test_arrival_shapes_follow_one_ways_backwards():
+    street = world({"A": (-3000, 0), "B": (3000, 0)}, [("A", "B", {"oneway": "yes"})])
+    middle = at((0, 0))
+    ask = {"travel_time": 300, "transportation": "cycling", "level_of_detail": "high"}
+    ahead = tl.time_map(street, middle, **ask).geometry.iloc[0]
+    behind = tl.time_map(street, middle, arrival_time="2026-03-02T08:00:00Z", **ask).geometry.iloc[0]
+    for area, sign in ((ahead, 1), (behind, -1)):
+        x, _ = FRAME.to_xy(*np.array(area.geoms[0].exterior.coords).T)
+        assert (sign * x).max() == pytest.approx(1500, abs=60)
+        assert (sign * x).min() > -500
+
+
+def test_coarse_grid(town):
+    area = tl.time_map(
+        town,
+        at((100, 100)),
+        travel_time=120,
+        level_of_detail={"scale_type": "coarse_grid", "square_size": 600},
+        **ON_FOOT,
+    ).geometry.iloc[0]
+    x, y = FRAME.to_xy(*np.array(area.geoms[0].exterior.coords).T)
+    frame = town.frame
+    lng, lat = FRAME.to_lnglat(x, y)
+    x, y = frame.to_xy(lng, lat)
+    np.testing.assert_allclose(np.round(x / 600) * 600, x, atol=0.01)
+    np.testing.assert_allclose(np.round(y / 600) * 600, y, atol=0.01)
+
+
+def test_accuracy_is_reported(town):
+    origins = at((0, 0), (900, 100))
+    areas = tl.time_map(town, origins, travel_time=300, level_of_detail="highest", **ON_FOOT)
+    accuracy = tl.shape_accuracy(town, areas, origins, n_points=3000, transportation="walking")
+    assert (accuracy > 0.995).all()
+    with pytest.raises(tl.InputError, match="same index"):
+        tl.shape_accuracy(town, areas, origins.iloc[:1], transportation="walking")
+
+
+# Moments and traffic
+
+
+def test_rush_hour_is_slower_than_night(town):
+    nodes = {"A": (0, 0), "B": (5000, 0)}
+    network = world(nodes, [("A", "B", {"highway": "primary", "driving_kph": 36.0})])
+    ask = {"travel_time": 3600, "transportation": "driving"}
+
+    def seconds(**more):
+        return tl.time_filter(network, at((0, 0)), at((5000, 0)), **(ask | more))["travel_time"].iloc[0]
+
+    night, rush = seconds(departure_time="2026-03-02T03:00:00"), seconds(departure_time="2026-03-02T08:30:00")
+    sunday = seconds(departure_time="2026-03-01T08:30:00")
+    assert night == 500 == seconds(transportation=tl.Transportation("driving", traffic_model="off_peak"))
+    assert rush == 800 == seconds(departure_time="weekday_morning")
+    assert rush == seconds(transportation=tl.Transportation("driving", traffic_model="peak"))
+    assert night <= sunday < rush
+    assert seconds(departure_time=dt.datetime(2026, 3, 2, 8, 30, tzinfo=dt.UTC)) == rush
+    # 08:30 in Tokyo is 23:30 the day before in UTC, which this network's clocks show.
+    assert seconds(departure_time="2026-03-02T08:30:00+09:00") < rush
+    models = [tl.Transportation("driving", traffic_model=name) for name in ("optimistic", "balanced", "pessimistic")]
+    assert sorted(seconds(transportation=model) for model in models) == [
+        seconds(transportation=model) for model in models
+    ]
+    assert seconds(arrival_time="2026-03-02T08:30:00") == rush
+
+
+# Errors
+
+POINT = at((0, 0))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"travel_time": 0}, tl.LimitError, "from 1 to 14400"),
+        ({"travel_time": 14_401}, tl.LimitError, "14401"),
+        ({"travel_time": 10.5}, tl.InputError, "whole number"),
+        ({"travel_time": "600"}, tl.InputError, "whole number"),
+        ({"travel_time": True}, tl.InputError, "whole number"),
+        ({"transportation": "walkng"}, tl.ModeError, "walking"),
+        ({"transportation": "public_transport"}, tl.UnsupportedError, "timetable"),
+        ({"origins": gpd.GeoSeries([], crs="EPSG:4326")}, tl.InputError, "empty"),
+        ({"origins": gpd.GeoSeries.from_xy([0.5], [0.5])}, tl.CrsError, "set_crs"),
+        ({"origins": [(0.5, 0.5)]}, tl.InputError, "from_xy"),
+        ({"origins": pd.concat([POINT, POINT])}, tl.InputError, "more than once"),
+        ({"origins": gpd.GeoSeries.from_xy([np.nan], [0.5], crs="EPSG:4326")}, tl.CoordinateError, "missing|finite"),
+        ({"origins": gpd.GeoSeries([None], crs="EPSG:4326")}, tl.CoordinateError, "missing"),
+        ({"origins": gpd.GeoSeries.from_xy([np.inf], [0.5], crs="EPSG:4326")}, tl.CoordinateError, "finite"),
+        ({"origins": gpd.GeoSeries.from_xy([0.5], [91.0], crs="EPSG:4326")}, tl.CoordinateError, "out of range"),
+        ({"origins": gpd.GeoSeries([shapely.box(0, 0, 1, 1)], crs="EPSG:4326")}, tl.InputError, "representative_point"),
+        ({"destinations": gpd.GeoSeries([shapely.Point()], crs="EPSG:4326")}, tl.CoordinateError, "empty"),
+        ({"departure_time": "yesterday"}, tl.MomentError, "yesterday"),
+        ({"departure_time": "2026-03-02T08:00", "arrival_time": "2026-03-02T09:00"}, tl.InputError, "not both"),
+        ({"properties": ("speed",)}, tl.InputError, "speed"),
+        ({"properties": ()}, tl.InputError, "empty"),
+        ({"form": "long"}, tl.InputError, "'sparse'"),
+        ({"engine": "quantum"}, tl.InputError, "'dijkstra'"),
+        ({"pairs": "some"}, tl.InputError, "aligned"),
+        ({"pairs": "aligned", "destinations": at((0, 0), (1, 1))}, tl.InputError, "1 and 2"),
+        ({"pairs": pd.DataFrame({"origin": [0]})}, tl.InputError, "destination"),
+        ({"pairs": pd.DataFrame({"origin": [7], "destination": [0]})}, tl.InputError, "origin 7"),
+        ({"pairs": pd.DataFrame({"origin": [], "destination": []})}, tl.InputError, "empty"),
+        ({"form": "matrix", "pairs": "aligned"}, tl.InputError, "all pairs"),
+        ({"form": "sparse", "properties": ("route",)}, tl.InputError, "routes"),
+        ({"snapping": {"threshold": -1}}, tl.LimitError, "-1"),
+        ({"network": "town"}, tl.InputError, "build_network"),
+    ],
+)
+def test_time_filter_refuses(town, change, error, words):
+    arguments = {"network": town, "origins": POINT, "destinations": POINT, "travel_time": 600} | change
+    with pytest.raises(error, match=words):
+        tl.time_filter(arguments.pop("network"), arguments.pop("origins"), arguments.pop("destinations"), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"travel_time": -5}, tl.LimitError, "-5"),
+        ({"level_of_detail": "best"}, tl.InputError, "best"),
+        ({"level_of_detail": 3}, tl.LimitError, "3"),
+        ({"no_holes": "yes"}, tl.InputError, "True or False"),
+        ({"polygons_filter": 0}, tl.LimitError, "0"),
+        ({"polygons_filter": {"max": 1}}, tl.InputError, "limit"),
+        ({"render_mode": "pretty"}, tl.InputError, "road_buffering"),
+        ({"buffer_distance": 249}, tl.LimitError, "250"),
+        ({"remove_water_bodies": None}, tl.InputError, "True or False"),
+    ],
+)
+def test_time_map_refuses(town, change, error, words):
+    with pytest.raises(error, match=words):
+        tl.time_map(town, POINT, **({"travel_time": 600} | change))
+
+
+@pytest.mark.parametrize("distance", [74, 800_001])
+def test_distance_map_refuses(town, distance):
+    with pytest.raises(tl.LimitError, match=str(distance)):
+        tl.distance_map(town, POINT, distance=distance)
+
+
+def test_swapped_coordinates_are_noticed(porto_alegre):
+    swapped = gpd.GeoSeries.from_xy([-30.03, -30.04], [-51.20, -51.21], crs="EPSG:4326")
+    with pytest.raises(tl.CoordinateError, match="swapped"):
+        tl.time_map(porto_alegre, swapped, travel_time=600)
+    # Only far away, not swapped: data, not an error.
+    far = gpd.GeoSeries.from_xy([139.69], [35.69], crs="EPSG:4326")
+    assert tl.time_map(porto_alegre, far, travel_time=600)["reason"].tolist() == ["origin_outside_network"]
+
+
+def test_clock_changes_need_an_offset():
+    network = tl.build_network(world(NODES, STREETS).tables, timezone="Europe/Rome")
+    ask = {"travel_time": 600, "transportation": "driving"}
+    for moment in ("2026-10-25T02:30:00", "2026-03-29T02:30:00"):
+        with pytest.raises(tl.MomentError, match=r"\+0[12]:00"):
+            tl.time_filter(network, POINT, POINT, departure_time=moment, **ask)
+    tl.time_filter(network, POINT, POINT, departure_time="2026-10-25T02:30:00+01:00", **ask)
+
+
+def test_too_many_rows_are_refused_before_the_work(town):
+    many = gpd.GeoSeries.from_xy(np.full(5000, 0.5), np.full(5000, 0.5), crs="EPSG:4326")
+    with pytest.raises(tl.LimitError, match="sparse"):
+        tl.time_filter(town, many, many, travel_time=60)
