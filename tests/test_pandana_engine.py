@@ -42,17 +42,18 @@ WAYS = {
     100: ("1 2 3 4", "highway=primary"),
     101: ("5 6", "highway=residential"),
     102: ("6 7", "highway=residential motor_vehicle=destination"),
-    103: ("7 8 9", "highway=residential"),
+    103: ("7 8", "highway=residential"),
     104: ("1 5", "highway=residential oneway=yes"),
     105: ("2 6", "highway=residential"),
     106: ("3 7", "highway=residential motor_vehicle=destination"),
     107: ("4 8", "highway=tertiary"),
     108: ("10 11", "highway=residential"),
+    109: ("8 9", "highway=residential"),
 }
 RESTRICTIONS = (
     ("100", "2", "105", "no_right_turn"),
-    # Along the south and up to 4: not for those who come from the dead end, a path of three ways.
-    ("103", "107", "100", "no_left_turn"),
+    # From the dead end over 8 and 4 to the west is forbidden, a path of three ways; from 7 it is not.
+    ("109", "107", "100", "no_left_turn"),
 )
 
 
@@ -213,8 +214,9 @@ def test_a_street_without_a_turn() -> None:
     assert network.road_graph(as_transportation("driving")).weights.size == 0
     places = snaps_at([0, 0], np.array([0.2, 0.7]), np.zeros(2))
     labels = table(network, "driving", places, places, 100, "pandana")
-    assert (labels >> road.TIME_SHIFT).tolist() == [[0, 5000], [int(road.UNREACHED >> road.TIME_SHIFT), 0]]
+    assert labels[1, 0] == road.UNREACHED
     assert labels[0, 1] & road.LENGTH_MASK == 5000
+    np.testing.assert_array_equal(labels, table(network, "driving", places, places, 100, "dijkstra"))
 
 
 CASES = [("monaco", mode) for mode in (*MODES, "driving+ferry")] + [("porto_alegre", "driving")]
@@ -262,6 +264,15 @@ def test_pairs_by_table(town: Network) -> None:
             for engine in ("dijkstra", "pandana")
         ]
         pd.testing.assert_frame_equal(*tables)
+
+
+def test_nobody_leaves_to_stay_where_they_are(town: Network) -> None:
+    lng, lat = random_points(town, 8, 7)
+    points = gpd.GeoSeries.from_xy(lng, lat, crs="EPSG:4326")
+    for pairs in ("all", "aligned"):
+        times = time_filter(town, points, points, travel_time=900, pairs=pairs, engine="pandana")
+        assert (times.travel_time[times.origin == times.destination].fillna(0) == 0).all()
+        assert (times.travel_time > 0).any() == (pairs == "all")
 
 
 def test_blocks_cover_all_columns(town: Network, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,9 +26,9 @@ SIGNAL_S = 2.0
 #: Travel-time multipliers over free flow by hour of the local day for arterial streets on a working day, a Saturday
 #: and a Sunday. Assumed: the shape (two peaks on working days, one broad afternoon hump on weekends) is common to
 #: published city profiles; the heights are round numbers, not a measurement. Bring your own with `with_speeds`.
-_WORKDAY = (1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.2, 1.45, 1.6, 1.4, 1.25, 1.25, 1.3, 1.3, 1.25, 1.3, 1.4, 1.6, 1.65, 1.45, 1.2, 1.1, 1.05, 1.0)  # fmt: skip
-_SATURDAY = (1.05, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.1, 1.15, 1.25, 1.3, 1.3, 1.25, 1.2, 1.2, 1.25, 1.25, 1.25, 1.2, 1.15, 1.1, 1.05, 1.05)  # fmt: skip
-_SUNDAY = (1.05, 1.05, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.1, 1.15, 1.2, 1.15, 1.15, 1.15, 1.2, 1.25, 1.25, 1.2, 1.1, 1.05, 1.0, 1.0)  # fmt: skip
+_WORKDAY = (1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.2, 1.45, 1.6, 1.4, 1.25, 1.25, 1.3, 1.3, 1.25, 1.3, 1.4, 1.6, 1.65, 1.45, 1.2, 1.1, 1.05, 1.0)  # fmt: skip  # noqa: E501
+_SATURDAY = (1.05, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.1, 1.15, 1.25, 1.3, 1.3, 1.25, 1.2, 1.2, 1.25, 1.25, 1.25, 1.2, 1.15, 1.1, 1.05, 1.05)  # fmt: skip  # noqa: E501
+_SUNDAY = (1.05, 1.05, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.1, 1.15, 1.2, 1.15, 1.15, 1.15, 1.2, 1.25, 1.25, 1.2, 1.1, 1.05, 1.0, 1.0)  # fmt: skip  # noqa: E501
 CONGESTION = np.array([_WORKDAY] * 5 + [_SATURDAY, _SUNDAY])
 
 #: Share of the arterial delay that a class of street suffers (assumed): through roads clog, side streets hardly.
@@ -59,7 +59,7 @@ LEFT_HAND_ZONES = frozenset(
     Pacific/Tongatapu Pacific/Apia Pacific/Port_Moresby Pacific/Guadalcanal Pacific/Tarawa Pacific/Funafuti
     America/Jamaica America/Port_of_Spain America/Barbados America/Nassau America/Guyana America/Paramaribo
     America/Antigua America/Dominica America/Grenada America/St_Kitts America/St_Lucia America/St_Vincent
-    Atlantic/Bermuda Atlantic/Stanley""".split()
+    Atlantic/Bermuda Atlantic/Stanley""".split()  # noqa: SIM905
 )
 
 

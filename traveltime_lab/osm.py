@@ -199,9 +199,7 @@ class _Streets:
         )
 
 
-def _read_streets(
-    file: OsmFile, multipolygons: Sequence[Relation], ferry_relations: Sequence[Relation]
-) -> _Streets:
+def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relations: Sequence[Relation]) -> _Streets:
     ways = file.ways(osmium.filter.KeyFilter(*_STREET_KEYS))
     known = set(ways.osm_id.tolist())
     outlines = _pedestrian_outlines(file, multipolygons, known=known)
@@ -304,11 +302,7 @@ def _flag_nodes(file: OsmFile, positions: NodePositions, flags: npt.NDArray[np.u
 
 def _crossings_of(relation: Relation) -> dict[int, str]:
     """Return the ways of a ferry relation with their roles, without those at the shore."""
-    return {
-        ref: role
-        for letter, ref, role in relation.members
-        if letter == "w" and not role.startswith(_SHORE_ROLES)
-    }
+    return {ref: role for letter, ref, role in relation.members if letter == "w" and not role.startswith(_SHORE_ROLES)}
 
 
 def _untagged_ferries(file: OsmFile, relations: Sequence[Relation], *, known: set[int]) -> tuple[Ways, list[int]]:

@@ -98,7 +98,8 @@ def read_points(table: Any, name: str, network: Network) -> Points:
     kinds = shapely.get_type_id(values)
     bad = (kinds == -1) | shapely.is_empty(values)
     if bad.any():
-        msg = f"{name} has {int(bad.sum())} missing or empty points, the first at {plain(series.index[int(bad.argmax())])!r}"
+        first = plain(series.index[int(bad.argmax())])
+        msg = f"{name} has {int(bad.sum())} missing or empty points, the first at {first!r}"
         raise CoordinateError(msg)
     if (kinds != 0).any():
         first = int((kinds != 0).argmax())
