@@ -13,9 +13,8 @@ from traveltime_lab.errors import InputError, LimitError, ModeError
 
 LEVEL_NAMES = ("lowest", "low", "medium", "high", "highest")
 MIN_SQUARE_SIZE_M = 600
-#: Side of a cell in metres by base mode, for the five named levels. Chosen by measurement: shapes agree with
-#: `time_filter` for 98.5 % of points at ``medium`` and 99.5 % at ``highest``, from ten minutes on
-#: (``benchmarks/accuracy.py``).
+#: Side of a cell in metres by base mode, for the five named levels (assumed; a finer cell agrees better with
+#: `time_filter`, see `shape_accuracy`).
 CELL_M: dict[str, tuple[float, ...]] = {
     "walking": (50.0, 30.0, 15.0, 10.0, 5.0),
     "cycling": (80.0, 50.0, 25.0, 15.0, 10.0),
