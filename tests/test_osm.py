@@ -509,6 +509,41 @@ class TestWater:
         assert tables.water == []
         assert tables.report["water_areas_dropped_incomplete"] == 3
 
+    # A lake across the northern border of the bounds below, 5 in the middle of its southern shore.
+    HEAD = '<bounds minlat="0.0" minlon="0.0" maxlat="0.0022" maxlon="0.002"/>'
+    CUT_LAKE = "1 4 5 6 3 77 78 1"
+
+    def test_a_lake_cut_by_one_side_of_the_extract_is_closed_along_it(self, read):
+        tables = read([(10, "7 8", "highway=path"), (20, self.CUT_LAKE, "natural=water")], head=self.HEAD)
+        assert tables.report["water_areas_closed_at_border"] == 1
+        (lake,) = tables.water
+        assert lake.bounds == pytest.approx((0.0, 0.001, 0.002, 0.002))
+        assert lake.area == pytest.approx(2e-6)
+
+    @pytest.mark.parametrize(
+        ("way", "head"),
+        [
+            (CUT_LAKE, ""),  # not known to be cut
+            ("4 5 8 7 77 4", HEAD.replace('minlon="0.0"', 'minlon="-0.01"')),  # broken off inside
+            ("1 4 5 2 77 6 3 1", HEAD),  # the gap is inside, though the way touches the border
+            ("2 5 4 77 2", HEAD),  # around a corner
+            ("1 4 5 6 3 77", HEAD),  # not closed to begin with
+            ("1 3 4 6 77 1", HEAD.replace('minlon="0.0"', 'minlon="0.0001"')),  # crosses itself
+        ],
+    )
+    def test_other_cut_areas_stay_out(self, read, way, head):
+        tables = read([(10, "7 8", "highway=path"), (20, way, "natural=water")], head=head)
+        assert tables.water == []
+        assert tables.report["water_areas_dropped_incomplete"] == 1
+        assert not tables.report.get("water_areas_closed_at_border")
+
+    def test_a_peninsula_is_not_flooded(self, read):
+        nodes = {**GRID, **{20 + i: (0.0005 + i * 0.0002, 0.0015) for i in range(4)}}
+        ways = [(10, "20 21 22 23", "highway=residential"), (11, "21 5", "highway=path"), (12, "22 5", "highway=path")]
+        tables = read([*ways, (20, self.CUT_LAKE, "natural=water")], head=self.HEAD, nodes=nodes)
+        assert tables.water == []
+        assert tables.report["water_areas_dropped_incomplete"] == 1
+
     def test_coastlines_are_joined_end_to_end(self, read):
         ways = [
             self.STREET,
@@ -604,7 +639,7 @@ class TestFiles:
 # Ranges, not numbers: other rules about tags move counts by a few percent (see the README beside the data).
 REAL = {
     "porto_alegre/osm.pbf": {"edges": (24_000, 33_000), "junctions": 17_110, "restrictions": 0, "water": 1},
-    "helsinki/osm_center.pbf": {"edges": (10_000, 15_000), "junctions": 6_297, "restrictions": 70, "water": 6},
+    "helsinki/osm_center.pbf": {"edges": (10_000, 15_000), "junctions": 6_297, "restrictions": 70, "water": 9},
     "monaco/osm.pbf": {"edges": (4_500, 7_000), "junctions": 3_292, "restrictions": 25, "water": 5},
     "edge_cases/no_left_turn.osm.pbf": {"edges": (17_000, 25_000), "junctions": None, "restrictions": 110, "water": 0},
     "edge_cases/via_way_restriction.osm.pbf": {

@@ -201,9 +201,20 @@ def test_odd_graphs(seed: int, mode: str) -> None:
     np.testing.assert_array_equal(found >> road.TIME_SHIFT, expected >> road.TIME_SHIFT)
 
 
-def test_arcs_of_no_time_are_part_of_the_odd_graphs() -> None:
-    weights = odd_network(0).road_graph(as_transportation("walking")).weights
-    assert (weights >> road.TIME_SHIFT == 0).any()
+def test_ways_over_arcs_of_no_time() -> None:
+    """Pairs of nodes on one spot: pandana knows no weight of 0."""
+    n = 12
+    nodes = gpd.GeoDataFrame(
+        geometry=gpd.points_from_xy(LNG + np.arange(n) // 2 * STEP, np.full(n, LAT)), crs="EPSG:4326"
+    )
+    edges = pd.DataFrame({"u": np.arange(n - 1), "v": np.arange(1, n), "walking_kph": 3.6})
+    edges["length"] = np.where(edges["u"] % 2, 7.0, 0.0)
+    network = build_network((nodes, edges))
+    assert (network.road_graph(as_transportation("walking")).weights >> road.TIME_SHIFT == 0).sum() == n
+    places = snaps_at(np.arange(n - 1), np.full(n - 1, 0.5), np.zeros(n - 1))
+    expected = table(network, "walking", places, places, 14_400, "dijkstra")
+    assert expected[0, -1] >> road.TIME_SHIFT == 5 * 7000
+    np.testing.assert_array_equal(table(network, "walking", places, places, 14_400, "pandana"), expected)
 
 
 def test_a_street_without_a_turn() -> None:
@@ -340,7 +351,7 @@ def test_without_pandana(town: Network, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_edge_cases_with_restrictions(shared_data: Path) -> None:
-    for name in ("no_left_turn", "via_way_restriction", "delft_station"):
+    for name in ("no_left_turn", "via_way_restriction"):
         network = build_network(shared_data / "edge_cases" / f"{name}.osm.pbf")
         starts, ends = (
             snap_points(network, *random_points(network, 40, seed), as_transportation("driving"), Snapping())

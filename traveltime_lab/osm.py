@@ -140,7 +140,9 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
     dropped.update(turns.report)
 
     report_progress("water", 0.9)
-    waters = read_waters(file, multipolygons, positions)
+    on_land = ~uses["is_ferry"].to_numpy()[streets.use[edges.way]]
+    street_nodes = np.unique(np.concatenate([edges.from_node[on_land], edges.to_node[on_land]]))
+    waters = read_waters(file, multipolygons, positions, bounds=header.bounds, street_nodes=street_nodes)
 
     tables = _tables(streets, edges, positions, flags, uses, turns)
     report: dict[str, Any] = {

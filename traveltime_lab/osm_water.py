@@ -11,9 +11,12 @@ import numpy.typing as npt
 import osmium
 import shapely
 
+from .crs import metres_per_degree
 from .osm_extract import NodePositions, OsmFile, Relation, Ways, parse_tags
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Bounds = tuple[float, float, float, float]
 
 # Areas of water that cannot be walked over; basins and small ornamental water are left out.
 _WATER_TAGS = (
@@ -23,6 +26,12 @@ _WATER_TAGS = (
     ("landuse", "reservoir"),
 )
 _NOT_WATER = frozenset({"basin", "wastewater", "fountain", "swimming_pool", "pool", "reflecting_pool", "moat_dry"})
+
+#: A shore is cut by a side of the extract if it breaks off and goes on no farther than this from it.
+_BORDER_M = 50.0
+#: A shore closed along the border may hold so many street nodes, at the ends of piers; more of them mean that it is
+#: a peninsula, and that the water is on its other side.
+_MOST_STREET_NODES = 2
 
 
 class Waters(NamedTuple):
@@ -40,7 +49,14 @@ def is_water(tags: Mapping[str, str]) -> bool:
     return any(tags.get(key) == value for key, value in _WATER_TAGS)
 
 
-def read_waters(file: OsmFile, multipolygons: Sequence[Relation], positions: NodePositions) -> Waters:
+def read_waters(
+    file: OsmFile,
+    multipolygons: Sequence[Relation],
+    positions: NodePositions,
+    *,
+    bounds: Bounds | None = None,
+    street_nodes: IntArray | None = None,
+) -> Waters:
     """
     Return coastlines and water areas.
 
@@ -52,11 +68,16 @@ def read_waters(file: OsmFile, multipolygons: Sequence[Relation], positions: Nod
         Multipolygon relations of the file, of water or not.
     positions : NodePositions
         Where the nodes are.
+    bounds : tuple of float, optional
+        West, south, east, north of what was cut out of a larger file.
+    street_nodes : int64 array, optional
+        Index into the positions of nodes on land, where streets are.
 
     Returns
     -------
     Waters
         Areas whose ring is not closed in the file are dropped and counted, as are areas across the 180th meridian.
+        A closed way that loses nodes beyond one side of the bounds is closed along that side, and counted.
     """
     report: Counter[str] = Counter()
     tagged = file.ways(osmium.filter.TagFilter(("natural", "coastline"), *_WATER_TAGS))
@@ -69,6 +90,11 @@ def read_waters(file: OsmFile, multipolygons: Sequence[Relation], positions: Nod
     for row, way_tags in enumerate(tags):
         if is_water(way_tags):
             ring = nodes[tagged.indptr[row] : tagged.indptr[row + 1]]
+            refs = tagged.refs[tagged.indptr[row] : tagged.indptr[row + 1]]
+            if bounds is not None and len(refs) > 3 and refs[0] == refs[-1] and (ring < 0).any():
+                closed = _closed_at_border(ring[:-1], positions, bounds, street_nodes)
+                report["water_areas_closed_at_border"] += closed is not None
+                ring = ring if closed is None else closed
             areas.extend(_areas([ring], positions, report))
 
     water_relations = [relation for relation in multipolygons if is_water(relation.tags)]
@@ -86,6 +112,39 @@ def read_waters(file: OsmFile, multipolygons: Sequence[Relation], positions: Nod
     report["coastlines"] = len(coastlines)
     report["water_areas"] = len(areas)
     return Waters(coastlines, areas, dict(report))
+
+
+def _closed_at_border(
+    ring: IntArray, positions: NodePositions, bounds: Bounds, street_nodes: IntArray | None
+) -> IntArray | None:
+    """
+    Return a ring without its missing nodes (-1), None where it is not clear that they are just beyond a border.
+
+    Every gap must begin and end beside the same side of the bounds, so that the straight line across it runs along
+    the border; around a corner it would cut off water or flood land.
+    """
+    is_known = ring >= 0
+    if is_known.sum() < 3:
+        return None
+    lng, lat = positions.lng[ring], positions.lat[ring]
+    mx, my = metres_per_degree((bounds[1] + bounds[3]) / 2.0)
+    west, south, east, north = bounds
+    to_sides_m = [(lng - west) * mx, (lat - south) * my, (lng - east) * mx, (lat - north) * my]
+    is_beside = np.abs(to_sides_m) <= _BORDER_M
+    known = np.flatnonzero(is_known)
+    after = np.roll(known, -1)
+    is_gap = (after - known) % len(ring) != 1
+    if not (is_beside[:, known[is_gap]] & is_beside[:, after[is_gap]]).any(axis=0).all():
+        return None
+    kept = ring[is_known]
+    shore = shapely.Polygon(np.column_stack([positions.lng[kept], positions.lat[kept]]))
+    if not shore.is_valid:
+        return None
+    if street_nodes is not None:
+        is_inside = shapely.contains_xy(shore, positions.lng[street_nodes], positions.lat[street_nodes])
+        if is_inside.sum() > _MOST_STREET_NODES:
+            return None
+    return np.append(kept, kept[0])
 
 
 def _areas(lines: Sequence[npt.NDArray[np.int64]], positions: NodePositions, report: Counter[str]) -> list[Any]:

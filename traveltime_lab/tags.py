@@ -152,6 +152,10 @@ _ALONG = frozenset({"yes", "true", "1"})
 _AGAINST = frozenset({"-1", "reverse"})
 _BOTH_WAYS = frozenset({"no", "false", "0", "alternating"})
 
+# One-way keys from the most specific to the most general; one that is there decides alone.
+_DRIVING_ONEWAY_KEYS = ("oneway:motorcar", "oneway:motor_vehicle", "oneway:vehicle")
+_CYCLING_ONEWAY_KEYS = ("oneway:bicycle", "oneway:vehicle")
+
 _PLATFORM_KEYS = ("railway", "public_transport")
 
 #: Tag keys that `interpret` looks at; two ways with equal values of these have the same use.
@@ -164,10 +168,9 @@ RELEVANT_KEYS: tuple[str, ...] = (
     "area",
     *ACCESS_KEYS,
     "oneway",
-    "oneway:bicycle",
     "oneway:foot",
-    "cycleway",
-    *(f"cycleway:{side}{way}" for side in ("left", "right", "both") for way in ("", ":oneway")),
+    *dict.fromkeys(_DRIVING_ONEWAY_KEYS + _CYCLING_ONEWAY_KEYS),
+    *(f"cycleway{side}{way}" for side in ("", ":left", ":right", ":both") for way in ("", ":oneway")),
     "conveying",
     "junction",
     "motorroad",
@@ -362,7 +365,17 @@ def _closed_by(oneway: str | None) -> tuple[bool, bool]:
     return oneway in _AGAINST, oneway in _ALONG
 
 
+def _first_of(tags: Mapping[str, str], keys: tuple[str, ...]) -> str | None:
+    return next((tags[key] for key in keys if key in tags), None)
+
+
 def _driving_directions_closed(tags: Mapping[str, str], highway: str) -> tuple[bool, bool]:
+    own = _first_of(tags, _DRIVING_ONEWAY_KEYS)
+    return _closed_by(own) if own is not None else _traffic_directions_closed(tags, highway)
+
+
+def _traffic_directions_closed(tags: Mapping[str, str], highway: str) -> tuple[bool, bool]:
+    """Return what ``oneway`` and the class of way close to all vehicles alike."""
     oneway = tags.get("oneway")
     # Implied one-ways: wiki, "Key:oneway"; car.lua treats motorway links so too.
     is_implied = _is_roundabout(tags) or highway in ("motorway", "motorway_link")
@@ -372,19 +385,21 @@ def _driving_directions_closed(tags: Mapping[str, str], highway: str) -> tuple[b
 
 
 def _cycling_directions_closed(tags: Mapping[str, str], highway: str) -> tuple[bool, bool]:
-    own = tags.get("oneway:bicycle")
+    own = _first_of(tags, _CYCLING_ONEWAY_KEYS)
     if own is not None:
         return _closed_by(own)
-    closed_forward, closed_backward = _driving_directions_closed(tags, highway)
+    closed_forward, closed_backward = _traffic_directions_closed(tags, highway)
     if not (closed_forward or closed_backward) or tags.get("oneway") == "reversible":
         return closed_forward, closed_backward
     # Bicycles against the traffic: by their own access, or by a lane or track (wiki, "Key:cycleway").
     contra_key = "bicycle:backward" if closed_backward else "bicycle:forward"
     if tags.get(contra_key) in ("yes", "designated", "permissive"):
         return False, False
+    # The one-way of a lane is along the way's nodes, so against traffic that goes the other way (oneway=-1).
+    against = _AGAINST if closed_backward else _ALONG
     for side in ("cycleway", "cycleway:left", "cycleway:right", "cycleway:both"):
-        contra = tags.get(f"{side}:oneway")
-        if tags.get(side, "").startswith("opposite") or contra == "no" or (contra == "-1" and closed_backward):
+        lane = tags.get(f"{side}:oneway", "")
+        if tags.get(side, "").startswith("opposite") or lane == "no" or lane in against:
             return False, False
     return closed_forward, closed_backward
 
