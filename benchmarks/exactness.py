@@ -64,7 +64,7 @@ def compare(network: ttl.Network, path: Path, mode: str, arguments: argparse.Nam
     expected[:, goals.edge < 0] = np.nan
     took = time.perf_counter() - begin
     worst = []
-    for engine in ("dijkstra", "pandana") if arguments.pandana else ("dijkstra",):
+    for engine in ("dijkstra", "hierarchy", *(["pandana"] if arguments.pandana else [])):
         for direction in ("forward", "backward"):
             # Searches start from the side with fewer points, so the roles are swapped to go both ways.
             if direction == "forward":

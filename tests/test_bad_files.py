@@ -221,9 +221,6 @@ def with_column(path: Path, name: str, values: Any) -> None:
     rewrite(path, change)
 
 
-UNCHECKED = pytest.mark.xfail(strict=True, reason="load_network does not check this yet")
-
-
 class TestSavedNetworks:
     @pytest.mark.parametrize("share", [0.0, 0.001, 0.05, 0.3, 0.6, 0.9, 0.999])
     def test_cut_short(self, saved, share):
@@ -256,7 +253,6 @@ class TestSavedNetworks:
         rewrite(saved, change)
         load_refused(saved, f"has network format {version}", "build the network again")
 
-    @UNCHECKED
     def test_a_header_that_is_no_json(self, saved):
         rewrite(saved, lambda table: table.replace_schema_metadata({b"traveltime_lab.network": b"{broken"}))
         load_refused(saved)
@@ -293,7 +289,6 @@ class TestSavedNetworks:
     def test_columns_that_point_elsewhere(self, saved, network, column, change):
         self.check_column(saved, network, column, change)
 
-    @UNCHECKED
     @pytest.mark.parametrize(
         ("column", "change"),
         [

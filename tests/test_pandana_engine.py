@@ -151,7 +151,7 @@ def test_both_orders_on_one_edge(town: Network, mode: str) -> None:
     origin_of, destination_of = np.array(pairs, dtype=np.intp).T
     graph = town.road_graph(as_transportation(mode))
     arguments = (places, places, Snapping(), origin_of, destination_of)
-    expected = matrix.pair_labels(graph, *arguments, limit=14_400)
+    expected = matrix.pair_labels(town, graph, *arguments, limit=14_400, engine="dijkstra")
     for with_length in (True, False):
         found = pandana_engine.pair_labels(town, graph, *arguments, limit=14_400, with_length=with_length)
         np.testing.assert_array_equal(found >> road.TIME_SHIFT, expected >> road.TIME_SHIFT)

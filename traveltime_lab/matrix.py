@@ -12,18 +12,18 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from traveltime_lab import road_graph, travel_times
+from traveltime_lab import hierarchy, road_graph, travel_times
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels import road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.network import Network
-from traveltime_lab.road_graph import Ports, RoadGraph
+from traveltime_lab.road_graph import Ports, RoadGraph, take_rows
 from traveltime_lab.settings import settings
 from traveltime_lab.snapping import Snaps
 
 Int64Array = npt.NDArray[np.int64]
 
-ENGINES: Final = ("auto", "dijkstra", "pandana")
+ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
 
 #: Labels in one block; with 8 bytes each a thread holds 16 MB of them.
 _BLOCK = 2_000_000
@@ -83,8 +83,8 @@ def label_blocks(
     snapping : Snapping
     limit : float
         Seconds, or metres in a graph of distances; connectors count.
-    engine : {"auto", "dijkstra", "pandana"}
-        Same answers, different speed.
+    engine : {"auto", "dijkstra", "hierarchy", "pandana"}
+        Same answers, different speed; ``"auto"`` asks `traveltime_lab.hierarchy.pays_off`.
 
     Yields
     ------
@@ -142,6 +142,10 @@ def _label_blocks(
         for part, labels in pandana_engine.label_blocks(network, graph, leaving, reached, largest):
             yield Block(slice(0, len(origins)), part, labels)
         return
+    if engine == "hierarchy" or (engine == "auto" and hierarchy.pays_off(network, graph, leaving, reached, largest)):
+        for row_part, column_part, labels in hierarchy.label_blocks(network, graph, leaving, reached, largest):
+            yield Block(row_part, column_part, labels)
+        return
     is_backward = len(destinations) < len(origins)
     rows, columns = (reached, leaving) if is_backward else (leaving, reached)
     for part, labels in _searches(graph, rows, columns, largest, is_backward=is_backward):
@@ -174,7 +178,7 @@ def _searches(
         labels = np.empty((part.stop - part.start, n_columns), np.int64)
         road.many_to_many(
             *core.arcs(),
-            *_take_rows(seeds, part.start, part.stop),
+            *take_rows(seeds, part.start, part.stop),
             *reads,
             limits,
             graph.shift,
@@ -212,6 +216,7 @@ def _searches(
 
 
 def pair_labels(
+    network: Network,
     graph: RoadGraph,
     origins: Snaps,
     destinations: Snaps,
@@ -220,12 +225,14 @@ def pair_labels(
     destination_of: npt.NDArray[np.intp],
     *,
     limit: float,
+    engine: str = "auto",
 ) -> Int64Array:
     """
-    Return the labels of chosen pairs, one search for each origin.
+    Return the labels of chosen pairs.
 
     Parameters
     ----------
+    network : Network
     graph : RoadGraph
     origins, destinations : Snaps
     snapping : Snapping
@@ -233,43 +240,34 @@ def pair_labels(
         Positions in `origins` and `destinations`.
     limit : float
         Seconds, or metres in a graph of distances.
+    engine : {"auto", "dijkstra", "hierarchy", "pandana"}
+        As in `label_blocks`.
 
     Returns
     -------
     int64 array of shape (n_pairs,)
         `UNREACHED` where over the limit.
     """
+    check_engine(engine)
+    if engine == "pandana":
+        from traveltime_lab import pandana_engine  # noqa: PLC0415 - an optional extra
+
+        return pandana_engine.pair_labels(
+            network, graph, origins, destinations, snapping, origin_of, destination_of, limit=limit
+        )
     order = np.argsort(origin_of, kind="stable")
     used, row_of = np.unique(origin_of[order], return_inverse=True)
-    row_indptr = np.searchsorted(row_of, np.arange(used.size + 1))
+    row_indptr = np.searchsorted(row_of, np.arange(used.size + 1)).astype(np.int64)
     near, far = origins.take(used), destinations.take(destination_of[order])
     leaving = Ends.of(graph, near, snapping, is_entry=False)
     reached = Ends.of(graph, far, snapping, is_entry=True)
     largest = road_graph.limit_label(limit, graph.metric)
-    core = graph.core(is_backward=False)
-    seeds, reads = core.seed_rows(leaving.ports), core.read_rows(reached.ports)
-    labels = np.full(order.size, road.UNREACHED, np.int64)
-
-    def search(rows: npt.NDArray[np.intp]) -> None:
-        first, last = row_indptr[rows[0]], row_indptr[rows[-1] + 1]
-        road.one_to_some(
-            *core.arcs(),
-            *_take_rows(seeds, int(rows[0]), int(rows[-1]) + 1),
-            *_take_rows(reads, int(first), int(last)),
-            row_indptr[rows[0] : rows[-1] + 2] - first,
-            largest,
-            graph.shift,
-            core.n_buckets,
-            labels[first:last],
-        )
-
-    n_parts = min(settings.threads * 4, max(1, used.size // 8))
-    parts = [part for part in np.array_split(np.arange(used.size), n_parts) if part.size]
-    if len(parts) == 1:
-        search(parts[0])
+    if engine == "hierarchy" or (
+        engine == "auto" and hierarchy.pays_off(network, graph, leaving, reached, largest, are_pairs=True)
+    ):
+        labels = hierarchy.pair_labels(network, graph, leaving, reached, row_indptr, largest)
     else:
-        with ThreadPoolExecutor(settings.threads) as pool:
-            list(pool.map(search, parts))
+        labels = _search_pairs(graph, leaving, reached, row_indptr, largest)
     turns.improve_aligned(
         near.edge[row_of],
         near.fraction[row_of],
@@ -289,8 +287,33 @@ def pair_labels(
     return result
 
 
-def _take_rows(csr: Ports, first: int, last: int) -> Ports:
-    """Return some consecutive rows of a CSR."""
-    indptr, states, keys = csr
-    begin, end = indptr[first], indptr[last]
-    return indptr[first : last + 1] - begin, states[begin:end], keys[begin:end]
+def _search_pairs(
+    graph: RoadGraph, leaving: Ends, reached: Ends, row_indptr: Int64Array, largest: np.int64
+) -> Int64Array:
+    """Return the labels of pairs, one search for each origin."""
+    core = graph.core(is_backward=False)
+    seeds, reads = core.seed_rows(leaving.ports), core.read_rows(reached.ports)
+    labels = np.full(len(reached.snaps), road.UNREACHED, np.int64)
+
+    def search(rows: npt.NDArray[np.intp]) -> None:
+        first, last = row_indptr[rows[0]], row_indptr[rows[-1] + 1]
+        road.one_to_some(
+            *core.arcs(),
+            *take_rows(seeds, int(rows[0]), int(rows[-1]) + 1),
+            *take_rows(reads, int(first), int(last)),
+            row_indptr[rows[0] : rows[-1] + 2] - first,
+            largest,
+            graph.shift,
+            core.n_buckets,
+            labels[first:last],
+        )
+
+    n_origins = len(leaving.snaps)
+    n_parts = min(settings.threads * 4, max(1, n_origins // 8))
+    parts = [part for part in np.array_split(np.arange(n_origins), n_parts) if part.size]
+    if len(parts) == 1:
+        search(parts[0])
+    else:
+        with ThreadPoolExecutor(settings.threads) as pool:
+            list(pool.map(search, parts))
+    return labels

@@ -436,7 +436,11 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     if header is None:
         msg = f"{source} is an Arrow file, but not a network saved by traveltime_lab"
         raise FormatError(msg)
-    meta = json.loads(header)
+    try:
+        meta = json.loads(header)
+    except ValueError as error:
+        msg = f"{source} is damaged (its header is no JSON: {error}); build and save the network again"
+        raise FormatError(msg) from error
     if meta.get("version") != FORMAT_VERSION:
         msg = (
             f"{source} has network format {meta.get('version')}, this version reads {FORMAT_VERSION}; "
@@ -535,8 +539,21 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Network:
 
 
 def _check_consistent(tables: StreetTables) -> None:
-    """Raise ValueError where indices of a loaded file point outside of their arrays."""
-    n_nodes, n_edges = tables.node_lng.size, tables.edge_from.size
+    """Raise ValueError where the columns of a loaded file do not fit each other."""
+    n_nodes, n_edges, n_coords = tables.node_lng.size, tables.edge_from.size, tables.coord_lng.size
+    n_restrictions, n_turns = tables.restriction_only.size, tables.restriction_edges.size
+    sizes = (
+        (n_nodes, ("node_osm_id", "node_lat", "node_flags")),
+        (n_edges, ("edge_to", "edge_length_m", "edge_way_id", "edge_use", "edge_name")),
+        (n_edges + 1, ("coord_indptr",)),
+        (n_coords, ("coord_lat",)),
+        (n_restrictions + 1, ("restriction_indptr",)),
+    )
+    for size, names in sizes:
+        for name in names:
+            if getattr(tables, name).size != size:
+                msg = f"column {name} has {getattr(tables, name).size} values, expected {size}"
+                raise ValueError(msg)
     ranges = {
         "edge_from": n_nodes,
         "edge_to": n_nodes,
@@ -546,12 +563,18 @@ def _check_consistent(tables: StreetTables) -> None:
     }
     for name, size in ranges.items():
         array = getattr(tables, name)
-        if array.size and (int(array.min()) < 0 or int(array.max()) >= size):
+        if array.dtype.kind != "i" or (array.size and (int(array.min()) < 0 or int(array.max()) >= size)):
             msg = f"column {name} points outside of its table"
             raise ValueError(msg)
-    if tables.coord_indptr.size != n_edges + 1 or int(tables.coord_indptr[-1]) != tables.coord_lng.size:
-        msg = "column coord_indptr does not fit the coordinates"
-        raise ValueError(msg)
+    for name, size in (("coord_indptr", n_coords), ("restriction_indptr", n_turns)):
+        array = getattr(tables, name)
+        if array.dtype.kind != "i" or array[0] != 0 or array[-1] != size or (np.diff(array) < 2).any():
+            msg = f"column {name} does not fit the rows it points to"
+            raise ValueError(msg)
+    for name in ("node_lng", "node_lat", "coord_lng", "coord_lat", "edge_length_m"):
+        if not np.isfinite(getattr(tables, name)).all():
+            msg = f"column {name} holds values that are not finite"
+            raise ValueError(msg)
 
 
 def _bounds_of(lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64]) -> tuple[float, float, float, float]:

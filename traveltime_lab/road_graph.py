@@ -675,3 +675,10 @@ def limit_label(limit: float, metric: Metric) -> np.int64:
     """Return the largest label within `limit` seconds or metres, whatever its other part."""
     units = 100 if metric == "distance" else 1000
     return np.int64(((int(limit * units) + 1) << road.TIME_SHIFT) - 1)
+
+
+def take_rows(ports: Ports, first: int, last: int) -> Ports:
+    """Return some consecutive rows of a CSR of ports."""
+    indptr, states, keys = ports
+    begin, end = indptr[first], indptr[last]
+    return indptr[first : last + 1] - begin, states[begin:end], keys[begin:end]

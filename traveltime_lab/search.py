@@ -125,7 +125,7 @@ def time_filter(
     pairs: Literal["all", "aligned"] | pd.DataFrame = "all",
     form: Literal["pairs", "matrix", "sparse"] = "pairs",
     snapping: Snapping | Mapping[str, Any] | None = None,
-    engine: Literal["auto", "dijkstra", "pandana"] = "auto",
+    engine: Literal["auto", "dijkstra", "hierarchy", "pandana"] = "auto",
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """
     Return travel times from origins to destinations.
@@ -153,7 +153,7 @@ def time_filter(
         pair without geometry, which is how large requests fit in memory.
     snapping : Snapping or mapping, optional
         Threshold, penalty and accepted roads of the snap to the streets.
-    engine : {"auto", "dijkstra", "pandana"}, default "auto"
+    engine : {"auto", "dijkstra", "hierarchy", "pandana"}, default "auto"
         Who computes. All give the same answers.
 
     Returns
@@ -314,14 +314,9 @@ def _every(
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.int64]]:
     """Return the positions and labels of all chosen pairs."""
     if chosen is not None:
-        if engine == "pandana":
-            from traveltime_lab import pandana_engine  # noqa: PLC0415 - an optional extra
-
-            labels = pandana_engine.pair_labels(
-                question.network, question.graph, starts, ends, question.snapping, *chosen, limit=limit
-            )
-        else:
-            labels = matrix.pair_labels(question.graph, starts, ends, question.snapping, *chosen, limit=limit)
+        labels = matrix.pair_labels(
+            question.network, question.graph, starts, ends, question.snapping, *chosen, limit=limit, engine=engine
+        )
         return *chosen, labels
     table = np.empty((len(starts), len(ends)), np.int64)
     for block in _blocks(question, starts, ends, limit, engine):

@@ -1,0 +1,276 @@
+"""Contraction hierarchies give the labels of plain searches, to the bit."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.oracles import random_points, simple_oracle
+from tests.worlds import at, world
+from traveltime_lab import hierarchy, matrix, road_graph
+from traveltime_lab.kernels import dissection, road
+from traveltime_lab.kernels import hierarchy as kernel
+from traveltime_lab.modes import Snapping, as_snapping, as_transportation
+from traveltime_lab.network import Network
+from traveltime_lab.road_graph import RoadGraph
+from traveltime_lab.settings import settings as options
+from traveltime_lab.snapping import Snaps, snap_points
+
+#: Long enough to be no limit.
+FAR = np.int64(1) << 60
+
+
+def csr(n: int, arcs: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a CSR of arcs (from, to, label)."""
+    arcs = sorted(arcs)
+    source, target, label = (np.array([arc[i] for arc in arcs], np.int64) for i in range(3))
+    indptr = np.zeros(n + 1, np.int32)
+    np.cumsum(np.bincount(source, minlength=n), out=indptr[1:])
+    return indptr, target.astype(np.int32), label
+
+
+def undirected(n: int, arcs: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the CSR of neighbours, without loops and parallel edges."""
+    both = {(a, b) for a, b, _ in arcs if a != b} | {(b, a) for a, b, _ in arcs if a != b}
+    indptr, indices, _ = csr(n, [(a, b, 0) for a, b in both])
+    return indptr, indices
+
+
+def contract(n: int, arcs: list[tuple[int, int, int]], xy: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return order, rank and chordal graph."""
+    indptr, indices = undirected(n, arcs)
+    left, degree = indices.copy(), np.empty(n, np.int32)
+    peeled = dissection.peel(indptr, left, degree)
+    rest = np.flatnonzero(degree >= 0).astype(np.int32)
+    lines = np.stack([rest[np.argsort(along[rest], kind="stable")] for along in (*xy, xy[0] + xy[1], xy[0] - xy[1])])
+    dissection.dissect(indptr, left, degree, lines)
+    order = np.concatenate([peeled, lines[0]])
+    rank = np.empty(n, np.int32)
+    rank[order] = np.arange(n)
+    return order, rank, *kernel.fill(indptr, indices, rank, order)
+
+
+@st.composite
+def digraphs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int, int]]]:
+    """Draw small graphs with loops, parallel arcs, arcs of nothing and loose parts; few labels, so many ties."""
+    n = draw(st.integers(1, 14))
+    node = st.integers(0, n - 1)
+    label = st.tuples(st.integers(0, 3), st.integers(0, 2)).map(lambda parts: (parts[0] << 32) + parts[1])
+    return n, draw(st.lists(st.tuples(node, node, label), max_size=50))
+
+
+@st.composite
+def port_rows(draw: st.DrawFn, n: int) -> list[dict[int, int]]:
+    """Draw some rows of ports, each from state to key; empty rows are points without a street."""
+    key = st.tuples(st.integers(0, 4), st.integers(0, 3)).map(lambda parts: (parts[0] << 32) + parts[1])
+    return draw(st.lists(st.dictionaries(st.integers(0, n - 1), key, max_size=3), min_size=1, max_size=19))
+
+
+def as_ports(rows: list[dict[int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows of ports as CSR."""
+    indptr = np.cumsum([0] + [len(row) for row in rows]).astype(np.int64)
+    states = np.array([state for row in rows for state in row], np.int32)
+    return indptr, states, np.array([key for row in rows for key in row.values()], np.int64)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
+    n, arcs = data.draw(digraphs())
+    seeds, reads = data.draw(port_rows(n)), data.draw(port_rows(n))
+    limit = data.draw(st.sampled_from([int(FAR), (5 << 32) - 1, 3 << 32, 0]))
+    xy = np.array(data.draw(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=n, max_size=n))).T
+    indptr, indices, weights = csr(n, arcs)
+    _, rank, up_indptr, up_heads = contract(n, arcs, xy.astype(float))
+    slots = kernel.slots_of_arcs(indptr, indices, rank, up_indptr, up_heads)
+    labels = kernel.customize(slots, weights, up_indptr, up_heads)
+    for up, down, rows, columns in ((labels[:3], labels[3:], seeds, reads), (labels[3:], labels[:3], reads, seeds)):
+        stream = kernel.restrict(*down, rank, *as_ports(columns))
+        result = np.zeros((len(rows), len(columns)), np.int64)
+        kernel.many_to_many(*up, rank, *stream, *as_ports(rows), np.int64(limit), result)
+        expected = np.full((len(seeds), len(reads)), road.UNREACHED)
+        for i, row in enumerate(seeds):
+            found = simple_oracle(indptr, indices, weights, row, limit)
+            for j, column in enumerate(reads):
+                best = min((found[state] + key for state, key in column.items() if state in found), default=FAR + 1)
+                if best <= limit:
+                    expected[i, j] = best
+        # Against the arcs, rows and columns change places.
+        assert np.array_equal(result, expected if rows is seeds else expected.T)
+
+
+@settings(max_examples=200, deadline=None)
+@given(digraphs(), st.randoms(use_true_random=False))
+def test_the_order_has_every_vertex_once_and_the_fill_is_chordal(
+    graph: tuple[int, list[tuple[int, int, int]]], random: Any
+) -> None:
+    n, arcs = graph
+    xy = np.array([[random.random() for _ in range(n)] for _ in range(2)])
+    order, rank, up_indptr, up_heads = contract(n, arcs, xy)
+    assert sorted(order) == list(range(n))
+    higher = [set(up_heads[up_indptr[v] : up_indptr[v + 1]].tolist()) for v in range(n)]
+    for v in range(n):
+        row = up_heads[up_indptr[v] : up_indptr[v + 1]].tolist()
+        assert row == sorted(set(row))
+        assert all(w > v for w in row)
+        assert all(b in higher[a] for a in row for b in row if b > a)
+    for a, b, _ in arcs:
+        assert a == b or max(rank[a], rank[b]) in higher[min(rank[a], rank[b])]
+
+
+def test_a_grid_is_cut_where_it_is_narrow() -> None:
+    # Four rows of nine vertices; four vertices, one of each row, part the grid.
+    arcs = [(9 * r + c, 9 * r + c + 1, 1) for r in range(4) for c in range(8)]
+    arcs += [(9 * r + c, 9 * r + c + 9, 1) for r in range(3) for c in range(9)]
+    vertex = np.arange(36)
+    indptr, indices = undirected(36, arcs)
+    lines = np.stack([np.argsort(along, kind="stable") for along in (vertex % 9, vertex // 9)]).astype(np.int32)
+    dissection.dissect(indptr, indices, np.diff(indptr).astype(np.int32), lines)
+    assert sorted(lines[0].tolist()) == sorted(lines[1].tolist()) == list(range(36))
+    cut = lines[0][-4:].tolist()
+    assert {v // 9 for v in cut} == {0, 1, 2, 3}
+    grid = nx.Graph((a, b) for a, b, _ in arcs)
+    grid.remove_nodes_from(cut)
+    first, second = (len(part) for part in nx.connected_components(grid))
+    assert min(first, second) >= 36 // 4 - 4
+
+
+def test_a_path_and_a_tree_need_no_shortcuts_beyond_their_bends() -> None:
+    path = [(i, i + 1, 1) for i in range(29)]
+    star = [(0, i, 1) for i in range(1, 30)]
+    for arcs in (path, star):
+        indptr, indices = undirected(30, arcs)
+        degree = np.empty(30, np.int32)
+        assert sorted(dissection.peel(indptr, indices.copy(), degree)) == list(range(30))
+        assert (degree == -1).all()
+    assert contract(30, star, np.zeros((2, 30)))[3].size == 29
+
+
+def joined(
+    network: Network, graph: RoadGraph, mode: str, n_origins: int, n_destinations: int
+) -> tuple[Snaps, Snaps, matrix.Ends, matrix.Ends, Snapping]:
+    """Return random origins and destinations on a graph."""
+    snapping = as_snapping(None)
+    transportation = as_transportation(mode)
+    origins = snap_points(network, *random_points(network, n_origins, 1), transportation, snapping)
+    destinations = snap_points(network, *random_points(network, n_destinations, 2), transportation, snapping)
+    leaving = matrix.Ends.of(graph, origins, snapping, is_entry=False)
+    reached = matrix.Ends.of(graph, destinations, snapping, is_entry=True)
+    return origins, destinations, leaving, reached, snapping
+
+
+def assert_same_labels(network: Network, graph: RoadGraph, mode: str, shape: tuple[int, int], limit: float) -> None:
+    """Compare both engines on random points."""
+    origins, destinations, leaving, reached, snapping = joined(network, graph, mode, *shape)
+    expected, got = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    for block in matrix.label_blocks(network, graph, origins, destinations, snapping, limit=limit, engine="dijkstra"):
+        expected[block.rows, block.columns] = block.labels
+    largest = road_graph.limit_label(limit, graph.metric)
+    for rows, columns, labels in hierarchy.label_blocks(network, graph, leaving, reached, largest):
+        got[rows, columns] = labels
+    assert limit < 14_400 or (got != road.UNREACHED).any()
+    assert np.array_equal(got, expected)
+
+
+@pytest.mark.parametrize("mode", ["walking", "cycling+ferry", "driving"])
+@pytest.mark.parametrize("metric", ["time", "distance"])
+def test_labels_are_those_of_searches_in_a_city(helsinki: Network, mode: str, metric: road_graph.Metric) -> None:
+    graph = helsinki.road_graph(as_transportation(mode), metric=metric)
+    for shape in ((37, 50), (50, 3), (1, 40)):
+        for limit in (300, 14_400):
+            assert_same_labels(helsinki, graph, mode, shape, limit)
+
+
+@pytest.mark.parametrize("mode", ["cycling", "driving"])
+def test_labels_are_those_of_searches_where_streets_are_one_way(porto_alegre: Network, mode: str) -> None:
+    graph = porto_alegre.road_graph(as_transportation(mode))
+    assert_same_labels(porto_alegre, graph, mode, (60, 200), 14_400)
+    assert_same_labels(porto_alegre, graph, mode, (200, 60), 900)
+
+
+@pytest.mark.parametrize("mode", ["walking", "driving"])
+@pytest.mark.parametrize("limit", [0, 300, 14_400])
+def test_chosen_pairs_have_the_labels_of_searches(helsinki: Network, mode: str, limit: int) -> None:
+    graph = helsinki.road_graph(as_transportation(mode))
+    origins, destinations, _, _, snapping = joined(helsinki, graph, mode, 30, 40)
+    random = np.random.default_rng(1)
+    pairs = random.integers(0, 30, 300), random.integers(0, 40, 300)
+    expected, got = (
+        matrix.pair_labels(helsinki, graph, origins, destinations, snapping, *pairs, limit=limit, engine=engine)
+        for engine in ("dijkstra", "hierarchy")
+    )
+    assert np.array_equal(got, expected)
+    few = tuple(side[:1] for side in pairs)
+    assert np.array_equal(
+        matrix.pair_labels(helsinki, graph, origins, destinations, snapping, *few, limit=limit, engine="hierarchy"),
+        expected[:1],
+    )
+
+
+def test_no_pairs(helsinki: Network) -> None:
+    graph = helsinki.road_graph(as_transportation("driving"))
+    origins, destinations, _, _, snapping = joined(helsinki, graph, "driving", 3, 3)
+    none = np.empty(0, np.intp)
+    for engine in ("dijkstra", "hierarchy"):
+        labels = matrix.pair_labels(
+            helsinki, graph, origins, destinations, snapping, none, none, limit=900, engine=engine
+        )
+        assert labels.shape == (0,)
+
+
+def test_one_thread_and_small_blocks_change_nothing(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = helsinki.road_graph(as_transportation("driving"))
+    monkeypatch.setattr(hierarchy, "_BLOCK", 100)
+    assert_same_labels(helsinki, graph, "driving", (41, 50), 14_400)
+    with options.override(threads=1):
+        assert_same_labels(helsinki, graph, "driving", (41, 50), 14_400)
+
+
+def test_a_topology_is_contracted_once_whatever_the_speeds(helsinki: Network) -> None:
+    transportation = as_transportation("driving")
+    by_time = helsinki.road_graph(transportation)
+    by_distance = helsinki.road_graph(transportation, metric="distance")
+    assert by_time.topology is by_distance.topology
+    assert hierarchy.hierarchy(helsinki, by_time).rank is hierarchy.hierarchy(helsinki, by_distance).rank
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: hierarchy.hierarchy(helsinki, by_time), range(4)))
+    assert all(each is made[0] for each in made)
+
+
+def test_it_pays_off_for_many_searches_and_once_it_is_there() -> None:
+    side = range(40)
+    streets = [((i, j), (i + 1, j)) for i in side[:-1] for j in side]
+    streets += [((j, i), (j, i + 1)) for i in side[:-1] for j in side]
+    network = world({(i, j): (100.0 * i, 100.0 * j) for i in side for j in side}, streets)
+    graph = network.road_graph(as_transportation("driving"))
+    _, _, few, _, _ = joined(network, graph, "driving", 20, 1)
+    _, _, leaving, reached, _ = joined(network, graph, "driving", 400, 500)
+    largest, short = road_graph.limit_label(14_400, "time"), road_graph.limit_label(30, "time")
+    assert hierarchy.pays_off(network, graph, leaving, reached, largest)
+    assert not hierarchy.pays_off(network, graph, leaving, reached, short)
+    assert not hierarchy.pays_off(network, graph, few, reached, largest)
+    hierarchy.hierarchy(network, graph)
+    assert hierarchy.pays_off(network, graph, few, reached, largest)
+
+
+def test_points_without_a_street_reach_nothing() -> None:
+    network = world({"a": (0, 0), "b": (500, 0), "c": (500, 500)}, [("a", "b"), ("b", "c")])
+    graph = network.road_graph(as_transportation("driving"))
+    points = at((0, 0), (500, 250), (90_000, 90_000))
+    snapping = as_snapping(None)
+    snaps = snap_points(network, points.x.to_numpy(), points.y.to_numpy(), as_transportation("driving"), snapping)
+    leaving = matrix.Ends.of(graph, snaps, snapping, is_entry=False)
+    reached = matrix.Ends.of(graph, snaps, snapping, is_entry=True)
+    ((rows, columns, labels),) = hierarchy.label_blocks(
+        network, graph, leaving, reached, road_graph.limit_label(14_400, "time")
+    )
+    assert (rows, columns) == (slice(0, 3), slice(0, 3))
+    assert (labels[2] == road.UNREACHED).all()
+    assert (labels[:, 2] == road.UNREACHED).all()
+    assert (labels[:2, :2] != road.UNREACHED).all()
