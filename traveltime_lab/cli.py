@@ -171,7 +171,7 @@ body { font: 15px/1.45 system-ui, sans-serif; margin: 24px; color: #222; backgro
 h1 { font-size: 22px; margin: 0 0 4px; }
 h2 { font-size: 16px; margin: 0 0 6px; }
 .maps { display: flex; flex-wrap: wrap; gap: 20px; margin-top: 16px; }
-svg { width: min(92vw, 600px); height: auto; border: 1px solid #bbb; background: #f5f3ee; }
+svg { width: min(92vw, 540px); height: auto; border: 1px solid #bbb; background: #f5f3ee; }
 svg text { font: 13px system-ui, sans-serif; fill: #111; stroke: #fff; stroke-width: 3px; paint-order: stroke; }
 .key { display: inline-block; width: 14px; height: 14px; margin: 0 5px 0 16px; vertical-align: -2px; opacity: .75; }
 footer { margin-top: 14px; color: #555; font-size: 13px; }
