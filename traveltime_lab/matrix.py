@@ -97,7 +97,9 @@ def label_blocks(
     """
     check_engine(engine)
     rows, columns = same_places(origins, destinations)
-    for block in _label_blocks(network, graph, origins, destinations, snapping, limit, engine):
+    leaving = Ends.of(graph, origins, snapping, is_entry=False)
+    reached = Ends.of(graph, destinations, snapping, is_entry=True)
+    for block in blocks_between(network, graph, leaving, reached, limit=limit, engine=engine):
         here = (rows >= block.rows.start) & (rows < block.rows.stop)
         here &= (columns >= block.columns.start) & (columns < block.columns.stop)
         block.labels[rows[here] - block.rows.start, columns[here] - block.columns.start] = 0
@@ -123,36 +125,29 @@ def same_places(origins: Snaps, destinations: Snaps) -> tuple[npt.NDArray[np.int
     return rows, order[np.repeat(first, counts) + within]
 
 
-def _label_blocks(
-    network: Network,
-    graph: RoadGraph,
-    origins: Snaps,
-    destinations: Snaps,
-    snapping: Snapping,
-    limit: float,
-    engine: str,
+def blocks_between(
+    network: Network, graph: RoadGraph, leaving: Ends, reached: Ends, *, limit: float, engine: str = "auto"
 ) -> Iterator[Block]:
-    """Yield the blocks of an engine."""
-    leaving = Ends.of(graph, origins, snapping, is_entry=False)
-    reached = Ends.of(graph, destinations, snapping, is_entry=True)
+    """Yield the labels of all pairs as `label_blocks` does, equal places not told apart from others."""
     largest = road_graph.limit_label(limit, graph.metric)
+    n_origins, n_destinations = len(leaving.snaps), len(reached.snaps)
     if engine == "pandana":
         from traveltime_lab import pandana_engine  # noqa: PLC0415 - an optional extra
 
         for part, labels in pandana_engine.label_blocks(network, graph, leaving, reached, largest):
-            yield Block(slice(0, len(origins)), part, labels)
+            yield Block(slice(0, n_origins), part, labels)
         return
     if engine == "hierarchy" or (engine == "auto" and hierarchy.pays_off(network, graph, leaving, reached, largest)):
         for row_part, column_part, labels in hierarchy.label_blocks(network, graph, leaving, reached, largest):
             yield Block(row_part, column_part, labels)
         return
-    is_backward = len(destinations) < len(origins)
+    is_backward = n_destinations < n_origins
     rows, columns = (reached, leaving) if is_backward else (leaving, reached)
     for part, labels in _searches(graph, rows, columns, largest, is_backward=is_backward):
         if is_backward:
-            yield Block(slice(0, len(origins)), part, labels.T)
+            yield Block(slice(0, n_origins), part, labels.T)
         else:
-            yield Block(part, slice(0, len(destinations)), labels)
+            yield Block(part, slice(0, n_destinations), labels)
 
 
 def check_engine(engine: str) -> None:
