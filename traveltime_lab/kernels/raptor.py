@@ -87,11 +87,11 @@ def new_state(lines, n_rows):
 @numba.njit(cache=True, nogil=True)
 def reset(state):
     """Forget the labels of earlier searches."""
-    state.best[:] = UNREACHED
-    state.ready[:] = UNREACHED
-    state.reached[:] = UNREACHED
-    state.handled[:] = UNREACHED
-    state.seated[:] = UNREACHED
+    state.best.fill(UNREACHED)
+    state.ready.fill(UNREACHED)
+    state.reached.fill(UNREACHED)
+    state.handled.fill(UNREACHED)
+    state.seated.fill(UNREACHED)
     forget_changes(state)
 
 
@@ -103,7 +103,7 @@ def forget_changes(state):
     state.n_changed[0] = 0
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba.njit(cache=True, nogil=True)
 def _lower(rows, row, i, value):
     """Lower entry i of a row, and of the rows below it, which allow more rides."""
     for j in range(row, rows.shape[0]):
@@ -262,7 +262,7 @@ def _scan(lines, state, row, p, k_first, limit, n_touched):
     return n_touched
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba.njit(cache=True, nogil=True)
 def _mark(state, row, stop, time, n_marked):
     """Note that one is ready to board at a stop; return how many stops are marked."""
     if time < state.ready[row, stop]:
