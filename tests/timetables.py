@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from random import Random
 
 import numpy as np
 
@@ -78,39 +80,39 @@ def random_table(seed: int, n_stops: int, n_patterns: int, most_runs: int, longe
     alighting, footpaths that break the triangle inequality, vehicles that join and continue as one, and patterns
     without runs.
     """
-    random = np.random.default_rng(seed)
+    draw = Random(seed).random
+
+    def below(n: int) -> int:
+        return int(draw() * n)
+
     patterns = []
     for _ in range(n_patterns):
-        stops = random.integers(n_stops, size=random.integers(2, longest + 1)).tolist()
-        runs: list[list[tuple[int, int]]] = []
-        before = np.cumsum(random.integers(0, 9, 2 * len(stops)) * random.integers(0, 2, 2 * len(stops)))
-        before[1::2] -= (before[1::2] - before[::2]) * (random.random(len(stops)) < 0.5)
-        before = np.maximum.accumulate(before) + random.integers(0, 60)
-        for _ in range(random.integers(0, most_runs + 1)):
-            runs.append(list(zip(before[::2].tolist(), before[1::2].tolist(), strict=True)))
-            later = random.integers(0, 30) * random.integers(0, 2) + random.integers(0, 4, before.size)
-            before = np.maximum.accumulate(before + later)
+        stops = [below(n_stops) for _ in range(2 + below(longest - 1))]
+        steps = [below(2) * below(9) for _ in range(2 * len(stops))]
+        times = list(accumulate([below(60), *steps[1:]]))
+        runs = []
+        for _ in range(below(most_runs + 1)):
+            runs.append(list(zip(times[::2], times[1::2], strict=True)))
+            wait = below(2) * below(30)
+            times = list(accumulate((time + wait + below(4) for time in times), max))
         patterns.append((stops, runs))
     n_positions = sum(len(stops) for stops, _ in patterns)
-    walks = {
-        (int(a), int(b)): int(random.integers(0, 20))
-        for a, b in random.integers(n_stops, size=(random.integers(0, 2 * n_stops), 2))
-        if a != b
-    }
+    pairs = [(below(n_stops), below(n_stops)) for _ in range(below(2 * n_stops))]
     runs_flat = [run for _, runs in patterns for run in runs]
     stays = {}
-    if random.random() < 0.6 and runs_flat:
+    if draw() < 0.6 and runs_flat:
         for run in range(len(runs_flat)):
-            other = int(random.integers(len(runs_flat)))
-            if random.random() < 0.5 and other != run and runs_flat[run][-1][0] <= runs_flat[other][0][1]:
+            other = below(len(runs_flat))
+            if draw() < 0.5 and other != run and runs_flat[run][-1][0] <= runs_flat[other][0][1]:
                 stays[run] = other
-    share = random.choice([0.6, 0.9, 1.0])
+    share = (0.6, 0.9, 1.0)[below(3)]
+    slowness = below(2)
     return trip_table(
         patterns,
         n_stops,
-        can_board=(random.random(n_positions) < share).tolist(),
-        can_alight=(random.random(n_positions) < share).tolist(),
-        walks=walks,
-        change_s=(random.integers(0, 12, n_stops) * random.integers(0, 2)).tolist(),
+        can_board=[draw() < share for _ in range(n_positions)],
+        can_alight=[draw() < share for _ in range(n_positions)],
+        walks={(a, b): below(20) for a, b in pairs if a != b},
+        change_s=[slowness * below(12) for _ in range(n_stops)],
         stays=stays,
     )
