@@ -18,21 +18,22 @@ from __future__ import annotations
 
 import os
 import zoneinfo
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
 from traveltime_lab.errors import GtfsError, InputError
-from traveltime_lab.gtfs_calls import TripCalls, codes, drop_rows, read_calls, read_frequencies
+from traveltime_lab.gtfs_calls import TripCalls, read_calls, read_frequencies
+from traveltime_lab.gtfs_extras import read_fares, read_shapes, read_transfers
 from traveltime_lab.gtfs_files import FeedFiles, Findings, TextTable
-from traveltime_lab.kernels import text
+from traveltime_lab.gtfs_rows import choice, codes, drop_rows, new_numbers, read_file, unique_ids
 from traveltime_lab.route_types import RouteClass, route_class
 from traveltime_lab.services import Services
 from traveltime_lab.timetable import Timetable
+from traveltime_lab.timetable_tables import join_timetables
 
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _READ: Final = frozenset(
@@ -42,9 +43,6 @@ _READ: Final = frozenset(
         "shapes", "fare_attributes", "fare_rules", "feed_info",
     )
 )  # fmt: skip
-
-Mask = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int32]
 
 
 def read_timetable(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Timetable:
@@ -72,7 +70,7 @@ def read_timetable(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     if not paths:
         raise InputError("read_timetable needs at least one GTFS feed; got an empty sequence.")
-    return Timetable.joined([read_feed(path) for path in paths])
+    return join_timetables([read_feed(path) for path in paths])
 
 
 def read_feed(source: str | os.PathLike[str]) -> Timetable:
@@ -107,7 +105,7 @@ class _Reader:
         self._read_stops()
         self._read_routes()
         self._read_services()
-        self._read_shapes()
+        self.shape_ids, self.shape_arrays = read_shapes(self.files, self.findings)
         self._read_trips()
         calls = read_calls(
             self.files, self.findings,
@@ -116,16 +114,18 @@ class _Reader:
             stop_lat=self.stop_lat, stop_lng=self.stop_lng,
         )  # fmt: skip
         # Rows of stops.txt that were dropped leave gaps in the numbers; close them.
-        stop_number = _numbers(self.stop_is_kept)
+        stop_number = new_numbers(self.stop_is_kept)
         trip_number = np.full(len(self.trip_ids), -1, np.int32)
         trip_number[calls.trip] = np.arange(calls.trip.size, dtype=np.int32)
-        fares, fare_rules = self._fares()
+        routes = (self.route_ids, new_numbers(self.route_is_kept))
+        fares, fare_rules = read_fares(self.files, self.findings, self.agency_ids, routes)
         trips = self._trips(calls)
         unread = [name for name in self.files.names if name.endswith(".txt") and name not in _READ]
         notes: dict[str, Any] = {"source": self.files.source.name, **calls.facts}
         if unread:
             notes["files_not_used"] = ", ".join(unread)
-        transfers = self._transfers(stop_number, trip_number)
+        ids = {"stop": (self.stop_ids, stop_number), "route": routes, "trip": (self.trip_ids, trip_number)}
+        transfers = read_transfers(self.files, self.findings, ids)
         frequencies = read_frequencies(self.files, self.findings, self.trip_ids, trip_number)
         feeds = self._feed_info()
         return Timetable(
@@ -158,35 +158,7 @@ class _Reader:
         )
 
     def _read(self, name: str, *columns: str, needs: tuple[str, ...] = (), is_required: bool = False) -> TextTable:
-        """Return a file's columns."""
-        if is_required and name not in self.files:
-            raise GtfsError(f"{self.files.source}: there is no {name} in the feed", file=name)
-        table = self.files.read(name, columns, self.findings)
-        if is_required and table.n_rows == 0:
-            raise GtfsError(f"{self.files.source}: {name} has no rows", file=name)
-        table.require(*needs)
-        return table
-
-    def _unique(self, table: TextTable, column: str) -> tuple[pa.Array, Mask]:
-        """Return the ids of a file and which rows are kept: those with an id that no row before has."""
-        keep = np.ones(table.n_rows, np.bool_)
-        drop_rows(table, self.findings, keep, table.is_missing(column), f"{column} is empty")
-        values = table.strings(column)
-        ids = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], pa.string())
-        again = pd.Index(table.objects(column)).duplicated()
-        drop_rows(table, self.findings, keep, again, f"{column} given twice", column)
-        return ids, keep
-
-    def _choice(self, table: TextTable, column: str, largest: int, missing: int = 0) -> Numbers:
-        """Return an enumerated column; values outside of it are noted and read as `missing`."""
-        values = table.integers(column)
-        is_bad = (values != text.MISSING) & ((values < 0) | (values > largest))
-        rows = np.flatnonzero(is_bad)
-        if rows.size:
-            example = str(table.strings(column)[int(rows[0])].as_py())
-            reason = f"{column} is not 0 to {largest}: read as not given"
-            self.findings.add(table.name, reason, table.lines(rows), example=example, is_dropped=False)
-        return np.where(is_bad | (values == text.MISSING), missing, values).astype(np.int32)
+        return read_file(self.files, self.findings, name, *columns, needs=needs, is_required=is_required)
 
     def _read_agencies(self) -> None:
         table = self._read(
@@ -228,7 +200,7 @@ class _Reader:
             "parent_station", "stop_timezone", "wheelchair_boarding", "platform_code", "zone_id",
             needs=("stop_id",), is_required=True,
         )  # fmt: skip
-        self.stop_ids, keep = self._unique(table, "stop_id")
+        self.stop_ids, keep = unique_ids(table, self.findings, "stop_id")
         lat, bad_lat = table.floats("stop_lat")
         lng, bad_lng = table.floats("stop_lon")
         drop_rows(table, self.findings, keep, bad_lat, "stop_lat is no number", "stop_lat")
@@ -251,10 +223,10 @@ class _Reader:
         self.findings.add(
             "stops.txt", "no coordinates: can only be ridden through", table.lines(nowhere), is_dropped=False
         )
-        location_type = self._choice(table, "location_type", 4)
-        wheelchair = self._choice(table, "wheelchair_boarding", 2)
+        location_type = choice(table, self.findings, "location_type", 4)
+        wheelchair = choice(table, self.findings, "wheelchair_boarding", 2)
         self.stop_is_kept, self.stop_lat, self.stop_lng = keep, lat, lng
-        number = _numbers(keep)
+        number = new_numbers(keep)
         texts = ("stop_id", "stop_code", "stop_name", "stop_timezone", "platform_code", "zone_id")
         self.stops = pd.DataFrame(
             {
@@ -273,7 +245,7 @@ class _Reader:
             "routes.txt", "route_id", "agency_id", "route_short_name", "route_long_name", "route_type", "route_color",
             "route_text_color", needs=("route_id", "route_type"), is_required=True,
         )  # fmt: skip
-        self.route_ids, keep = self._unique(table, "route_id")
+        self.route_ids, keep = unique_ids(table, self.findings, "route_id")
         kind = table.integers("route_type")
         drop_rows(table, self.findings, keep, kind < 0, "route_type is no whole number", "route_type")
         classes = {int(value): route_class(int(value)) for value in np.unique(kind[keep])}
@@ -318,15 +290,15 @@ class _Reader:
                 f"{self.files.source}: neither calendar.txt nor calendar_dates.txt has a row, so nothing ever runs",
                 file="calendar.txt",
             )
-        ids, keep = self._unique(table, "service_id")
+        ids, keep = unique_ids(table, self.findings, "service_id")
         start, end = table.dates("start_date"), table.dates("end_date")
         drop_rows(table, self.findings, keep, start < 0, "start_date is not YYYYMMDD", "start_date")
         drop_rows(table, self.findings, keep, end < 0, "end_date is not YYYYMMDD", "end_date")
         drop_rows(table, self.findings, keep, end < start, "end_date is before start_date", "end_date")
         weekdays = np.zeros(table.n_rows, np.uint8)
-        for bit, day in enumerate(_DAYS):
-            flag = table.integers(day)
-            drop_rows(table, self.findings, keep, (flag != 0) & (flag != 1), f"{day} is not 0 or 1", day)
+        for bit, name in enumerate(_DAYS):
+            flag = table.integers(name)
+            drop_rows(table, self.findings, keep, (flag != 0) & (flag != 1), f"{name} is not 0 or 1", name)
             weekdays |= (flag == 1).astype(np.uint8) << bit
         self.service_ids = pa.array(
             pd.unique(np.concatenate([np.asarray(ids.to_pylist(), object)[keep], dates.objects("service_id")])),
@@ -356,41 +328,13 @@ class _Reader:
             exception_added=kind[rows] == 1,
         )
 
-    def _read_shapes(self) -> None:
-        table = self._read(
-            "shapes.txt", "shape_id", "shape_pt_lat", "shape_pt_lon", "shape_pt_sequence", "shape_dist_traveled",
-            needs=("shape_id", "shape_pt_lat", "shape_pt_lon", "shape_pt_sequence"),
-        )  # fmt: skip
-        keep = np.ones(table.n_rows, np.bool_)
-        lat, _ = table.floats("shape_pt_lat")
-        lng, _ = table.floats("shape_pt_lon")
-        order = table.integers("shape_pt_sequence")
-        along, _ = table.floats("shape_dist_traveled")
-        drop_rows(table, self.findings, keep, table.is_missing("shape_id"), "shape_id is empty")
-        drop_rows(table, self.findings, keep, ~(np.abs(lat) <= 90.0), "shape_pt_lat is no latitude", "shape_pt_lat")
-        drop_rows(table, self.findings, keep, ~(np.abs(lng) <= 180.0), "shape_pt_lon is no longitude", "shape_pt_lon")
-        drop_rows(table, self.findings, keep, order < 0, "shape_pt_sequence is no whole number", "shape_pt_sequence")
-        coded = table.strings("shape_id").combine_chunks().dictionary_encode() if table.n_rows else None
-        if coded is None:
-            self.shape_ids, number = pa.array([], pa.string()), np.zeros(0, np.int32)
-        else:
-            self.shape_ids, number = coded.dictionary, coded.indices.to_numpy(zero_copy_only=False)
-        rows = np.flatnonzero(keep)
-        rows = rows[np.lexsort((order[rows], number[rows]))]
-        self.shape_arrays: dict[str, Any] = {
-            "shape_indptr": np.searchsorted(number[rows], np.arange(len(self.shape_ids) + 1)).astype(np.int64),
-            "shape_lng": lng[rows],
-            "shape_lat": lat[rows],
-            "shape_along": along[rows],
-        }
-
     def _read_trips(self) -> None:
         table = self._read(
             "trips.txt", "trip_id", "route_id", "service_id", "trip_headsign", "trip_short_name", "direction_id",
             "block_id", "shape_id", "wheelchair_accessible", "bikes_allowed",
             needs=("trip_id", "route_id", "service_id"), is_required=True,
         )  # fmt: skip
-        self.trip_ids, keep = self._unique(table, "trip_id")
+        self.trip_ids, keep = unique_ids(table, self.findings, "trip_id")
         route = codes(table.strings("route_id"), self.route_ids)
         service = codes(table.strings("service_id"), self.service_ids)
         drop_rows(table, self.findings, keep, route < 0, "unknown route_id", "route_id")
@@ -406,15 +350,15 @@ class _Reader:
             coded, _ = pd.factorize(table.objects("block_id"))
             block = np.where(table.is_missing("block_id"), -1, coded).astype(np.int32)
         self.trip_table, self.trip_is_kept, self.trip_shape = table, keep, shape
-        self.trip_route = _numbers(self.route_is_kept)[route]
+        self.trip_route = new_numbers(self.route_is_kept)[route]
         self.trip_service, self.trip_block = service, block
 
     def _trips(self, calls: TripCalls) -> pd.DataFrame:
         """Return the trips that can run, in the order of their calls."""
         table, rows = self.trip_table, calls.trip
-        direction = self._choice(table, "direction_id", 1, missing=-1)
-        wheelchair = self._choice(table, "wheelchair_accessible", 2)
-        bikes = self._choice(table, "bikes_allowed", 2)
+        direction = choice(table, self.findings, "direction_id", 1, missing=-1)
+        wheelchair = choice(table, self.findings, "wheelchair_accessible", 2)
+        bikes = choice(table, self.findings, "bikes_allowed", 2)
         return pd.DataFrame(
             {
                 **{name: table.objects(name)[rows] for name in ("trip_id", "trip_headsign", "trip_short_name")},
@@ -429,97 +373,6 @@ class _Reader:
             }
         )
 
-    def _transfers(self, stop_number: Numbers, trip_number: Numbers) -> pd.DataFrame:
-        table = self._read(
-            "transfers.txt", "from_stop_id", "to_stop_id", "from_route_id", "to_route_id", "from_trip_id",
-            "to_trip_id", "transfer_type", "min_transfer_time",
-        )  # fmt: skip
-        keep = np.ones(table.n_rows, np.bool_)
-        kind, least = table.integers("transfer_type"), table.integers("min_transfer_time")
-        kind = np.where(kind == text.MISSING, 0, kind)
-        ends: dict[str, Numbers] = {}
-        numbers: Mapping[str, tuple[pa.Array, Numbers]] = {
-            "stop": (self.stop_ids, stop_number),
-            "route": (self.route_ids, _numbers(self.route_is_kept)),
-            "trip": (self.trip_ids, trip_number),
-        }
-        for what, (ids, number) in numbers.items():
-            for end in ("from", "to"):
-                column = f"{end}_{what}_id"
-                row = codes(table.strings(column), ids)
-                ends[f"{end}_{what}_idx"] = found = np.where(row >= 0, number[row], -1).astype(np.int32)
-                is_lost = (found < 0) & ~table.is_missing(column)
-                drop_rows(table, self.findings, keep, is_lost, f"unknown {column}", column)
-        drop_rows(table, self.findings, keep, (kind < 0) | (kind > 5), "transfer_type is not 0 to 5", "transfer_type")
-        is_bad = (least != text.MISSING) & ((least < 0) | (least > 7 * 86400))
-        drop_rows(table, self.findings, keep, is_bad, "min_transfer_time is not a number of seconds up to a week",
-                  "min_transfer_time")  # fmt: skip
-        has_stops = (ends["from_stop_idx"] >= 0) & (ends["to_stop_idx"] >= 0)
-        has_trips = (ends["from_trip_idx"] >= 0) & (ends["to_trip_idx"] >= 0)
-        drop_rows(table, self.findings, keep, (kind <= 3) & ~has_stops, "transfer without two stops")
-        drop_rows(table, self.findings, keep, (kind >= 4) & ~has_trips, "in-seat transfer without two trips")
-        no_time = keep & (kind == 2) & (least == text.MISSING)
-        self.findings.add(
-            "transfers.txt", "transfer_type 2 without min_transfer_time: the walk decides",
-            table.lines(np.flatnonzero(no_time)), is_dropped=False,
-        )  # fmt: skip
-        kind = np.where(no_time, 0, kind)
-        is_special = np.zeros(table.n_rows, np.bool_)
-        for what in ("from_route_idx", "to_route_idx", "from_trip_idx", "to_trip_idx"):
-            is_special |= ends[what] >= 0
-        self.findings.add(
-            "transfers.txt", "least times and bans for single routes or trips are kept but not used",
-            table.lines(np.flatnonzero(keep & is_special & ((kind == 2) | (kind == 3)))), is_dropped=False,
-        )  # fmt: skip
-        least = np.where(least == text.MISSING, -1, least)
-        frame = pd.DataFrame({**ends, "transfer_type": kind.astype(np.int32), "min_transfer_time": least})
-        frame["min_transfer_time"] = frame["min_transfer_time"].astype(np.int32)
-        return frame[keep].reset_index(drop=True)
-
-    def _fares(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return fares v1: prices and what they are valid for."""
-        table = self._read(
-            "fare_attributes.txt", "fare_id", "price", "currency_type", "payment_method", "transfers", "agency_id",
-            "transfer_duration", needs=("fare_id", "price", "currency_type"),
-        )  # fmt: skip
-        ids, keep = self._unique(table, "fare_id")
-        price, _ = table.floats("price")
-        drop_rows(table, self.findings, keep, ~(price >= 0.0), "price is no number from 0", "price")
-        duration = table.integers("transfer_duration")
-        agency = codes(table.strings("agency_id"), self.agency_ids)
-        fares = pd.DataFrame(
-            {
-                "feed_idx": np.zeros(int(keep.sum()), np.int32),
-                "fare_id": table.objects("fare_id")[keep],
-                "agency_idx": agency[keep],
-                "price": price[keep],
-                "currency_type": table.objects("currency_type")[keep],
-                "payment_method": self._choice(table, "payment_method", 1)[keep],
-                # Empty means any number of changes: -1.
-                "transfers": self._choice(table, "transfers", 2, missing=-1)[keep],
-                "transfer_duration": np.where(duration < 0, -1, duration)[keep].astype(np.int32),
-            }
-        )
-        rules = self._read(
-            "fare_rules.txt", "fare_id", "route_id", "origin_id", "destination_id", "contains_id", needs=("fare_id",)
-        )
-        number = _numbers(keep)
-        row = codes(rules.strings("fare_id"), ids)
-        fare = np.where(row >= 0, number[row] if number.size else -1, -1)
-        route = codes(rules.strings("route_id"), self.route_ids)
-        kept = np.ones(rules.n_rows, np.bool_)
-        drop_rows(rules, self.findings, kept, fare < 0, "unknown fare_id", "fare_id")
-        is_lost = (route < 0) & ~rules.is_missing("route_id")
-        drop_rows(rules, self.findings, kept, is_lost, "unknown route_id", "route_id")
-        route = np.where(route >= 0, _numbers(self.route_is_kept)[route], -1)
-        return fares, pd.DataFrame(
-            {
-                "fare_idx": fare[kept].astype(np.int32),
-                "route_idx": route[kept].astype(np.int32),
-                **{name: rules.objects(name)[kept] for name in ("origin_id", "destination_id", "contains_id")},
-            }
-        )
-
     def _feed_info(self) -> pd.DataFrame:
         table = self._read("feed_info.txt", "feed_publisher_name", "feed_version", "feed_start_date", "feed_end_date")
         columns = {
@@ -530,11 +383,6 @@ class _Reader:
         }
         row = {name: table.objects(column)[0] if table.n_rows else "" for name, column in columns.items()}
         return pd.DataFrame({"name": [self.files.name], **{name: [value] for name, value in row.items()}})
-
-
-def _numbers(keep: Mask) -> Numbers:
-    """Return the new number of each row when dropped ones leave, -1 for these."""
-    return np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
 
 
 def _is_zone(name: str) -> bool:

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.gtfs_files import FeedFiles, Findings, TextTable
+from traveltime_lab.gtfs_rows import codes, drop_rows
 from traveltime_lab.kernels import calls, text
 
 FILE: Final = "stop_times.txt"
@@ -64,32 +64,17 @@ class TripCalls:
     facts: dict[str, Any]
 
 
-def codes(values: pa.ChunkedArray, ids: pa.Array) -> npt.NDArray[np.int32]:
-    """Return the position of each value in `ids`, -1 where it is not among them."""
-    found = pc.fill_null(pc.index_in(values, value_set=ids), -1)
-    return np.array(found.to_numpy(zero_copy_only=False), np.int32)
-
-
-def drop_rows(
-    table: TextTable, findings: Findings, keep: npt.NDArray[np.bool_], is_bad: npt.NDArray[np.bool_], reason: str,
-    column: str | None = None,
-) -> None:
-    """Report the rows of a mask that are still kept and take them out of `keep`."""
-    rows = np.flatnonzero(keep & is_bad)
-    if rows.size == 0:
-        return
-    example = ""
-    if column is not None and column in table:
-        example = str(table.strings(column)[int(rows[0])].as_py())
-    findings.add(table.name, reason, table.lines(rows[:1000]), rows=rows.size, example=example)
-    keep[rows] = False
-
-
 def read_calls(
-    files: FeedFiles, findings: Findings, *,
-    trip_ids: pa.Array, trip_is_kept: npt.NDArray[np.bool_], trip_shape: npt.NDArray[np.int32],
-    stop_ids: pa.Array, stop_is_kept: npt.NDArray[np.bool_],
-    stop_lat: npt.NDArray[np.float64], stop_lng: npt.NDArray[np.float64],
+    files: FeedFiles,
+    findings: Findings,
+    *,
+    trip_ids: pa.Array,
+    trip_is_kept: npt.NDArray[np.bool_],
+    trip_shape: npt.NDArray[np.int32],
+    stop_ids: pa.Array,
+    stop_is_kept: npt.NDArray[np.bool_],
+    stop_lat: npt.NDArray[np.float64],
+    stop_lng: npt.NDArray[np.float64],
 ) -> TripCalls:
     """
     Read stop_times.txt.
@@ -165,14 +150,12 @@ def read_calls(
     never &= trip_is_kept
     findings.add("trips.txt", "trip without stop times", rows=int(never.sum()), example=_example(trip_ids, never))
     stop = stop[rows]
-    untimed = np.int64(calls.UNTIMED)
-    arrival = np.where(arrival == text.MISSING, untimed, arrival)[rows].astype(np.int32)
-    departure = np.where(departure == text.MISSING, untimed, departure)[rows].astype(np.int32)
+    arriving, departing = _seconds(arrival[rows]), _seconds(departure[rows])
     distance = along[rows] if has_along else np.zeros(0)
     status = np.zeros(trips.size, np.uint8)
     culprit = np.zeros(trips.size, np.int64)
     n_filled = np.zeros(3, np.int64)
-    calls.fill_times(indptr, stop, arrival, departure, distance, stop_lat, stop_lng, status, culprit, n_filled)
+    calls.fill_times(indptr, stop, arriving, departing, distance, stop_lat, stop_lng, status, culprit, n_filled)
     for code, reason in _WHY.items():
         bad = np.flatnonzero(status == code)
         if bad.size:
@@ -180,11 +163,9 @@ def read_calls(
             findings.add(FILE, reason, lines, rows=bad.size, example=str(trip_ids[int(trips[bad[0]])]))
     good = np.flatnonzero(status == calls.OK)
     if good.size == 0:
-        raise GtfsError(
-            f"{files.source}: no trip of the feed can be used: {_summary(findings)}", file=FILE
-        )
+        raise GtfsError(f"{files.source}: no trip of the feed can be used: {_summary(findings)}", file=FILE)
     return _assembled(
-        indptr, good, trips, stop, arrival, departure, pickup[rows], drop_off[rows], distance, headsign, rows,
+        indptr, good, trips, stop, arriving, departing, pickup[rows], drop_off[rows], distance, headsign, rows,
         headsigns, trip_shape,
         {
             "stop_times": int(n_read),
@@ -210,9 +191,8 @@ def _assembled(
         is_good = np.zeros(trips.size, np.bool_)
         is_good[good] = True
         on = np.repeat(is_good, lengths)
-        stop, arrival, departure, pickup, drop_off, rows = (
-            values[on] for values in (stop, arrival, departure, pickup, drop_off, rows)
-        )
+        stop, arrival, departure = stop[on], arrival[on], departure[on]
+        pickup, drop_off, rows = pickup[on], drop_off[on], rows[on]
         along = along[on] if along.size else along
         trips = trips[good]
         indptr = np.concatenate([[0], np.cumsum(lengths[good])]).astype(np.int64)
@@ -222,7 +202,7 @@ def _assembled(
     pattern, leader = calls.group_rows(indptr, keys)
     pattern_rows = _rows_of(indptr, leader)
     shape = trip_shape[trips]
-    pairs, first_of_pair, pair = np.unique(
+    _, first_of_pair, pair = np.unique(
         pattern.astype(np.int64) << 32 | (shape.astype(np.int64) + 1), return_index=True, return_inverse=True
     )
     if headsign.size and headsign.any():
@@ -256,6 +236,10 @@ def _assembled(
         headsigns=headsigns,
         facts=facts,
     )
+
+
+def _seconds(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    return np.where(times == text.MISSING, np.int64(calls.UNTIMED), times).astype(np.int32)
 
 
 def _indptr(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

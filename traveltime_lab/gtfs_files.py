@@ -30,8 +30,6 @@ from traveltime_lab.kernels import text
 _MARKS: Final = ("stops.txt", "stop_times.txt", "trips.txt", "routes.txt", "agency.txt")
 #: Lines kept per kind of finding.
 _LINES_KEPT: Final = 5
-#: Bytes beside a delimiter that show that some field has spaces around it.
-_SPACES: Final = (b", ", b" ,", b" \n", b" \r", b"\n ", b'" ', b' "', b"\t")
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -52,8 +50,14 @@ class Findings:
     items: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
 
     def add(
-        self, file: str, reason: str, lines: Sequence[int] | npt.NDArray[Any] = (), *,
-        rows: int | None = None, example: str = "", is_dropped: bool = True,
+        self,
+        file: str,
+        reason: str,
+        lines: Sequence[int] | npt.NDArray[Any] = (),
+        *,
+        rows: int | None = None,
+        example: str = "",
+        is_dropped: bool = True,
     ) -> None:
         """Add rows, `len(lines)` of them if `rows` is not given; nothing happens for none."""
         rows = len(lines) if rows is None else rows
@@ -148,9 +152,7 @@ class FeedFiles:
 
     def _find(self, listed: list[PurePosixPath]) -> PurePosixPath:
         """Return the folder of the feed's files, or the zip inside that may hold it."""
-        listed = [
-            item for item in listed if not any(part.startswith((".", "__MACOSX")) for part in item.parts)
-        ]
+        listed = [item for item in listed if not any(part.startswith((".", "__MACOSX")) for part in item.parts)]
         folders: dict[PurePosixPath, int] = {}
         for item in listed:
             if item.name.lower() in _MARKS:
@@ -219,8 +221,14 @@ class TextTable:
     """
 
     def __init__(
-        self, files: FeedFiles, name: str, columns: dict[str, pa.ChunkedArray], n_rows: int, body: bytes | memoryview,
-        first_line: int, n_columns: int,
+        self,
+        files: FeedFiles,
+        name: str,
+        columns: dict[str, pa.ChunkedArray],
+        n_rows: int,
+        body: bytes | memoryview,
+        first_line: int,
+        n_columns: int,
     ) -> None:
         self.files, self.name, self.n_rows = files, name, n_rows
         self._columns = columns
@@ -269,10 +277,7 @@ class TextTable:
         start = 0
         for chunk in self._columns[column].chunks:
             if len(chunk):
-                _, offsets, data = chunk.buffers()
-                where = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
-                letters = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
-                parse(where, letters, out[start : start + len(chunk)])
+                parse(*_letters(chunk), out[start : start + len(chunk)])
             start += len(chunk)
         return out
 
@@ -306,6 +311,8 @@ class TextTable:
 
     def lines(self, rows: Rows) -> Integers:
         """Return the lines of rows, 1 for the header's; computed when first asked for."""
+        if rows.size == 0 or (rows.dtype == np.bool_ and not rows.any()):
+            return np.zeros(0, np.int64)
         if self._lines is None:
             data = np.frombuffer(self._body, np.uint8)
             none = np.zeros(0, np.int64)
@@ -365,6 +372,8 @@ def _parse(files: FeedFiles, name: str, raw: bytes, wanted: Sequence[str], findi
     include = [column for column in unique if column in wanted]
     if not bytes(body[:4096]).strip() and not bytes(body).strip():
         return TextTable(files, name, {column: _no_text() for column in include}, 0, b"", first_line, len(header))
+    # Arrow reads in parallel only where every line is a record.
+    has_quoted_lines = b'"' in raw and bool(text.has_quoted_lines(np.frombuffer(body, np.uint8)))
     irregular: list[str] = []
 
     def keep_aside(row: pa.csv.InvalidRow) -> str:
@@ -376,7 +385,7 @@ def _parse(files: FeedFiles, name: str, raw: bytes, wanted: Sequence[str], findi
             pa.py_buffer(body),
             read_options=pyarrow.csv.ReadOptions(column_names=unique, use_threads=not is_lenient, block_size=1 << 23),
             parse_options=pyarrow.csv.ParseOptions(
-                newlines_in_values=b'"' in raw, invalid_row_handler=keep_aside if is_lenient else None
+                newlines_in_values=has_quoted_lines, invalid_row_handler=keep_aside if is_lenient else None
             ),
             convert_options=pyarrow.csv.ConvertOptions(
                 include_columns=include,
@@ -398,12 +407,28 @@ def _parse(files: FeedFiles, name: str, raw: bytes, wanted: Sequence[str], findi
         extra = TextTable(files, name, columns, n_rows, body, first_line, len(header))
         rows = np.arange(table.num_rows, n_rows)
         findings.add(
-            name, "another number of fields than the header: read as far as it goes", extra.lines(rows),
-            example=irregular[0], is_dropped=False,
+            name,
+            "another number of fields than the header: read as far as it goes",
+            extra.lines(rows),
+            example=irregular[0],
+            is_dropped=False,
         )
-    if any(mark in raw for mark in _SPACES):
-        columns = {column: pc.utf8_trim_whitespace(values) for column, values in columns.items()}
+    columns = {column: _trimmed(values) for column, values in columns.items()}
     return TextTable(files, name, columns, n_rows, body, first_line, len(header))
+
+
+def _trimmed(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without spaces around its fields."""
+    if any(len(chunk) and text.has_outer_spaces(*_letters(chunk)) for chunk in values.chunks):
+        return pc.utf8_trim_whitespace(values)
+    return values
+
+
+def _letters(chunk: pa.StringArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    """Return offsets and bytes of a text array."""
+    _, offsets, data = chunk.buffers()
+    where = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+    return where, np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
 
 
 def _no_text() -> pa.ChunkedArray:

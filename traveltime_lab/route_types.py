@@ -21,9 +21,9 @@ route_type          GTFS name                                      mode in answe
 ==================  =============================================  ==================  ======  ==========
 
 Codes and names: GTFS Schedule reference, ``routes.txt``, and Google's extended route types
-(developers.google.com/transit/gtfs/reference/extended-route-types). Modes are those that the contract lists for parts of
-a route, section 6.4, which has none for trams, taxis and carriages. The contract says that ``train`` is "walk + rail"
-(5.1) and reports underground and light railways as kinds of rail: so everything on rails is ``train`` here.
+(developers.google.com/transit/gtfs/reference/extended-route-types). Modes are those that the contract lists for parts
+of a route, section 6.4, which has none for trams, taxis and carriages. The contract says that ``train`` is "walk +
+rail" (5.1) and reports underground and light railways as kinds of rail: so everything on rails is ``train`` here.
 ``public_transport`` takes all, also what no narrower type selects.
 """
 

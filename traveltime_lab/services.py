@@ -60,8 +60,14 @@ class Services:
         first = np.zeros(len(self), np.int32)
         last = np.zeros(len(self), np.int32)
         calls.service_spans(
-            self.weekdays, self.start, self.end, indptr,
-            self.exception_date[order], self.exception_added[order], first, last,
+            self.weekdays,
+            self.start,
+            self.end,
+            indptr,
+            self.exception_date[order],
+            self.exception_added[order],
+            first,
+            last,
         )
         return first, last
 

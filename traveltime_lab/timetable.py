@@ -11,16 +11,15 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import hashlib
-import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.services import Services, day_origin
@@ -48,14 +47,6 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "fare_attributes": {"feed_idx": "feeds", "agency_idx": "agencies"},
     "fare_rules": {"fare_idx": "fare_attributes", "route_idx": "routes"},
-}
-#: What the arrays of row numbers point to.
-_ARRAY_TARGETS: Final[Mapping[str, str]] = {
-    "pattern_stop": "stops",
-    "course_pattern": "patterns",
-    "course_shape": "shapes",
-    "course_headsign": "headsigns",
-    "frequency_trip": "trips",
 }
 #: A day with fewer trips than this share of the busiest day within a week of it brings a warning (assumed: Sundays of
 #: the feeds that we know run 40 to 80 % of it, days that a feed does not really cover 0 to 5 %).
@@ -151,7 +142,7 @@ class Timetable:
 
     def __post_init__(self) -> None:
         """Make every array read-only."""
-        for array in (*_arrays(self).values(), *_arrays(self.services).values()):
+        for array in (*plain_arrays(self).values(), *plain_arrays(self.services).values()):
             array.setflags(write=False)
 
     def __repr__(self) -> str:
@@ -198,7 +189,7 @@ class Timetable:
     def fingerprint(self) -> str:
         """Hash of everything that answers depend on."""
         digest = hashlib.blake2b(digest_size=16)
-        for name, array in sorted({**_arrays(self), **_arrays(self.services)}.items()):
+        for name, array in sorted({**plain_arrays(self), **plain_arrays(self.services)}.items()):
             digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
         for table in TABLES:
@@ -328,7 +319,7 @@ class Timetable:
                 ServiceWarning, stacklevel=2,
             )  # fmt: skip
         zone = self._feed_zones[covers.index(True)]
-        date = moment.astimezone(dt.timezone.utc if zone is None else _zone(zone)).date()
+        date = moment.astimezone(ZoneInfo(zone)).date()
         around = [self._departures_on(date.toordinal() + days) for days in range(-7, 8)]
         if around[7] < LITTLE_SERVICE * max(around):
             warnings.warn(
@@ -394,7 +385,9 @@ class Timetable:
         first, last = (int(value) for value in self._feed_spans[feed])
         if first > last:
             return None, [0] * 7
-        mondays = np.unique(np.linspace(first - (first - 1) % 7, last - (last - 1) % 7, 60).astype(np.int64) // 7 * 7 + 1)
+        mondays = np.unique(
+            np.linspace(first - (first - 1) % 7, last - (last - 1) % 7, 60).astype(np.int64) // 7 * 7 + 1
+        )
         weights = self._per_service[0][feed]
         best: tuple[int, list[int]] = (0, [0] * 7)
         for monday in mondays:
@@ -402,134 +395,6 @@ class Timetable:
             if sum(counts) > sum(best[1]):
                 best = (int(monday), counts)
         return (dt.date.fromordinal(best[0]) if best[0] else None), best[1]
-
-    # Putting together, taking apart
-
-    @staticmethod
-    def joined(parts: Sequence[Timetable]) -> Timetable:
-        """Return the timetable of several feeds; row numbers of later ones move up."""
-        if len(parts) == 1:
-            return parts[0]
-        zones = sorted({zone for part in parts for zone in part.zones})
-        sizes = [part._sizes() for part in parts]
-        offsets = {what: np.cumsum([0, *(size[what] for size in sizes)])[:-1] for what in sizes[0]}
-        values: dict[str, Any] = {"zones": zones, "services": Services.joined([part.services for part in parts])}
-        for table, targets in TABLES.items():
-            moved = []
-            for i, part in enumerate(parts):
-                frame = getattr(part, table).copy()
-                for column, what in targets.items():
-                    if what == "zones":
-                        renumber = np.array([zones.index(zone) for zone in part.zones], np.int32)
-                        frame[column] = renumber[frame[column].to_numpy()]
-                    else:
-                        frame[column] = _moved(frame[column].to_numpy(), offsets[what][i])
-                moved.append(frame)
-            values[table] = pd.concat([f for f in moved if len(f)] or moved[:1], ignore_index=True)
-        for name in _arrays(parts[0]):
-            pieces = [getattr(part, name) for part in parts]
-            if name.endswith("_indptr"):
-                ends = np.cumsum([0, *(piece[-1] for piece in pieces)])
-                pieces = [pieces[0], *(piece[1:] + end for piece, end in zip(pieces[1:], ends[1:], strict=False))]
-            elif name in _ARRAY_TARGETS and name != "course_headsign":
-                pieces = [_moved(piece, offsets[_ARRAY_TARGETS[name]][i]) for i, piece in enumerate(pieces)]
-            elif name == "course_headsign":
-                # Text 0 is the empty one of every feed.
-                pieces = [
-                    np.where(piece > 0, piece + offset, 0).astype(np.int32)
-                    for piece, offset in zip(pieces, offsets["headsigns"], strict=True)
-                ]
-            values[name] = np.concatenate(pieces)
-        values["headsigns"] = ["", *(text for part in parts for text in part.headsigns[1:])]
-        values["notes"] = [note for part in parts for note in part.notes]
-        return Timetable(**values)
-
-    def _sizes(self) -> dict[str, int]:
-        """Return how many of each there are to point to."""
-        blocks = self.trips["block_idx"].to_numpy()
-        return {
-            **{table: len(getattr(self, table)) for table in TABLES},
-            "services": len(self.services),
-            "patterns": self.pattern_indptr.size - 1,
-            "courses": self.course_indptr.size - 1,
-            "shapes": self.shape_indptr.size - 1,
-            "headsigns": len(self.headsigns) - 1,
-            "blocks": int(blocks.max(initial=-1)) + 1,
-        }
-
-    def to_columns(self) -> tuple[dict[str, pa.Array], dict[str, Any]]:
-        """
-        Return everything as Arrow arrays by name, and what is left as plain JSON.
-
-        Returns
-        -------
-        columns : dict of str to pyarrow.Array
-            Of different lengths; names such as ``arrival``, ``services.start``, ``stops.stop_id``.
-        meta : dict
-        """
-        columns = {name: pa.array(array) for name, array in _arrays(self).items()}
-        columns |= {f"services.{name}": pa.array(array) for name, array in _arrays(self.services).items()}
-        for table in TABLES:
-            for name, series in getattr(self, table).items():
-                is_text = series.dtype == object or pd.api.types.is_string_dtype(series.dtype)
-                columns[f"{table}.{name}"] = pa.array(series, type=pa.string() if is_text else None)
-        columns["headsigns"] = pa.array(self.headsigns, type=pa.string())
-        columns = {
-            name: values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-            for name, values in columns.items()
-        }
-        return columns, {"zones": self.zones, "notes": json.loads(json.dumps(self.notes, default=str))}
-
-    @staticmethod
-    def from_columns(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Timetable:
-        """
-        Return a timetable from what `to_columns` gave, its large arrays views of the same memory.
-
-        Raises
-        ------
-        KeyError, ValueError
-            If something is missing or points outside of its table.
-        """
-        values: dict[str, Any] = {"zones": list(meta["zones"]), "notes": list(meta["notes"])}
-        services = {
-            item.name: columns[f"services.{item.name}"].to_numpy(zero_copy_only=False) for item in fields(Services)
-        }
-        values["services"] = Services(**services)
-        for table in TABLES:
-            own = {
-                name.partition(".")[2]: array for name, array in columns.items() if name.startswith(f"{table}.")
-            }
-            values[table] = pa.table(own).to_pandas()
-        values["headsigns"] = columns["headsigns"].to_pylist()
-        for item in fields(Timetable):
-            if item.name not in values:
-                values[item.name] = columns[item.name].to_numpy(zero_copy_only=False)
-        timetable = Timetable(**values)
-        timetable._check_consistent()
-        return timetable
-
-    def _check_consistent(self) -> None:
-        """Raise ValueError where row numbers point outside of their tables."""
-        sizes = {**self._sizes(), "zones": len(self.zones)}
-        for table, targets in TABLES.items():
-            for column, what in targets.items():
-                _check_range(getattr(self, table)[column].to_numpy(), sizes[what], f"{table}.{column}")
-        for name, what in _ARRAY_TARGETS.items():
-            _check_range(getattr(self, name), sizes[what] + (what == "headsigns"), name)
-        _check_range(self.services.exception_service, sizes["services"], "services.exception_service")
-        lengths = {
-            "trip_indptr": self.arrival.size,
-            "pattern_indptr": self.pattern_stop.size,
-            "course_indptr": self.course_along.size,
-            "shape_indptr": self.shape_lng.size,
-        }
-        for name, size in lengths.items():
-            indptr = getattr(self, name)
-            if indptr.size == 0 or int(indptr[0]) != 0 or int(indptr[-1]) != size or (np.diff(indptr) < 0).any():
-                raise ValueError(f"column {name} does not fit its arrays")
-        pattern = self.hot.trip_pattern
-        if (np.diff(self.trip_indptr) != np.diff(self.pattern_indptr)[pattern]).any():
-            raise ValueError("column trip_indptr does not fit the patterns")
 
 
 @dataclass(frozen=True)
@@ -559,26 +424,10 @@ class HotColumns:
 _WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
-def _zone(name: str) -> dt.tzinfo:
-    from zoneinfo import ZoneInfo
-
-    return ZoneInfo(name)
-
-
-def _arrays(value: Any) -> dict[str, npt.NDArray[Any]]:
+def plain_arrays(value: Any) -> dict[str, npt.NDArray[Any]]:
     """Return the plain arrays of a dataclass by field name."""
     return {
         item.name: getattr(value, item.name)
         for item in fields(value)
         if isinstance(getattr(value, item.name), np.ndarray)
     }
-
-
-def _moved(rows: npt.NDArray[Any], offset: int) -> npt.NDArray[np.int32]:
-    """Return row numbers moved up, -1 left as it is."""
-    return np.where(rows >= 0, rows + offset, -1).astype(np.int32)
-
-
-def _check_range(rows: npt.NDArray[Any], size: int, name: str) -> None:
-    if rows.size and (int(rows.min()) < -1 or int(rows.max()) >= size):
-        raise ValueError(f"column {name} points outside of its table")

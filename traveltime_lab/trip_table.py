@@ -318,9 +318,10 @@ def _stay_runs(timetable: Timetable, trip: Ints, date: Ints) -> Ints:
         on = np.flatnonzero(is_plain & (date == day))
         run_of[int(day)] = np.full(timetable.n_trips, -1, np.int32)
         run_of[int(day)][trip[on]] = on
+        on_duty = timetable.services_on(int(day))[hot.trip_service]
         runs.link_blocks(
-            in_block, hot.trip_block, run_of[int(day)], hot.first_departure, hot.last_arrival, first_stop, last_stop,
-            lat, lng, STAY_SEATED_M, ban, stay,
+            in_block, hot.trip_block, on_duty, run_of[int(day)], hot.first_departure, hot.last_arrival,
+            first_stop, last_stop, lat, lng, STAY_SEATED_M, ban, stay,
         )  # fmt: skip
     for day, today in run_of.items():
         # The vehicle goes on the same day, or after midnight of a service day that has ended.

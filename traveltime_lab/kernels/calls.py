@@ -127,7 +127,7 @@ def _step_m(i, stop, stop_lat, stop_lng):
 @numba.njit(cache=True, nogil=True)
 def group_rows(indptr, keys):
     """
-    Number the trips so that those with the same keys at all of their calls share a number.
+    Give trips with the same keys at all of their calls the same number.
 
     Parameters
     ----------
@@ -179,10 +179,10 @@ def group_rows(indptr, keys):
 def _same(indptr, keys, a, b):
     if indptr[a + 1] - indptr[a] != indptr[b + 1] - indptr[b]:
         return False
+    same = True
     for k in range(indptr[a + 1] - indptr[a]):
-        if keys[indptr[a] + k] != keys[indptr[b] + k]:
-            return False
-    return True
+        same &= keys[indptr[a] + k] == keys[indptr[b] + k]
+    return same
 
 
 @numba.njit(cache=True, nogil=True)

@@ -103,7 +103,19 @@ def calls_by_stop(pattern_indptr, pattern_stops, n_stops):
 
 @numba.njit(cache=True, nogil=True)
 def link_blocks(
-    block_trip, block_of, run_of, first, last, first_stop, last_stop, stop_lat, stop_lng, most_m, banned, stay_run
+    block_trip,
+    block_of,
+    on_duty,
+    run_of,
+    first,
+    last,
+    first_stop,
+    last_stop,
+    stop_lat,
+    stop_lng,
+    most_m,
+    banned,
+    stay_run,
 ):
     """
     Link the runs of one service date that a vehicle makes one after the other.
@@ -113,8 +125,10 @@ def link_blocks(
     block_trip : int64 array
         Trips with a block, sorted by block, first departure, last arrival.
     block_of : int32 array of shape (n_trips,)
+    on_duty : bool array of shape (n_trips,)
+        Whether the trip runs on the date at all.
     run_of : int32 array of shape (n_trips,)
-        Run of each trip on the date, -1 for none.
+        Run of each trip on the date, -1 for none, such as a trip outside of the interval.
     first, last : int32 arrays of shape (n_trips,), s
         First departure and last arrival.
     first_stop, last_stop : int32 arrays of shape (n_trips,)
@@ -128,9 +142,10 @@ def link_blocks(
     """
     before = -1
     for trip in block_trip:
-        if run_of[trip] < 0:
+        if not on_duty[trip]:
             continue
-        if before >= 0 and block_of[before] == block_of[trip] and first[trip] >= last[before]:
+        is_linked = before >= 0 and run_of[before] >= 0 and run_of[trip] >= 0
+        if is_linked and block_of[before] == block_of[trip] and first[trip] >= last[before]:
             a, b = last_stop[before], first_stop[trip]
             is_near = a == b or distance_m(stop_lat[a], stop_lng[a], stop_lat[b], stop_lng[b]) <= most_m
             key = np.int64(before) << 32 | trip

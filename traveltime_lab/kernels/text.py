@@ -77,6 +77,27 @@ def parse_integers(offsets, data, out):
 
 
 @numba.njit(cache=True, nogil=True)
+def has_outer_spaces(offsets, data):
+    """Return whether some field begins or ends with a space or another control character."""
+    for i in range(offsets.size - 1):
+        if offsets[i] < offsets[i + 1] and (data[offsets[i]] <= 32 or data[offsets[i + 1] - 1] <= 32):
+            return True
+    return False
+
+
+@numba.njit(cache=True, nogil=True)
+def has_quoted_lines(data):
+    """Return whether a line may end inside of quotes, which an odd number of quotes before it shows."""
+    quoted = False
+    for byte in data:
+        if byte == _QUOTE:
+            quoted = not quoted
+        elif quoted and byte in (_LF, _CR):
+            return True
+    return False
+
+
+@numba.njit(cache=True, nogil=True)
 def scan_records(data, first_line, lines, n_fields):
     """
     List the records of a CSV text; call with empty outputs first to count them.
@@ -125,7 +146,7 @@ def scan_records(data, first_line, lines, n_fields):
             elif byte == _COMMA:
                 fields += 1
                 at_field_start = True
-            elif byte == _LF or byte == _CR:
+            elif byte in (_LF, _CR):
                 break
             else:
                 at_field_start = False
