@@ -114,7 +114,9 @@ def _question(
         msg = f"distances along timetable trips say little; transportation {transportation.type!r} has no distance_map"
         raise UnsupportedError(msg)
     if limit is None:
-        return _Question(network, transportation.access, snapping, moment, is_arrival, network.road_graph(transportation.access))
+        return _Question(
+            network, transportation.access, snapping, moment, is_arrival, network.road_graph(transportation.access)
+        )
     seconds = 0 if window is None else _whole(window, "window", 1, MAX_WINDOW_S, "seconds")
     asked = transit.transit_question(
         network, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds
