@@ -140,24 +140,29 @@ def seed(state, stops, times, offset, limit):
 @numba.njit(cache=True, nogil=True)
 def _queue_patterns(lines, state, row, n_marked):
     """Queue the patterns of which an earlier run than ever before can be caught at a marked stop; return how many."""
+    stop_indptr, stop_pattern, stop_position = lines.stop_indptr, lines.stop_pattern, lines.stop_position
+    pattern_indptr, run_indptr, time_indptr = lines.pattern_indptr, lines.run_indptr, lines.time_indptr
+    departure = lines.departure
+    reached = state.reached[row]
+    marked, fresh, first, queue = state.marked, state.fresh, state.first, state.queue
     n_queued = 0
     for i in range(n_marked):
-        stop = state.marked[i]
-        time = state.fresh[stop]
-        for e in range(lines.stop_indptr[stop], lines.stop_indptr[stop + 1]):
-            p = lines.stop_pattern[e]
-            k = lines.stop_position[e]
-            if k >= state.first[p]:
+        stop = marked[i]
+        time = fresh[stop]
+        for e in range(stop_indptr[stop], stop_indptr[stop + 1]):
+            p = stop_pattern[e]
+            k = stop_position[e]
+            if k >= first[p]:
                 continue
-            start = lines.pattern_indptr[p]
-            r = min(state.reached[row, start + k], lines.run_indptr[p + 1] - lines.run_indptr[p]) - 1
-            n = lines.pattern_indptr[p + 1] - start
-            if r < 0 or lines.departure[lines.time_indptr[p] + r * n + k] < time:
+            start = pattern_indptr[p]
+            r = min(np.int64(reached[start + k]), run_indptr[p + 1] - run_indptr[p]) - 1
+            n = pattern_indptr[p + 1] - start
+            if r < 0 or departure[time_indptr[p] + r * n + k] < time:
                 continue
-            if state.first[p] == UNREACHED:
-                state.queue[n_queued] = p
+            if first[p] == UNREACHED:
+                queue[n_queued] = p
                 n_queued += 1
-            state.first[p] = k
+            first[p] = k
     return n_queued
 
 
@@ -213,65 +218,73 @@ def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
 
 
 @numba.njit(cache=True, nogil=True)
-def _scan(lines, state, row, p, k_first, limit, n_touched):
-    """Ride the earliest run that can be caught along a pattern; return how many stops are touched."""
-    start = lines.pattern_indptr[p]
-    n = lines.pattern_indptr[p + 1] - start
-    n_runs = np.int32(lines.run_indptr[p + 1] - lines.run_indptr[p])
-    times = lines.time_indptr[p]
-    run = n_runs
-    at = np.int64(0)
-    for k in range(k_first, n):
-        stop = lines.pattern_stops[start + k]
-        first_run = min(state.reached[row, start + k], n_runs)
-        if run < n_runs:
-            time = lines.arrival[at + k]
-            if time > limit:
-                run = n_runs
-            else:
-                if time < state.best[row, stop] and lines.can_alight[start + k]:
-                    _lower(state.best, row, stop, time)
-                    if not state.is_touched[stop]:
-                        state.is_touched[stop] = True
-                        state.touched[n_touched] = stop
-                        n_touched += 1
-                if first_run <= run:
-                    # From here on an earlier search or round sat in this run or in one before it.
+def _scan_queue(lines, state, row, n_queued, limit):
+    """Ride the earliest runs that can be caught along the queued patterns; return how many stops are touched."""
+    # Arrays are taken out of their tuples once: each access in a loop would count references.
+    pattern_indptr, run_indptr, time_indptr = lines.pattern_indptr, lines.run_indptr, lines.time_indptr
+    pattern_stops, can_board, can_alight = lines.pattern_stops, lines.can_board, lines.can_alight
+    arrival, departure = lines.arrival, lines.departure
+    best_rows, reached_rows = state.best, state.reached
+    best, reached = best_rows[row], reached_rows[row]
+    queue, first, fresh = state.queue, state.first, state.fresh
+    touched, is_touched = state.touched, state.is_touched
+    last_row = best_rows.shape[0] - 1
+    with_stays = lines.stay_run.size > 0
+    n_touched = 0
+    for i in range(n_queued):
+        p = queue[i]
+        start = pattern_indptr[p]
+        n = pattern_indptr[p + 1] - start
+        n_runs = run_indptr[p + 1] - run_indptr[p]
+        times = time_indptr[p]
+        run = n_runs
+        at = times
+        for k in range(first[p], n):
+            stop = pattern_stops[start + k]
+            first_run = min(np.int64(reached[start + k]), n_runs)
+            if run < n_runs:
+                time = arrival[at + k]
+                if time > limit:
                     run = n_runs
                 else:
-                    first_run = run
-                    _lower(state.reached, row, start + k, run)
-        ready = state.fresh[stop]
-        if ready == UNREACHED or first_run == 0 or k == n - 1 or not lines.can_board[start + k]:
-            continue
-        if lines.departure[times + (first_run - 1) * n + k] >= ready:
-            low = np.int32(0)
-            high = np.int32(first_run - 1)
-            while low < high:
-                middle = (low + high) >> 1
-                if lines.departure[times + middle * n + k] >= ready:
-                    high = middle
-                else:
-                    low = middle + 1
-            if lines.departure[times + low * n + k] <= limit:
-                run = low
-                at = times + run * n
-                _lower(state.reached, row, start + k, run)
-    if run < n_runs and lines.stay_run.size > 0:
-        n_touched = _stay_seated(lines, state, row, p, run, limit, n_touched)
+                    if time < best[stop] and can_alight[start + k]:
+                        best[stop] = time
+                        for j in range(row + 1, last_row + 1):
+                            best_rows[j, stop] = min(best_rows[j, stop], time)
+                        if not is_touched[stop]:
+                            is_touched[stop] = True
+                            touched[n_touched] = stop
+                            n_touched += 1
+                    if first_run <= run:
+                        # From here on an earlier search or round sat in this run or in one before it.
+                        run = n_runs
+                    else:
+                        first_run = run
+                        reached[start + k] = run
+                        for j in range(row + 1, last_row + 1):
+                            reached_rows[j, start + k] = min(reached_rows[j, start + k], run)
+            ready = fresh[stop]
+            if ready == UNREACHED or first_run == 0 or k == n - 1 or not can_board[start + k]:
+                continue
+            if departure[times + (first_run - 1) * n + k] >= ready:
+                low = np.int64(0)
+                high = first_run - 1
+                while low < high:
+                    middle = (low + high) >> 1
+                    if departure[times + middle * n + k] >= ready:
+                        high = middle
+                    else:
+                        low = middle + 1
+                if departure[times + low * n + k] <= limit:
+                    run = low
+                    at = times + run * n
+                    reached[start + k] = run
+                    for j in range(row + 1, last_row + 1):
+                        reached_rows[j, start + k] = min(reached_rows[j, start + k], run)
+        first[p] = UNREACHED
+        if with_stays and run < n_runs:
+            n_touched = _stay_seated(lines, state, row, p, run, limit, n_touched)
     return n_touched
-
-
-@numba.njit(cache=True, nogil=True)
-def _mark(state, row, stop, time, n_marked):
-    """Note that one is ready to board at a stop; return how many stops are marked."""
-    if time < state.ready[row, stop]:
-        _lower(state.ready, row, stop, time)
-        if state.fresh[stop] == UNREACHED:
-            state.marked[n_marked] = stop
-            n_marked += 1
-        state.fresh[stop] = time
-    return n_marked
 
 
 @numba.njit(cache=True, nogil=True)
@@ -296,31 +309,45 @@ def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     """
     row = min(k, state.best.shape[0] - 1)
     n_queued = _queue_patterns(lines, state, row, n_marked)
-    n_touched = 0
-    for i in range(n_queued):
-        p = state.queue[i]
-        n_touched = _scan(lines, state, row, p, state.first[p], limit, n_touched)
-        state.first[p] = UNREACHED
+    n_touched = _scan_queue(lines, state, row, n_queued, limit)
+    transfer_indptr, transfer_stop, transfer_s = lines.transfer_indptr, lines.transfer_stop, lines.transfer_s
+    change_s = lines.change_s
+    best, ready_rows = state.best[row], state.ready
+    ready = ready_rows[row]
+    last_row = ready_rows.shape[0] - 1
+    marked, fresh, touched, is_touched = state.marked, state.fresh, state.touched, state.is_touched
+    changed, is_changed = state.changed, state.is_changed
     for i in range(n_marked):
-        state.fresh[state.marked[i]] = UNREACHED
+        fresh[marked[i]] = UNREACHED
     n_marked = 0
+    n_changed = state.n_changed[0]
     for i in range(n_touched):
-        stop = state.touched[i]
-        state.is_touched[stop] = False
-        if not state.is_changed[stop]:
-            state.is_changed[stop] = True
-            state.changed[state.n_changed[0]] = stop
-            state.n_changed[0] += 1
+        stop = touched[i]
+        is_touched[stop] = False
+        if not is_changed[stop]:
+            is_changed[stop] = True
+            changed[n_changed] = stop
+            n_changed += 1
         if is_last:
             continue
-        time = state.best[row, stop] + change_delay
-        if time + lines.change_s[stop] <= limit:
-            n_marked = _mark(state, row, stop, time + lines.change_s[stop], n_marked)
-        for e in range(lines.transfer_indptr[stop], lines.transfer_indptr[stop + 1]):
-            at = time + lines.transfer_s[e]
-            if at > limit:
-                break
-            n_marked = _mark(state, row, lines.transfer_stop[e], at, n_marked)
+        time = best[stop] + change_delay
+        # The stop itself comes first, then the footpaths, nearest first.
+        for e in range(transfer_indptr[stop] - 1, transfer_indptr[stop + 1]):
+            if e < transfer_indptr[stop]:
+                end, at = stop, time + change_s[stop]
+            else:
+                end, at = transfer_stop[e], time + transfer_s[e]
+                if at > limit:
+                    break
+            if at < ready[end] and at <= limit:
+                ready[end] = at
+                for j in range(row + 1, last_row + 1):
+                    ready_rows[j, end] = min(ready_rows[j, end], at)
+                if fresh[end] == UNREACHED:
+                    marked[n_marked] = end
+                    n_marked += 1
+                fresh[end] = at
+    state.n_changed[0] = n_changed
     return n_marked
 
 
