@@ -398,14 +398,18 @@ def _rules(timetable: Timetable) -> Longs:
         """Return a stop, and those in it if it is a station."""
         return np.append(children[begins[stop] : begins[stop + 1]], stop)
 
-    spread = []
-    for a, b, kind, least in rows:
-        pairs = np.array(np.meshgrid(members(a), members(b))).reshape(2, -1).T
-        rank = (pairs[:, 0] != a).astype(np.int64) + (pairs[:, 1] != b)
-        spread.append(np.column_stack([pairs, np.full((len(pairs), 2), (kind, least)), rank]))
+    # Columns: from, to, type, s, how many ends the rule has only through a station, place in the file.
+    places = np.arange(len(rows))
+    spread = [np.column_stack([rows, np.zeros_like(places), places])]
+    has_members = begins[1:] > begins[:-1]
+    for place in np.flatnonzero(has_members[rows[:, 0]] | has_members[rows[:, 1]]):
+        a, b, kind, least = rows[place]
+        ends = np.array([(i, j) for i in members(a) for j in members(b)])
+        rank = (ends[:, 0] != a).astype(np.int64) + (ends[:, 1] != b)
+        spread.append(np.column_stack([ends, np.full((len(ends), 2), (kind, least)), rank, np.full(len(ends), place)]))
     every = np.concatenate(spread)
     # The most special rule of each pair, the first in the file among equals; "no rule" of types 0 and 1 overrides too.
-    order = np.lexsort((np.arange(len(every)), every[:, 4], every[:, 1], every[:, 0]))
+    order = np.lexsort((every[:, 5], every[:, 4], every[:, 1], every[:, 0]))
     every = every[order]
     is_first = np.ones(len(every), np.bool_)
     is_first[1:] = (every[1:, :2] != every[:-1, :2]).any(axis=1)
