@@ -19,10 +19,10 @@ from typing import Any
 import pyarrow as pa
 
 from traveltime_lab.gtfs import read_timetable
+from traveltime_lab.runs import trip_table
 from traveltime_lab.services import day_origin
 from traveltime_lab.timetable import Timetable
 from traveltime_lab.timetable_tables import from_tables, to_tables
-from traveltime_lab.trip_table import trip_table
 
 #: Feeds, date, hours, and the trips of each feed that day as the data's README has them.
 CITIES: dict[str, tuple[tuple[str, ...], dt.date, tuple[int, int], tuple[int, ...]]] = {
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     warm_up = trip_table(read_timetable(arguments.data / "porto_alegre/gtfs_rail.zip"), 1557835200, 1557838800)
-    print(f"compiled with {warm_up!r}")
+    print(f"compiled with {warm_up.run_trip.size} runs")
     for city, (names, date, hours, expected) in CITIES.items():
         paths = [arguments.data / f"{name}.zip" for name in names]
         timetable = timed(f"{city}: read", 1, lambda paths=paths: read_timetable(paths))
@@ -60,7 +60,9 @@ def main() -> None:
                 f"{city}: table of {hours[0]} to {hours[1]} o'clock", arguments.repeats,
                 lambda t=loaded, b=begin, h=hours: trip_table(t, b + h[0] * 3600, b + h[1] * 3600),
             )  # fmt: skip
-            print(f"{table!r}, {table.arrival.size:,} calls")
+            print(
+                f"{table.run_trip.size:,} runs in {table.run_indptr.size - 1:,} patterns, {table.arrival.size:,} calls"
+            )
 
 
 def timed(label: str, repeats: int, run: Callable[[], Any]) -> Any:

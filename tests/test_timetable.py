@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from traveltime_lab.errors import InputError, LimitError, MomentError, NoServiceError
 from traveltime_lab.gtfs import read_feed, read_timetable
+from traveltime_lab.runs import UNREACHED, Footpaths, merge_changes, trip_table
 from traveltime_lab.services import day_origin
 from traveltime_lab.timetable import ServiceWarning, Timetable, plain_arrays
 from traveltime_lab.timetable_tables import from_tables, to_tables
-from traveltime_lab.trip_table import UNREACHED, Footpaths, merge_changes, trip_table
 
 CALLS = text(LINE["stop_times"])
 
@@ -146,7 +146,7 @@ def test_a_calendar_of_a_hundred_years_costs_nothing(tmp_path: Path) -> None:
     assert timetable.dates().loc["feed"].tolist() == [dt.date(2000, 1, 1), dt.date(2099, 12, 26)]
     assert sum(array.size for array in plain_arrays(timetable.services).values()) == 3
     assert timetable.report()["feed"]["trips_per_weekday"]["saturday"] == 1
-    assert trip_table(timetable, posix("2077-06-05"), posix("2077-06-06")).n_runs == 1
+    assert trip_table(timetable, posix("2077-06-05"), posix("2077-06-06")).run_trip.size == 1
 
 
 # Moments
@@ -234,7 +234,7 @@ def test_only_runs_on_their_way_in_the_interval(tmp_path: Path) -> None:
     timetable = read_feed(feed(tmp_path))  # 8:00 to 8:20
     day = "2026-03-02T"
     for begin, end, n in [("08:20", "08:21", 1), ("08:21", "09:00", 0), ("07:00", "08:00", 0), ("07:00", "08:01", 1)]:
-        assert trip_table(timetable, posix(day + begin), posix(day + end)).n_runs == n, (begin, end)
+        assert trip_table(timetable, posix(day + begin), posix(day + end)).run_trip.size == n, (begin, end)
 
 
 def test_runs_that_overtake_are_put_into_patterns_of_their_own(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_runs_that_wait_while_another_leaves_overtake_too(tmp_path: Path) -> Non
     )
     table = trip_table(timetable, posix("2026-03-02"), posix("2026-03-03"))
     check_invariants(table)
-    assert table.n_patterns == 2
+    assert table.run_indptr.size - 1 == 2
 
 
 def test_only_the_routes_asked_for(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_only_the_routes_asked_for(tmp_path: Path) -> None:
     for used in ([True, False], [False, True], [True, True], [False, False]):
         table = trip_table(timetable, *day, is_used=np.array(used))
         check_invariants(table)
-        assert table.n_runs == sum(used)
+        assert table.run_trip.size == sum(used)
     with pytest.raises(InputError, match="is_used must be a bool array of 2 routes"):
         trip_table(timetable, *day, is_used=np.array([True]))
     with pytest.raises(LimitError, match="1 second to 366 days"):
@@ -626,6 +626,6 @@ def test_real_runs_agree_with_the_twin(shared_data: Path) -> None:
     begin, end = posix("2014-10-25T23:00"), posix("2014-10-26T05:00")
     table = trip_table(timetable, begin, end)
     expected = slow.runs(begin, end)
-    assert table.n_runs == sum(expected.values()) == 97
+    assert table.run_trip.size == sum(expected.values()) == 97
     assert {dt.date.fromordinal(date).day for _, date, _ in expected} == {25, 26}
     assert runs_of(timetable, table) == expected
