@@ -85,7 +85,7 @@ def runs_of(timetable: Timetable, table: TripTable) -> Counter[Run]:
     """Return the runs of a trip table in plain words: trip_id, service date, calls with POSIX times."""
     stop_ids, trip_ids = timetable.stops["stop_id"].tolist(), timetable.trips["trip_id"].tolist()
     runs: Counter[Run] = Counter()
-    for pattern in range(table.n_patterns):
+    for pattern in range(table.run_indptr.size - 1):
         begin, stop = table.pattern_indptr[pattern : pattern + 2]
         n = stop - begin
         for r, run in enumerate(range(table.run_indptr[pattern], table.run_indptr[pattern + 1])):
@@ -115,10 +115,10 @@ def stays_of(timetable: Timetable, table: TripTable) -> set[tuple[tuple[str, int
 def check_invariants(table: TripTable) -> None:
     """Assert what the kernels rely on."""
     assert table.run_indptr[0] == table.time_indptr[0] == table.pattern_indptr[0] == 0
-    assert table.run_indptr[-1] == table.n_runs == table.run_date.size == table.stay_run.size
+    assert table.run_indptr[-1] == table.run_trip.size == table.run_date.size == table.stay_run.size
     assert table.time_indptr[-1] == table.arrival.size == table.departure.size
     pairs = set()
-    for pattern in range(table.n_patterns):
+    for pattern in range(table.run_indptr.size - 1):
         n = int(table.pattern_indptr[pattern + 1] - table.pattern_indptr[pattern])
         n_runs = int(table.run_indptr[pattern + 1] - table.run_indptr[pattern])
         assert n >= 2 and n_runs >= 1

@@ -219,11 +219,12 @@ class _Reader:
         self.findings.add(
             "stops.txt", "no coordinates: takes those of its parent station", table.lines(from_parent), is_dropped=False
         )
-        nowhere = np.flatnonzero(keep & np.isnan(lat))
+        location_type = choice(table, self.findings, "location_type", 4)
+        # Generic nodes and boarding areas of a station need none.
+        nowhere = np.flatnonzero(keep & np.isnan(lat) & (location_type <= 2))
         self.findings.add(
             "stops.txt", "no coordinates: can only be ridden through", table.lines(nowhere), is_dropped=False
         )
-        location_type = choice(table, self.findings, "location_type", 4)
         wheelchair = choice(table, self.findings, "wheelchair_boarding", 2)
         self.stop_is_kept, self.stop_lat, self.stop_lng = keep, lat, lng
         number = new_numbers(keep)

@@ -25,9 +25,6 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
 
-#: Widest window in seconds. Source: contract 4.3.
-MAX_WINDOW_S: Final = 43_200
-
 #: What `kernels.lines.first_fault` finds.
 _FAULTS: Final = {
     1: "run {1} of pattern {0} departs before it arrives, at position {2}",
@@ -192,7 +189,7 @@ class RideSearch:
     Notes
     -----
     Seconds in the answers are int32 with `kernels.lines.UNREACHED` where there is no journey. Moments are seconds
-    after the table's reference. Methods hold no lock and release the interpreter's: call them from several threads.
+    after the table's reference. A table in milliseconds gets answers in milliseconds: nothing here knows the unit. Methods hold no lock and release the interpreter's: call them from several threads.
     """
 
     table: TripTable
@@ -475,8 +472,8 @@ def _moments(moments: npt.NDArray[np.int64], is_arrival: bool) -> Int32:
 
 def _end(begin: np.int32, width: int) -> int:
     """Return the last start of a window."""
-    if not 0 <= width <= MAX_WINDOW_S:
-        msg = f"a window must be from 0 to {MAX_WINDOW_S} seconds wide; got {width}"
+    if not 0 <= width < UNREACHED // 4:
+        msg = f"a window must be from 0 to {UNREACHED // 4 - 1:,} wide; got {width}"
         raise LimitError(msg)
     return int(begin) + int(width)
 

@@ -17,6 +17,10 @@ import pyarrow as pa
 from traveltime_lab.services import Services
 from traveltime_lab.timetable import TABLES, Timetable, plain_arrays
 
+#: Row numbers that may be -1, beside those of transfers.
+_MAY_BE_NONE: Final = frozenset(
+    {"stops.parent_idx", "trips.block_idx", "fare_attributes.agency_idx", "fare_rules.route_idx", "course_shape"}
+)
 #: What the arrays of row numbers point to.
 _ARRAY_TARGETS: Final[Mapping[str, str]] = {
     "pattern_stop": "stops",
@@ -158,5 +162,6 @@ def _moved(rows: npt.NDArray[Any], offset: int) -> npt.NDArray[np.int32]:
 
 
 def _check_range(rows: npt.NDArray[Any], size: int, name: str) -> None:
-    if rows.size and (int(rows.min()) < -1 or int(rows.max()) >= size):
+    lowest = -1 if name in _MAY_BE_NONE or name.startswith("transfers.") else 0
+    if rows.size and (int(rows.min()) < lowest or int(rows.max()) >= size):
         raise ValueError(f"column {name} points outside of its table")
