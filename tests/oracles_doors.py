@@ -17,8 +17,8 @@ from traveltime_lab import stations
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
 from traveltime_lab.route_types import is_selected
+from traveltime_lab.runs import trip_table
 from traveltime_lab.snapping import Snaps, snap_points
-from traveltime_lab.trip_table import trip_table
 
 WALKING = Transportation("walking")
 

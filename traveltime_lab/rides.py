@@ -189,7 +189,9 @@ class RideSearch:
     Notes
     -----
     Seconds in the answers are int32 with `kernels.lines.UNREACHED` where there is no journey. Moments are seconds
-    after the table's reference. A table in milliseconds gets answers in milliseconds: nothing here knows the unit. Methods hold no lock and release the interpreter's: call them from several threads.
+    after the table's reference. A table in
+    milliseconds gets answers in milliseconds: nothing here knows the unit. Methods hold no lock and release the
+    interpreter's: call them from several threads.
     """
 
     table: TripTable

@@ -21,10 +21,10 @@ from traveltime_lab.kernels import stops as kernel
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
 from traveltime_lab.road_graph import RoadGraph, take_rows
+from traveltime_lab.runs import Changes, Footpaths, merge_changes
 from traveltime_lab.settings import settings
 from traveltime_lab.snapping import Snaps, snap_points
 from traveltime_lab.timetable import Timetable
-from traveltime_lab.trip_table import Changes, Footpaths, merge_changes
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]

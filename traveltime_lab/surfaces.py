@@ -74,13 +74,14 @@ class RideField(EdgeField):
         start_ms, walk_ms = (np.empty(topology.is_open.size, np.int32) for _ in range(2))
         ride_surface.edge_starts(self.state_ms, self.state_walk_ms, *ports, topology.is_open, start_ms, walk_ms)
 
+        where = (
+            start_ms, walk_ms, graph.cross, topology.is_open, self.is_backward, self.around.budget_ms, *ports,
+            *self.around.by_state, self.stop_ms, self.stops.edge_indptr, self.stops.edge_stops,
+            self.stops.snaps.fraction, self.stops.connector >> road.TIME_SHIFT,
+        )  # fmt: skip
+
         def lower(edge: Any, fraction: Any, distance: Any, values: Any) -> None:
-            ride_surface.gather_rides(
-                edge, fraction, distance, per_metre, buffer_m, start_ms, walk_ms, graph.cross, topology.is_open,
-                self.is_backward, self.around.budget_ms, *ports, *self.around.by_state, self.stop_ms,
-                self.stops.edge_indptr, self.stops.edge_stops, self.stops.snaps.fraction,
-                self.stops.connector >> road.TIME_SHIFT, values,
-            )  # fmt: skip
+            ride_surface.gather_rides(edge, fraction, distance, per_metre, buffer_m, *where, values)
 
         return lower
 

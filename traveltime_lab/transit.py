@@ -37,12 +37,13 @@ from traveltime_lab.network import Network
 from traveltime_lab.rides import RideOptions, RideSearch, StopLinks, StopReach
 from traveltime_lab.road_graph import RoadGraph
 from traveltime_lab.route_types import is_selected
+from traveltime_lab.runs import trip_table
 from traveltime_lab.settings import settings
 from traveltime_lab.snapping import Snaps, snap_points
 from traveltime_lab.stations import Links, Stations, Walks
 from traveltime_lab.surfaces import RideField
 from traveltime_lab.travel_times import edge_field
-from traveltime_lab.trip_table import TripTable, trip_table
+from traveltime_lab.trip_table import TripTable
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -244,10 +245,11 @@ def typical_moment(network: Network, *, is_arrival: bool) -> dt.datetime:
     def find() -> dt.date:
         spans = timetable.dates()
         first, last = spans["first"].dropna().min(), spans["last"].dropna().max()
-        days = [first + dt.timedelta(days=i) for i in range(min((last - first).days + 1, 366))]
+        days: list[dt.date] = [first + dt.timedelta(days=i) for i in range(min((last - first).days + 1, 366))]
         days = [day for day in days if day.weekday() in (1, 2, 3)] or days
         per_service = np.bincount(timetable.hot.trip_service, minlength=len(timetable.services))
-        return max(days, key=lambda day: int(per_service[timetable.services_on(day)].sum()))
+        busy = [int(per_service[timetable.services_on(day)].sum()) for day in days]
+        return days[int(np.argmax(busy))]
 
     day: dt.date = network.cached(("typical day",), find)
     return dt.datetime(day.year, day.month, day.day, 9 if is_arrival else 8, tzinfo=ZoneInfo(network.timezone))
