@@ -113,7 +113,7 @@ def test_version_is_one() -> None:
 
 def _requirement(text: str) -> tuple[str, str]:
     name, bound = re.fullmatch(r"([\w.-]+)(.*)", text.strip()).groups()  # type: ignore[union-attr]
-    conda_names = {"pyosmium": "osmium", "matplotlib-base": "matplotlib", "python-tzdata": "tzdata"}
+    conda_names = {"pyosmium": "osmium", "matplotlib-base": "matplotlib", "python-tzdata": "tzdata", "h3-py": "h3"}
     return conda_names.get(name, name), bound
 
 

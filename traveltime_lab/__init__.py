@@ -41,7 +41,12 @@ _HOMES = {
     "build_network": "network",
     "difference": "shapes",
     "distance_map": "search",
+    "geohash_cells": "cells",
+    "geohash_centroids": "cells",
+    "h3_cells": "cells",
+    "h3_centroids": "cells",
     "intersection": "shapes",
+    "intersection_cells": "cells",
     "load_network": "network",
     "sample_network": "sample",
     "sample_points": "sample",
@@ -50,6 +55,7 @@ _HOMES = {
     "time_filter": "search",
     "time_map": "search",
     "union": "shapes",
+    "union_cells": "cells",
 }
 
 __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compares the two
@@ -72,7 +78,12 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "build_network",
     "difference",
     "distance_map",
+    "geohash_cells",
+    "geohash_centroids",
+    "h3_cells",
+    "h3_centroids",
     "intersection",
+    "intersection_cells",
     "load_network",
     "sample_network",
     "sample_points",
@@ -81,10 +92,19 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "time_filter",
     "time_map",
     "union",
+    "union_cells",
     "__version__",
 ]
 
 if TYPE_CHECKING:
+    from traveltime_lab.cells import (
+        geohash_cells,
+        geohash_centroids,
+        h3_cells,
+        h3_centroids,
+        intersection_cells,
+        union_cells,
+    )
     from traveltime_lab.errors import (
         CoordinateError,
         CrsError,
