@@ -34,8 +34,10 @@ _HOMES = {
     "ModeError": "errors",
     "MomentError": "errors",
     "Network": "network",
+    "Nominatim": "nominatim",
     "Ride": "legs",
     "Route": "legs",
+    "ServiceError": "errors",
     "Snapping": "modes",
     "Step": "legs",
     "StopCall": "legs",
@@ -46,6 +48,7 @@ _HOMES = {
     "build_network": "network",
     "difference": "shapes",
     "distance_map": "search",
+    "geocode": "geocoding",
     "geohash_cells": "cells",
     "geohash_centroids": "cells",
     "h3_cells": "cells",
@@ -53,6 +56,7 @@ _HOMES = {
     "intersection": "shapes",
     "intersection_cells": "cells",
     "load_network": "network",
+    "reverse_geocode": "geocoding",
     "routes": "journeys",
     "sample_network": "sample",
     "sample_points": "sample",
@@ -77,8 +81,10 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "ModeError",
     "MomentError",
     "Network",
+    "Nominatim",
     "Ride",
     "Route",
+    "ServiceError",
     "Snapping",
     "Step",
     "StopCall",
@@ -89,6 +95,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "build_network",
     "difference",
     "distance_map",
+    "geocode",
     "geohash_cells",
     "geohash_centroids",
     "h3_cells",
@@ -96,6 +103,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "intersection",
     "intersection_cells",
     "load_network",
+    "reverse_geocode",
     "routes",
     "sample_network",
     "sample_points",
@@ -128,13 +136,16 @@ if TYPE_CHECKING:
         MissingFileError,
         ModeError,
         MomentError,
+        ServiceError,
         TravelTimeError,
         UnsupportedError,
     )
+    from traveltime_lab.geocoding import geocode, reverse_geocode
     from traveltime_lab.journeys import routes
     from traveltime_lab.legs import Leg, Ride, Route, Step, StopCall
     from traveltime_lab.modes import Snapping, Transportation
     from traveltime_lab.network import Network, build_network, load_network
+    from traveltime_lab.nominatim import Nominatim
     from traveltime_lab.sample import sample_network, sample_points
     from traveltime_lab.search import distance_map, shape_accuracy, snap, time_filter, time_map
     from traveltime_lab.shapes import difference, intersection, union
