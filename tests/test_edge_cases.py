@@ -9,6 +9,7 @@ restrictions, where most routes do make it.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -504,7 +505,10 @@ def fiji(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[N
     """
     Suva and Matei on either side of the meridian, as they are in the file and with a ferry between them.
 
-    The file has streets only: its ferry runs in a timetable. The one added here has a way without tags in a relation.
+    The file has streets only, although it is named for a ferry: `test_the_file_itself_has_no_ferry` reads all of it
+    with pyosmium and finds 1,179 ways, every one of them a ``highway``, and four relations, all turn restrictions. What
+    is left of a ferry is the node of a terminal in Suva. (It was made for a router whose ferries run by timetable.)
+    The ferry added here has a way without tags in a ``route=ferry`` relation, as long ferry lines often have.
     """
     path = shared_data / "edge_cases" / "fiji_ferry_antimeridian.osm.pbf"
     plain = build_network(path)
@@ -534,7 +538,20 @@ def fiji(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[N
 
 
 class TestFiji:
-    def test_the_file_itself_has_no_ferry(self, fiji):
+    def test_the_file_itself_has_no_ferry(self, fiji, shared_data):
+        path = shared_data / "edge_cases" / "fiji_ferry_antimeridian.osm.pbf"
+        kinds: Counter[str] = Counter()
+        about_ferries = []
+        for item in osmium.FileProcessor(str(path)):
+            tags = dict(item.tags)
+            if item.is_way():
+                kinds["highway" if "highway" in tags else "other way"] += 1
+            elif item.is_relation():
+                kinds[f"type={tags['type']}"] += 1
+            if any("ferry" in text.lower() for pair in tags.items() for text in pair):
+                about_ferries.append((item.type_str(), tags))
+        assert kinds == {"highway": 1179, "type=restriction": 4}
+        assert about_ferries == [("n", {"amenity": "ferry_terminal", "name": "Korean Wharf"})]
         plain, _ = fiji
         assert not plain.tables.uses["is_ferry"].any()
         times = time_filter(plain, points(SUVA), points(MATEI), travel_time=14_400, transportation="driving+ferry")

@@ -195,7 +195,7 @@ def test_rings_run_as_the_rfc_says_and_stay_out_of_the_water(helsinki):
 @pytest.mark.parametrize("mode", ["walking", "driving"])
 def test_shapes_agree_with_time_filter(helsinki, mode):
     origins = gpd.GeoSeries.from_xy(*random_points(helsinki, 3, 2), crs="EPSG:4326")
-    for detail, least in (("medium", 0.975), ("highest", 0.99)):
+    for detail, least in (("medium", 0.98), ("highest", 0.992)):
         areas = tl.time_map(helsinki, origins, travel_time=400, transportation=mode, level_of_detail=detail)
         assert (tl.shape_accuracy(helsinki, areas, origins, transportation=mode) >= least).all()
 
@@ -205,7 +205,8 @@ def test_reversed_shapes_are_dual_to_times(helsinki):
     place = gpd.GeoSeries.from_xy(*random_points(helsinki, 1, 12), crs="EPSG:4326")
     ask = {"transportation": "driving", "arrival_time": "2026-03-02T04:00:00Z"}
     areas = tl.time_map(helsinki, place, travel_time=150, level_of_detail="highest", **ask)
-    assert tl.shape_accuracy(helsinki, areas, place, **ask).iloc[0] > 0.985
+    # Many points, because the shape is only half a kilometre wide and half of its box is water.
+    assert tl.shape_accuracy(helsinki, areas, place, n_points=20_000, **ask).iloc[0] > 0.99
 
 
 @quick

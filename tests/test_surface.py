@@ -55,7 +55,7 @@ def test_every_error_is_also_a_builtin() -> None:
     for name in NAMES:
         value = getattr(tl, name)
         if inspect.isclass(value) and issubclass(value, tl.TravelTimeError) and value is not tl.TravelTimeError:
-            assert issubclass(value, ValueError | FileNotFoundError | ImportError | NotImplementedError), name
+            assert issubclass(value, ValueError | OSError | ImportError | NotImplementedError), name
             assert name in (errors.__doc__ or "")
 
 
@@ -113,7 +113,7 @@ def test_version_is_one() -> None:
 
 def _requirement(text: str) -> tuple[str, str]:
     name, bound = re.fullmatch(r"([\w.-]+)(.*)", text.strip()).groups()  # type: ignore[union-attr]
-    conda_names = {"pyosmium": "osmium", "matplotlib-base": "matplotlib", "python-tzdata": "tzdata"}
+    conda_names = {"pyosmium": "osmium", "matplotlib-base": "matplotlib", "python-tzdata": "tzdata", "h3-py": "h3"}
     return conda_names.get(name, name), bound
 
 

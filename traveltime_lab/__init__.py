@@ -28,6 +28,7 @@ _HOMES = {
     "FormatError": "errors",
     "GtfsError": "errors",
     "InputError": "errors",
+    "Leg": "legs",
     "LimitError": "errors",
     "MissingDependencyError": "errors",
     "MissingFileError": "errors",
@@ -35,7 +36,13 @@ _HOMES = {
     "MomentError": "errors",
     "Network": "network",
     "NoServiceError": "errors",
+    "Nominatim": "nominatim",
+    "Ride": "legs",
+    "Route": "legs",
+    "ServiceError": "errors",
     "Snapping": "modes",
+    "Step": "legs",
+    "StopCall": "legs",
     "Transportation": "modes",
     "TravelTimeError": "errors",
     "UnsupportedError": "errors",
@@ -43,8 +50,16 @@ _HOMES = {
     "build_network": "network",
     "difference": "shapes",
     "distance_map": "search",
+    "geocode": "geocoding",
+    "geohash_cells": "cells",
+    "geohash_centroids": "cells",
+    "h3_cells": "cells",
+    "h3_centroids": "cells",
     "intersection": "shapes",
+    "intersection_cells": "cells",
     "load_network": "network",
+    "reverse_geocode": "geocoding",
+    "routes": "journeys",
     "sample_network": "sample",
     "sample_points": "sample",
     "shape_accuracy": "search",
@@ -52,6 +67,7 @@ _HOMES = {
     "time_filter": "search",
     "time_map": "search",
     "union": "shapes",
+    "union_cells": "cells",
 }
 
 __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compares the two
@@ -61,6 +77,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "FormatError",
     "GtfsError",
     "InputError",
+    "Leg",
     "LimitError",
     "MissingDependencyError",
     "MissingFileError",
@@ -68,7 +85,13 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "MomentError",
     "Network",
     "NoServiceError",
+    "Nominatim",
+    "Ride",
+    "Route",
+    "ServiceError",
     "Snapping",
+    "Step",
+    "StopCall",
     "Transportation",
     "TravelTimeError",
     "UnsupportedError",
@@ -76,8 +99,16 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "build_network",
     "difference",
     "distance_map",
+    "geocode",
+    "geohash_cells",
+    "geohash_centroids",
+    "h3_cells",
+    "h3_centroids",
     "intersection",
+    "intersection_cells",
     "load_network",
+    "reverse_geocode",
+    "routes",
     "sample_network",
     "sample_points",
     "shape_accuracy",
@@ -85,10 +116,19 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "time_filter",
     "time_map",
     "union",
+    "union_cells",
     "__version__",
 ]
 
 if TYPE_CHECKING:
+    from traveltime_lab.cells import (
+        geohash_cells,
+        geohash_centroids,
+        h3_cells,
+        h3_centroids,
+        intersection_cells,
+        union_cells,
+    )
     from traveltime_lab.errors import (
         CoordinateError,
         CrsError,
@@ -102,11 +142,16 @@ if TYPE_CHECKING:
         ModeError,
         MomentError,
         NoServiceError,
+        ServiceError,
         TravelTimeError,
         UnsupportedError,
     )
+    from traveltime_lab.geocoding import geocode, reverse_geocode
+    from traveltime_lab.journeys import routes
+    from traveltime_lab.legs import Leg, Ride, Route, Step, StopCall
     from traveltime_lab.modes import Snapping, Transportation
     from traveltime_lab.network import Network, build_network, load_network
+    from traveltime_lab.nominatim import Nominatim
     from traveltime_lab.sample import sample_network, sample_points
     from traveltime_lab.search import distance_map, shape_accuracy, snap, time_filter, time_map
     from traveltime_lab.shapes import difference, intersection, union

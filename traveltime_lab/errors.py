@@ -16,6 +16,7 @@ What can go wrong, as a small tree; every error is also the builtin a caller wou
     │   └── GtfsError (also InputError)     a timetable feed that cannot be used
     ├── MissingFileError (FileNotFoundError)
     ├── MissingDependencyError (ImportError)  an extra that is not installed
+    ├── ServiceError (OSError)              a service on the network that does not answer, or not as it should
     └── UnsupportedError (NotImplementedError)  an option that this network or version cannot honour
 
 Unreachable is not an error: it is data in the answer.
@@ -90,6 +91,10 @@ class MissingFileError(TravelTimeError, FileNotFoundError):
 
 class MissingDependencyError(TravelTimeError, ImportError):
     """An optional dependency that is not installed."""
+
+
+class ServiceError(TravelTimeError, OSError):
+    """A service on the network that does not answer, or not as it should."""
 
 
 class UnsupportedError(TravelTimeError, NotImplementedError):

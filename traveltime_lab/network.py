@@ -28,7 +28,7 @@ from traveltime_lab import costs, road_graph, timetable_tables
 from traveltime_lab.crs import LocalFrame, wrap_degrees
 from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError
 from traveltime_lab.modes import Transportation, as_transportation
-from traveltime_lab.streets import USE_DTYPES, StreetTables, in_order_of_place
+from traveltime_lab.streets import PLACE_DTYPES, USE_DTYPES, StreetTables, in_order_of_place, places_frame
 from traveltime_lab.water import WaterBodies
 
 if TYPE_CHECKING:
@@ -504,6 +504,7 @@ def _fingerprint(
         digest.update(np.ascontiguousarray(array).data)
     digest.update(tables.uses.to_csv(index=False).encode())
     digest.update("\0".join(tables.names).encode())
+    digest.update(pd.util.hash_pandas_object(tables.places, index=False).to_numpy().tobytes())
     digest.update(water.to_wkb())
     digest.update(f"{timezone} {is_left_hand} {FORMAT_VERSION}".encode())
     if timetable is not None:
@@ -523,6 +524,8 @@ def _to_arrow(network: Network) -> pa.Table:
         add(name, pa.array(np.ascontiguousarray(array)))
     for name, series in network.tables.uses.items():
         add(f"uses.{name}", pa.array(series.to_numpy()))
+    for name, series in network.tables.places.items():
+        add(f"places.{name}", _plain_array(series))
     add("names", pa.array(network.tables.names, type=pa.string()))
     add("water", pa.array([network.water.to_wkb()], type=pa.large_binary()))
     meta: dict[str, Any] = {
@@ -542,6 +545,13 @@ def _to_arrow(network: Network) -> pa.Table:
     return table.replace_schema_metadata({_FORMAT_NAME: json.dumps(meta, default=str)})
 
 
+def _plain_array(series: pd.Series) -> pa.Array:
+    """Return a column as one Arrow array."""
+    if isinstance(series.dtype, pd.ArrowDtype):
+        return pa.array(series).cast(pa.large_string())
+    return pa.array(series.to_numpy())
+
+
 def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Network:
     """Return the network of a one-row table, its arrays views of the mapped file."""
 
@@ -555,8 +565,18 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Network:
             arrays[item.name] = values(item.name).to_numpy(zero_copy_only=False)
     uses = pd.DataFrame({name: values(f"uses.{name}").to_numpy(zero_copy_only=False) for name in USE_DTYPES})
     uses = uses.astype(USE_DTYPES)
+    places = {
+        name: values(f"places.{name}") if dtype == "string" else values(f"places.{name}").to_numpy()
+        for name, dtype in PLACE_DTYPES.items()
+    }
     tables = StreetTables(
-        **arrays, uses=uses, names=values("names").to_pylist(), coastlines=[], water=[], report=meta["report"]
+        **arrays,
+        uses=uses,
+        names=values("names").to_pylist(),
+        coastlines=[],
+        water=[],
+        places=places_frame(places),
+        report=meta["report"],
     )
     _check_consistent(tables)
     timetable = None

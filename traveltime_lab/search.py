@@ -78,6 +78,11 @@ class _Question:
             return self.transit.snap(lng, lat, is_origin=is_origin)
         return snap_points(self.network, lng, lat, self.transportation, self.snapping)
 
+    @property
+    def far_side(self) -> Transportation:
+        """How one moves at the far end of a trip: rides end with a walk, and those of an arrival begin with one."""
+        return self.transportation if self.transit is None else transit.WALKING
+
     def near_field(self, snaps: Snaps, limit: float) -> EdgeField:
         """Return the field of a search from, or to, one snapped point."""
         if self.transit is not None:
@@ -739,9 +744,7 @@ def _shape(
     if snaps.status[i] != SNAPPED:
         return shapely.MultiPolygon()
     network, snapping = question.network, question.snapping
-    # Rides end with a walk (an arrival search's begin with one).
-    means = question.transportation if question.transit is None else transit.WALKING
-    family = means.base
+    family = question.far_side.base
     cell_m = style.detail.cell_m(family)
     # A cell farther than the limit, so that the contour lies between true values.
     field = question.near_field(snaps.take(np.array([i])), limit + cell_m)
@@ -758,7 +761,7 @@ def _shape(
     else:
         drawn = surfaces.surface(
             network,
-            means,
+            question.far_side,
             snapping,
             field,
             cell_m=cell_m,

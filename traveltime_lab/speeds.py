@@ -114,6 +114,7 @@ def add_speeds(
         timezone=network.timezone,
         is_left_hand=network.is_left_hand,
         attribution=network.attribution,
+        timetable=network.timetable,
     )
 
 

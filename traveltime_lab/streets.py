@@ -9,12 +9,14 @@ interpretation and ``edge_use`` points into it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 NODE_SIGNALS = 1
 NODE_STOP = 2
@@ -53,6 +55,71 @@ USE_DTYPES: dict[str, Any] = {
     "driving_kph_forward": "float32",
     "driving_kph_backward": "float32",
 }
+
+#: Columns of `StreetTables.places` and their dtypes; texts that are not known are empty.
+PLACE_DTYPES: dict[str, Any] = {
+    "name": "string",
+    "other_names": "string",  # separated by semicolons
+    "kind": "string",  # such as "amenity=cafe"; "place=house" for an address and nothing else
+    "house_number": "string",
+    "street": "string",
+    "neighbourhood": "string",
+    "district": "string",
+    "city": "string",
+    "county": "string",
+    "region": "string",
+    "postcode": "string",
+    "country": "string",  # ISO 3166-1 alpha-2
+    "population": "int64",  # 0 where not known
+    "lng": "float64",
+    "lat": "float64",
+    "west": "float64",
+    "south": "float64",
+    "east": "float64",
+    "north": "float64",
+    "osm_type": "string",  # n, w or r
+    "osm_id": "int64",
+}
+
+
+def places_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """
+    Return a table of places.
+
+    Parameters
+    ----------
+    columns : mapping
+        Columns of `PLACE_DTYPES` of one length, texts as lists or Arrow arrays; without any the table is empty.
+
+    Returns
+    -------
+    DataFrame
+        Texts as Arrow arrays, so that a saved table need not be copied.
+
+    Raises
+    ------
+    ValueError
+        If columns have different lengths, texts are none, or coordinates are not finite.
+    """
+    frame = {}
+    for name, dtype in PLACE_DTYPES.items():
+        values = columns.get(name, ())
+        if dtype == "string":
+            texts = values if isinstance(values, pa.Array) else pa.array(list(values), pa.large_string())
+            if texts.type != pa.large_string() or texts.null_count:
+                msg = f"column places.{name} must hold texts"
+                raise ValueError(msg)
+            frame[name] = pd.Series(pd.arrays.ArrowExtensionArray(texts))
+        else:
+            frame[name] = pd.Series(np.asarray(values, dtype=dtype))
+            if not np.isfinite(frame[name].to_numpy()).all():
+                msg = f"column places.{name} holds values that are not finite"
+                raise ValueError(msg)
+    lengths = {len(series) for series in frame.values()}
+    if len(lengths) > 1:
+        msg = f"the columns of places have {min(lengths)} to {max(lengths)} values"
+        raise ValueError(msg)
+    return pd.DataFrame(frame)
 
 
 @dataclass(frozen=True)
@@ -94,6 +161,8 @@ class StreetTables:
         ``natural=coastline`` lines as (lng, lat) rows, land on the left, joined end to end where they meet.
     water : list of shapely Polygon or MultiPolygon
         Lakes and the areas of rivers and docks, EPSG:4326.
+    places : DataFrame
+        Named places and addresses, columns and dtypes of `PLACE_DTYPES`.
     report : dict
         What was read, what was dropped and why; plain numbers and strings.
     bounds : tuple of float, optional
@@ -120,6 +189,7 @@ class StreetTables:
     restriction_edges: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     coastlines: list[npt.NDArray[np.float64]] = field(default_factory=list)
     water: list[Any] = field(default_factory=list)
+    places: pd.DataFrame = field(default_factory=lambda: places_frame({}))
     report: dict[str, Any] = field(default_factory=dict)
     bounds: tuple[float, float, float, float] | None = None
 

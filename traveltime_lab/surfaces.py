@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traveltime_lab import costs
+from traveltime_lab.errors import LimitError
 from traveltime_lab.kernels import nearest, ride_surface, road
 from traveltime_lab.kernels.surface import edge_rows, gather
 from traveltime_lab.modes import Snapping, Transportation
@@ -32,6 +33,8 @@ from traveltime_lab.travel_times import EdgeField
 TILE = 128
 #: Tiles kept per network, mode and cell size: 12 bytes per cell, 200 KB per tile.
 _KEPT_TILES = 2_000
+#: Tiles that `tile_values` holds at a time.
+_TILES_AT_ONCE = 256
 #: Cells in the largest surface; where a shape is too wide for that, its cells double in size.
 _MOST_CELLS = 16_000_000
 
@@ -198,9 +201,7 @@ def surface(
         In cells of `cell_m`, or of twice, four times... as much where that is more than 16 million cells.
     """
     rows, box = reached_rows(network, edge_field, limit)
-    per_metre = 0.0
-    if snapping.penalty == "enabled":
-        per_metre = 1.0 if edge_field.graph.metric == "distance" else 3.6 / costs.CONNECTOR_KPH
+    per_metre = _per_metre(edge_field, snapping)
     reach_m = min(buffer_m, float(snapping.threshold))
     if per_metre:
         reach_m = min(reach_m, limit / per_metre)
@@ -219,12 +220,7 @@ def surface(
     tile_rows = range(first_row // TILE, (first_row + n_rows - 1) // TILE + 1)
     tile_columns = range(first_column // TILE, (first_column + n_columns - 1) // TILE + 1)
     tiles = cache.get([(r, c) for r in tile_rows for c in tile_columns])
-    lower = None
-    if isinstance(edge_field, RideField):
-        # The box holds what rides reach; the rows are of walks without a budget.
-        rows, _ = reached_rows(network, edge_field.direct, limit)
-        lower = edge_field.gatherer(per_metre, buffer_m)
-    ahead, start = edge_field.ahead(), edge_field.start()
+    read = _reader(network, edge_field, rows, limit=limit, per_metre=per_metre, buffer_m=buffer_m)
     for (r, c), tile in tiles.items():
         top, left = r * TILE - first_row, c * TILE - first_column
         inside_rows = slice(max(0, -top), min(TILE, n_rows - top))
@@ -232,20 +228,12 @@ def surface(
         target = values[
             top + inside_rows.start : top + inside_rows.stop, left + inside_columns.start : left + inside_columns.stop
         ]
-        cells = tuple(part[inside_rows, inside_columns] for part in (tile.edge, tile.fraction, tile.distance))
-        gather(
-            *cells,
-            rows,
-            per_metre,
-            buffer_m,
-            edge_field.edge,
-            edge_field.fraction,
-            ahead,
-            start,
+        read(
+            tile.edge[inside_rows, inside_columns],
+            tile.fraction[inside_rows, inside_columns],
+            tile.distance[inside_rows, inside_columns],
             target,
         )
-        if lower:
-            lower(*cells, target)
     return Surface(
         frame=network.frame,
         x0=(first_column + 0.5) * cell_m,
@@ -253,6 +241,115 @@ def surface(
         cell_m=cell_m,
         values=values,
     )
+
+
+def tile_values(
+    network: Network,
+    transportation: Transportation,
+    snapping: Snapping,
+    edge_field: EdgeField,
+    *,
+    cell_m: float,
+    limit: float,
+    most_tiles: int,
+) -> Iterator[tuple[tuple[int, int], npt.NDArray[np.float32]]]:
+    """
+    Yield the values of a field tile by tile, for those who do not need the surface as one array.
+
+    Parameters
+    ----------
+    network : Network
+    transportation : Transportation
+    snapping : Snapping
+    edge_field : EdgeField
+    cell_m : float
+        Side of a cell in metres; kept however many cells there are.
+    limit : float
+        Seconds (or metres): how far from the streets the tiles need extend.
+    most_tiles : int
+        Beyond so many tiles nothing is computed.
+
+    Yields
+    ------
+    key : tuple of int
+        Row and column of the tile; its south-west cell has the centre
+        ``((column * TILE + 0.5) * cell_m, (row * TILE + 0.5) * cell_m)`` in local metres.
+    values : float32 array of shape (TILE, TILE)
+        As in `surface`; overwritten by the next tile.
+
+    Raises
+    ------
+    LimitError
+        If there are more than `most_tiles`.
+    """
+    rows, box = reached_rows(network, edge_field, limit)
+    per_metre = _per_metre(edge_field, snapping)
+    margin = float(snapping.threshold)
+    if per_metre:
+        margin = min(margin, limit / per_metre)
+    shrink = float(network.frame.shrink(np.array([box[1], box[3]])).min())
+    side = TILE * cell_m
+    columns = range(int((box[0] - margin / shrink) // side), int((box[2] + margin / shrink) // side) + 1)
+    lines = range(int((box[1] - margin) // side), int((box[3] + margin) // side) + 1)
+    if len(columns) * len(lines) > most_tiles:
+        n_places = len(columns) * len(lines) * TILE**2
+        msg = (
+            f"the area in reach has {n_places / 1e6:,.0f} million places {cell_m:g} m apart, "
+            f"more than {most_tiles * TILE**2 / 1e6:,.0f} million; use a coarser resolution or a shorter travel time"
+        )
+        raise LimitError(msg)
+    keys = [(r, c) for r in lines for c in columns]
+    cache = tile_cache(network, transportation, snapping, cell_m)
+    read = _reader(network, edge_field, rows, limit=limit, per_metre=per_metre, buffer_m=np.inf)
+    values = np.empty((TILE, TILE), np.float32)
+    for first in range(0, len(keys), _TILES_AT_ONCE):
+        for key, tile in cache.get(keys[first : first + _TILES_AT_ONCE]).items():
+            read(tile.edge, tile.fraction, tile.distance, values)
+            yield key, values
+
+
+def _reader(
+    network: Network,
+    edge_field: EdgeField,
+    rows: npt.NDArray[np.float32],
+    *,
+    limit: float,
+    per_metre: float,
+    buffer_m: float,
+) -> Callable[[Any, Any, Any, Any], None]:
+    """Return what fills the values of cells, given their edges, places and distances."""
+    lower = None
+    if isinstance(edge_field, RideField):
+        # What rides reach depends on the walk from the stop; the rows are of those who walk all the way.
+        rows, _ = reached_rows(network, edge_field.direct, limit)
+        lower = edge_field.gatherer(per_metre, buffer_m)
+    ahead, start = edge_field.ahead(), edge_field.start()
+
+    def read(edge: Any, fraction: Any, distance: Any, values: Any) -> None:
+        gather(
+            edge,
+            fraction,
+            distance,
+            rows,
+            per_metre,
+            buffer_m,
+            edge_field.edge,
+            edge_field.fraction,
+            ahead,
+            start,
+            values,
+        )
+        if lower is not None:
+            lower(edge, fraction, distance, values)
+
+    return read
+
+
+def _per_metre(edge_field: EdgeField, snapping: Snapping) -> float:
+    """Return what a metre between a point and its street costs, in seconds or metres."""
+    if snapping.penalty == "disabled":
+        return 0.0
+    return 1.0 if edge_field.graph.metric == "distance" else 3.6 / costs.CONNECTOR_KPH
 
 
 def reached_rows(

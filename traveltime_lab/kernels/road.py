@@ -371,9 +371,9 @@ def field_of_edges(label, port_indptr, port_states, port_keys):
 
 
 @numba.njit(cache=True, nogil=True)
-def trace(state, label, parent, indptr, indices, weights, arc_edge):
+def trace(state, label, parent, indptr, indices, weights):
     """
-    Return the root of the tree that `state` hangs on and the edges from there to `state`.
+    Return the root of the tree that `state` hangs on and the arcs from there to `state`.
 
     Parameters
     ----------
@@ -382,31 +382,29 @@ def trace(state, label, parent, indptr, indices, weights, arc_edge):
         From `one_to_all`.
     indptr, indices, weights : arrays
         The CSR that was searched.
-    arc_edge : int32 array of shape (n_arcs,)
-        Directed edge that each arc travels.
 
     Returns
     -------
     root : int
-    edges : int32 array
-        Directed edges in travel order.
+    arcs : int64 array
+        In travel order.
     """
     n = 0
     at = state
     while parent[at] >= 0:
         at = parent[at]
         n += 1
-    edges = np.empty(n, np.int32)
+    arcs = np.empty(n, np.int64)
     at = state
     while parent[at] >= 0:
         before = parent[at]
         for arc in range(indptr[before], indptr[before + 1]):
             if indices[arc] == at and label[before] + weights[arc] == label[at]:
                 n -= 1
-                edges[n] = arc_edge[arc]
+                arcs[n] = arc
                 break
         at = before
-    return at, edges
+    return at, arcs
 
 
 @numba.njit(cache=True, nogil=True)

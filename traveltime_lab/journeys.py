@@ -1,0 +1,202 @@
+"""
+Routes from door to door: legs, directions in words, lines and moments.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+import geopandas as gpd
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import shapely
+
+from traveltime_lab.directions import Narrator
+from traveltime_lab.errors import InputError, LimitError
+from traveltime_lab.kernels import road
+from traveltime_lab.legs import Leg, Route
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.network import Network
+from traveltime_lab.paths import paths
+from traveltime_lab.points import read_points
+from traveltime_lab.search import MomentLike, _chosen_pairs, _metres, _question, _reasons, _seconds
+from traveltime_lab.snapping import snapped_coordinates
+
+#: Longest journey in seconds. Source: contract 3.9.
+MAX_ROUTE_TIME_S: Final = 43_200
+ROUTE_PROPERTIES: Final = ("travel_time", "distance", "distance_breakdown", "route")
+#: Most routes in one answer: each has a line and directions of its own.
+_MOST_ROUTES: Final = 100_000
+
+
+def routes(
+    network: Network,
+    origins: gpd.GeoDataFrame | gpd.GeoSeries,
+    destinations: gpd.GeoDataFrame | gpd.GeoSeries,
+    *,
+    transportation: str | Transportation | Mapping[str, Any] = "driving",
+    departure_time: MomentLike = None,
+    arrival_time: MomentLike = None,
+    properties: Sequence[str] = ("travel_time", "distance", "route"),
+    pairs: Literal["all", "aligned"] | pd.DataFrame = "all",
+    snapping: Snapping | Mapping[str, Any] | None = None,
+) -> gpd.GeoDataFrame:
+    """
+    Return the fastest routes from origins to destinations, with directions.
+
+    Parameters
+    ----------
+    network : Network
+    origins, destinations : GeoDataFrame or GeoSeries
+        Points in any CRS, with unique indexes.
+    transportation : str, Transportation or mapping, default "driving"
+        How to travel; see `Transportation`.
+    departure_time, arrival_time : datetime, str, optional
+        As in `time_filter`. With a date the routes say when they begin and end.
+    properties : sequence of str, default ("travel_time", "distance", "route")
+        Any of ``travel_time``, ``distance``, ``distance_breakdown`` and ``route``.
+    pairs : {"all", "aligned"} or DataFrame, default "all"
+        As in `time_filter`; 100,000 at most.
+    snapping : Snapping or mapping, optional
+        Threshold, penalty and accepted roads of the snap to the streets.
+
+    Returns
+    -------
+    GeoDataFrame
+        One row per pair: ``origin`` and ``destination`` (labels), ``departure_time`` and ``arrival_time`` (in the
+        network's zone, NaT without a date), ``travel_time`` (Int32, s), ``distance`` (Float64, m),
+        ``distance_breakdown`` (dict of metres by mode), ``route`` (`Route`), ``reason`` (why there is no route, NA if
+        there is one) and the line of the route in EPSG:4326. Without a route all these are NA, None or empty.
+
+    Raises
+    ------
+    InputError
+        If a table is empty, has duplicate labels, or an argument is unknown.
+    CrsError
+        If a table has no CRS.
+    CoordinateError
+        If coordinates are missing, out of range or swapped.
+    LimitError
+        If there are more than 100,000 pairs.
+    ModeError
+        If the transportation is unknown.
+    MomentError
+        If a moment does not exist or is ambiguous.
+
+    See Also
+    --------
+    time_filter : Travel times without directions, for many more pairs.
+
+    Notes
+    -----
+    Journeys may take up to 12 hours. Travel times and distances are those of `time_filter` to the last digit, and so
+    are their sums over legs and steps. The walk between a point and its street is part of the first and the last leg.
+
+    Examples
+    --------
+    >>> there = routes(network, homes, work, transportation="cycling")  # doctest: +SKIP
+    >>> [step.directions for step in there["route"][0].legs[0].steps]  # doctest: +SKIP
+    """
+    wanted = (properties,) if isinstance(properties, str) else tuple(properties)
+    for name in wanted:
+        if name not in ROUTE_PROPERTIES:
+            msg = f"properties must be of {', '.join(map(repr, ROUTE_PROPERTIES))}; got {name!r}"
+            raise InputError(msg)
+    question = _question(network, transportation, departure_time, arrival_time, snapping)
+    starts = read_points(origins, "origins", network)
+    ends = read_points(destinations, "destinations", network)
+    chosen = _chosen_pairs(pairs, starts, ends)
+    n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
+    if n_pairs > _MOST_ROUTES:
+        msg = (
+            f"routes answers at most {_MOST_ROUTES:,} pairs; got {n_pairs:,}. time_filter answers more, without routes"
+        )
+        raise LimitError(msg)
+    if chosen is None:
+        chosen = np.repeat(np.arange(len(starts)), len(ends)), np.tile(np.arange(len(ends)), len(starts))
+    origin_of, destination_of = chosen
+    start_snaps, end_snaps = question.snap(starts), question.snap(ends)
+    start_places = np.column_stack(snapped_coordinates(network, start_snaps))
+    end_places = np.column_stack(snapped_coordinates(network, end_snaps))
+
+    narrator = Narrator(network, question.graph, question.transportation.base)
+    labels = np.full(n_pairs, road.UNREACHED, np.int64)
+    found = np.full(n_pairs, None, dtype=object)
+    lines = np.full(n_pairs, shapely.LineString(), dtype=object)
+    moment = question.moment if isinstance(question.moment, dt.datetime) else None
+    for path in paths(
+        question.graph, start_snaps, end_snaps, question.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S
+    ):
+        i, j = origin_of[path.pair], destination_of[path.pair]
+        here = np.array([starts.lng[i], starts.lat[i]])
+        there = np.array([ends.lng[j], ends.lat[j]])
+        legs = narrator.legs(path, np.array([here, start_places[i], end_places[j], there]))
+        route = timed(legs, moment, is_arrival=question.is_arrival)
+        labels[path.pair], found[path.pair] = path.label, route
+        lines[path.pair] = route.geometry if legs else shapely.LineString([here, there])
+    is_reached = labels != road.UNREACHED
+    columns: dict[str, Any] = {
+        "origin": starts.index.take(origin_of),
+        "destination": ends.index.take(destination_of),
+        "departure_time": _moments(found, "departure_time", network.timezone),
+        "arrival_time": _moments(found, "arrival_time", network.timezone),
+    }
+    for name in ROUTE_PROPERTIES:
+        if name not in wanted:
+            continue
+        if name == "travel_time":
+            columns[name] = pd.arrays.IntegerArray(_seconds(labels), ~is_reached)
+        elif name == "distance":
+            columns[name] = pd.arrays.FloatingArray(_metres(labels), ~is_reached)
+        elif name == "distance_breakdown":
+            columns[name] = _objects([None if route is None else route.distance_breakdown for route in found])
+        else:
+            columns[name] = found
+    columns["reason"] = _reasons(question, start_snaps, end_snaps, origin_of, destination_of, is_reached)
+    return gpd.GeoDataFrame(columns, geometry=lines, crs="EPSG:4326")
+
+
+def timed(legs: tuple[Leg, ...], moment: dt.datetime | None, *, is_arrival: bool) -> Route:
+    """
+    Return the route of some legs, with moments if it has one.
+
+    Parameters
+    ----------
+    legs : tuple of Leg
+    moment : datetime, optional
+        Aware: of departure, or of arrival. None leaves all moments out.
+    is_arrival : bool
+    """
+    if moment is None:
+        return Route(legs)
+    total = sum(leg.travel_time for leg in legs)
+    begin = _later(moment, -total) if is_arrival else moment
+    now, dated = begin, []
+    for leg in legs:
+        after = _later(now, leg.travel_time)
+        dated.append(replace(leg, departure_time=now, arrival_time=after))
+        now = after
+    return Route(tuple(dated), begin, now)
+
+
+def _later(moment: dt.datetime, seconds: int) -> dt.datetime:
+    """Return a moment so many real seconds later, also over a night when the clocks change."""
+    return (moment.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(moment.tzinfo)
+
+
+def _moments(found: npt.NDArray[Any], name: str, timezone: str) -> pd.Series:
+    """Return the moments of routes as a column."""
+    moments = [None if route is None else getattr(route, name) for route in found]
+    utc = pd.Series([pd.NaT if moment is None else moment.astimezone(dt.UTC) for moment in moments])
+    return pd.to_datetime(utc, utc=True).dt.tz_convert(timezone)
+
+
+def _objects(values: list[Any]) -> npt.NDArray[Any]:
+    """Return values as they are, one per row."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
