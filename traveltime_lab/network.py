@@ -28,7 +28,7 @@ from traveltime_lab import costs, road_graph
 from traveltime_lab.crs import LocalFrame, wrap_degrees
 from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError, UnsupportedError
 from traveltime_lab.modes import Transportation, as_transportation
-from traveltime_lab.streets import USE_DTYPES, StreetTables, in_order_of_place
+from traveltime_lab.streets import USE_DTYPES, StreetTables, check_consistent, in_order_of_place
 from traveltime_lab.water import WaterBodies
 
 if TYPE_CHECKING:
@@ -436,7 +436,11 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     if header is None:
         msg = f"{source} is an Arrow file, but not a network saved by traveltime_lab"
         raise FormatError(msg)
-    meta = json.loads(header)
+    try:
+        meta = dict(json.loads(header))
+    except (ValueError, TypeError) as error:
+        msg = f"{source} is damaged (its header is no JSON object: {error}); build and save the network again"
+        raise FormatError(msg) from error
     if meta.get("version") != FORMAT_VERSION:
         msg = (
             f"{source} has network format {meta.get('version')}, this version reads {FORMAT_VERSION}; "
@@ -515,7 +519,7 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Network:
     tables = StreetTables(
         **arrays, uses=uses, names=values("names").to_pylist(), coastlines=[], water=[], report=meta["report"]
     )
-    _check_consistent(tables)
+    check_consistent(tables)
     network = Network.__new__(Network)
     network.tables = tables
     bounds = _bounds_of(tables.node_lng, tables.node_lat)
@@ -532,26 +536,6 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Network:
         }
     )
     return network
-
-
-def _check_consistent(tables: StreetTables) -> None:
-    """Raise ValueError where indices of a loaded file point outside of their arrays."""
-    n_nodes, n_edges = tables.node_lng.size, tables.edge_from.size
-    ranges = {
-        "edge_from": n_nodes,
-        "edge_to": n_nodes,
-        "edge_use": len(tables.uses),
-        "edge_name": len(tables.names),
-        "restriction_edges": 2 * n_edges,
-    }
-    for name, size in ranges.items():
-        array = getattr(tables, name)
-        if array.size and (int(array.min()) < 0 or int(array.max()) >= size):
-            msg = f"column {name} points outside of its table"
-            raise ValueError(msg)
-    if tables.coord_indptr.size != n_edges + 1 or int(tables.coord_indptr[-1]) != tables.coord_lng.size:
-        msg = "column coord_indptr does not fit the coordinates"
-        raise ValueError(msg)
 
 
 def _bounds_of(lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64]) -> tuple[float, float, float, float]:
