@@ -7,7 +7,7 @@ from __future__ import annotations
 import datetime as dt
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 import geopandas as gpd
@@ -63,6 +63,7 @@ class _Question:
     moment: Moment | None
     is_arrival: bool
     graph: RoadGraph
+    needs_length: bool = True
 
     def snap(self, points: Points) -> Snaps:
         """Snap points to the streets of the question's mode."""
@@ -200,6 +201,7 @@ def time_filter(
     _one_of(form, "form", FORMS)
     matrix.check_engine(engine)
     question = _question(network, transportation, departure_time, arrival_time, snapping)
+    question = replace(question, needs_length="distance" in properties)
     starts = read_points(origins, "origins", network)
     ends = read_points(destinations, "destinations", network)
     chosen = _chosen_pairs(pairs, starts, ends)
@@ -315,7 +317,15 @@ def _every(
     """Return the positions and labels of all chosen pairs."""
     if chosen is not None:
         labels = matrix.pair_labels(
-            question.network, question.graph, starts, ends, question.snapping, *chosen, limit=limit, engine=engine
+            question.network,
+            question.graph,
+            starts,
+            ends,
+            question.snapping,
+            *chosen,
+            limit=limit,
+            engine=engine,
+            with_length=question.needs_length,
         )
         return *chosen, labels
     table = np.empty((len(starts), len(ends)), np.int64)
@@ -329,8 +339,9 @@ def _every(
 def _blocks(question: _Question, starts: Snaps, ends: Snaps, limit: int, engine: str) -> Any:
     """Return the blocks of the whole matrix."""
     return matrix.label_blocks(
-        question.network, question.graph, starts, ends, question.snapping, limit=limit, engine=engine
-    )
+        question.network, question.graph, starts, ends, question.snapping,
+        limit=limit, engine=engine, with_length=question.needs_length,
+    )  # fmt: skip
 
 
 def _reachable(
