@@ -71,6 +71,7 @@ def label_blocks(
     *,
     limit: float,
     engine: str = "auto",
+    with_length: bool = True,
 ) -> Iterator[Block]:
     """
     Yield the labels of all pairs, in blocks of whole rows or whole columns.
@@ -85,6 +86,9 @@ def label_blocks(
         Seconds, or metres in a graph of distances; connectors count.
     engine : {"auto", "dijkstra", "hierarchy", "pandana"}
         Same answers, different speed; ``"auto"`` asks `traveltime_lab.hierarchy.pays_off`.
+    with_length : bool, default True
+        Whether the lower halves of the labels are needed; an engine for which they cost extra leaves them undefined
+        if not.
 
     Yields
     ------
@@ -99,7 +103,7 @@ def label_blocks(
     rows, columns = same_places(origins, destinations)
     leaving = Ends.of(graph, origins, snapping, is_entry=False)
     reached = Ends.of(graph, destinations, snapping, is_entry=True)
-    for block in blocks_between(network, graph, leaving, reached, limit=limit, engine=engine):
+    for block in blocks_between(network, graph, leaving, reached, limit=limit, engine=engine, with_length=with_length):
         here = (rows >= block.rows.start) & (rows < block.rows.stop)
         here &= (columns >= block.columns.start) & (columns < block.columns.stop)
         block.labels[rows[here] - block.rows.start, columns[here] - block.columns.start] = 0
@@ -126,7 +130,14 @@ def same_places(origins: Snaps, destinations: Snaps) -> tuple[npt.NDArray[np.int
 
 
 def blocks_between(
-    network: Network, graph: RoadGraph, leaving: Ends, reached: Ends, *, limit: float, engine: str = "auto"
+    network: Network,
+    graph: RoadGraph,
+    leaving: Ends,
+    reached: Ends,
+    *,
+    limit: float,
+    engine: str = "auto",
+    with_length: bool = True,
 ) -> Iterator[Block]:
     """Yield the labels of all pairs as `label_blocks` does, equal places not told apart from others."""
     largest = road_graph.limit_label(limit, graph.metric)
@@ -134,7 +145,9 @@ def blocks_between(
     if engine == "pandana":
         from traveltime_lab import pandana_engine  # noqa: PLC0415 - an optional extra
 
-        for part, labels in pandana_engine.label_blocks(network, graph, leaving, reached, largest):
+        for part, labels in pandana_engine.label_blocks(
+            network, graph, leaving, reached, largest, with_length=with_length
+        ):
             yield Block(slice(0, n_origins), part, labels)
         return
     if engine == "hierarchy" or (engine == "auto" and hierarchy.pays_off(network, graph, leaving, reached, largest)):
@@ -221,6 +234,7 @@ def pair_labels(
     *,
     limit: float,
     engine: str = "auto",
+    with_length: bool = True,
 ) -> Int64Array:
     """
     Return the labels of chosen pairs.
@@ -235,7 +249,7 @@ def pair_labels(
         Positions in `origins` and `destinations`.
     limit : float
         Seconds, or metres in a graph of distances.
-    engine : {"auto", "dijkstra", "hierarchy", "pandana"}
+    engine, with_length
         As in `label_blocks`.
 
     Returns
@@ -248,8 +262,9 @@ def pair_labels(
         from traveltime_lab import pandana_engine  # noqa: PLC0415 - an optional extra
 
         return pandana_engine.pair_labels(
-            network, graph, origins, destinations, snapping, origin_of, destination_of, limit=limit
-        )
+            network, graph, origins, destinations, snapping, origin_of, destination_of,
+            limit=limit, with_length=with_length,
+        )  # fmt: skip
     order = np.argsort(origin_of, kind="stable")
     used, row_of = np.unique(origin_of[order], return_inverse=True)
     row_indptr = np.searchsorted(row_of, np.arange(used.size + 1)).astype(np.int64)

@@ -28,7 +28,14 @@ from traveltime_lab import costs, road_graph, timetable_tables
 from traveltime_lab.crs import LocalFrame, wrap_degrees
 from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError
 from traveltime_lab.modes import Transportation, as_transportation
-from traveltime_lab.streets import PLACE_DTYPES, USE_DTYPES, StreetTables, in_order_of_place, places_frame
+from traveltime_lab.streets import (
+    PLACE_DTYPES,
+    USE_DTYPES,
+    StreetTables,
+    check_consistent,
+    in_order_of_place,
+    places_frame,
+)
 from traveltime_lab.water import WaterBodies
 
 if TYPE_CHECKING:
@@ -468,9 +475,9 @@ def load_network(path: str | os.PathLike[str]) -> Network:
         msg = f"{source} is an Arrow file, but not a network saved by traveltime_lab"
         raise FormatError(msg)
     try:
-        meta = json.loads(header)
-    except ValueError as error:
-        msg = f"{source} is damaged (its header is no JSON: {error}); build and save the network again"
+        meta = dict(json.loads(header))
+    except (ValueError, TypeError) as error:
+        msg = f"{source} is damaged (its header is no JSON object: {error}); build and save the network again"
         raise FormatError(msg) from error
     if meta.get("version") != FORMAT_VERSION:
         msg = (
@@ -578,7 +585,7 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Network:
         places=places_frame(places),
         report=meta["report"],
     )
-    _check_consistent(tables)
+    check_consistent(tables)
     timetable = None
     if "timetable" in meta:
         rides = [name for name in table.column_names if name.startswith(_TIMETABLE)]
@@ -601,45 +608,6 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Network:
         }
     )
     return network
-
-
-def _check_consistent(tables: StreetTables) -> None:
-    """Raise ValueError where the columns of a loaded file do not fit each other."""
-    n_nodes, n_edges, n_coords = tables.node_lng.size, tables.edge_from.size, tables.coord_lng.size
-    n_restrictions, n_turns = tables.restriction_only.size, tables.restriction_edges.size
-    sizes = (
-        (n_nodes, ("node_osm_id", "node_lat", "node_flags")),
-        (n_edges, ("edge_to", "edge_length_m", "edge_way_id", "edge_use", "edge_name")),
-        (n_edges + 1, ("coord_indptr",)),
-        (n_coords, ("coord_lat",)),
-        (n_restrictions + 1, ("restriction_indptr",)),
-    )
-    for size, names in sizes:
-        for name in names:
-            if getattr(tables, name).size != size:
-                msg = f"column {name} has {getattr(tables, name).size} values, expected {size}"
-                raise ValueError(msg)
-    ranges = {
-        "edge_from": n_nodes,
-        "edge_to": n_nodes,
-        "edge_use": len(tables.uses),
-        "edge_name": len(tables.names),
-        "restriction_edges": 2 * n_edges,
-    }
-    for name, size in ranges.items():
-        array = getattr(tables, name)
-        if array.dtype.kind != "i" or (array.size and (int(array.min()) < 0 or int(array.max()) >= size)):
-            msg = f"column {name} points outside of its table"
-            raise ValueError(msg)
-    for name, size in (("coord_indptr", n_coords), ("restriction_indptr", n_turns)):
-        array = getattr(tables, name)
-        if array.dtype.kind != "i" or array[0] != 0 or array[-1] != size or (np.diff(array) < 2).any():
-            msg = f"column {name} does not fit the rows it points to"
-            raise ValueError(msg)
-    for name in ("node_lng", "node_lat", "coord_lng", "coord_lat", "edge_length_m"):
-        if not np.isfinite(getattr(tables, name)).all():
-            msg = f"column {name} holds values that are not finite"
-            raise ValueError(msg)
 
 
 def _bounds_of(lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64]) -> tuple[float, float, float, float]:

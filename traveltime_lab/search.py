@@ -4,12 +4,11 @@ The public functions: travel times between points, and the areas within reach.
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 import geopandas as gpd
@@ -67,6 +66,7 @@ class _Question:
     is_arrival: bool
     graph: RoadGraph
     transit: transit.TransitQuestion | None = None
+    needs_length: bool = True
 
     def snap(self, points: Points, *, is_origin: bool = True) -> Snaps:
         """Snap points to the streets of the question's mode."""
@@ -86,7 +86,7 @@ class _Question:
     def near_field(self, snaps: Snaps, limit: float) -> EdgeField:
         """Return the field of a search from, or to, one snapped point."""
         if self.transit is not None:
-            wider = dataclasses.replace(self.transit, limit=math.ceil(limit))
+            wider = replace(self.transit, limit=math.ceil(limit))
             return transit.ride_field(wider, snaps)
         return edge_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival)
 
@@ -248,6 +248,7 @@ def time_filter(
     question = _question(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
     if question.transit is not None:
         _check_transit_table(question.transit, properties, engine)
+    question = replace(question, needs_length="distance" in properties)
     starts = read_points(origins, "origins", network)
     ends = read_points(destinations, "destinations", network)
     chosen = _chosen_pairs(pairs, starts, ends)
@@ -376,7 +377,15 @@ def _every(
         return *chosen, transit.pair_labels(question.transit, starts, ends, *chosen)
     if chosen is not None:
         labels = matrix.pair_labels(
-            question.network, question.graph, starts, ends, question.snapping, *chosen, limit=limit, engine=engine
+            question.network,
+            question.graph,
+            starts,
+            ends,
+            question.snapping,
+            *chosen,
+            limit=limit,
+            engine=engine,
+            with_length=question.needs_length,
         )
         return *chosen, labels
     table = np.empty((len(starts), len(ends)), np.int64)
@@ -390,10 +399,11 @@ def _every(
 def _blocks(question: _Question, starts: Snaps, ends: Snaps, limit: int, engine: str) -> Any:
     """Return the blocks of the whole matrix."""
     if question.transit is not None:
-        return transit.label_blocks(dataclasses.replace(question.transit, limit=limit), starts, ends)
+        return transit.label_blocks(replace(question.transit, limit=limit), starts, ends)
     return matrix.label_blocks(
-        question.network, question.graph, starts, ends, question.snapping, limit=limit, engine=engine
-    )
+        question.network, question.graph, starts, ends, question.snapping,
+        limit=limit, engine=engine, with_length=question.needs_length,
+    )  # fmt: skip
 
 
 def _reachable(

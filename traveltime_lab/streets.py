@@ -194,6 +194,83 @@ class StreetTables:
     bounds: tuple[float, float, float, float] | None = None
 
 
+#: The arrays of `StreetTables` by what they have one value for, and what belongs in them.
+_NODE_DTYPES = {"node_osm_id": "int64", "node_lng": "float64", "node_lat": "float64", "node_flags": "uint16"}
+_EDGE_DTYPES = {
+    "edge_from": "int32",
+    "edge_to": "int32",
+    "edge_length_m": "float64",
+    "edge_way_id": "int64",
+    "edge_use": "int32",
+    "edge_name": "int32",
+}
+_RAGGED_DTYPES = {
+    "coord_indptr": "int64",
+    "coord_lng": "float64",
+    "coord_lat": "float64",
+    "restriction_only": "bool",
+    "restriction_indptr": "int64",
+    "restriction_edges": "int32",
+}
+
+
+def check_consistent(tables: StreetTables) -> None:
+    """
+    Check tables that come from outside: kernels trust them and would read beyond the ends of arrays.
+
+    Parameters
+    ----------
+    tables : StreetTables
+
+    Raises
+    ------
+    ValueError
+        If an array has another dtype or length than the others ask for, points outside of the array that it indexes,
+        or holds a number that is no coordinate, length or speed.
+    """
+    n_nodes, n_edges = tables.node_lng.size, tables.edge_from.size
+    for sizes, dtypes in ((n_nodes, _NODE_DTYPES), (n_edges, _EDGE_DTYPES), (None, _RAGGED_DTYPES)):
+        for name, dtype in dtypes.items():
+            array = getattr(tables, name)
+            if array.dtype != np.dtype(dtype) or array.ndim != 1:
+                raise ValueError(f"column {name} must be a plain array of {dtype}, it is of {array.dtype}")
+            if sizes is not None and array.size != sizes:
+                raise ValueError(f"column {name} must have {sizes} values, it has {array.size}")
+    for name, size in (
+        ("edge_from", n_nodes),
+        ("edge_to", n_nodes),
+        ("edge_use", len(tables.uses)),
+        ("edge_name", len(tables.names)),
+        ("restriction_edges", 2 * n_edges),
+    ):
+        array = getattr(tables, name)
+        if array.size and (int(array.min()) < 0 or int(array.max()) >= size):
+            raise ValueError(f"column {name} points outside of its table")
+    for name, n_rows, n_values, least in (
+        ("coord_indptr", n_edges, tables.coord_lng.size, 2),
+        ("restriction_indptr", tables.restriction_only.size, tables.restriction_edges.size, 2),
+    ):
+        indptr = getattr(tables, name)
+        if indptr.size != n_rows + 1 or indptr[0] != 0 or indptr[-1] != n_values or (np.diff(indptr) < least).any():
+            raise ValueError(f"column {name} does not cut its values into {n_rows} rows of {least} or more")
+    if tables.coord_lat.size != tables.coord_lng.size:
+        raise ValueError("columns coord_lng and coord_lat differ in length")
+    for name, lowest, highest in (
+        ("node_lng", -180.0, 180.0),
+        ("node_lat", -90.0, 90.0),
+        ("coord_lng", -180.0, 180.0),
+        ("coord_lat", -90.0, 90.0),
+        ("edge_length_m", 0.0, np.inf),
+    ):
+        array = getattr(tables, name)
+        # Written so that NaN fails too.
+        if array.size and not (array.min() >= lowest and array.max() <= highest and np.isfinite(array).all()):
+            raise ValueError(f"column {name} holds values that are not from {lowest:g} to {highest:g}")
+    speeds = tables.uses[[name for name in USE_DTYPES if "_kph_" in name]].to_numpy()
+    if not (np.isfinite(speeds).all() and (speeds >= 0.0).all()):
+        raise ValueError("the speeds of uses hold values below 0 or that are no numbers")
+
+
 def in_order_of_place(tables: StreetTables) -> StreetTables:
     """
     Return the same streets with nodes and edges numbered along a space-filling curve.
