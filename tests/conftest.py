@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from traveltime_lab.settings import settings
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from traveltime_lab.network import Network
 
 DATA_VARIABLE = "TRAVELTIME_LAB_DATA"
+
+# Nothing here is tested on wall time: a first example may compile, and machines are busy.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
