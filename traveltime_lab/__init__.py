@@ -27,6 +27,7 @@ _HOMES = {
     "DataError": "errors",
     "FormatError": "errors",
     "InputError": "errors",
+    "InterruptedSearchError": "errors",
     "Leg": "legs",
     "LimitError": "errors",
     "MissingDependencyError": "errors",
@@ -56,6 +57,7 @@ _HOMES = {
     "routes": "journeys",
     "sample_network": "sample",
     "sample_points": "sample",
+    "serve": "server.running",
     "shape_accuracy": "search",
     "snap": "search",
     "time_filter": "search",
@@ -70,6 +72,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "DataError",
     "FormatError",
     "InputError",
+    "InterruptedSearchError",
     "Leg",
     "LimitError",
     "MissingDependencyError",
@@ -99,6 +102,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "routes",
     "sample_network",
     "sample_points",
+    "serve",
     "shape_accuracy",
     "snap",
     "time_filter",
@@ -123,6 +127,7 @@ if TYPE_CHECKING:
         DataError,
         FormatError,
         InputError,
+        InterruptedSearchError,
         LimitError,
         MissingDependencyError,
         MissingFileError,
@@ -138,6 +143,7 @@ if TYPE_CHECKING:
     from traveltime_lab.sample import sample_network, sample_points
     from traveltime_lab.search import distance_map, shape_accuracy, snap, time_filter, time_map
     from traveltime_lab.shapes import difference, intersection, union
+    from traveltime_lab.server.running import serve
     from traveltime_lab.speeds import add_speeds
 
 
