@@ -142,8 +142,8 @@ if TYPE_CHECKING:
     from traveltime_lab.network import Network, build_network, load_network
     from traveltime_lab.sample import sample_network, sample_points
     from traveltime_lab.search import distance_map, shape_accuracy, snap, time_filter, time_map
-    from traveltime_lab.shapes import difference, intersection, union
     from traveltime_lab.server.running import serve
+    from traveltime_lab.shapes import difference, intersection, union
     from traveltime_lab.speeds import add_speeds
 
 

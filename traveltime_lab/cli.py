@@ -96,7 +96,7 @@ def _add_serve(commands: Any) -> None:
         metavar="ID:KEY",
         action="append",
         default=[],
-        help="accept this pair; repeatable; also from TRAVELTIME_LAB_CREDENTIALS. By default one is made up and printed",
+        help="accept this pair; repeatable; also from TRAVELTIME_LAB_CREDENTIALS; by default one is made up",
     )
     serve.add_argument("--credentials-file", metavar="PATH", type=Path, help="one ID:KEY to a line")
     serve.add_argument("--tls", action="store_true", help="speak https with a self-signed certificate")
@@ -114,6 +114,7 @@ def _serve(options: argparse.Namespace) -> None:
     import logging
 
     from traveltime_lab.server import credentials, running
+    from traveltime_lab.server.app import Options
 
     if (options.certificate is None) != (options.key is None):
         raise tl.InputError("--certificate and --key go together")
@@ -150,7 +151,7 @@ def _serve(options: argparse.Namespace) -> None:
         credentials=pairs,
         tls=options.tls if options.certificate is None else (options.certificate, options.key),
         zones=options.zones,
-        options=running.Options(
+        options=Options(
             body_limit=int(options.body_limit * 1e6),
             timeout_s=options.timeout,
             hits_per_minute=options.hits_per_minute,

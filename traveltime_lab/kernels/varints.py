@@ -64,10 +64,7 @@ def encode(values, is_zigzag, data):
     """
     at = 0
     for value in values:
-        if is_zigzag:
-            word = np.uint64((value << 1) ^ (value >> 63))
-        else:
-            word = np.uint64(value)
+        word = np.uint64((value << 1) ^ (value >> 63)) if is_zigzag else np.uint64(value)
         while word > np.uint64(0x7F):
             data[at] = np.uint8(word & np.uint64(0x7F)) | np.uint8(0x80)
             word >>= np.uint64(7)

@@ -162,7 +162,7 @@ def map_of(atlas: Atlas, search: Any, lng: float, lat: float) -> Map:
 
 
 def _margin(search: Any) -> float:
-    return max(MARGIN_M, snapping_of(search).get("threshold", 0))
+    return float(max(MARGIN_M, snapping_of(search).get("threshold", 0)))
 
 
 def by_search_id(results: Iterable[_T]) -> list[_T]:
@@ -394,6 +394,7 @@ def _listed(search: Any, ids: list[str], inside: engine.IntArray, found: list[li
 
 
 def journey_entry(journey: Journey, wanted: set[str]) -> Entry:
+    """Return what was asked for of a way."""
     entry = Entry()
     if "travel_time" in wanted:
         entry.travel_time = journey.travel_time

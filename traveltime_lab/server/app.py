@@ -95,10 +95,9 @@ class Service:
         if is_proto:
             pair = basic_pair(request.headers.get("authorization"))
         else:
-            headers, query = request.headers, request.query_params
-            pair = headers.get("x-application-id"), headers.get("x-api-key")
-            if pair == (None, None) and request.method == "GET":
-                pair = query.get("app_id"), query.get("api_key")
+            pair = request.headers.get("x-application-id"), request.headers.get("x-api-key")
+            if pair == (None, None) and request.method in ("GET", "HEAD"):
+                pair = request.query_params.get("app_id"), request.query_params.get("api_key")
         if not self.credentials.accept(*pair):
             headers = {"WWW-Authenticate": 'Basic realm="traveltime_lab"'} if is_proto else {}
             raise Failure(401, CREDENTIALS, "Application id or API key is wrong or missing", None, headers)
@@ -254,7 +253,7 @@ def create_app(
     ]
     for prefix in proto_answers.PREFIXES:
         for path, endpoint in proto_answers.ENDPOINTS.items():
-            handler = _response(service, lambda request, endpoint=endpoint: endpoint, is_proto=True)
+            handler = _response(service, by_method({"POST": endpoint}), is_proto=True)
             routes.append(Route(prefix + path, handler, methods=["POST"]))
 
     async def on_error(request: Request, error: Exception) -> Response:

@@ -104,5 +104,3 @@ class Answer:
     body: bytes
     media: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
-
-

@@ -184,7 +184,9 @@ ENDPOINTS: Final = (
         "POST", "/v4/distance-map", "Areas within a distance", _shapes(contract.DistanceMapRequest),
         contract.DistanceMapRequest, "Shapes", SHAPE_FORMATS,
     ),
-    Endpoint("GET", "/v4/time-filter", "One simple matrix", _matrix(queries.MatrixQuery), queries.MatrixQuery, "Matrix"),
+    Endpoint(
+        "GET", "/v4/time-filter", "One simple matrix", _matrix(queries.MatrixQuery), queries.MatrixQuery, "Matrix",
+    ),
     Endpoint(
         "POST", "/v4/time-filter", "Travel times between places", _matrix(contract.MatrixRequest),
         contract.MatrixRequest, "Matrix",

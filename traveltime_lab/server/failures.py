@@ -35,7 +35,7 @@ class ErrorBody(msgspec.Struct):
     additional_info: dict[str, list[str]]
 
 
-class Failure(Exception):
+class Failure(Exception):  # noqa: N818 - an answer, not a bug
     """
     An answer that is an error.
 
@@ -70,9 +70,7 @@ class Failure(Exception):
 
     def body(self) -> bytes:
         """Return the JSON body."""
-        return msgspec.json.encode(
-            ErrorBody(self.status, self.code, self.description, DOCUMENTATION_LINK, self.info)
-        )
+        return msgspec.json.encode(ErrorBody(self.status, self.code, self.description, DOCUMENTATION_LINK, self.info))
 
 
 def schema_failure(faults: Mapping[str, Sequence[str]]) -> Failure:

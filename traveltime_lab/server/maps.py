@@ -130,5 +130,3 @@ def _features(call: Call, found: list[dict[str, Any]], language: str) -> Answer:
         listed.append({"type": "Feature", "geometry": geometry, "properties": properties})
     body = msgspec.json.encode({"type": "FeatureCollection", "features": listed})
     return Answer(body, headers={"Content-Language": language})
-
-

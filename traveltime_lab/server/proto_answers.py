@@ -25,9 +25,10 @@ PREFIXES: Final = ("/api/v2", "/api/v3", "")
 
 #: Countries that some client knows, and the code some use for the United Kingdom. Source: contract 8.2.
 COUNTRIES: Final = frozenset(
-    "nl at uk be de fr ie lt us za ro pt ph nz no lv jp in id hu gr fi dk ca au sg ch es it pl se li mx sa rs si cz sk "
-    "gb".split()
-)
+    ("nl", "at", "uk", "be", "de", "fr", "ie", "lt", "us", "za", "ro", "pt", "ph", "nz", "no", "lv", "jp", "in", "id",
+     "hu", "gr", "fi", "dk", "ca", "au", "sg", "ch", "es", "it", "pl", "se", "li", "mx", "sa", "rs", "si", "cz", "sk",
+     "gb")
+)  # fmt: skip
 #: Last segments that some client sends; the transport itself comes with the message (contract 13, row 12).
 MODES: Final = frozenset(("pt", "driving", "driving+ferry", "walking", "cycling", "cycling+ferry", "walking+ferry"))
 

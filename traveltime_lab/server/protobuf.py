@@ -10,7 +10,7 @@ generated code, message by message and for random bytes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -167,8 +167,7 @@ def _merge(data: memoryview, fields: Mapping[int, Field], found: dict[str, Any])
                     number, at = _varint(value, at)
                     listed.append(_int32(number))
         elif wire == _VARINT:
-            read = {"sint32": _zigzag, "enum": _int32, "bool": bool, "uint32": _uint32}[kind]
-            found[field.name] = read(value)
+            found[field.name] = _READ[kind](value)
 
 
 def _iter_fields(data: memoryview) -> Iterator[Wire]:
@@ -234,6 +233,14 @@ def _int32(value: int) -> int:
 def _zigzag(value: int) -> int:
     low = value & 0xFFFFFFFF
     return (low >> 1) ^ -(low & 1)
+
+
+_READ: Final[Mapping[str, Callable[[int], int]]] = {
+    "sint32": _zigzag,
+    "enum": _int32,
+    "bool": bool,
+    "uint32": _uint32,
+}
 
 
 def _unpacked(data: memoryview) -> Int32Array:

@@ -14,6 +14,8 @@ from msgspec import UNSET, Meta, Struct, inspect
 from traveltime_lab.server import limits
 from traveltime_lab.server.contract import (
     Coords,
+    Cycling,
+    Driving,
     Latitude,
     Location,
     Longitude,
@@ -21,15 +23,13 @@ from traveltime_lab.server.contract import (
     MatrixDeparture,
     MatrixRequest,
     Moment,
+    PublicTransport,
     RouteArrival,
     RouteDeparture,
     RoutesRequest,
     TimeMapArrival,
     TimeMapDeparture,
     TimeMapRequest,
-    Cycling,
-    Driving,
-    PublicTransport,
     Walking,
 )
 from traveltime_lab.server.moments import read_moment
@@ -160,7 +160,7 @@ def _as(text: str, kind: inspect.Type) -> Any:
 
 
 def _one_moment(query: Any, report: Callable[[str, str], None]) -> None:
-    """Exactly one of departure and arrival time, and readable."""
+    """Check that one of departure and arrival time is given and can be read."""
     given = [name for name in ("departure_time", "arrival_time") if getattr(query, name) is not None]
     if len(given) != 1:
         how = "not both" if given else "got neither"
@@ -174,7 +174,7 @@ def _one_moment(query: Any, report: Callable[[str, str], None]) -> None:
 
 
 def _listed_points(query: Any, report: Callable[[str, str], None]) -> None:
-    """The points of a matrix can be read."""
+    """Check that the points of a matrix can be read."""
     if query.locations is UNSET:
         return
     pairs = query.locations.split(",")
@@ -195,7 +195,7 @@ def _point(pair: str) -> Coords | None:
 
 
 def _box_and_focus(query: Any, report: Callable[[str, str], None]) -> None:
-    """Bounds are four numbers, a focus is a pair."""
+    """Check that bounds are four numbers and a focus is a pair."""
     if isinstance(query.bounds, str) and read_bounds(query.bounds) is None:
         report("obj.bounds", "must be two opposite corners lat,lng,lat,lng within 90 and 180 degrees")
     if (query.focus_lat is None) != (query.focus_lng is None):

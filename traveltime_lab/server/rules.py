@@ -49,7 +49,7 @@ def iter_combinations(request: Any) -> Iterator[tuple[str, Any]]:
 
 
 def has_search(request: Any, report: Report) -> None:
-    """At least one search, in whatever array."""
+    """Check that there is a search, in whatever array."""
     owner, path, names = request, "obj", ("departure_searches", "arrival_searches")
     if not hasattr(request, "departure_searches"):
         owner, path, names = request.arrival_searches, "obj.arrival_searches", _DIRECTIONS
@@ -61,7 +61,7 @@ def has_search(request: Any, report: Report) -> None:
 
 
 def unique_ids(request: Any, report: Report) -> None:
-    """Ids of searches, unions and intersections occur once."""
+    """Check that ids of searches, unions and intersections occur once."""
     seen: set[str] = set()
     for path, item in [*iter_searches(request), *iter_combinations(request)]:
         if item.id is UNSET:
@@ -72,7 +72,7 @@ def unique_ids(request: Any, report: Report) -> None:
 
 
 def known_search_ids(request: Any, report: Report) -> None:
-    """Unions and intersections name searches of the request."""
+    """Check that unions and intersections name searches of the request."""
     known = {search.id for _, search in iter_searches(request)}
     for path, combination in iter_combinations(request):
         for i, search_id in enumerate(_list(combination, "search_ids")):
@@ -81,7 +81,7 @@ def known_search_ids(request: Any, report: Report) -> None:
 
 
 def readable_moments(request: Any, report: Report) -> None:
-    """Departure and arrival times can be read."""
+    """Check that departure and arrival times can be read."""
     for path, search in iter_searches(request):
         for name in ("departure_time", "arrival_time"):
             value = getattr(search, name, None)
@@ -93,7 +93,7 @@ def readable_moments(request: Any, report: Report) -> None:
 
 
 def usable_windows(request: Any, report: Report) -> None:
-    """Enabled windows have a width, and a number of results where there can be several."""
+    """Check that enabled windows have a width, and a number of results where there can be several."""
     bounds = {"width": (1, limits.MAX_RANGE_WIDTH_S), "max_results": (1, limits.MAX_RANGE_RESULTS)}
     for path, search in iter_searches(request):
         window = getattr(search, "range", None)
@@ -109,7 +109,7 @@ def usable_windows(request: Any, report: Report) -> None:
 
 
 def usable_changes(request: Any, report: Report) -> None:
-    """An enabled limit of changes is not negative."""
+    """Check that an enabled limit of changes is not negative."""
     for path, search in iter_searches(request):
         changes = getattr(getattr(search, "transportation", None), "max_changes", None)
         if changes in (None, UNSET) or changes.enabled is not True or changes.limit is UNSET:
@@ -119,7 +119,7 @@ def usable_changes(request: Any, report: Report) -> None:
 
 
 def one_place(request: Any, report: Report) -> None:
-    """Coordinates of cell searches are a place or the name of a cell."""
+    """Check that coordinates of cell searches are a place or the name of a cell."""
     for path, search in iter_searches(request):
         coords = search.coords
         if coords is UNSET:

@@ -75,6 +75,7 @@ class _Protocol(H11Protocol):
     """HTTP as uvicorn speaks it, but what is no HTTP at all is answered in the contract's form too."""
 
     def send_400_response(self, msg: str) -> None:
+        """Answer what cannot be read as HTTP."""
         failure = plain_failure(400, msg)
         body = failure.body()
         head = (
@@ -83,6 +84,15 @@ class _Protocol(H11Protocol):
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
+
+    def shutdown(self) -> None:
+        """Close the connection as soon as nothing is being answered on it."""
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if is_idle and self.scheme == "https" and not self.transport.get_write_buffer_size():
+            # The polite end of TLS waits half a minute for clients that have gone without a word.
+            self.transport.abort()
+        else:
+            super().shutdown()
 
 
 @dataclass(frozen=True)

@@ -217,4 +217,3 @@ def _shown(value: Any) -> str:
         return "an array"
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= 60 else f"{text[:57]}..."
-

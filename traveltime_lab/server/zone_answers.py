@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from traveltime_lab.network import Network
 from traveltime_lab.server import engine, limits
 from traveltime_lab.server.answers import (
     Entry,
@@ -62,7 +63,7 @@ class SectorsResult(msgspec.Struct):
     sectors: list[Zone]
 
 
-def _covered(atlas: Atlas, zones: Zones | None, search: Any) -> tuple[engine.Network, Zones, engine.IntArray]:
+def _covered(atlas: Atlas, zones: Zones | None, search: Any) -> tuple[Network, Zones, engine.IntArray]:
     """Return the network of a search, the zones and the positions of the postcodes on that network's map."""
     found = map_of(atlas, search, search.coords.lng, search.coords.lat)
     inside = np.flatnonzero(found.covers(zones.lng, zones.lat)) if zones else np.empty(0, np.int64)
@@ -72,7 +73,7 @@ def _covered(atlas: Atlas, zones: Zones | None, search: Any) -> tuple[engine.Net
 
 
 def _times(
-    network: engine.Network, zones: Zones, inside: engine.IntArray, path: str, search: Any, limit: int, **options: Any
+    network: Network, zones: Zones, inside: engine.IntArray, path: str, search: Any, limit: int, **options: Any
 ) -> engine.Times:
     return engine.times(
         network,

@@ -69,11 +69,10 @@ class Zones:
         outward = codes.str.split().str[0].str.lower()
         inward = codes.str.split().str[-1].str.lower()
         has_two = codes.str.contains(r"\s")
-        districts = table["district"] if "district" in table else outward
-        sectors = table["sector"] if "sector" in table else (outward + inward.str[:1]).where(has_two, outward)
-        return cls(
-            codes.tolist(), lng, lat, *(column.astype("string").to_numpy(dtype=object) for column in (districts, sectors))
-        )
+        districts = table.get("district", outward)
+        sectors = table.get("sector", (outward + inward.str[:1]).where(has_two, outward))
+        columns = (column.astype("string").to_numpy(dtype=object) for column in (districts, sectors))
+        return cls(codes.tolist(), lng, lat, *columns)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Zones:
