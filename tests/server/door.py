@@ -17,7 +17,7 @@ ERROR_KEYS = ["additional_info", "description", "documentation_link", "error_cod
 MONDAY = "2026-03-02T08:00:00Z"
 
 #: Kinds of question that the library does not answer yet; their endpoints say so with a 404.
-PENDING = {"cells", "routes", "geocoding"}
+PENDING = {"routes", "geocoding"}
 
 #: Places of the samples.
 STATION, FORUM, MARKET = ((60.1711, 24.9414), (60.1690, 24.9383), (60.1679, 24.9524))
@@ -133,10 +133,10 @@ def coords(place: tuple[float, float]) -> dict[str, float]:
     return {"lat": place[0], "lng": place[1]}
 
 
-def time_map_search(id: str = "a", place: tuple[float, float] = STATION, **more: Any) -> dict[str, Any]:
+def time_map_search(name: str = "a", place: tuple[float, float] = STATION, **more: Any) -> dict[str, Any]:
     """Return a departure search for a shape on foot."""
     search = {
-        "id": id,
+        "id": name,
         "coords": coords(place),
         "departure_time": MONDAY,
         "travel_time": 300,
@@ -150,10 +150,10 @@ def locations(*places: tuple[float, float]) -> list[dict[str, Any]]:
     return [{"id": f"p{i}", "coords": coords(place)} for i, place in enumerate(places)]
 
 
-def matrix_search(id: str = "m", targets: int = 1, **more: Any) -> dict[str, Any]:
+def matrix_search(name: str = "m", targets: int = 1, **more: Any) -> dict[str, Any]:
     """Return a departure search from p0 to the next ones on foot."""
     search = {
-        "id": id,
+        "id": name,
         "departure_location_id": "p0",
         "arrival_location_ids": [f"p{i}" for i in range(1, targets + 1)],
         "departure_time": MONDAY,

@@ -311,7 +311,7 @@ def test_travel_times(door: Door, path: str, seconds: Any) -> None:
 
 @pytest.mark.parametrize("path", [path for path in SEARCHES if "routes" not in path and "time-filter" not in path])
 def test_combinations(door: Door, path: str) -> None:
-    where, request, name = arrays_of(path)
+    _where, request, name = arrays_of(path)
     owner = request if name == "departure_searches" else request["arrival_searches"]
     own = owner[name][0]["id"]
     request["unions"] = [{"id": "u", "search_ids": [own, "nobody"]}, {"id": own, "search_ids": [own]}]
@@ -336,7 +336,7 @@ def test_combinations(door: Door, path: str) -> None:
 @pytest.mark.parametrize("path", SEARCHES)
 def test_not_covered(door: Door, path: str) -> None:
     """Code 16 with the ids of all searches that no map covers."""
-    where, request, name = arrays_of(path)
+    _where, request, name = arrays_of(path)
     owner = request if name == "departure_searches" else request["arrival_searches"]
     first = owner[name][0]
     sea = {"lat": 40.0, "lng": -40.0}
@@ -354,7 +354,7 @@ def test_no_timetable(door: Door, path: str) -> None:
     """Code 15: the samples have none here."""
     if path == "/v4/distance-map" or (is_pending(path) and "routes" not in path):
         pytest.skip("not asked there")
-    where, request, name = arrays_of(path)
+    _where, request, name = arrays_of(path)
     owner = request if name == "departure_searches" else request["arrival_searches"]
     owner[name][0]["transportation"] = {"type": "public_transport"}
     assert_error(door.post(path, request), 422, 15, search_ids=[owner[name][0]["id"]])
@@ -362,7 +362,7 @@ def test_no_timetable(door: Door, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["/v4/time-filter", "/v4/time-filter/fast", "/v4/routes"])
 def test_no_fares(door: Door, path: str) -> None:
-    where, request, name = arrays_of(path)
+    _where, request, name = arrays_of(path)
     owner = request if name == "departure_searches" else request["arrival_searches"]
     owner[name][0]["properties"] = ["travel_time", "fares"]
     assert_error(door.post(path, request), 422, 13, search_ids=[owner[name][0]["id"]])

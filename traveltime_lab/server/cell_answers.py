@@ -4,10 +4,10 @@ Answers about cells of the H3 and geohash systems.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
 import msgspec
+import pandas as pd
 
 from traveltime_lab.errors import InputError
 from traveltime_lab.server import engine
@@ -22,9 +22,6 @@ from traveltime_lab.server.answers import (
 )
 from traveltime_lab.server.failures import schema_failure
 from traveltime_lab.server.networks import Atlas
-
-#: Smallest, largest and mean travel time of a cell in seconds.
-Values = tuple[int, int, float]
 
 
 class Cell(msgspec.Struct, gc=False):
@@ -49,11 +46,10 @@ def cell_results(atlas: Atlas, request: Any, system: str, *, is_fast: bool) -> l
     largest, the mean the mean of their means (contract 4.7).
     """
 
-    def answer(path: str, search: Any) -> tuple[str, dict[str, Values]]:
+    def answer(path: str, search: Any) -> tuple[str, pd.DataFrame]:
         lng, lat = _centre(path, search, system)
-        network = map_of(atlas, search, lng, lat).network
-        ids, smallest, largest, mean = engine.cells(
-            network,
+        return search.id, engine.cells(
+            map_of(atlas, search, lng, lat).network,
             lng,
             lat,
             system=system,
@@ -65,19 +61,26 @@ def cell_results(atlas: Atlas, request: Any, system: str, *, is_fast: bool) -> l
             window=window_of(search) if hasattr(search, "range") else None,
             remove_water_bodies=search.remove_water_bodies is not False,
         )
-        values = zip(smallest.tolist(), largest.tolist(), mean.tolist(), strict=True)
-        return search.id, dict(zip(ids, values, strict=True))
 
     members = dict(each_search(request, answer))
     found = dict(members)
     for name in ("unions", "intersections"):
         for item in getattr(request, name) or ():
-            found[item.id] = _combined([members[key] for key in item.search_ids], is_union=name == "unions")
+            tables = [members[key] for key in item.search_ids]
+            found[item.id] = engine.combine_cells(tables, is_union=name == "unions")
     wanted = [name for name in ("min", "max", "mean") if name in request.properties]
-    return by_search_id(
-        CellsResult(key, [Cell(cell, _properties(values, wanted)) for cell, values in cells.items()])
-        for key, cells in found.items()
-    )
+    return by_search_id(CellsResult(key, _listed(table, wanted)) for key, table in found.items())
+
+
+def _listed(table: pd.DataFrame, wanted: list[str]) -> list[Cell]:
+    """Return cells with the statistics that were asked for."""
+    columns = [table[name].tolist() for name in wanted]
+    if not columns:
+        return [Cell(cell, {}) for cell in table["cell"].tolist()]
+    rows = zip(*columns, strict=True)
+    return [
+        Cell(cell, dict(zip(wanted, row, strict=True))) for cell, row in zip(table["cell"].tolist(), rows, strict=True)
+    ]
 
 
 def _centre(path: str, search: Any, system: str) -> tuple[float, float]:
@@ -90,21 +93,3 @@ def _centre(path: str, search: Any, system: str) -> tuple[float, float]:
         return engine.cell_centre(system, cell)
     except InputError as error:
         raise schema_failure({f"{path}.coords.{system}_centroid": [str(error)]}) from error
-
-
-def _properties(values: Values, wanted: list[str]) -> dict[str, int]:
-    by_name = {"min": values[0], "max": values[1], "mean": values[2]}
-    return {name: round(by_name[name]) for name in wanted}
-
-
-def _combined(members: list[dict[str, Values]], *, is_union: bool) -> dict[str, Values]:
-    """Return the cells in any of several answers, or in all."""
-    values: defaultdict[str, list[Values]] = defaultdict(list)
-    for member in members:
-        for cell, value in member.items():
-            values[cell].append(value)
-    return {
-        cell: (min(v[0] for v in each), max(v[1] for v in each), sum(v[2] for v in each) / len(each))
-        for cell, each in values.items()
-        if is_union or len(each) == len(members)
-    }

@@ -8,11 +8,18 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from traveltime_lab.server.contract import Coords, Latitude, Longitude
+from traveltime_lab.server.contract import Latitude, Longitude
 
 
 class _Exact(Struct, forbid_unknown_fields=True, kw_only=True):
     pass
+
+
+class Point(_Exact):
+    """A place."""
+
+    lat: Latitude
+    lng: Longitude
 
 
 class Agency(_Exact):
@@ -29,7 +36,7 @@ class ShapeProperties(_Exact):
     agencies: list[Agency] | UnsetType = UNSET
 
 
-Ring = Annotated[list[Coords], Meta(min_length=4)]
+Ring = Annotated[list[Point], Meta(min_length=4)]
 
 
 class Polygon(_Exact):
@@ -170,7 +177,7 @@ class RoutePart(_Exact):
     directions: str
     distance: Whole
     travel_time: Whole
-    coords: list[Coords]
+    coords: list[Point]
     direction: str | UnsetType = UNSET
     road: str | UnsetType = UNSET
     turn: str | UnsetType = UNSET

@@ -15,8 +15,10 @@ from typing import Any, Final
 import geopandas as gpd
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import shapely
 
+from traveltime_lab import cells as library_cells
 from traveltime_lab import search
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
@@ -170,14 +172,19 @@ def times(
         )
         reached = table["origin" if when.is_arrival else "destination"].to_numpy(np.int64)
     if table is None or not reached.size:
-        if snap(network, one, transportation=transportation, snapping=snapping)["status"].iloc[0] != "snapped":
-            raise NotCoveredError("the place of the search has no street near it")
+        _check_snapped(network, one, transportation, snapping)
         nothing = np.empty(0, np.int64)
         return Times(nothing, nothing, nothing if with_distance else None)
     metres = None
     if with_distance:
         metres = np.floor(table["distance"].to_numpy(np.float64) + 0.5).astype(np.int64)
     return Times(reached, table["travel_time"].to_numpy(np.int64), metres)
+
+
+def _check_snapped(network: Network, place: gpd.GeoSeries, transportation: Any, snapping: Any) -> None:
+    """Raise `NotCoveredError` for a place without a street."""
+    if snap(network, place, transportation=transportation, snapping=snapping)["status"].iloc[0] != "snapped":
+        raise NotCoveredError("the place of the search has no street near it")
 
 
 def shape(
@@ -251,7 +258,7 @@ def cells(
     snapping: Mapping[str, Any] | None,
     window: Mapping[str, Any] | None,
     remove_water_bodies: bool,
-) -> tuple[list[str], IntArray, IntArray, IntArray]:
+) -> pd.DataFrame:
     """
     Return the cells within a travel time.
 
@@ -269,16 +276,45 @@ def cells(
 
     Returns
     -------
-    ids : list of str
-    smallest, largest, mean : int64 arrays of shape (n,)
-        Seconds.
+    DataFrame
+        ``cell`` (str), ``min``, ``max`` and ``mean`` (int32, s).
+
+    Raises
+    ------
+    NotCoveredError
+        If the place has no street.
     """
-    raise NotAvailableError("cells are not in this version")
+    check_transportation(network, transportation)
+    if window is not None:
+        raise NotAvailableError("windows are not in this version")
+    one = points(np.array([lng]), np.array([lat]))
+    search_cells = library_cells.h3_cells if system == "h3" else library_cells.geohash_cells
+    table = search_cells(
+        network,
+        one,
+        travel_time=travel_time,
+        resolution=resolution,
+        transportation=transportation,
+        remove_water_bodies=remove_water_bodies,
+        snapping=snapping,
+        geometry=False,
+        **when.arguments(),
+    )
+    if not len(table):
+        _check_snapped(network, one, transportation, snapping)
+    return table
+
+
+def combine_cells(tables: list[pd.DataFrame], *, is_union: bool) -> pd.DataFrame:
+    """Return the cells in any of several answers of `cells`, or in all."""
+    return library_cells.union_cells(tables) if is_union else library_cells.intersection_cells(tables)
 
 
 def cell_centre(system: str, cell: str) -> tuple[float, float]:
     """Return longitude and latitude of the centre of a cell; InputError if there is no such cell."""
-    raise NotAvailableError("cells are not in this version")
+    find = library_cells.h3_centroids if system == "h3" else library_cells.geohash_centroids
+    centre = find([cell]).iloc[0]
+    return float(centre.x), float(centre.y)
 
 
 @dataclass(frozen=True)

@@ -54,10 +54,10 @@ class Map:
         )
 
     @property
-    def area(self) -> float:
-        """Size of the box in square degrees, to compare maps that overlap."""
+    def extent(self) -> float:
+        """Width and height of the box together in degrees, to compare maps that overlap."""
         west, south, east, north = self.network.bounds
-        return ((east - west) % 360.0) * (north - south)
+        return (east - west) % 360.0 + north - south
 
 
 class Atlas:
@@ -85,7 +85,7 @@ class Atlas:
             if not _NAME.fullmatch(item.name):
                 raise InputError(f"the name of a map must be of letters, digits, '_', '.' and '-'; got {item.name!r}")
         #: Most detailed first, as far as size tells.
-        self.maps = tuple(sorted(maps, key=lambda item: item.area))
+        self.maps = tuple(sorted(maps, key=lambda item: item.extent))
 
     def covering(self, lng: float, lat: float, margin_m: float = MARGIN_M) -> list[Map]:
         """Return the maps that cover a place, the smallest first."""

@@ -262,7 +262,7 @@ def _cells(call: Call, system: str, resolutions: tuple[int, int]) -> Answer:
     call.meter.take(call.app_id, 1)
     with call.lap("engine"):
         try:
-            ids, smallest, largest, mean = engine.cells(
+            table = engine.cells(
                 _map(call, lng, lat).network,
                 lng,
                 lat,
@@ -278,9 +278,8 @@ def _cells(call: Call, system: str, resolutions: tuple[int, int]) -> Answer:
         except TravelTimeError as error:
             raise _told(error) from error
     with call.lap("encode"):
-        named = {"min": smallest, "max": largest, "mean": mean}
-        asked = {_STATISTICS[number]: named[_STATISTICS[number]] for number in properties}
-        return Answer(protobuf.cells_response(system, ids, asked), MEDIA)
+        asked = {name: table[name].to_numpy(np.int64) for name in (_STATISTICS[number] for number in properties)}
+        return Answer(protobuf.cells_response(system, table["cell"].tolist(), asked), MEDIA)
 
 
 def _geohash(call: Call) -> Answer:
