@@ -19,9 +19,9 @@ from traveltime_lab.server.proto_answers import ERRORS, MODES, PREFIXES, TYPES
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 sys.path.insert(0, str(Path(__file__).parent / "generated"))
 
-import cells_fast_pb2  # noqa: E402
-import time_filter_fast_pb2  # noqa: E402
-from google.protobuf.message import DecodeError  # noqa: E402
+import cells_fast_pb2
+import time_filter_fast_pb2
+from google.protobuf.message import DecodeError
 
 OCTETS = "application/octet-stream"
 PATH = "/api/v3/uk/time-filter/fast/walking"

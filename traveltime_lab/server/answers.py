@@ -41,6 +41,10 @@ from traveltime_lab.server.rules import iter_searches
 _T = TypeVar("_T")
 
 _FAST: Final = ("peak", "off_peak")
+_SECONDS: Final = (
+    "pt_change_delay", "walking_time", "driving_time_to_station", "cycling_time_to_station", "parking_time",
+    "boarding_time",
+)  # fmt: skip
 
 
 class Entry(msgspec.Struct, gc=False):
@@ -119,6 +123,11 @@ def plain(value: Any) -> dict[str, Any]:
 def transportation_of(search: Any, *, is_fast: bool) -> dict[str, Any]:
     """Return the transportation of a search with the defaults of its endpoint."""
     found = plain(search.transportation)
+    for name, value in found.items():
+        if name in _SECONDS:
+            found[name] = min(value, limits.LONGEST_S)
+    if "max_changes" in found:
+        found["max_changes"]["limit"] = min(found["max_changes"]["limit"], limits.MOST_CHANGES)
     if is_fast and hasattr(search.transportation, "traffic_model"):
         found.setdefault("traffic_model", _FAST[0])
     return found
@@ -127,7 +136,10 @@ def transportation_of(search: Any, *, is_fast: bool) -> dict[str, Any]:
 def snapping_of(search: Any) -> dict[str, Any]:
     """Return the snapping of a search, which an older client calls ``snap_penalty``."""
     if search.snapping is not None:
-        return plain(search.snapping)
+        found = plain(search.snapping)
+        if "threshold" in found:
+            found["threshold"] = min(found["threshold"], limits.FARTHEST_M)
+        return found
     old = search.snap_penalty
     if isinstance(old, str):
         old = {"penalty": old}
@@ -215,11 +227,14 @@ def _shape_options(search: Any, media: str) -> dict[str, Any]:
         if getattr(search, name) is not None:
             options[name] = getattr(search, name)
     if search.polygons_filter is not None:
-        options["polygons_filter"] = search.polygons_filter.limit
+        options["polygons_filter"] = min(search.polygons_filter.limit, limits.MOST_POLYGONS)
     elif search.single_shape:
         options["polygons_filter"] = 1
     if search.level_of_detail is not None:
-        level = parse_level_of_detail(plain(search.level_of_detail))
+        detail = plain(search.level_of_detail)
+        if "square_size" in detail:
+            detail["square_size"] = min(detail["square_size"], limits.FARTHEST_M)
+        level = parse_level_of_detail(detail)
         options["level_of_detail"] = replace(level, is_kept=media == formats.BOXES)
     return options
 
@@ -371,7 +386,7 @@ def ways(
         lat,
         lngs,
         lats,
-        travel_time=getattr(search, "travel_time", limits.MAX_JOURNEY_S),
+        travel_time=getattr(search, "travel_time", None),
         transportation=transportation,
         when=when_of(path, search),
         snapping=snapping_of(search),

@@ -298,7 +298,7 @@ class _Drawn(_Search, kw_only=True):
     polygons_filter: PolygonsFilter | None = None
     no_holes: bool | None = None
     render_mode: Literal["approximate_time_filter", "road_buffering"] | None = None
-    buffer_distance: Annotated[int, Meta(ge=limits.MIN_BUFFER_M)] | None = None
+    buffer_distance: Annotated[int, Meta(ge=limits.MIN_BUFFER_M, le=limits.MAX_BUFFER_M)] | None = None
     remove_water_bodies: bool | None = None
     #: Deprecated: true is ``polygons_filter: {"limit": 1}``.
     single_shape: bool | None = None

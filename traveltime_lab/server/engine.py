@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import geopandas as gpd
@@ -19,8 +20,10 @@ import pandas as pd
 import shapely
 
 from traveltime_lab import cells as library_cells
+from traveltime_lab import journeys as library_journeys
 from traveltime_lab import search
 from traveltime_lab.errors import InputError, UnsupportedError
+from traveltime_lab.legs import Route
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
 from traveltime_lab.network import Network
 from traveltime_lab.search import snap
@@ -352,7 +355,7 @@ def journeys(
     lngs: FloatArray,
     lats: FloatArray,
     *,
-    travel_time: int,
+    travel_time: int | None,
     transportation: Mapping[str, Any],
     when: When,
     snapping: Mapping[str, Any] | None,
@@ -363,8 +366,10 @@ def journeys(
 
     Parameters
     ----------
-    network, lng, lat, lngs, lats, travel_time, transportation, when, snapping
+    network, lng, lat, lngs, lats, transportation, when, snapping
         As in `times`.
+    travel_time : int or None
+        Limit in seconds; None for the longest journeys that there are.
     window : mapping or None
         The contract's full range, if it is enabled: up to ``max_results`` ways are returned for each place.
 
@@ -372,8 +377,73 @@ def journeys(
     -------
     list of lists of Journey
         One list for each of the others, quickest first; empty where there is none.
+
+    Raises
+    ------
+    NotCoveredError
+        If the one place has no street.
     """
-    raise NotAvailableError("routes are not in this version")
+    check_transportation(network, transportation)
+    if window is not None:
+        raise NotAvailableError("windows are not in this version")
+    reached = np.arange(lngs.size)
+    if travel_time is not None:
+        # The limit is compared before times are rounded, which only the matrix does.
+        reached = times(
+            network,
+            lng,
+            lat,
+            lngs,
+            lats,
+            travel_time=travel_time,
+            transportation=transportation,
+            when=when,
+            snapping=snapping,
+            with_distance=False,
+        ).reached
+    ways: list[list[Journey]] = [[] for _ in range(lngs.size)]
+    one = points(np.array([lng]), np.array([lat]))
+    if not reached.size:
+        _check_snapped(network, one, transportation, snapping)
+        return ways
+    many = points(lngs[reached], lats[reached])
+    table = library_journeys.routes(
+        network,
+        many if when.is_arrival else one,
+        one if when.is_arrival else many,
+        transportation=transportation,
+        properties=("route",),
+        snapping=snapping,
+        **when.arguments(),
+    )
+    if table["route"].isna().all():
+        _check_snapped(network, one, transportation, snapping)
+    for i, route in zip(reached.tolist(), table["route"], strict=True):
+        if route is not None:
+            ways[i].append(_journey(route))
+    return ways
+
+
+def _journey(route: Route) -> Journey:
+    """Return a route of the library as a journey."""
+    parts = route.parts()
+    for before, after in pairwise(parts):
+        # Ends that are one place may differ in their last bit; clients compare them.
+        after["coords"][0] = before["coords"][-1]
+    return Journey(
+        travel_time=route.travel_time,
+        distance=_metres(route.distance),
+        departure_time=route.departure_time,
+        arrival_time=route.arrival_time,
+        parts=parts,
+        breakdown=[(mode, _metres(metres)) for mode, metres in route.distance_breakdown.items()],
+        fares=None,
+    )
+
+
+def _metres(value: float) -> int:
+    """Return whole metres, rounded half up."""
+    return int(np.floor(value + 0.5))
 
 
 def geocode(networks: list[tuple[str, Network]], query: str, **options: Any) -> list[dict[str, Any]]:
