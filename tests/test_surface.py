@@ -125,7 +125,9 @@ def test_environment_equals_the_extras() -> None:
     listed = set(
         map(
             _requirement,
-            re.findall(r"^ +- ([\w.-]+(?:>=[\d.]+)?)$", (ROOT / "environment.yml").read_text(), re.MULTILINE),
+            re.findall(
+                r"^ +- ([\w.-]+(?:\[\w+\])?(?:>=[\d.]+)?)$", (ROOT / "environment.yml").read_text(), re.MULTILINE
+            ),
         )
     )
     assert declared == {item for item in listed if item[0] not in ("python", "pip", "conda-forge")}

@@ -28,6 +28,7 @@ _HOMES = {
     "FormatError": "errors",
     "GtfsError": "errors",
     "InputError": "errors",
+    "InterruptedSearchError": "errors",
     "Leg": "legs",
     "LimitError": "errors",
     "MissingDependencyError": "errors",
@@ -62,6 +63,7 @@ _HOMES = {
     "routes": "journeys",
     "sample_network": "sample",
     "sample_points": "sample",
+    "serve": "server.running",
     "shape_accuracy": "search",
     "snap": "search",
     "time_filter": "search",
@@ -77,6 +79,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "FormatError",
     "GtfsError",
     "InputError",
+    "InterruptedSearchError",
     "Leg",
     "LimitError",
     "MissingDependencyError",
@@ -111,6 +114,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "routes",
     "sample_network",
     "sample_points",
+    "serve",
     "shape_accuracy",
     "snap",
     "time_filter",
@@ -136,6 +140,7 @@ if TYPE_CHECKING:
         FormatError,
         GtfsError,
         InputError,
+        InterruptedSearchError,
         LimitError,
         MissingDependencyError,
         MissingFileError,
@@ -154,6 +159,7 @@ if TYPE_CHECKING:
     from traveltime_lab.nominatim import Nominatim
     from traveltime_lab.sample import sample_network, sample_points
     from traveltime_lab.search import distance_map, shape_accuracy, snap, time_filter, time_map
+    from traveltime_lab.server.running import serve
     from traveltime_lab.shapes import difference, intersection, union
     from traveltime_lab.speeds import add_speeds
 

@@ -1,4 +1,4 @@
-"""The command line: ``traveltime-lab demo``, ``build`` and ``info``."""
+"""The command line: ``traveltime-lab demo``, ``build``, ``info`` and ``serve``."""
 
 from __future__ import annotations
 
@@ -72,7 +72,118 @@ def _parser() -> argparse.ArgumentParser:
     info = commands.add_parser("info", help="tell what a saved network holds")
     info.add_argument("path", metavar="PATH", type=Path)
     info.set_defaults(run=_info)
+
+    _add_serve(commands)
     return parser
+
+
+def _add_serve(commands: Any) -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="answer over HTTP, in the form that the public clients of the hosted service expect",
+        description="Serves until interrupted, then finishes what is running.",
+    )
+    serve.add_argument(
+        "networks",
+        metavar="NETWORK",
+        nargs="*",
+        help="saved networks, OSM files or samples (coquimbo, helsinki), each also as NAME=...; default: coquimbo",
+    )
+    serve.add_argument("--host", default="127.0.0.1", help="default: %(default)s, this machine only")
+    serve.add_argument("--port", type=int, default=8000, help="0 takes a free one; default: %(default)s")
+    serve.add_argument(
+        "--credentials",
+        metavar="ID:KEY",
+        action="append",
+        default=[],
+        help="accept this pair; repeatable; also from TRAVELTIME_LAB_CREDENTIALS; by default one is made up",
+    )
+    serve.add_argument("--credentials-file", metavar="PATH", type=Path, help="one ID:KEY to a line")
+    serve.add_argument("--tls", action="store_true", help="speak https with a self-signed certificate")
+    serve.add_argument("--certificate", metavar="PEM", type=Path, help="speak https with this certificate")
+    serve.add_argument("--key", metavar="PEM", type=Path, help="key of --certificate")
+    serve.add_argument("--zones", metavar="PATH", type=Path, help="postcodes: .csv or .parquet with postcode, lat, lng")
+    serve.add_argument("--body-limit", metavar="MB", type=float, default=100.0, help="default: %(default)s")
+    serve.add_argument("--timeout", metavar="S", type=float, default=300.0, help="default: %(default)s")
+    serve.add_argument("--hits-per-minute", metavar="N", type=int, help="rate limit by application id; default: none")
+    serve.add_argument("--quiet", action="store_true", help="no access log")
+    serve.set_defaults(run=_serve)
+
+
+def _serve(options: argparse.Namespace) -> None:
+    import logging
+
+    from traveltime_lab.server import credentials, running
+    from traveltime_lab.server.app import Options
+
+    if (options.certificate is None) != (options.key is None):
+        raise tl.InputError("--certificate and --key go together")
+    if not (options.body_limit > 0 and options.timeout > 0 and (options.hits_per_minute or 1) > 0):
+        raise tl.InputError("--body-limit, --timeout and --hits-per-minute must be positive")
+    pairs = credentials.find_pairs(options.credentials, options.credentials_file)
+    is_made_up = not pairs
+    pairs = pairs or [credentials.generate_pair()]
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    if not options.quiet:
+        logging.getLogger("traveltime_lab.access").setLevel(logging.INFO)
+    networks = dict(_named_network(text) for text in options.networks or ["coquimbo"])
+    if len(networks) < len(options.networks):
+        raise tl.InputError("two networks have the same name; write NAME=PATH")
+
+    def announce(address: running.Served) -> None:
+        print(f"Serving {', '.join(networks)} at {address}  (documentation: {address}/docs)")
+        if is_made_up:
+            print(f"Application id {address.app_id}, API key {address.api_key}  (made up for this run)")
+            query = "lat={1:.4f}&lng={0:.4f}".format(*_middle(next(iter(networks.values()))))
+            insecure = "-k " if options.tls else ""
+            print(
+                f"\nTry: curl {insecure}'{address}/v4/time-map?type=driving&travel_time=600&{query}"
+                "&departure_time=2026-03-02T08:00:00Z'"
+                f" -H 'X-Application-Id: {address.app_id}' -H 'X-Api-Key: {address.api_key}'\n"
+            )
+        print("Ctrl+C stops.", flush=True)
+
+    running.run(
+        networks,
+        announce=announce,
+        host=options.host,
+        port=options.port,
+        credentials=pairs,
+        tls=options.tls if options.certificate is None else (options.certificate, options.key),
+        zones=options.zones,
+        options=Options(
+            body_limit=int(options.body_limit * 1e6),
+            timeout_s=options.timeout,
+            hits_per_minute=options.hits_per_minute,
+        ),
+    )
+
+
+def _named_network(text: str) -> tuple[str, tl.Network]:
+    """Return the network that an argument of ``serve`` means, and its name."""
+    name, equals, source = text.partition("=")
+    if not equals or "/" in name or "\\" in name:
+        name, source = "", text
+    if source in DEMO_ORIGINS:
+        return name or source, tl.sample_network(source)
+    path = Path(source)
+    name = name or path.name.partition(".")[0]
+    if path.suffix == ".network":
+        return name, tl.load_network(path)
+    try:
+        return name, tl.load_network(path)
+    except tl.FormatError:
+        return name, tl.build_network(path, progress=sys.stderr.isatty())
+
+
+def _middle(network: tl.Network) -> tuple[float, float]:
+    """Return longitude and latitude of the street that is nearest to the middle of a network's streets."""
+    import numpy as np
+
+    t = network.tables
+    lng, lat = float(np.median(t.node_lng)), float(np.median(t.node_lat))
+    nearest = int(np.argmin((t.node_lng - lng) ** 2 + (t.node_lat - lat) ** 2))
+    return float(t.node_lng[nearest]), float(t.node_lat[nearest])
 
 
 def _build(options: argparse.Namespace) -> None:

@@ -40,18 +40,21 @@ class LevelOfDetail:
         -20 (coarsest) to 2; -2 to 2 are ``lowest`` to ``highest``.
     square_size_m : int, optional
         Side of the squares of a ``coarse_grid``; then `numeric` has no meaning.
+    is_kept : bool, default False
+        Whether long travel times leave the level as it is.
     """
 
     numeric: int = -2
     square_size_m: int | None = None
+    is_kept: bool = False
 
     def downgraded(self, travel_time_s: float) -> LevelOfDetail:
         """Return the finest level not above this one that is drawn for a travel time; coarse grids always are."""
         numeric = self.numeric
-        if self.square_size_m is None:
+        if self.square_size_m is None and not self.is_kept:
             while travel_time_s > LONGEST_TRAVEL_TIME_S.get(numeric, math.inf):
                 numeric -= 1
-        return LevelOfDetail(numeric, self.square_size_m)
+        return LevelOfDetail(numeric, self.square_size_m, self.is_kept)
 
     def cell_m(self, mode_family: str) -> float:
         """

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from traveltime_lab import hierarchy, road_graph, travel_times
 from traveltime_lab.errors import InputError
+from traveltime_lab.interrupts import checkpoint
 from traveltime_lab.kernels import road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.network import Network
@@ -101,9 +102,11 @@ def label_blocks(
     """
     check_engine(engine)
     rows, columns = same_places(origins, destinations)
+    checkpoint()
     leaving = Ends.of(graph, origins, snapping, is_entry=False)
     reached = Ends.of(graph, destinations, snapping, is_entry=True)
     for block in blocks_between(network, graph, leaving, reached, limit=limit, engine=engine, with_length=with_length):
+        checkpoint()
         here = (rows >= block.rows.start) & (rows < block.rows.stop)
         here &= (columns >= block.columns.start) & (columns < block.columns.stop)
         block.labels[rows[here] - block.rows.start, columns[here] - block.columns.start] = 0

@@ -19,6 +19,7 @@ import shapely
 
 from traveltime_lab import matrix, paths, shapes, surfaces, transit
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
+from traveltime_lab.interrupts import checkpoint
 from traveltime_lab.kernels import road
 from traveltime_lab.levels import LevelOfDetail, parse_level_of_detail
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
@@ -751,6 +752,7 @@ def _shape(
     question: _Question, snaps: Snaps, i: int, places: Points, limit: int, style: _Style
 ) -> shapely.MultiPolygon:
     """Return the shape of one origin."""
+    checkpoint()
     if snaps.status[i] != SNAPPED:
         return shapely.MultiPolygon()
     network, snapping = question.network, question.snapping

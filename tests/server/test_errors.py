@@ -1,0 +1,501 @@
+"""Every way to fail, on every endpoint, has the five keys, the right code and the right paths."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from door import (
+    FORUM,
+    HEADERS,
+    MONDAY,
+    PENDING,
+    STATION,
+    Door,
+    assert_error,
+    coords,
+    locations,
+    matrix_search,
+    ok,
+    time_map_search,
+)
+
+from traveltime_lab.server.endpoints import ENDPOINTS
+from traveltime_lab.server.proto_answers import PREFIXES
+
+FAST = {"departure_time": ..., "arrival_time_period": "weekday_morning"}
+
+
+def fast_search(**more: Any) -> dict[str, Any]:
+    return time_map_search(**{**FAST, **more})
+
+
+def cell_search(**more: Any) -> dict[str, Any]:
+    return time_map_search(**more)
+
+
+#: A right request for each endpoint that takes a body.
+RIGHT: dict[str, dict[str, Any]] = {
+    "/v4/time-map": {"departure_searches": [time_map_search()]},
+    "/v4/time-map/fast": {"arrival_searches": {"one_to_many": [fast_search()]}},
+    "/v4/distance-map": {"departure_searches": [time_map_search(travel_time=..., travel_distance=300)]},
+    "/v4/time-filter": {"locations": locations(STATION, FORUM), "departure_searches": [matrix_search()]},
+    "/v4/time-filter/fast": {
+        "locations": locations(STATION, FORUM),
+        "arrival_searches": {"one_to_many": [matrix_search(**FAST)]},
+    },
+    "/v4/routes": {"locations": locations(STATION, FORUM), "departure_searches": [matrix_search(travel_time=...)]},
+    "/v4/time-filter/postcodes": {"departure_searches": [time_map_search(properties=["travel_time"])]},
+    "/v4/time-filter/postcode-districts": {
+        "departure_searches": [time_map_search(properties=["coverage"], reachable_postcodes_threshold=0.5)]
+    },
+    "/v4/time-filter/postcode-sectors": {
+        "departure_searches": [time_map_search(properties=["coverage"], reachable_postcodes_threshold=0)]
+    },
+    "/v4/h3": {"resolution": 8, "properties": ["mean"], "departure_searches": [cell_search()]},
+    "/v4/h3/fast": {"resolution": 8, "properties": [], "arrival_searches": {"many_to_one": [fast_search()]}},
+    "/v4/geohash": {"resolution": 6, "properties": ["min", "max"], "departure_searches": [cell_search()]},
+    "/v4/geohash/fast": {"resolution": 6, "properties": ["mean"], "arrival_searches": {"many_to_one": [fast_search()]}},
+    "/v4/supported-locations": {"locations": locations(STATION)},
+}
+#: And a right query for each that takes one.
+QUERIES: dict[str, dict[str, Any]] = {
+    "/v4/time-map": {"type": "walking", "travel_time": 300, **coords(STATION), "departure_time": MONDAY},
+    "/v4/time-filter": {
+        "type": "walking", "search_lat": STATION[0], "search_lng": STATION[1], "arrival_time": MONDAY,
+        "locations": f"{FORUM[0]}_{FORUM[1]},60.17_24.94",
+    },
+    "/v4/routes": {
+        "type": "walking", "origin_lat": STATION[0], "origin_lng": STATION[1], "destination_lat": FORUM[0],
+        "destination_lng": FORUM[1], "departure_time": MONDAY,
+    },
+    "/v4/geocoding/search": {"query": "Forum"},
+    "/v4/geocoding/autocomplete": {"query": "Forum"},
+    "/v4/geocoding/reverse": coords(STATION),
+    "/v4/map-info": {},
+}  # fmt: skip
+
+
+def is_pending(path: str) -> bool:
+    kinds = {"/v4/h3": "cells", "/v4/geohash": "cells", "/v4/routes": "routes", "/v4/geocoding": "geocoding"}
+    return any(path.startswith(prefix) and kind in PENDING for prefix, kind in kinds.items())
+
+
+def test_all_endpoints_are_here() -> None:
+    assert set(RIGHT) == {e.path for e in ENDPOINTS if e.method == "POST"}
+    assert set(QUERIES) == {e.path for e in ENDPOINTS if e.method == "GET"}
+
+
+@pytest.mark.parametrize("path", RIGHT)
+def test_right_requests(door: Door, path: str) -> None:
+    response = door.post(path, RIGHT[path])
+    if is_pending(path):
+        assert_error(response, 404)
+    else:
+        ok(response)
+
+
+@pytest.mark.parametrize("path", QUERIES)
+def test_right_queries(door: Door, path: str) -> None:
+    response = door.get(path, QUERIES[path])
+    if is_pending(path):
+        assert_error(response, 404)
+    else:
+        ok(response)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda e: f"{e.method}{e.path}")
+def test_credentials(door: Door, endpoint: Any) -> None:
+    name, key = HEADERS.values()
+    for headers in (
+        {},
+        {"X-Application-Id": name},
+        {"X-Api-Key": key},
+        {"X-Application-Id": name, "X-Api-Key": "wrong"},
+        {"X-Application-Id": key, "X-Api-Key": name},
+        {"X-Application-Id": "", "X-Api-Key": ""},
+        {"Authorization": "Basic YTpi"},
+    ):
+        assert_error(door(endpoint.method, endpoint.path, body=b"{", headers=headers), 401, 10)
+    # A query authenticates a GET only, and headers win over it.
+    query = {"app_id": name, "api_key": key}
+    right = QUERIES if endpoint.method == "GET" else RIGHT
+    asked = {"query": {**query, **right[endpoint.path]}} if endpoint.method == "GET" else {"json": {}, "query": query}
+    response = door(endpoint.method, endpoint.path, headers={}, **asked)
+    if endpoint.method == "POST":
+        assert_error(response, 401, 10)
+    elif not is_pending(endpoint.path):
+        ok(response)
+    assert_error(door(endpoint.method, endpoint.path, headers={"X-Api-Key": "wrong"}, **asked), 401, 10)
+
+
+@pytest.mark.parametrize("path", RIGHT)
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"{'a': 1}", b"nul", b'{"a": 1,}', b"\xff\xfe", b"[" * 100_000],
+    ids=["empty", "brace", "quotes", "word", "comma", "bytes", "deep"],
+)
+def test_syntax(door: Door, path: str, body: bytes) -> None:
+    assert_error(door("POST", path, body=body), 400, 3)
+
+
+@pytest.mark.parametrize("text", [b"\xff", b"\\ud800", b"\\x", b"\n"])
+def test_broken_strings(door: Door, text: bytes) -> None:
+    body = b'{"locations": [{"id": "' + text + b'", "coords": {"lat": 1, "lng": 2}}]}'
+    assert_error(door("POST", "/v4/supported-locations", body=body), 400, 3)
+
+
+@pytest.mark.parametrize("path", RIGHT)
+@pytest.mark.parametrize("body", [b"null", b"[]", b"1", b'"text"', b"true", b"[1e999]"])
+def test_not_an_object(door: Door, path: str, body: bytes) -> None:
+    assert_error(door("POST", path, body=body), 422, 2, paths={"obj"})
+
+
+def leaves(value: Any, path: str = "obj") -> list[tuple[str, Any, Any]]:
+    """Return path, owner and key of everything in a request."""
+    found = []
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        here = f"{path}.{key}" if isinstance(value, dict) else f"{path}[{key}]"
+        found.append((here, value, key))
+        if isinstance(item, dict | list):
+            found += leaves(item, here)
+    return found
+
+
+@pytest.mark.parametrize("path", RIGHT)
+def test_each_field_with_a_wrong_type(door: Door, path: str) -> None:
+    """Every field in turn gets a value of no type it knows; the fault is told under its path and nowhere else."""
+    for where, _, _ in leaves(RIGHT[path]):
+        for wrong in ({"no": "type"}, [{}]):
+            request = copy.deepcopy(RIGHT[path])
+            here, owner, key = next(item for item in leaves(request) if item[0] == where)
+            if isinstance(owner[key], type(wrong)):
+                continue
+            owner[key] = wrong
+            info = assert_error(door.post(path, request), 422, 2)
+            assert any(key.startswith(here) for key in info), (here, info)
+
+
+@pytest.mark.parametrize("path", RIGHT)
+def test_each_required_field_missing(door: Door, path: str) -> None:
+    optional = {
+        "departure_searches",
+        "arrival_time_period",
+        "one_to_many",
+        "many_to_one",
+        "reachable_postcodes_threshold",
+    }
+    for where, parent, name in leaves(RIGHT[path]):
+        if not isinstance(parent, dict) or name in optional:
+            continue
+        for is_null in (False, True):
+            request = copy.deepcopy(RIGHT[path])
+            here, owner, key = next(item for item in leaves(request) if item[0] == where)
+            if is_null:
+                owner[key] = None
+            else:
+                del owner[key]
+            info = assert_error(door.post(path, request), 422, 2)
+            assert info.get(here) == ["missing"], (here, info)
+
+
+def test_all_faults_at_once(door: Door) -> None:
+    request = {
+        "locations": [
+            {"id": "a", "coords": {"lat": 91, "lng": "x"}},
+            {"id": "a", "coords": {"lat": 1}},
+            {"id": "", "coords": []},
+        ],
+        "departure_searches": [
+            {
+                "id": "s",
+                "departure_location_id": 5,
+                "arrival_location_ids": ["nowhere"],
+                "departure_time": "soon",
+                "travel_time": 59,
+                "transportation": {"type": "teleport"},
+                "properties": ["travel_time", "price"],
+                "snapping": {"penalty": "maybe", "threshold": -1},
+            },
+            "not a search",
+        ],
+        "arrival_searches": [
+            {
+                **matrix_search("s", departure_time=..., departure_location_id=..., arrival_location_ids=...),
+                "arrival_time": "2026-03-02",
+                "arrival_location_id": "a",
+                "departure_location_ids": [],
+                "transportation": {"type": "bus", "max_changes": {"enabled": True, "limit": -7}},
+                "range": {"enabled": True, "width": 0},
+            }
+        ],
+    }
+    search, arrival = "obj.departure_searches[0]", "obj.arrival_searches[0]"
+    info = assert_error(
+        door.post("/v4/time-filter", request),
+        422,
+        2,
+        paths={
+            "obj.locations[0].coords.lat",
+            "obj.locations[0].coords.lng",
+            "obj.locations[1].id",
+            "obj.locations[1].coords.lng",
+            "obj.locations[2].id",
+            "obj.locations[2].coords",
+            f"{search}.departure_location_id",
+            f"{search}.departure_time",
+            f"{search}.travel_time",
+            f"{search}.transportation.type",
+            f"{search}.properties[1]",
+            f"{search}.snapping.penalty",
+            f"{search}.snapping.threshold",
+            "obj.departure_searches[1]",
+            f"{arrival}.id",
+            f"{arrival}.arrival_time",
+            f"{arrival}.departure_location_ids",
+            f"{arrival}.transportation.max_changes.limit",
+            f"{arrival}.range.width",
+            f"{arrival}.range.max_results",
+        },
+    )
+    for name in ("walking", "public_transport", "cycling+public_transport"):
+        assert name in info[f"{search}.transportation.type"][0].partition("[")[2].partition("]")[0]
+
+
+def test_faults_are_counted_beyond_a_thousand(door: Door) -> None:
+    request = {"locations": [{"id": "x"}] * 5000}
+    info = assert_error(door.post("/v4/supported-locations", request), 422, 2)
+    assert len(info) <= 1001 and "more faults" in info["obj"][0]
+
+
+SEARCHES = [path for path in RIGHT if path != "/v4/supported-locations"]
+
+
+def arrays_of(path: str) -> tuple[str, dict[str, Any], str]:
+    """Return the JSON path, the owner and the name of the array of searches of a right request."""
+    request = copy.deepcopy(RIGHT[path])
+    if "departure_searches" in request:
+        return "obj.departure_searches", request, "departure_searches"
+    name = next(iter(request["arrival_searches"]))
+    return f"obj.arrival_searches.{name}", request, name
+
+
+@pytest.mark.parametrize("path", SEARCHES)
+def test_numbers_of_searches(door: Door, path: str) -> None:
+    where, request, name = arrays_of(path)
+    owner = request if name == "departure_searches" else request["arrival_searches"]
+    first = owner[name][0]
+    owner[name] = [{**first, "id": str(i)} for i in range(11)]
+    assert_error(door.post(path, request), 422, 2, paths={where})
+    parent = where.rpartition(".")[0]
+    for nothing in ([], None):
+        owner[name] = nothing
+        assert_error(door.post(path, request), 422, 2, paths={parent})
+    owner[name] = [first, first]
+    assert_error(door.post(path, request), 422, 2, paths={f"{where}[1].id"})
+
+
+@pytest.mark.parametrize("path", [path for path in SEARCHES if path != "/v4/distance-map" and path != "/v4/routes"])
+@pytest.mark.parametrize("seconds", [-1, 0, 14_401, 1e300, 300.5, "300", True])
+def test_travel_times(door: Door, path: str, seconds: Any) -> None:
+    where, request, name = arrays_of(path)
+    owner = request if name == "departure_searches" else request["arrival_searches"]
+    owner[name][0]["travel_time"] = seconds
+    assert_error(door.post(path, request), 422, 2, paths={f"{where}[0].travel_time"})
+    if path.endswith("fast"):
+        owner[name][0]["travel_time"] = 10_801
+        assert_error(door.post(path, request), 422, 2, paths={f"{where}[0].travel_time"})
+
+
+@pytest.mark.parametrize("path", [path for path in SEARCHES if "routes" not in path and "time-filter" not in path])
+def test_combinations(door: Door, path: str) -> None:
+    _where, request, name = arrays_of(path)
+    owner = request if name == "departure_searches" else request["arrival_searches"]
+    own = owner[name][0]["id"]
+    request["unions"] = [{"id": "u", "search_ids": [own, "nobody"]}, {"id": own, "search_ids": [own]}]
+    request["intersections"] = [{"id": "i", "search_ids": ["u"]}, {"id": "u", "search_ids": []}]
+    assert_error(
+        door.post(path, request),
+        422,
+        2,
+        paths={
+            "obj.unions[0].search_ids[1]",
+            "obj.unions[1].id",
+            "obj.intersections[0].search_ids[0]",
+            "obj.intersections[1].id",
+            "obj.intersections[1].search_ids",
+        },
+    )
+    request["unions"] = [{"id": f"u{i}", "search_ids": [own]} for i in range(11)]
+    del request["intersections"]
+    assert_error(door.post(path, request), 422, 2, paths={"obj.unions"})
+
+
+@pytest.mark.parametrize("path", SEARCHES)
+def test_not_covered(door: Door, path: str) -> None:
+    """Code 16 with the ids of all searches that no map covers."""
+    _where, request, name = arrays_of(path)
+    owner = request if name == "departure_searches" else request["arrival_searches"]
+    first = owner[name][0]
+    sea = {"lat": 40.0, "lng": -40.0}
+    owner[name] = [{**first, "id": "far"}, {**first, "id": "away"}]
+    for search in owner[name]:
+        if "coords" in search:
+            search["coords"] = sea
+    if "locations" in request:
+        request["locations"][0]["coords"] = sea
+    assert_error(door.post(path, request), 422, 16, search_ids=["far", "away"])
+
+
+@pytest.mark.parametrize("path", SEARCHES)
+def test_no_timetable(door: Door, path: str) -> None:
+    """Code 15: the samples have none here."""
+    if path == "/v4/distance-map" or (is_pending(path) and "routes" not in path):
+        pytest.skip("not asked there")
+    _where, request, name = arrays_of(path)
+    owner = request if name == "departure_searches" else request["arrival_searches"]
+    owner[name][0]["transportation"] = {"type": "public_transport"}
+    assert_error(door.post(path, request), 422, 15, search_ids=[owner[name][0]["id"]])
+
+
+@pytest.mark.parametrize("path", ["/v4/time-filter", "/v4/time-filter/fast", "/v4/routes"])
+def test_no_fares(door: Door, path: str) -> None:
+    _where, request, name = arrays_of(path)
+    owner = request if name == "departure_searches" else request["arrival_searches"]
+    owner[name][0]["properties"] = ["travel_time", "fares"]
+    assert_error(door.post(path, request), 422, 13, search_ids=[owner[name][0]["id"]])
+
+
+def test_too_many_targets(door: Door) -> None:
+    request = {
+        "locations": [{"id": f"p{i}", "coords": coords(STATION)} for i in range(2002)],
+        "departure_searches": [matrix_search(targets=2001)],
+    }
+    path = "obj.departure_searches[0].arrival_location_ids"
+    assert_error(door.post("/v4/time-filter", request), 422, 2, paths={path})
+    request["departure_searches"] = [matrix_search(targets=2000)]
+    assert len(ok(door.post("/v4/time-filter", request))["results"][0]["locations"]) == 2000
+
+
+def test_places_of_different_maps(door: Door) -> None:
+    """Code 16 for points of one search on two maps; unreachable for points on none."""
+    request = {"locations": locations(STATION, (-29.9027, -71.2519)), "departure_searches": [matrix_search()]}
+    assert_error(door.post("/v4/time-filter", request), 422, 16, search_ids=["m"])
+    request["locations"] = locations(STATION, (60.3, 24.9))
+    assert ok(door.post("/v4/time-filter", request))["results"][0]["unreachable"] == ["p1"]
+
+
+def test_points_too_far_from_streets(door: Door) -> None:
+    """Beyond the threshold the search's own place is an error, a target is unreachable."""
+    near = (60.17110, 24.94140)
+    request = {
+        "locations": locations(near, FORUM),
+        "departure_searches": [matrix_search(snapping={"threshold": 0})],
+    }
+    assert_error(door.post("/v4/time-filter", request), 422, 16, search_ids=["m"])
+    search = time_map_search(snapping={"threshold": 0})
+    assert_error(door.post("/v4/time-map", {"departure_searches": [search]}), 422, 16, search_ids=["a"])
+
+
+def test_borders_are_refused_in_words(door: Door) -> None:
+    search = time_map_search(transportation={"type": "driving", "disable_border_crossing": True})
+    info = assert_error(door.post("/v4/time-map", {"departure_searches": [search]}), 422, 2)
+    assert "border" in str(info)
+
+
+@pytest.mark.parametrize("path", QUERIES)
+def test_each_query_parameter(door: Door, path: str) -> None:
+    right = QUERIES[path]
+    moments = {"departure_time", "arrival_time"}
+    for name in right:
+        missing = {key: value for key, value in right.items() if key != name}
+        expected = {"obj.departure_time"} if name in moments else {f"obj.{name}"}
+        assert_error(door.get(path, missing), 422, 2, paths=expected)
+    if "type" in right:
+        both = {**right, "departure_time": MONDAY, "arrival_time": MONDAY}
+        assert_error(door.get(path, both), 422, 2, paths={"obj.departure_time"})
+        wrong = {**right, "type": "ferry", "departure_time": "x", "arrival_time": ""}
+        assert_error(door.get(path, wrong), 422, 2, paths={"obj.type", "obj.departure_time"})
+        bus = door.get(path, {**right, "type": "public_transport"})
+        assert_error(bus, 422, 15)
+    for name in [key for key in right if key.endswith(("lat", "lng"))]:
+        for value in ("x", "181", "nan", "inf", "1e999", "1_0"):
+            assert_error(door.get(path, {**right, name: value}), 422, 2, paths={f"obj.{name}"})
+
+
+def test_query_of_points(door: Door) -> None:
+    right = QUERIES["/v4/time-filter"]
+    wrong = {**right, "locations": "60.17_24.94,60.17,x_y,91_0"}
+    paths = {f"obj.locations[{i}]" for i in (1, 2, 3)}
+    assert_error(door.get("/v4/time-filter", wrong), 422, 2, paths=paths)
+    many = {**right, "locations": ",".join(["60.17_24.94"] * 2001)}
+    assert_error(door.get("/v4/time-filter", many), 422, 2, paths={"obj.locations"})
+
+
+def test_geocoding_queries(door: Door) -> None:
+    wrong = {
+        "query": "x", "limit": 51, "format.name": "maybe", "bounds": "1,2,3", "focus.lat": 1, "force.add.postcode": 2,
+    }  # fmt: skip
+    paths = {f"obj.{name}" for name in ("limit", "format_name", "bounds", "focus.lng", "force_add_postcode")}
+    assert_error(door.get("/v4/geocoding/search", wrong), 422, 2, paths=paths)
+
+
+@pytest.mark.parametrize("path", ["/", "/v4", "/v4/", "/v4//map-info", "/v4/map-info/", "/v3/map-info", "/x" * 2000])
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_unknown_paths(door: Door, path: str, method: str) -> None:
+    assert_error(door(method, path), 404)
+
+
+@pytest.mark.parametrize("path", [*RIGHT, *QUERIES, "/health", "/openapi.json", "/docs", "/api/v3/uk/h3/fast/pt"])
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "NONSENSE"])
+def test_wrong_methods(door: Door, path: str, method: str) -> None:
+    response = door(method, path)
+    assert_error(response, 405)
+    assert response.headers["allow"]
+
+
+@pytest.mark.parametrize("path", ["/v4/time-map", "/v4/time-map/fast", "/v4/distance-map"])
+def test_unsupported_formats(door: Door, path: str) -> None:
+    for accept in ("text/html", "application/xml, text/csv;q=0.5", "application/json;q=0"):
+        if accept.endswith("q=0"):
+            assert door.post(path, RIGHT[path], accept=accept).status_code == 200
+        else:
+            assert_error(door.post(path, RIGHT[path], accept=accept), 406)
+    response = door.post(path, RIGHT[path], accept="application/kml+xml")
+    if path.endswith("fast"):
+        assert_error(response, 406)
+    else:
+        assert response.status_code == 200
+
+
+def test_formats_do_not_change_errors(door: Door) -> None:
+    for accept in ("application/geo+json", "application/kml+xml", "application/vnd.wkt+json"):
+        assert_error(door.post("/v4/time-map", {}, accept=accept), 422, 2)
+        assert_error(door.get("/nothing", accept=accept), 404)
+
+
+def test_compressed_bodies(door: Door) -> None:
+    headers = {**HEADERS, "Content-Encoding": "gzip"}
+    assert_error(door("POST", "/v4/time-map", body=b"x", headers=headers), 415)
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize("kind", ["time-filter", "geohash", "h3"])
+def test_protobuf_errors_have_headers(door: Door, prefix: str, kind: str) -> None:
+    def check(response: Any, status: int, code: str, name: str) -> None:
+        assert_error(response, status)
+        assert response.headers["x-error-code"] == code
+        assert response.headers["x-error-message"] == name
+        assert response.headers["x-error-details"]
+
+    path = f"{prefix}/uk/{kind}/fast/driving"
+    check(door.proto(path, b"", basic=None), 401, "8", "AUTH_ERROR_NO_USER_ID")
+    check(door.proto(path, b"", basic=("an id", "wrong")), 401, "8", "AUTH_ERROR_NO_USER_ID")
+    check(door("POST", path, body=b""), 401, "8", "AUTH_ERROR_NO_USER_ID")
+    check(door.proto(path, b"\xff"), 400, "15", "INVALID_PROTO_REQUEST")
+    check(door.proto(path, b""), 422, "14", "ONE_TO_MANY_OR_MANY_TO_ONE_MUST_NOT_BE_NULL")
+    check(door.proto(f"{prefix}/atlantis/{kind}/fast/driving", b""), 404, "0", "UNKNOWN")
+    check(door.proto(f"{prefix}/uk/{kind}/fast/flying", b""), 404, "0", "UNKNOWN")
+    check(door("GET", path), 405, "0", "UNKNOWN")

@@ -1,0 +1,412 @@
+"""Served for real: addresses, certificates, stopping, hanging up, limits, logs, the command line."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import worlds
+from door import HEADERS, PAIR, STATION, Door, assert_error, coords, encoded, ok, open_door, time_map_search
+from test_errors import RIGHT
+
+import traveltime_lab as tl
+from traveltime_lab.errors import InputError, MissingFileError
+from traveltime_lab.interrupts import checkpoint
+from traveltime_lab.server import answers, credentials
+from traveltime_lab.server.app import Options, create_app
+from traveltime_lab.server.calls import Meter
+from traveltime_lab.server.credentials import Credentials
+from traveltime_lab.server.failures import Failure
+from traveltime_lab.server.networks import Atlas
+from traveltime_lab.server.running import Served, serve
+
+
+@pytest.fixture(scope="module")
+def tiny() -> tl.Network:
+    """A street of a kilometre."""
+    return worlds.world({"a": (0.0, 0.0), "b": (1000.0, 0.0)}, [("a", "b")])
+
+
+HERE = worlds.at((100.0, 0.0)).iloc[0]
+SEARCH = time_map_search(place=(HERE.y, HERE.x), travel_time=60)
+
+
+def connect(url: Served, **more: Any) -> http.client.HTTPConnection:
+    if url.startswith("https"):
+        context = ssl.create_default_context(cafile=url.certificate)
+        return http.client.HTTPSConnection(url.host, url.port, timeout=30, context=context)
+    return http.client.HTTPConnection(url.host, url.port, timeout=30)
+
+
+def post(url: Served, path: str, content: Any) -> tuple[int, Any]:
+    connection = connect(url)
+    connection.request("POST", path, encoded(content), url.headers)
+    response = connection.getresponse()
+    body = json.loads(response.read())
+    connection.close()
+    return response.status, body
+
+
+def test_serve(tiny: tl.Network) -> None:
+    with serve(tiny) as url:
+        assert isinstance(url, str) and re.fullmatch(r"http://127\.0\.0\.1:\d+", url)
+        assert url.app_id and len(url.api_key) >= 32 and url.proto == f"{url}/api/v3"
+        status, body = post(url, "/v4/time-map", {"departure_searches": [SEARCH]})
+        assert status == 200 and body["results"][0]["shapes"]
+        first = url.api_key
+    with pytest.raises(ConnectionError):
+        connect(url).connect()
+    with serve({"here": tiny, "there": tiny}, credentials=[PAIR]) as url:
+        assert (url.app_id, url.api_key) == PAIR and url.api_key != first
+        status, body = post(url, "/v4/supported-locations", {"locations": [{"id": "x", "coords": SEARCH["coords"]}]})
+        assert body["locations"] == [{"id": "x", "map_name": "here", "additional_map_names": ["there"]}]
+
+
+def test_serve_says_what_is_wrong(tiny: tl.Network, tmp_path: Path) -> None:
+    for wrong in ([], {}, 5, ["x"], {"a b": tiny}):
+        with pytest.raises(InputError), serve(wrong):
+            raise AssertionError
+    for pairs in ([], [("a", "")], [("", "b")]):
+        with pytest.raises(InputError), serve(tiny, credentials=pairs):
+            raise AssertionError
+    with pytest.raises(InputError, match="cannot listen"), serve(tiny, host="192.0.2.1"):
+        raise AssertionError
+    with pytest.raises(InputError, match="cannot listen"), serve(tiny, port=70_000):
+        raise AssertionError
+    with pytest.raises(MissingFileError), serve(tiny, tls=(tmp_path / "a", tmp_path / "b")):
+        raise AssertionError
+    with pytest.raises(MissingFileError), serve(tiny, zones=tmp_path / "zones.csv"):
+        raise AssertionError
+
+
+def test_tls(tiny: tl.Network) -> None:
+    """A client that trusts the certificate gets through with all checks on; the key is nobody else's to read."""
+    with serve(tiny, tls=True) as url:
+        assert url.startswith("https://127.0.0.1:") and url.certificate is not None
+        assert post(url, "/v4/time-map", {"departure_searches": [SEARCH]})[0] == 200
+        key = url.certificate.with_name("key.pem")
+        if os.name == "posix":
+            assert key.stat().st_mode & 0o077 == 0
+        stranger = http.client.HTTPSConnection(url.host, url.port, context=ssl.create_default_context())
+        with pytest.raises(ssl.SSLCertVerificationError):
+            stranger.connect()
+        stranger.close()
+        with serve(tiny, tls=(url.certificate, key)) as second:
+            assert second.startswith("https")
+    assert not url.certificate.exists()
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """Makes searches wait until told, or until nobody waits for them; tells how they ended."""
+    state: dict[str, Any] = {"started": threading.Event(), "go": threading.Event(), "ends": []}
+    right = answers.engine.shape
+
+    def shape(*args: Any, **kwargs: Any) -> Any:
+        state["started"].set()
+        try:
+            while not state["go"].wait(0.01):
+                checkpoint()
+        except BaseException as error:
+            state["ends"].append(type(error).__name__)
+            raise
+        state["ends"].append("done")
+        return right(*args, **kwargs)
+
+    monkeypatch.setattr(answers.engine, "shape", shape)
+    yield state
+    state["go"].set()
+
+
+def until(condition: Any, seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_hanging_up_stops_the_search(tiny: tl.Network, slow: dict[str, Any]) -> None:
+    with serve(tiny) as url:
+        connection = connect(url)
+        connection.request("POST", "/v4/time-map", encoded({"departure_searches": [SEARCH]}), url.headers)
+        assert slow["started"].wait(10)
+        connection.close()
+        until(lambda: slow["ends"] == ["InterruptedSearchError"])
+
+
+def test_small_requests_pass_a_long_one(tiny: tl.Network, slow: dict[str, Any]) -> None:
+    with serve(tiny) as url:
+        waiting = threading.Thread(target=post, args=(url, "/v4/time-map", {"departure_searches": [SEARCH]}))
+        waiting.start()
+        assert slow["started"].wait(10)
+        locations = [{"id": name, "coords": SEARCH["coords"]} for name in "ab"]
+        search = {
+            "id": "m", "departure_location_id": "a", "arrival_location_ids": ["b"], "travel_time": 60,
+            "departure_time": SEARCH["departure_time"], "transportation": {"type": "walking"},
+            "properties": ["travel_time"],
+        }  # fmt: skip
+        assert post(url, "/v4/time-filter", {"locations": locations, "departure_searches": [search]})[0] == 200
+        assert slow["ends"] == []
+        slow["go"].set()
+        waiting.join(10)
+
+
+def test_stopping_finishes_what_runs(tiny: tl.Network, slow: dict[str, Any]) -> None:
+    outcome: list[Any] = []
+    with serve(tiny) as url:
+        request = {"departure_searches": [SEARCH]}
+        waiting = threading.Thread(target=lambda: outcome.append(post(url, "/v4/time-map", request)))
+        waiting.start()
+        assert slow["started"].wait(10)
+        threading.Timer(0.3, slow["go"].set).start()
+    waiting.join(10)
+    assert outcome[0][0] == 200 and slow["ends"] == ["done"]
+
+
+def test_timeout(tiny: tl.Network, slow: dict[str, Any]) -> None:
+    with serve(tiny, timeout_s=0.2) as url:
+        status, body = post(url, "/v4/time-map", {"departure_searches": [SEARCH]})
+        assert status == 408 and body["http_status"] == 408
+        until(lambda: slow["ends"] == ["InterruptedSearchError"])
+
+
+def test_slow_upload(tiny: tl.Network) -> None:
+    with serve(tiny, timeout_s=0.3) as url, socket.create_connection((url.host, url.port), 10) as raw:
+        head = "".join(f"{name}: {value}\r\n" for name, value in url.headers.items())
+        raw.sendall(f"POST /v4/time-map HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n{head}\r\n{{".encode())
+        assert raw.recv(1000).startswith(b"HTTP/1.1 408 ")
+
+
+def test_body_limit(tiny: tl.Network) -> None:
+    with serve(tiny, body_limit=1000) as url:
+        status, body = post(url, "/v4/time-map", {"x": "y" * 3000})
+        assert status == 413 and body["http_status"] == 413
+        assert post(url, "/v4/time-map", {"departure_searches": [SEARCH], "x": "y" * 500})[0] == 200
+
+
+def test_rate_limit(tiny: tl.Network) -> None:
+    atlas = Atlas(tiny)
+    with open_door(create_app(atlas, Credentials([PAIR, ("b", "c")]), Options(hits_per_minute=5))) as door:
+        request = {"departure_searches": [SEARCH], "unions": [{"id": "u", "search_ids": ["a"]}]}
+        for _ in range(2):
+            ok(door.post("/v4/time-map", request))
+        refused = door.post("/v4/time-map", request)
+        assert_error(refused, 429)
+        assert 0 < int(refused.headers["retry-after"]) <= 60
+        ok(door.get("/v4/map-info"))
+        ok(door.post("/v4/time-map", request, headers={"X-Application-Id": "b", "X-Api-Key": "c"}))
+
+
+def test_meter() -> None:
+    now = 0.0
+    meter = Meter(10, clock=lambda: now)
+    meter.take("a", 10)
+    with pytest.raises(Failure) as caught:
+        meter.take("a", 1)
+    assert caught.value.status == 429
+    meter.take("b", 10)
+    now = 60.0
+    meter.take("a", 10)
+
+
+def test_log(tiny: tl.Network, caplog: pytest.LogCaptureFixture) -> None:
+    """A line for each request, on one line, without query strings and without any key."""
+    with open_door(create_app(Atlas(tiny), Credentials([PAIR]))) as door, caplog.at_level(logging.DEBUG):
+        door.post("/v4/time-map", {"departure_searches": [SEARCH]})
+        door.get("/v4/map-info", {"app_id": PAIR[0], "api_key": PAIR[1]}, headers={})
+        door.get("/v4/map-info", {"app_id": PAIR[0], "api_key": "a wrong key"}, headers={})
+        door.get("/no%0Athing")
+    lines = [record.getMessage() for record in caplog.records if record.name == "traveltime_lab.access"]
+    assert len(lines) == 4 and not any("\n" in line for line in lines)
+    assert re.search(r"method=POST path='/v4/time-map' status=200 bytes=\d+ ms=.* validate_ms=.* engine_ms=", lines[0])
+    assert "status=200" in lines[1] and "status=401" in lines[2] and "status=404" in lines[3]
+    said = "\n".join(
+        record.getMessage() for record in caplog.records if not record.name.startswith(("httpx", "httpcore"))
+    )
+    for secret in (PAIR[1], "a wrong key", "api_key"):
+        assert secret not in said
+
+
+def test_bugs_are_logged_but_not_told(
+    tiny: tl.Network, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("a secret detail")
+
+    monkeypatch.setattr(answers.engine, "shape", broken)
+    with open_door(create_app(Atlas(tiny), Credentials([PAIR]))) as door:
+        response = door.post("/v4/time-map", {"departure_searches": [SEARCH]})
+    assert_error(response, 500)
+    assert "secret" not in response.text and "a secret detail" in caplog.text
+
+
+# Credentials ----------------------------------------------------------------------------------------------------------
+
+
+def test_where_credentials_come_from(tmp_path: Path) -> None:
+    file = tmp_path / "pairs"
+    file.write_text("# mine\n\n  a:b \nc:d:e\n", encoding="utf-8")
+    found = credentials.find_pairs(["x:y"], file, {credentials.VARIABLE: "p:q, r:s\nt:u"})
+    assert found == [("x", "y"), ("a", "b"), ("c", "d:e"), ("p", "q"), ("r", "s"), ("t", "u")]
+    assert credentials.find_pairs(environment={}) == []
+    for wrong in ("secret", ":secret", "secret:"):
+        with pytest.raises(InputError) as caught:
+            credentials.find_pairs([wrong], environment={})
+        assert "secret" not in str(caught.value)
+    with pytest.raises(MissingFileError):
+        credentials.find_pairs(file=tmp_path / "none")
+
+
+def test_pairs_are_compared_whole() -> None:
+    known = Credentials([("ab", "c"), ("é", "ü")])
+    assert known.accept("ab", "c") and known.accept("é", "ü")
+    for pair in [("a", "bc"), ("abc", ""), ("ab", "c "), ("", ""), (None, None), ("ab", None), ("\udce9", "x")]:
+        assert not known.accept(*pair)
+    assert "ab" not in repr(known)
+
+
+@pytest.mark.parametrize(
+    ("header", "pair"),
+    [
+        ("Basic YTpi", ("a", "b")),
+        ("basic  YTpiOmM=", ("a", "b:c")),
+        ("Basic YQ==", (None, None)),
+        ("Basic ???", (None, None)),
+        ("Basic /w==", (None, None)),
+        ("Bearer YTpi", (None, None)),
+        ("", (None, None)),
+        (None, (None, None)),
+    ],
+)
+def test_basic(header: str | None, pair: tuple[str | None, str | None]) -> None:
+    assert credentials.basic_pair(header) == pair
+
+
+# Maps -----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_place_decides_the_map(door: Door, coquimbo: tl.Network, helsinki: tl.Network) -> None:
+    searches = [time_map_search("north"), time_map_search("south", (-29.9027, -71.2519))]
+    results = ok(door.post("/v4/time-map", {"departure_searches": searches}))["results"]
+    assert all(result["shapes"] for result in results)
+
+
+def test_overlapping_maps() -> None:
+    """Of maps that cover the place the one with most targets answers, the smallest of several."""
+    small = worlds.world({"a": (0.0, 0.0), "b": (1000.0, 0.0)}, [("a", "b")])
+    large = worlds.world({"a": (0.0, 0.0), "b": (9000.0, 0.0)}, [("a", "b")])
+    atlas = Atlas({"large": large, "small": small})
+    near, far = worlds.at((500.0, 0.0), (8000.0, 0.0))
+    here = near.x, near.y
+
+    def chosen(*places: Any) -> Any:
+        import numpy as np
+
+        found = atlas.choose(*here, np.array([p.x for p in places]), np.array([p.y for p in places]))
+        return None if found is None else (found[0].name, found[1].tolist())
+
+    assert [item.name for item in atlas.covering(*here)] == ["small", "large"]
+    assert chosen(near) == ("small", [True])
+    assert chosen(near, far) == ("large", [True, True])
+    assert chosen() == ("small", [])
+    assert atlas.covering(0.0, 50.0) == []
+
+
+# The command line -----------------------------------------------------------------------------------------------------
+
+
+def serve_command(arguments: list[str], environment: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-u", "-m", "traveltime_lab", "serve", "--port", "0", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **environment},
+        cwd=Path(__file__).parents[2],
+    )
+
+
+def read_until(process: subprocess.Popen[str], pattern: str) -> str:
+    text = ""
+    assert process.stdout is not None
+    for line in process.stdout:
+        text += line
+        if re.search(pattern, line):
+            return text
+    raise AssertionError(text)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGTERM")
+def test_command(tiny: tl.Network, tmp_path: Path) -> None:
+    """Prints address and credentials, answers its own example, and stops when told."""
+    file = tiny.save(tmp_path / "tiny.network")
+    with serve_command([str(file)], {credentials.VARIABLE: ""}) as process:
+        try:
+            said = read_until(process, "Ctrl")
+            example = re.search(r"curl '(http://[^/]+)(/\S+)' -H 'X-Application-Id: (\w+)' -H 'X-Api-Key: (\w+)'", said)
+            assert example is not None, said
+            address, path, name, key = example.groups()
+            connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+            connection.request("GET", path, headers={"X-Application-Id": name, "X-Api-Key": key})
+            response = connection.getresponse()
+            body = json.loads(response.read())
+            connection.close()
+            assert response.status == 200 and body["results"][0]["shapes"]
+        finally:
+            process.send_signal(signal.SIGTERM)
+        assert process.stdout is not None
+        log = process.stdout.read()
+        process.wait(30)
+    assert "status=200" in log and key not in log and "Traceback" not in log
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGTERM")
+def test_command_with_configured_credentials(tiny: tl.Network, tmp_path: Path) -> None:
+    file = tiny.save(tmp_path / "tiny.network")
+    with serve_command(["--tls", "--quiet", f"here={file}"], {credentials.VARIABLE: "me:a-secret-key"}) as process:
+        said = read_until(process, "Ctrl")
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout is not None
+        said += process.stdout.read()
+        process.wait(30)
+    assert "Serving here at https://127.0.0.1" in said and "a-secret-key" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.network"], "no saved network"),
+        (["--certificate", "x.pem"], "go together"),
+        (["--credentials", "nocolon"], "ID:KEY"),
+        (["--timeout", "0"], "positive"),
+        (["--zones", "none.csv", "coquimbo"], "no table of zones"),
+    ],
+)
+def test_command_errors(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], coquimbo: tl.Network
+) -> None:
+    from traveltime_lab import cli
+
+    assert cli.main(["serve", "--port", "0", *arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_right_requests_over_a_socket(served: Served) -> None:
+    for path, request in RIGHT.items():
+        status, body = post(served, path, request)
+        assert status in (200, 404), body
+    assert coords(STATION) and HEADERS

@@ -1,0 +1,304 @@
+"""
+The service as an ASGI application: from HTTP to a `Call` and back.
+
+What a client waits for runs in a thread; the loop meanwhile listens for a hang-up, which stops the search at its next
+checkpoint, and for the end of the time that a request may take.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+import traveltime_lab
+from traveltime_lab.errors import InterruptedSearchError
+from traveltime_lab.interrupts import interruptible
+from traveltime_lab.server import openapi, proto_answers
+from traveltime_lab.server.calls import Answer, Call, Meter
+from traveltime_lab.server.credentials import Credentials, basic_pair
+from traveltime_lab.server.endpoints import ENDPOINTS, Endpoint
+from traveltime_lab.server.failures import CREDENTIALS, Failure, failure_of, plain_failure
+from traveltime_lab.server.networks import Atlas
+from traveltime_lab.server.zones import Zones
+
+logger = logging.getLogger(__name__)
+access = logging.getLogger("traveltime_lab.access")
+
+#: A request of 100,000 locations is 7 to 11 MB; ten such searches in one body stay below this.
+DEFAULT_BODY_LIMIT: Final = 100_000_000
+#: Seconds; what the public Python client waits by default.
+DEFAULT_TIMEOUT_S: Final = 300.0
+#: Requests that are worked on at once; others wait. Kernels release the GIL, so small ones get on beside large ones.
+DEFAULT_WORKERS: Final = 32
+
+
+@dataclass(frozen=True)
+class Options:
+    """
+    How a service behaves.
+
+    Parameters
+    ----------
+    body_limit : int
+        Bytes of a request's body.
+    timeout_s : float
+        Seconds that a request may take, its upload included.
+    hits_per_minute : int, optional
+        For each application id; None for no limit.
+    workers : int
+        Requests worked on at once.
+    """
+
+    body_limit: int = DEFAULT_BODY_LIMIT
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    hits_per_minute: int | None = None
+    workers: int = DEFAULT_WORKERS
+
+
+class Service:
+    """
+    What all requests share.
+
+    Parameters
+    ----------
+    atlas : Atlas
+    credentials : Credentials
+    options : Options
+    zones : Zones, optional
+        Postcodes, for the endpoints that answer about them.
+    """
+
+    def __init__(self, atlas: Atlas, credentials: Credentials, options: Options, zones: Zones | None) -> None:
+        self.atlas = atlas
+        self.credentials = credentials
+        self.options = options
+        self.zones = zones
+        self.meter = Meter(options.hits_per_minute)
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    def authenticate(self, request: Request, *, is_proto: bool) -> str:
+        """Return the application id of a request; Failure 401 if its credentials are missing or wrong."""
+        if is_proto:
+            pair = basic_pair(request.headers.get("authorization"))
+        else:
+            pair = request.headers.get("x-application-id"), request.headers.get("x-api-key")
+            if pair == (None, None) and request.method in ("GET", "HEAD"):
+                pair = request.query_params.get("app_id"), request.query_params.get("api_key")
+        if not self.credentials.accept(*pair):
+            headers = {"WWW-Authenticate": 'Basic realm="traveltime_lab"'} if is_proto else {}
+            raise Failure(401, CREDENTIALS, "Application id or API key is wrong or missing", None, headers)
+        return str(pair[0])
+
+    async def read_body(self, request: Request) -> bytes:
+        """Return the body of a request; Failure 413 if it is larger than allowed."""
+        limit = self.options.body_limit
+        too_large = plain_failure(413, f"Request body is larger than {limit} bytes")
+        coding = request.headers.get("content-encoding", "identity").strip().lower()
+        if coding not in ("", "identity"):
+            raise plain_failure(415, "Request body must not be compressed")
+        size = 0
+        chunks = []
+        async for chunk in request.stream():
+            size += len(chunk)
+            # What is too large is read to its end, within reason, for many clients listen only then.
+            if size > 4 * limit + 1_000_000:
+                raise too_large
+            if size <= limit:
+                chunks.append(chunk)
+            else:
+                chunks.clear()
+        if size > limit:
+            raise too_large
+        return b"".join(chunks)
+
+    async def work(self, request: Request, answer: Callable[[Call], Answer], call: Call) -> Answer:
+        """Return what `answer` makes of a call, in a thread, as long as the client waits."""
+        is_unwanted = threading.Event()
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(self.options.workers)
+        limiter = self._limiter
+
+        def run() -> Answer:
+            with interruptible(is_unwanted.is_set):
+                return answer(call)
+
+        outcome: list[Answer] = []
+        try:
+            async with anyio.create_task_group() as group:
+
+                async def listen() -> None:
+                    while (await request.receive())["type"] != "http.disconnect":
+                        pass
+                    is_unwanted.set()
+                    group.cancel_scope.cancel()
+
+                group.start_soon(listen)
+                outcome.append(await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=limiter))
+                group.cancel_scope.cancel()
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        finally:
+            is_unwanted.set()
+        if not outcome:
+            raise InterruptedSearchError("the client has gone")
+        return outcome[0]
+
+
+def _response(service: Service, endpoint_of: Callable[[Request], Endpoint], *, is_proto: bool) -> Any:
+    """Return a handler for the endpoints of a path."""
+
+    async def handle(request: Request) -> Response:
+        call: Call | None = None
+        try:
+            with anyio.fail_after(service.options.timeout_s):
+                endpoint = endpoint_of(request)
+                app_id = service.authenticate(request, is_proto=is_proto)
+                body = await service.read_body(request)
+                call = Call(
+                    service.atlas, body, request.query_params, request.path_params, request.headers, app_id,
+                    service.meter, service.zones,
+                )  # fmt: skip
+                found = await service.work(request, endpoint.answer, call)
+            response = Response(found.body, 200, dict(found.headers), found.media)
+        except Exception as error:
+            response = _failed(error, service.options, is_proto=is_proto)
+        if call is not None:
+            request.scope.setdefault("state", {})["laps"] = call.laps
+        return response
+
+    return handle
+
+
+def _failed(error: Exception, options: Options, *, is_proto: bool = False) -> Response:
+    """Return the answer about an error; what is not the client's doing is logged."""
+    if isinstance(error, TimeoutError):
+        # Not 5xx, which one client repeats at once; Retry-After keeps another from repeating a 408.
+        failure = plain_failure(408, f"Request took longer than {options.timeout_s:g} s", {"Retry-After": "60"})
+    elif isinstance(error, HTTPException):
+        failure = plain_failure(error.status_code, _DESCRIPTIONS.get(error.status_code, error.detail), error.headers)
+    elif isinstance(error, InterruptedSearchError):
+        # Nobody reads this; the status is for the log, as other servers write it.
+        failure = plain_failure(499, "Client has gone")
+    else:
+        failure = failure_of(error)
+    if failure.status >= 500:
+        logger.error("request failed", exc_info=error)
+    headers = dict(failure.headers)
+    if is_proto:
+        headers |= proto_answers.error_headers(failure)
+    return Response(failure.body(), failure.status, headers, "application/json")
+
+
+_DESCRIPTIONS: Final = {404: "There is nothing at this path", 405: "This path does not take this method"}
+
+
+def create_app(
+    atlas: Atlas, credentials: Credentials, options: Options | None = None, zones: Zones | None = None
+) -> ASGIApp:
+    """
+    Return the service as an ASGI application.
+
+    Parameters
+    ----------
+    atlas : Atlas
+    credentials : Credentials
+    options : Options, optional
+    zones : Zones, optional
+        Postcodes, for the endpoints that answer about them.
+    """
+    options = options or Options()
+    service = Service(atlas, credentials, options, zones)
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for endpoint in ENDPOINTS:
+        by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
+    description = json.dumps(openapi.describe()).encode()
+    page = openapi.page().encode()
+
+    def by_method(methods: dict[str, Endpoint]) -> Callable[[Request], Endpoint]:
+        return lambda request: methods["GET" if request.method == "HEAD" else request.method]
+
+    async def health(request: Request) -> Response:
+        maps = [item.name for item in atlas.maps]
+        body = {"status": "ok", "version": traveltime_lab.__version__, "maps": maps}
+        return Response(json.dumps(body), media_type="application/json")
+
+    async def openapi_json(request: Request) -> Response:
+        return Response(description, media_type="application/json")
+
+    async def docs(request: Request) -> Response:
+        return Response(page, media_type="text/html")
+
+    routes = [
+        Route(path, _response(service, by_method(methods), is_proto=False), methods=sorted(methods))
+        for path, methods in by_path.items()
+    ]
+    routes += [
+        Route("/health", health, methods=["GET"]),
+        Route("/openapi.json", openapi_json, methods=["GET"]),
+        Route("/docs", docs, methods=["GET"]),
+    ]
+    for prefix in proto_answers.PREFIXES:
+        for path, endpoint in proto_answers.ENDPOINTS.items():
+            handler = _response(service, by_method({"POST": endpoint}), is_proto=True)
+            routes.append(Route(prefix + path, handler, methods=["POST"]))
+
+    async def on_error(request: Request, error: Exception) -> Response:
+        return _failed(error, options, is_proto=proto_answers.is_proto_path(request.url.path))
+
+    app = Starlette(routes=routes, exception_handlers={HTTPException: on_error, Exception: on_error})
+    app.router.redirect_slashes = False
+    return _AccessLog(app)
+
+
+class _AccessLog:
+    """Write a line for each request: without its query string, which may hold an API key."""
+
+    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        status = size = 0
+
+        async def note(message: Message) -> None:
+            nonlocal status, size
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            else:
+                size += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self.app(scope, receive, note)
+        finally:
+            laps = "".join(
+                f" {name}_ms={1000.0 * seconds:.1f}" for name, seconds in scope.get("state", {}).get("laps", {}).items()
+            )
+            # repr keeps a path with line breaks in it on its line.
+            access.info(
+                "client=%s method=%s path=%r status=%s bytes=%d ms=%.1f%s",
+                (scope.get("client") or ("-",))[0],
+                scope["method"],
+                scope["path"],
+                status,
+                size,
+                1000.0 * (time.perf_counter() - started),
+                laps,
+            )

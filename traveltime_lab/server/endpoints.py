@@ -1,0 +1,242 @@
+"""
+The JSON endpoints: what each accepts, what it calls, what it answers. The same table makes routes and description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from traveltime_lab.server import contract, contract_areas, formats, maps, queries, rules
+from traveltime_lab.server.answers import matrix_results, route_results, shape_results
+from traveltime_lab.server.calls import Answer, Call
+from traveltime_lab.server.cell_answers import cell_results
+from traveltime_lab.server.formats import FAST_SHAPE_FORMATS, JSON, SHAPE_FORMATS, negotiate
+from traveltime_lab.server.places import Places
+from traveltime_lab.server.schema import Rule, decode
+from traveltime_lab.server.zone_answers import postcode_results, zone_results
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """
+    A method on a path.
+
+    Attributes
+    ----------
+    method, path : str
+    summary : str
+        For the description.
+    answer : callable
+        From a `Call` to an `Answer`; raises `Failure`. Runs in a thread.
+    request : type or None
+        Of the body, or of the query string of a GET.
+    result : str
+        Name of the answer's schema.
+    formats : tuple of str
+        Media types it can answer with.
+    """
+
+    method: str
+    path: str
+    summary: str
+    answer: Callable[[Call], Answer]
+    request: Any = None
+    result: str = ""
+    formats: tuple[str, ...] = (JSON,)
+
+
+def _results(call: Call, results: Any) -> Answer:
+    with call.lap("encode"):
+        return Answer(msgspec.json.encode({"results": results}))
+
+
+def _decoded(call: Call, kind: Any, checks: tuple[Rule, ...], *, with_combinations: bool = False) -> Any:
+    with call.lap("validate"):
+        request = decode(call.body, kind, checks)
+    call.count(request, with_combinations=with_combinations)
+    return request
+
+
+def _shapes(kind: Any, *, is_fast: bool = False, known: tuple[str, ...] = SHAPE_FORMATS) -> Callable[[Call], Answer]:
+    def answer(call: Call) -> Answer:
+        media = negotiate(call.headers.get("accept"), known)
+        if kind is queries.TimeMapQuery:
+            request = queries.time_map_request(queries.read_query(call.query, kind))
+            call.count(request)
+        else:
+            request = _decoded(call, kind, rules.SHAPES, with_combinations=True)
+        with call.lap("engine"):
+            found = shape_results(call.atlas, request, is_fast=is_fast, media=media)
+        with call.lap("encode"):
+            return Answer(formats.encode(media, found), media)
+
+    return answer
+
+
+def _matrix(kind: Any, *, is_fast: bool = False) -> Callable[[Call], Answer]:
+    def answer(call: Call) -> Answer:
+        negotiate(call.headers.get("accept"))
+        places = Places()
+        if kind is queries.MatrixQuery:
+            request = queries.matrix_request(queries.read_query(call.query, kind))
+            places.check(request, _never)
+            call.count(request)
+        else:
+            request = _decoded(call, kind, (*rules.SEARCHES, places.check))
+        return _results(call, matrix_results(call, request, places, is_fast=is_fast))
+
+    return answer
+
+
+def _routes(kind: Any) -> Callable[[Call], Answer]:
+    def answer(call: Call) -> Answer:
+        negotiate(call.headers.get("accept"))
+        places = Places()
+        if kind is queries.RoutesQuery:
+            request = queries.routes_request(queries.read_query(call.query, kind))
+            places.check(request, _never)
+            call.count(request)
+        else:
+            request = _decoded(call, kind, (*rules.SEARCHES, places.check))
+        with call.lap("engine"):
+            found = route_results(call.atlas, request, places)
+        return _results(call, found)
+
+    return answer
+
+
+def _never(path: str, text: str) -> None:
+    raise AssertionError(f"{path} {text}")
+
+
+def _cells(kind: Any, system: str, *, is_fast: bool = False) -> Callable[[Call], Answer]:
+    def answer(call: Call) -> Answer:
+        negotiate(call.headers.get("accept"))
+        request = _decoded(call, kind, rules.CELLS, with_combinations=True)
+        with call.lap("engine"):
+            found = cell_results(call.atlas, request, system, is_fast=is_fast)
+        return _results(call, found)
+
+    return answer
+
+
+def _postcodes(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    request = _decoded(call, contract_areas.PostcodesRequest, rules.SEARCHES)
+    with call.lap("engine"):
+        found = postcode_results(call.atlas, call.zones, request)
+    return _results(call, found)
+
+
+def _zones(kind: Any) -> Callable[[Call], Answer]:
+    def answer(call: Call) -> Answer:
+        negotiate(call.headers.get("accept"))
+        request = _decoded(call, contract_areas.ZonesRequest, rules.SEARCHES)
+        with call.lap("engine"):
+            found = zone_results(call.atlas, call.zones, request, kind)
+        return _results(call, found)
+
+    return answer
+
+
+def _map_info(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    return Answer(msgspec.json.encode(maps.map_info(call.atlas, call.zones)))
+
+
+def _supported_locations(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    places = Places()
+    with call.lap("validate"):
+        request = decode(call.body, contract.SupportedLocationsRequest, (places.check,))
+    return Answer(msgspec.json.encode(maps.supported_locations(call.atlas, request)))
+
+
+def _geocoding(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    return maps.search(call, queries.read_query(call.query, queries.SearchQuery))
+
+
+def _reverse(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    return maps.reverse(call, queries.read_query(call.query, queries.ReverseQuery))
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "GET", "/v4/time-map", "One simple isochrone", _shapes(queries.TimeMapQuery), queries.TimeMapQuery,
+        "Shapes", SHAPE_FORMATS,
+    ),
+    Endpoint(
+        "POST", "/v4/time-map", "Isochrones, unions and intersections", _shapes(contract.TimeMapRequest),
+        contract.TimeMapRequest, "Shapes", SHAPE_FORMATS,
+    ),
+    Endpoint(
+        "POST", "/v4/time-map/fast", "Isochrones of a typical weekday morning",
+        _shapes(contract.FastTimeMapRequest, is_fast=True, known=FAST_SHAPE_FORMATS), contract.FastTimeMapRequest,
+        "Shapes", FAST_SHAPE_FORMATS,
+    ),
+    Endpoint(
+        "POST", "/v4/distance-map", "Areas within a distance", _shapes(contract.DistanceMapRequest),
+        contract.DistanceMapRequest, "Shapes", SHAPE_FORMATS,
+    ),
+    Endpoint(
+        "GET", "/v4/time-filter", "One simple matrix", _matrix(queries.MatrixQuery), queries.MatrixQuery, "Matrix",
+    ),
+    Endpoint(
+        "POST", "/v4/time-filter", "Travel times between places", _matrix(contract.MatrixRequest),
+        contract.MatrixRequest, "Matrix",
+    ),
+    Endpoint(
+        "POST", "/v4/time-filter/fast", "Travel times of a typical weekday morning",
+        _matrix(contract.FastMatrixRequest, is_fast=True), contract.FastMatrixRequest, "FastMatrix",
+    ),
+    Endpoint(
+        "POST", "/v4/time-filter/postcodes", "Reachable postcodes", _postcodes, contract_areas.PostcodesRequest,
+        "Postcodes",
+    ),
+    Endpoint(
+        "POST", "/v4/time-filter/postcode-districts", "Reachable postcode districts", _zones("districts"),
+        contract_areas.ZonesRequest, "Districts",
+    ),
+    Endpoint(
+        "POST", "/v4/time-filter/postcode-sectors", "Reachable postcode sectors", _zones("sectors"),
+        contract_areas.ZonesRequest, "Sectors",
+    ),
+    Endpoint("GET", "/v4/routes", "One simple route", _routes(queries.RoutesQuery), queries.RoutesQuery, "Matrix"),
+    Endpoint(
+        "POST", "/v4/routes", "Routes with directions", _routes(contract.RoutesRequest), contract.RoutesRequest,
+        "Matrix",
+    ),
+    Endpoint(
+        "POST", "/v4/h3", "H3 cells within reach", _cells(contract_areas.H3Request, "h3"), contract_areas.H3Request,
+        "Cells",
+    ),
+    Endpoint(
+        "POST", "/v4/h3/fast", "H3 cells of a typical weekday morning",
+        _cells(contract_areas.FastH3Request, "h3", is_fast=True), contract_areas.FastH3Request, "Cells",
+    ),
+    Endpoint(
+        "POST", "/v4/geohash", "Geohash cells within reach", _cells(contract_areas.GeohashRequest, "geohash"),
+        contract_areas.GeohashRequest, "Cells",
+    ),
+    Endpoint(
+        "POST", "/v4/geohash/fast", "Geohash cells of a typical weekday morning",
+        _cells(contract_areas.FastGeohashRequest, "geohash", is_fast=True), contract_areas.FastGeohashRequest, "Cells",
+    ),
+    Endpoint("GET", "/v4/geocoding/search", "Places by name", _geocoding, queries.SearchQuery, "Features"),
+    Endpoint(
+        "GET", "/v4/geocoding/autocomplete", "The same as search, under an older name", _geocoding,
+        queries.SearchQuery, "Features",
+    ),
+    Endpoint("GET", "/v4/geocoding/reverse", "The address of a place", _reverse, queries.ReverseQuery, "Features"),
+    Endpoint("GET", "/v4/map-info", "The maps and what they can answer", _map_info, None, "Maps"),
+    Endpoint(
+        "POST", "/v4/supported-locations", "Which maps cover which places", _supported_locations,
+        contract.SupportedLocationsRequest, "SupportedLocations",
+    ),
+)  # fmt: skip

@@ -1,0 +1,470 @@
+"""
+What the service asks of the library: one function for each kind of question, each a call of one library function.
+
+Questions come as plain values of the contract and answers go as arrays and shapes; nothing here knows JSON or HTTP.
+What the library does not answer yet raises `UnsupportedError` here, in one place.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import geopandas as gpd
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import shapely
+
+from traveltime_lab import cells as library_cells
+from traveltime_lab import journeys as library_journeys
+from traveltime_lab import search
+from traveltime_lab.errors import InputError, UnsupportedError
+from traveltime_lab.legs import Route
+from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
+from traveltime_lab.network import Network
+from traveltime_lab.search import snap
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+#: Names of the modes in routes and in the breakdown of distances. Source: contract 6.4.
+ROUTE_MODES: Final[Mapping[str, str]] = {"walking": "walk", "cycling": "bike", "driving": "car"}
+
+
+class NotCoveredError(InputError):
+    """The place of a search has no street near it."""
+
+
+class NoTimetableError(InputError):
+    """A network has no timetable, or none for the time of a search."""
+
+
+class NotAvailableError(UnsupportedError):
+    """A kind of question that the library cannot answer in this version."""
+
+
+@dataclass(frozen=True)
+class When:
+    """
+    The moment of a search.
+
+    Parameters
+    ----------
+    moment : datetime or "weekday_morning"
+    is_arrival : bool
+    """
+
+    moment: Any
+    is_arrival: bool
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments that the library's searches take."""
+        return {"arrival_time" if self.is_arrival else "departure_time": self.moment}
+
+
+@dataclass(frozen=True)
+class Times:
+    """
+    Which of many places are reached, and how.
+
+    Attributes
+    ----------
+    reached : int64 array of shape (n,)
+        Positions of the places within the limit, ascending.
+    travel_time : int64 array of shape (n,)
+        Seconds.
+    distance : int64 array of shape (n,), optional
+        Metres.
+    """
+
+    reached: IntArray
+    travel_time: IntArray
+    distance: IntArray | None
+
+
+def points(lng: FloatArray, lat: FloatArray) -> gpd.GeoSeries:
+    """Return places as the library takes them, labelled by position."""
+    return gpd.GeoSeries(shapely.points(lng, lat), crs="EPSG:4326")
+
+
+def check_transportation(network: Network, transportation: Mapping[str, Any]) -> None:
+    """Raise `NoTimetableError` for a type that needs a timetable on a network that has none."""
+    if transportation["type"] in TIMETABLE_TYPES and not has_timetable(network):
+        raise NoTimetableError(f"{transportation['type']} needs a timetable, which this network does not have")
+
+
+def has_timetable(network: Network) -> bool:
+    """Return whether a network can answer for public transport."""
+    return getattr(network, "timetable", None) is not None
+
+
+def timetable_dates(network: Network) -> tuple[dt.datetime, dt.datetime] | None:
+    """Return the first and the last moment of a network's timetable, aware; None without one."""
+    return None
+
+
+def has_fares(network: Network) -> bool:
+    """Return whether a network knows fares."""
+    return False
+
+
+def available_types(network: Network) -> list[str]:
+    """Return the transportation types that a network can answer."""
+    return [*STREET_TYPES, *(TIMETABLE_TYPES if has_timetable(network) else ())]
+
+
+def times(
+    network: Network,
+    lng: float,
+    lat: float,
+    lngs: FloatArray,
+    lats: FloatArray,
+    *,
+    travel_time: int,
+    transportation: Mapping[str, Any],
+    when: When,
+    snapping: Mapping[str, Any] | None,
+    with_distance: bool,
+) -> Times:
+    """
+    Return travel times between one place and many.
+
+    Parameters
+    ----------
+    network : Network
+    lng, lat : float
+        Where all trips begin; with a moment of arrival, where they end.
+    lngs, lats : float64 arrays of shape (n,)
+        The others.
+    travel_time : int
+        Limit in seconds.
+    transportation, snapping : mapping
+        Objects of the contract.
+    when : When
+    with_distance : bool
+
+    Returns
+    -------
+    Times
+
+    Raises
+    ------
+    NotCoveredError
+        If the one place has no street.
+    """
+    check_transportation(network, transportation)
+    one = points(np.array([lng]), np.array([lat]))
+    reached = np.empty(0, np.int64)
+    table = None
+    if lngs.size:
+        many = points(lngs, lats)
+        table = search.time_filter(
+            network,
+            many if when.is_arrival else one,
+            one if when.is_arrival else many,
+            travel_time=travel_time,
+            transportation=transportation,
+            properties=("travel_time", "distance") if with_distance else ("travel_time",),
+            snapping=snapping,
+            form="sparse",
+            **when.arguments(),
+        )
+        reached = table["origin" if when.is_arrival else "destination"].to_numpy(np.int64)
+    if table is None or not reached.size:
+        _check_snapped(network, one, transportation, snapping)
+        nothing = np.empty(0, np.int64)
+        return Times(nothing, nothing, nothing if with_distance else None)
+    metres = None
+    if with_distance:
+        metres = np.floor(table["distance"].to_numpy(np.float64) + 0.5).astype(np.int64)
+    return Times(reached, table["travel_time"].to_numpy(np.int64), metres)
+
+
+def _check_snapped(network: Network, place: gpd.GeoSeries, transportation: Any, snapping: Any) -> None:
+    """Raise `NotCoveredError` for a place without a street."""
+    if snap(network, place, transportation=transportation, snapping=snapping)["status"].iloc[0] != "snapped":
+        raise NotCoveredError("the place of the search has no street near it")
+
+
+def shape(
+    network: Network,
+    lng: float,
+    lat: float,
+    *,
+    transportation: Mapping[str, Any],
+    when: When,
+    options: Mapping[str, Any],
+    travel_time: int | None = None,
+    distance: int | None = None,
+) -> shapely.MultiPolygon:
+    """
+    Return the shape of what lies within a travel time or a distance.
+
+    Parameters
+    ----------
+    network : Network
+    lng, lat : float
+    transportation : mapping
+    when : When
+    options : mapping
+        Further arguments of `traveltime_lab.time_map`.
+    travel_time : int, optional
+        Limit in seconds.
+    distance : int, optional
+        Limit in metres; one of the two.
+
+    Returns
+    -------
+    MultiPolygon
+        EPSG:4326; empty if nothing is reached.
+
+    Raises
+    ------
+    NotCoveredError
+        If the place has no street.
+    """
+    check_transportation(network, transportation)
+    one = points(np.array([lng]), np.array([lat]))
+    arguments: dict[str, Any] = {"transportation": transportation, **when.arguments(), **options}
+    if distance is not None:
+        table = search.distance_map(network, one, distance=distance, **arguments)
+    elif travel_time is not None:
+        table = search.time_map(network, one, travel_time=travel_time, **arguments)
+    else:
+        raise TypeError("shape() needs a travel time or a distance")
+    if table["reason"].iloc[0] in ("origin_outside_network", "origin_not_snapped"):
+        raise NotCoveredError("the place of the search has no street near it")
+    found = table.geometry.iloc[0]
+    assert isinstance(found, shapely.MultiPolygon)
+    return found
+
+
+def is_only_walking(transportation: Mapping[str, Any]) -> bool:
+    """Return whether all of a shape is reached on foot, without any vehicle."""
+    return bool(transportation["type"] == "walking")
+
+
+def cells(
+    network: Network,
+    lng: float,
+    lat: float,
+    *,
+    system: str,
+    resolution: int,
+    travel_time: int,
+    transportation: Mapping[str, Any],
+    when: When,
+    snapping: Mapping[str, Any] | None,
+    window: Mapping[str, Any] | None,
+    remove_water_bodies: bool,
+) -> pd.DataFrame:
+    """
+    Return the cells within a travel time.
+
+    Parameters
+    ----------
+    network : Network
+    lng, lat : float
+    system : {"h3", "geohash"}
+    resolution : int
+    travel_time, transportation, when, snapping
+        As in `times`.
+    window : mapping or None
+        The contract's simple range, if it is enabled.
+    remove_water_bodies : bool
+
+    Returns
+    -------
+    DataFrame
+        ``cell`` (str), ``min``, ``max`` and ``mean`` (int32, s).
+
+    Raises
+    ------
+    NotCoveredError
+        If the place has no street.
+    """
+    check_transportation(network, transportation)
+    if window is not None:
+        raise NotAvailableError("windows are not in this version")
+    one = points(np.array([lng]), np.array([lat]))
+    search_cells = library_cells.h3_cells if system == "h3" else library_cells.geohash_cells
+    table = search_cells(
+        network,
+        one,
+        travel_time=travel_time,
+        resolution=resolution,
+        transportation=transportation,
+        remove_water_bodies=remove_water_bodies,
+        snapping=snapping,
+        geometry=False,
+        **when.arguments(),
+    )
+    if not len(table):
+        _check_snapped(network, one, transportation, snapping)
+    return table
+
+
+def combine_cells(tables: list[pd.DataFrame], *, is_union: bool) -> pd.DataFrame:
+    """Return the cells in any of several answers of `cells`, or in all."""
+    return library_cells.union_cells(tables) if is_union else library_cells.intersection_cells(tables)
+
+
+def cell_centre(system: str, cell: str) -> tuple[float, float]:
+    """Return longitude and latitude of the centre of a cell; InputError if there is no such cell."""
+    find = library_cells.h3_centroids if system == "h3" else library_cells.geohash_centroids
+    centre = find([cell]).iloc[0]
+    return float(centre.x), float(centre.y)
+
+
+@dataclass(frozen=True)
+class Journey:
+    """
+    One way from a place to another.
+
+    Attributes
+    ----------
+    travel_time, distance : int
+        Seconds and metres.
+    departure_time, arrival_time : datetime
+        Aware.
+    parts : list of dict
+        As in contract 6.4.
+    breakdown : list of (mode, metres)
+        Of `distance`, by the modes of routes.
+    fares : dict, optional
+        As in contract 6.3.
+    """
+
+    travel_time: int
+    distance: int
+    departure_time: Any
+    arrival_time: Any
+    parts: list[dict[str, Any]]
+    breakdown: list[tuple[str, int]]
+    fares: dict[str, Any] | None
+
+
+def journeys(
+    network: Network,
+    lng: float,
+    lat: float,
+    lngs: FloatArray,
+    lats: FloatArray,
+    *,
+    travel_time: int | None,
+    transportation: Mapping[str, Any],
+    when: When,
+    snapping: Mapping[str, Any] | None,
+    window: Mapping[str, Any] | None,
+) -> list[list[Journey]]:
+    """
+    Return ways between one place and others.
+
+    Parameters
+    ----------
+    network, lng, lat, lngs, lats, transportation, when, snapping
+        As in `times`.
+    travel_time : int or None
+        Limit in seconds; None for the longest journeys that there are.
+    window : mapping or None
+        The contract's full range, if it is enabled: up to ``max_results`` ways are returned for each place.
+
+    Returns
+    -------
+    list of lists of Journey
+        One list for each of the others, quickest first; empty where there is none.
+
+    Raises
+    ------
+    NotCoveredError
+        If the one place has no street.
+    """
+    check_transportation(network, transportation)
+    if window is not None:
+        raise NotAvailableError("windows are not in this version")
+    reached = np.arange(lngs.size)
+    if travel_time is not None:
+        # The limit is compared before times are rounded, which only the matrix does.
+        reached = times(
+            network,
+            lng,
+            lat,
+            lngs,
+            lats,
+            travel_time=travel_time,
+            transportation=transportation,
+            when=when,
+            snapping=snapping,
+            with_distance=False,
+        ).reached
+    ways: list[list[Journey]] = [[] for _ in range(lngs.size)]
+    one = points(np.array([lng]), np.array([lat]))
+    if not reached.size:
+        _check_snapped(network, one, transportation, snapping)
+        return ways
+    many = points(lngs[reached], lats[reached])
+    table = library_journeys.routes(
+        network,
+        many if when.is_arrival else one,
+        one if when.is_arrival else many,
+        transportation=transportation,
+        properties=("route",),
+        snapping=snapping,
+        **when.arguments(),
+    )
+    if table["route"].isna().all():
+        _check_snapped(network, one, transportation, snapping)
+    for i, route in zip(reached.tolist(), table["route"], strict=True):
+        if route is not None:
+            ways[i].append(_journey(route))
+    return ways
+
+
+def _journey(route: Route) -> Journey:
+    """Return a route of the library as a journey."""
+    parts = route.parts()
+    for before, after in pairwise(parts):
+        # Ends that are one place may differ in their last bit; clients compare them.
+        after["coords"][0] = before["coords"][-1]
+    return Journey(
+        travel_time=route.travel_time,
+        distance=_metres(route.distance),
+        departure_time=route.departure_time,
+        arrival_time=route.arrival_time,
+        parts=parts,
+        breakdown=[(mode, _metres(metres)) for mode, metres in route.distance_breakdown.items()],
+        fares=None,
+    )
+
+
+def _metres(value: float) -> int:
+    """Return whole metres, rounded half up."""
+    return int(np.floor(value + 0.5))
+
+
+def geocode(networks: list[tuple[str, Network]], query: str, **options: Any) -> list[dict[str, Any]]:
+    """
+    Return places by name, best first.
+
+    Parameters
+    ----------
+    networks : list of (name, Network)
+    query : str
+    options
+        ``limit``, ``countries``, ``bounds``, ``focus``, ``language``, ``with_name``, ``with_country``.
+
+    Returns
+    -------
+    list of dict
+        ``lng``, ``lat`` and the properties of contract 7.17.
+    """
+    raise NotAvailableError("geocoding is not in this version")
+
+
+def reverse_geocode(networks: list[tuple[str, Network]], lng: float, lat: float, **options: Any) -> dict[str, Any]:
+    """Return the address of a place, in the form of `geocode`; `NotCoveredError` far from any."""
+    raise NotAvailableError("geocoding is not in this version")

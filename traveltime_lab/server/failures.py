@@ -1,0 +1,141 @@
+"""
+What a client is told when something goes wrong: the contract's five keys, its codes and its statuses.
+
+One table maps the library's errors to them; everything else that is raised becomes a 500 without details.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from traveltime_lab import errors
+
+#: A path, not an address. Source: contract 9.1.
+DOCUMENTATION_LINK: Final = "/api/reference/error-codes"
+
+#: Codes of the contract, section 9.2.
+SCHEMA, SYNTAX, CREDENTIALS, NO_FARES, NO_TIMETABLE, NOT_COVERED = 2, 3, 10, 13, 15, 16
+
+#: Most faults in one answer; the others are counted.
+MOST_FAULTS: Final = 1000
+
+Faults = dict[str, list[str]]
+
+
+class ErrorBody(msgspec.Struct):
+    """The body of every answer but a success."""
+
+    http_status: int
+    error_code: int
+    description: str
+    documentation_link: str
+    additional_info: dict[str, list[str]]
+
+
+class Failure(Exception):  # noqa: N818 - an answer, not a bug
+    """
+    An answer that is an error.
+
+    Parameters
+    ----------
+    status : int
+        Of HTTP.
+    code : int
+        Of the contract. Where the contract knows none it is the status, which no published code can be mistaken for.
+    description : str
+        In words, for people.
+    info : mapping of str to sequence of str, optional
+        ``additional_info``.
+    headers : mapping of str to str, optional
+        Of the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: int,
+        description: str,
+        info: Mapping[str, Sequence[str]] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(description)
+        self.status = status
+        self.code = code
+        self.description = description
+        self.info = {key: list(values) for key, values in (info or {}).items()}
+        self.headers = dict(headers or {})
+
+    def body(self) -> bytes:
+        """Return the JSON body."""
+        return msgspec.json.encode(ErrorBody(self.status, self.code, self.description, DOCUMENTATION_LINK, self.info))
+
+
+def schema_failure(faults: Mapping[str, Sequence[str]]) -> Failure:
+    """Return the failure of a request that does not match the schema, with all its faults by path."""
+    listed = dict(list(faults.items())[:MOST_FAULTS])
+    if len(faults) > len(listed):
+        listed["obj"] = [*listed.get("obj", ()), f"{len(faults) - len(listed)} more faults are not listed"]
+    return Failure(422, SCHEMA, "Request does not match the schema", listed)
+
+
+def syntax_failure(text: str) -> Failure:
+    """Return the failure of a body that is not JSON."""
+    return Failure(400, SYNTAX, "Request body is not valid JSON", {"syntax_errors": [text]})
+
+
+def search_failure(code: int, search_ids: Sequence[str]) -> Failure:
+    """Return the failure of searches that cannot be answered for the reason of a code."""
+    descriptions = {
+        NO_FARES: "There are no fares for the places of the search",
+        NO_TIMETABLE: "There is no timetable for the places and the time of the search",
+        NOT_COVERED: "The places of the search are not covered by one map, or are too far from its streets",
+    }
+    return Failure(422, code, descriptions[code], {"search_id": list(search_ids)})
+
+
+def plain_failure(status: int, description: str, headers: Mapping[str, str] | None = None) -> Failure:
+    """Return a failure for which the contract knows a status but no code."""
+    return Failure(status, status, description, None, headers)
+
+
+class SearchFailure(Failure):
+    """A `Failure` of one search; those of several searches of a request are joined."""
+
+    def __init__(self, code: int, search_id: str) -> None:
+        joined = search_failure(code, [search_id])
+        super().__init__(joined.status, code, joined.description, joined.info)
+        self.search_id = search_id
+
+
+def failure_of(error: BaseException, *, path: str = "obj", search_id: str | None = None) -> Failure:
+    """
+    Return the failure that tells a client about an error.
+
+    Parameters
+    ----------
+    error : exception
+    path : str, default "obj"
+        JSON path of the search that raised it.
+    search_id : str, optional
+        Id of that search.
+
+    Returns
+    -------
+    Failure
+        500 without details for everything that is not the client's doing.
+    """
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, errors.MomentError) and search_id is not None:
+        return SearchFailure(NO_TIMETABLE, search_id)
+    if isinstance(error, errors.InputError | errors.UnsupportedError):
+        return schema_failure({path: [str(error)]})
+    return plain_failure(500, "Internal error; the service's log says more")
+
+
+def as_json(value: Any) -> bytes:
+    """Return a value as JSON."""
+    return msgspec.json.encode(value)

@@ -1,0 +1,132 @@
+"""Answers about the maps themselves: what they can do, which places they cover, what the places are called."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from traveltime_lab.server import engine, queries
+from traveltime_lab.server.calls import Answer, Call
+from traveltime_lab.server.failures import Failure, plain_failure
+from traveltime_lab.server.moments import write_moment
+from traveltime_lab.server.networks import Atlas, Map
+from traveltime_lab.server.zones import Zones
+
+#: Types of the fast endpoints. Source: contract 5.2.
+FAST_TYPES: Final = (
+    "public_transport", "driving", "cycling", "walking", "walking+ferry", "cycling+ferry", "driving+ferry",
+    "driving+public_transport",
+)  # fmt: skip
+
+
+def features(item: Map, zones: Zones | None) -> dict[str, Any]:
+    """Return what a map can answer, as in contract 6.6."""
+    available = set(engine.available_types(item.network))
+    supported = [
+        {"search_type": f"arrival.{direction}", "transportation_mode": mode}
+        for direction in ("one_to_many", "many_to_one")
+        for mode in FAST_TYPES
+        if mode in available
+    ]
+    found: dict[str, Any] = {
+        "cross_country_modes": [],
+        "time_filter_fast": {"periods": [{"time_period": "weekday_morning", "supported": supported}]},
+        "fares": engine.has_fares(item.network),
+        "postcodes": zones is not None and bool(item.covers(zones.lng, zones.lat).any()),
+    }
+    dates = engine.timetable_dates(item.network)
+    if dates is not None:
+        first, last = dates
+        found["public_transport"] = {"date_start": write_moment(first), "date_end": write_moment(last)}
+    return found
+
+
+def map_info(atlas: Atlas, zones: Zones | None) -> dict[str, Any]:
+    """Return all maps with their features."""
+    maps = sorted(atlas.maps, key=lambda item: item.name)
+    return {"maps": [{"name": item.name, "features": features(item, zones)} for item in maps]}
+
+
+def supported_locations(atlas: Atlas, request: Any) -> dict[str, Any]:
+    """Return which maps cover which locations, the smallest first."""
+    lng = np.array([location.coords.lng for location in request.locations])
+    lat = np.array([location.coords.lat for location in request.locations])
+    covered = [(item.name, item.covers(lng, lat).tolist()) for item in atlas.maps]
+    found, missing = [], []
+    for i, location in enumerate(request.locations):
+        names = [name for name, is_covered in covered if is_covered[i]]
+        if names:
+            found.append({"id": location.id, "map_name": names[0], "additional_map_names": names[1:]})
+        else:
+            missing.append(location.id)
+    return {"locations": found, "unsupported_locations": missing}
+
+
+def language_of(header: str | None) -> str:
+    """Return the first language of an Accept-Language header, English by default."""
+    first = (header or "").split(",")[0].partition(";")[0].strip()
+    return first if first and first != "*" and len(first) < 36 and first.isascii() else "en"
+
+
+def search(call: Call, query: queries.SearchQuery) -> Answer:
+    """Answer a search for places by name."""
+    language = language_of(call.headers.get("accept-language"))
+    focus = None if query.focus_lat is None else (query.focus_lng, query.focus_lat)
+    with call.lap("engine"):
+        try:
+            found = engine.geocode(
+                _named(call.atlas),
+                query.query,
+                limit=query.limit,
+                countries=_countries(query.within_country),
+                bounds=None if query.bounds is None else queries.read_bounds(query.bounds),
+                focus=focus,
+                language=language,
+                with_name=bool(query.format_name),
+                with_country=not query.format_exclude_country,
+            )
+        except engine.NotAvailableError as error:
+            raise _absent(error) from error
+    return _features(call, found, language)
+
+
+def reverse(call: Call, query: queries.ReverseQuery) -> Answer:
+    """Answer a search for the address of a place."""
+    language = language_of(call.headers.get("accept-language"))
+    with call.lap("engine"):
+        try:
+            found = engine.reverse_geocode(
+                _named(call.atlas), query.lng, query.lat, countries=_countries(query.within_country), language=language
+            )
+        except engine.NotAvailableError as error:
+            raise _absent(error) from error
+        except engine.NotCoveredError as error:
+            raise plain_failure(400, "There is no address near this place") from error
+    return _features(call, [found], language)
+
+
+def _absent(error: Exception) -> Failure:
+    return plain_failure(404, f"Not available here: {error}")
+
+
+def _named(atlas: Atlas) -> list[tuple[str, Any]]:
+    return [(item.name, item.network) for item in atlas.maps]
+
+
+def _countries(text: str | None) -> list[str]:
+    return [part.strip().upper() for part in (text or "").split(",") if part.strip()]
+
+
+def _features(call: Call, found: list[dict[str, Any]], language: str) -> Answer:
+    listed = []
+    for place in found:
+        properties = {key: value for key, value in place.items() if key not in ("lng", "lat") and value is not None}
+        covering = call.atlas.covering(place["lng"], place["lat"])
+        if covering:
+            properties["features"] = features(covering[0], call.zones)
+        geometry = {"type": "Point", "coordinates": [place["lng"], place["lat"]]}
+        listed.append({"type": "Feature", "geometry": geometry, "properties": properties})
+    body = msgspec.json.encode({"type": "FeatureCollection", "features": listed})
+    return Answer(body, headers={"Content-Language": language})

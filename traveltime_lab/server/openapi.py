@@ -1,0 +1,192 @@
+"""
+The service described: an OpenAPI document, and a page made from it that needs no other site.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any, Final
+
+import msgspec
+from msgspec import inspect
+
+import traveltime_lab
+from traveltime_lab.server import description, proto_answers
+from traveltime_lab.server.endpoints import ENDPOINTS, Endpoint
+from traveltime_lab.server.failures import ErrorBody
+from traveltime_lab.server.formats import BOXES, GEOJSON, JSON, WKT, WKT_NO_HOLES
+from traveltime_lab.server.queries import DOTTED
+
+_REF: Final = "#/components/schemas/{name}"
+_SHAPES: Final = {
+    JSON: description.Shapes,
+    WKT: description.WktShapes,
+    WKT_NO_HOLES: description.WktShapes,
+    GEOJSON: description.ShapeCollection,
+    BOXES: description.BoxShapes,
+}
+#: Why an endpoint says no, by status.
+_ERRORS: Final = {
+    400: "The body is not JSON (code 3), or the request is no HTTP",
+    401: "Credentials are missing or wrong (code 10)",
+    404: "There is nothing at this path, or the service has no data to answer it",
+    405: "The path does not take this method",
+    406: "The endpoint has no format that the request accepts",
+    408: "The request took too long",
+    413: "The body is too large",
+    415: "The body is compressed",
+    422: "The request does not match the schema (code 2), or has no answer here (codes 13, 15, 16)",
+    429: "Too many requests",
+    500: "Internal error",
+}
+_STYLE: Final = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
+code, pre { font: 13px/1.45 ui-monospace, monospace; } pre { background: #f5f3ee; padding: .7rem; overflow: auto; }
+details { border: 1px solid #d8d4ca; border-radius: 6px; margin: .6rem 0; padding: .4rem .8rem; }
+summary { cursor: pointer; } summary b { display: inline-block; width: 4rem; color: #0b5c6b; }
+table { border-collapse: collapse; } td, th { text-align: left; padding: .15rem .8rem .15rem 0; vertical-align: top; }
+"""
+
+
+def describe() -> dict[str, Any]:
+    """Return the OpenAPI document."""
+    requests = [e.request for e in ENDPOINTS if e.method == "POST"]
+    results = [getattr(description, e.result) for e in ENDPOINTS]
+    kinds = list(dict.fromkeys([*requests, *results, *_SHAPES.values(), ErrorBody]))
+    references, components = msgspec.json.schema_components(kinds, ref_template=_REF)
+    reference_of = dict(zip(kinds, references, strict=True))
+    paths: dict[str, Any] = {}
+    for endpoint in ENDPOINTS:
+        operation = _operation(endpoint, reference_of)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    for path, endpoint in proto_answers.ENDPOINTS.items():
+        paths[f"/api/v3{path}"] = {"post": _proto_operation(endpoint, reference_of)}
+    paths["/health"] = {"get": _open_operation("health", "Whether the service runs", {"type": "object"})}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "traveltime_lab",
+            "version": traveltime_lab.__version__,
+            "description": "Isochrones, travel times and distances over the networks of this service.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {
+                "app_id": {"type": "apiKey", "in": "header", "name": "X-Application-Id"},
+                "api_key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+                "basic": {"type": "http", "scheme": "basic"},
+            },
+        },
+    }
+
+
+def _errors(reference_of: dict[Any, Any]) -> dict[str, Any]:
+    content = {JSON: {"schema": reference_of[ErrorBody]}}
+    return {str(status): {"description": text, "content": content} for status, text in _ERRORS.items()}
+
+
+def _operation(endpoint: Endpoint, reference_of: dict[Any, Any]) -> dict[str, Any]:
+    result = reference_of[getattr(description, endpoint.result)]
+    content = {
+        media: {"schema": reference_of[_SHAPES[media]] if media in _SHAPES else {"type": "string"}}
+        for media in endpoint.formats
+    }
+    if endpoint.result != "Shapes":
+        content = {JSON: {"schema": result}}
+    operation: dict[str, Any] = {
+        "operationId": f"{endpoint.method.lower()}{endpoint.path.removeprefix('/v4').replace('/', '_')}",
+        "summary": endpoint.summary,
+        "security": [{"app_id": [], "api_key": []}],
+        "responses": {"200": {"description": "The answer", "content": content}, **_errors(reference_of)},
+    }
+    if endpoint.method == "POST":
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": reference_of[endpoint.request]}}}
+    elif endpoint.request is not None:
+        operation["parameters"] = _parameters(endpoint.request)
+    return operation
+
+
+def _parameters(kind: Any) -> list[dict[str, Any]]:
+    described = inspect.type_info(kind)
+    assert isinstance(described, inspect.StructType)
+    _, components = msgspec.json.schema_components([kind], ref_template=_REF)
+    schemas = components[kind.__name__]["properties"]
+    found = []
+    for field in described.fields:
+        schema = schemas[field.name]
+        # A query string has no null: an absent parameter is absent.
+        options = [option for option in schema.get("anyOf", [schema]) if option.get("type") != "null"]
+        name = DOTTED.get(field.name, field.name)
+        found.append({"name": name, "in": "query", "required": field.required, "schema": options[0]})
+    return found
+
+
+def _proto_operation(endpoint: Endpoint, reference_of: dict[Any, Any]) -> dict[str, Any]:
+    binary = {proto_answers.MEDIA: {"schema": {"type": "string", "format": "binary"}}}
+    known = {"country": sorted(proto_answers.COUNTRIES), "mode": sorted(proto_answers.MODES)}
+    return {
+        "operationId": "proto" + endpoint.path.replace("/", "_").replace("{", "").replace("}", ""),
+        "summary": f"{endpoint.summary}, as Protocol Buffers ({endpoint.request} to {endpoint.result})",
+        "description": "Also under /api/v2 and without a prefix. Errors have the headers X-ERROR-CODE, X-ERROR-MESSAGE "
+        "and X-ERROR-DETAILS.",
+        "security": [{"basic": []}],
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string", "enum": values}}
+            for name, values in known.items()
+        ],
+        "requestBody": {"required": True, "content": binary},
+        "responses": {"200": {"description": "The answer", "content": binary}, **_errors(reference_of)},
+    }
+
+
+def _open_operation(name: str, summary: str, schema: dict[str, Any]) -> dict[str, Any]:
+    content = {JSON: {"schema": schema}}
+    return {"operationId": name, "summary": summary, "responses": {"200": {"description": "Yes", "content": content}}}
+
+
+def page() -> str:
+    """Return the documentation as a page of HTML without scripts and without anything from elsewhere."""
+    document = describe()
+    schemas = document["components"]["schemas"]
+    head = (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>traveltime_lab</title>"
+        f"<style>{_STYLE}</style></head><body><h1>traveltime_lab {html.escape(traveltime_lab.__version__)}</h1>"
+        "<p>JSON endpoints take the headers <code>X-Application-Id</code> and <code>X-Api-Key</code>, GET also "
+        "<code>app_id</code> and <code>api_key</code> in the query; Protocol Buffers take HTTP Basic. The description "
+        "for machines is at <a href='openapi.json'>openapi.json</a>.</p>"
+    )
+    parts = [head]
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            parts.append(_section(method, path, operation))
+    parts.append("<h2>Types</h2>")
+    for name, schema in sorted(schemas.items()):
+        parts.append(
+            f"<details id='{html.escape(name)}'><summary><code>{html.escape(name)}</code></summary>"
+            f"<pre>{html.escape(json.dumps(schema, indent=2))}</pre></details>"
+        )
+    return "".join(parts) + "</body></html>\n"
+
+
+def _section(method: str, path: str, operation: dict[str, Any]) -> str:
+    title = f"<b>{method.upper()}</b> <code>{html.escape(path)}</code> {html.escape(operation['summary'])}"
+    rows = []
+    for parameter in operation.get("parameters", ()):
+        need = "required" if parameter["required"] else "optional"
+        shown = html.escape(json.dumps(parameter["schema"]))
+        rows.append(f"<tr><td><code>{parameter['name']}</code><td>{need}<td><code>{shown}</code></tr>")
+    for media, content in operation.get("requestBody", {}).get("content", {}).items():
+        rows.append(f"<tr><td>body<td>{html.escape(media)}<td>{_link(content['schema'])}</tr>")
+    for media, content in operation["responses"]["200"]["content"].items():
+        rows.append(f"<tr><td>200<td>{html.escape(media)}<td>{_link(content['schema'])}</tr>")
+    for status, response in operation["responses"].items():
+        if status != "200":
+            rows.append(f"<tr><td>{status}<td><td>{html.escape(response['description'])}</tr>")
+    return f"<details><summary>{title}</summary><table>{''.join(rows)}</table></details>"
+
+
+def _link(schema: dict[str, Any]) -> str:
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return f"<a href='#{html.escape(name)}'><code>{html.escape(name)}</code></a>" if name else "text or bytes"

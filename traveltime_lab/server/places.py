@@ -1,0 +1,114 @@
+"""
+The locations of a matrix request as arrays, and the targets of its searches as positions in them.
+
+A request can name 100,000 places: each pass over them counts, so the pass that checks ids is the one that indexes
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import UNSET
+
+from traveltime_lab.server.rules import iter_searches
+
+Positions = npt.NDArray[np.int64]
+
+
+class Places:
+    """
+    The locations of one request.
+
+    Attributes
+    ----------
+    ids : list of str
+    lat, lng : float64 arrays of shape (n,)
+    """
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.lat = self.lng = np.empty(0)
+        self._position: dict[Any, int] = {}
+        self._targets: dict[int, Positions] = {}
+
+    def check(self, request: Any, report: Callable[[str, str], None]) -> None:
+        """Index the locations; report ids that occur twice and searches that name unknown ones."""
+        locations = request.locations
+        if not isinstance(locations, list):
+            return
+        whole = [location for location in locations if location is not UNSET]
+        self.ids = [location.id for location in whole]
+        self._position = dict(zip(self.ids, range(len(whole)), strict=True))
+        if len(self._position) != len(whole):
+            _report_twins(locations, report)
+        is_faulty = len(whole) < len(locations) or UNSET in self._position
+        for path, search in iter_searches(request):
+            self._check_search(path, search, None if is_faulty else report)
+        coords = [location.coords for location in whole]
+        if UNSET not in coords:
+            pairs = [c.lat for c in coords], [c.lng for c in coords]
+            if UNSET not in pairs[0] and UNSET not in pairs[1]:
+                self.lat, self.lng = np.array(pairs[0], np.float64), np.array(pairs[1], np.float64)
+
+    def _check_search(self, path: str, search: Any, report: Callable[[str, str], None] | None) -> None:
+        """Find the targets of a search; without `report` unknown ids are not faults but consequences of others."""
+        for name in ("departure_location_id", "arrival_location_id"):
+            value = getattr(search, name, None)
+            if report and isinstance(value, str) and value not in self._position:
+                report(f"{path}.{name}", f"must be the id of a location of this request; got {value!r}")
+        for name in ("departure_location_ids", "arrival_location_ids"):
+            values = getattr(search, name, None)
+            if not isinstance(values, list):
+                continue
+            found = self._find(values)
+            if found is not None:
+                self._targets[id(search)] = found
+            elif report:
+                for i, value in enumerate(values):
+                    if value is not UNSET and value not in self._position:
+                        report(f"{path}.{name}[{i}]", f"must be the id of a location of this request; got {value!r}")
+
+    def _find(self, values: list[str]) -> Positions | None:
+        """Return the positions of ids, each once; None if one is unknown."""
+        first = self._position.get(values[0]) if values else None
+        if first is None:
+            return None
+        # Most clients list the locations in their order, with the search's own place before them.
+        if self.ids[first : first + len(values)] == values:
+            return np.arange(first, first + len(values))
+        try:
+            found = np.fromiter(map(self._position.__getitem__, values), np.int64, len(values))
+        except KeyError:
+            return None
+        _, firsts = np.unique(found, return_index=True)
+        return found if firsts.size == found.size else found[np.sort(firsts)]
+
+    def targets(self, search: Any) -> Positions:
+        """Return the positions of the targets of a search, in its order, each once."""
+        return self._targets[id(search)]
+
+    def names(self, positions: Positions) -> list[str]:
+        """Return the ids at positions."""
+        if positions.size and positions[-1] - positions[0] + 1 == positions.size and (np.diff(positions) == 1).all():
+            return self.ids[positions[0] : positions[-1] + 1]
+        return [self.ids[i] for i in positions.tolist()]
+
+    def origin(self, search: Any) -> int:
+        """Return the position of the place that all trips of a search begin or end at."""
+        name = "departure_location_id" if hasattr(search, "departure_location_id") else "arrival_location_id"
+        return self._position[getattr(search, name)]
+
+
+def _report_twins(locations: list[Any], report: Callable[[str, str], None]) -> None:
+    """Report ids that occur twice."""
+    seen: set[Any] = set()
+    for i, location in enumerate(locations):
+        if location is UNSET or location.id is UNSET:
+            continue
+        if location.id in seen:
+            report(f"obj.locations[{i}].id", f"must be unique in locations; got {location.id!r} twice")
+        seen.add(location.id)
