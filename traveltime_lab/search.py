@@ -26,6 +26,7 @@ from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_trans
 from traveltime_lab.moments import Moment, resolve_moments
 from traveltime_lab.network import Network
 from traveltime_lab.points import Points, plain, read_points
+from traveltime_lab.ride_routes import ride_routes
 from traveltime_lab.road_graph import Metric, RoadGraph
 from traveltime_lab.snapping import OUTSIDE, SNAPPED, Snaps, snap_points, snapped_coordinates
 from traveltime_lab.travel_times import EdgeField, edge_field
@@ -248,7 +249,7 @@ def time_filter(
     matrix.check_engine(engine)
     question = _question(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
     if question.transit is not None:
-        _check_transit_table(question.transit, properties, engine)
+        _check_transit_table(question.transit, properties, form, window, engine)
     question = replace(question, needs_length="distance" in properties)
     starts = read_points(origins, "origins", network)
     ends = read_points(destinations, "destinations", network)
@@ -273,6 +274,11 @@ def time_filter(
             )
             raise LimitError(msg)
         origin_of, destination_of, labels = _every(question, start_snaps, end_snaps, chosen, limit, engine)
+    lines = None
+    if question.transit is not None and ("distance" in properties or "route" in properties):
+        lines = np.full(labels.size, shapely.LineString(), dtype=object)
+        for pair, route, label in ride_routes(question.transit, starts, ends, origin_of, destination_of):
+            labels[pair], lines[pair] = label, route.geometry
     is_reached = labels != road.UNREACHED
     columns: dict[str, Any] = {
         "origin": starts.index.take(origin_of),
@@ -288,7 +294,9 @@ def time_filter(
     if form == "sparse":
         return pd.DataFrame(columns)
     columns["reason"] = _reasons(question, start_snaps, end_snaps, origin_of, destination_of, is_reached)
-    if "route" in properties:
+    if "route" in properties and lines is not None:
+        geometry = lines
+    elif "route" in properties:
         geometry = paths.route_lines(
             network, question.graph, starts, ends, start_snaps, end_snaps, question.snapping, origin_of, destination_of,
             is_reached, limit,
@@ -298,15 +306,19 @@ def time_filter(
     return gpd.GeoDataFrame(columns, geometry=geometry, crs="EPSG:4326")
 
 
-def _check_transit_table(asked: transit.TransitQuestion, properties: tuple[str, ...], engine: str) -> None:
+def _check_transit_table(
+    asked: transit.TransitQuestion, properties: tuple[str, ...], form: str, window: int | None, engine: str
+) -> None:
     """Raise an error for what a table of timetable trips cannot have."""
+    if ("distance" in properties or "route" in properties) and (form != "pairs" or window is not None):
+        msg = (
+            "distances and routes of timetable trips are told one by one: ask for them with form='pairs', without a "
+            "window, and for fewer pairs"
+        )
+        raise UnsupportedError(msg)
     if engine != "auto":
         msg = f"engine={engine!r} searches streets; transportation {asked.transportation.type!r} needs engine='auto'"
         raise InputError(msg)
-    for name in ("distance", "route"):
-        if name in properties:
-            msg = f"property {name!r} is not available for transportation {asked.transportation.type!r} here"
-            raise UnsupportedError(msg)
 
 
 def _properties(properties: Any) -> tuple[str, ...]:
