@@ -348,6 +348,7 @@ def test_a_table_without_runs_or_patterns_answers():
 )  # fmt: skip
 def test_broken_tables_are_refused(name, value, words):
     table = trip_table([((0, 1), [[(0, 0), (10, 10)], [(5, 5), (15, 15)]])], 2, walks={(0, 1): 20}, change_s=[0, 0])
+    getattr(table, name).flags.writeable = True
     getattr(table, name)[-1] = value
     with pytest.raises(DataError, match=words):
         RideSearch(table)

@@ -8,6 +8,7 @@ from random import Random
 
 import numpy as np
 
+from traveltime_lab.kernels.lines import UNREACHED
 from traveltime_lab.trip_table import TripTable
 
 
@@ -77,8 +78,8 @@ def random_table(seed: int, n_stops: int, n_patterns: int, most_runs: int, longe
     Return a random table within a few minutes.
 
     It has loops, stops called at twice in a row, rides and waits of no time, equal runs, positions without boarding or
-    alighting, footpaths that break the triangle inequality, vehicles that join and continue as one, and patterns
-    without runs.
+    alighting, footpaths that break the triangle inequality, stops where changing is forbidden, vehicles that join
+    and continue as one, and patterns without runs.
     """
     draw = Random(seed).random
 
@@ -113,6 +114,6 @@ def random_table(seed: int, n_stops: int, n_patterns: int, most_runs: int, longe
         can_board=[draw() < share for _ in range(n_positions)],
         can_alight=[draw() < share for _ in range(n_positions)],
         walks={(a, b): below(20) for a, b in pairs if a != b},
-        change_s=[slowness * below(12) for _ in range(n_stops)],
+        change_s=[UNREACHED if below(12) == 0 else slowness * below(12) for _ in range(n_stops)],
         stays=stays,
     )

@@ -47,7 +47,7 @@ class TripTable:
     transfer_indptr : int64 array of shape (n_stops + 1,)
         Footpaths from each stop to others, in `transfer_stop` and `transfer_s` (int32, s).
     change_s : int32 array of shape (n_stops,)
-        Least seconds for a change at the stop itself.
+        Least seconds for a change at the stop itself, 1,000,000,000 where it is forbidden.
     stay_run : int32 array of shape (n_runs,)
         Run that the vehicle continues as, its passengers seated; -1 for none.
     """

@@ -7,7 +7,7 @@ departure is not before one is ready, and leaves it at a later position with `ca
 as another run (`stay_run`) it stays the same ride. At a seed one is ready at the seed's time. After a ride that
 arrives at stop s at time t one is ready
 
-- at s itself at t + change_s[s] + change_delay,
+- at s itself at t + change_s[s] + change_delay (never where change_s is `UNREACHED`),
 - at the end of a footpath of w seconds from s at t + w + change_delay,
 
 so `change_s` concerns changes at the stop itself only, footpaths are not chained and none follows a seed directly.
