@@ -85,3 +85,12 @@ def monaco(shared_data: Path, cache_folder: Path) -> Network:
 def milan(shared_data: Path, cache_folder: Path) -> Network:
     """Milan, the largest."""
     return _built(shared_data, cache_folder, "milan")
+
+
+@pytest.fixture(scope="session")
+def porto_alegre_transit(shared_data: Path) -> Network:
+    """Porto Alegre with its buses and its metro."""
+    from traveltime_lab.network import build_network
+
+    folder = shared_data / "porto_alegre"
+    return build_network(folder / "osm.pbf", gtfs=[folder / "gtfs_bus_full.zip", folder / "gtfs_rail.zip"])

@@ -215,3 +215,64 @@ def test_matrices_equal_the_oracle(
         stamp = {name: pd.Timestamp(moment, unit="s", tz="UTC")}
         got = tl.time_filter(network, *points, travel_time=limit, transportation=transportation, form="matrix", **stamp)
         np.testing.assert_array_equal(got.to_numpy(), np.floor(times / 1000.0 + 0.5))
+
+
+class TestRoutes:
+    def test_legs_by_hand(self, street: tl.Network) -> None:
+        found = tl.routes(street, at((100, 0)), at((9950, 0)), transportation="bus", departure_time="2026-03-03T07:50")
+        route = found["route"][0]
+        assert [leg.mode for leg in route.legs] == ["walk", "bus", "walk"]
+        assert [leg.travel_time for leg in route.legs] == [100, 1100, 50]
+        ride = route.legs[1]
+        assert ride.waiting_time == 500
+        assert (ride.ride.board.name, ride.ride.alight.name, ride.ride.num_stops) == ("a", "c", 2)
+        assert ride.ride.board.time.isoformat() == "2026-03-03T08:00:00+00:00"
+        assert ride.distance == pytest.approx(10_000, rel=0.001)
+        assert found["travel_time"][0] == route.travel_time == 1250
+        assert route.arrival_time.isoformat() == "2026-03-03T08:10:50+00:00"
+        assert found["distance"][0] == pytest.approx(10_150, rel=0.001)
+
+    def test_arriving_has_time_to_spare(self, street: tl.Network) -> None:
+        found = tl.routes(street, at((100, 0)), at((9950, 0)), transportation="bus", arrival_time="2026-03-03T08:15")
+        route = found["route"][0]
+        assert route.travel_time == 900 + 100
+        assert [leg.waiting_time for leg in route.legs] == [0, 0, 250]
+        assert route.departure_time.isoformat() == "2026-03-03T07:58:20+00:00"
+
+    def test_by_car_one_parks(self, street: tl.Network) -> None:
+        car = {"type": "driving+public_transport", "traffic_model": "off_peak"}
+        found = tl.routes(
+            street, at((3000, 0)), at((10_000, 0)), transportation=car, departure_time="2026-03-03T07:56:40"
+        )
+        assert [leg.mode for leg in found["route"][0].legs][:3] == ["car", "parking", "bus"]
+        assert found["travel_time"][0] == 800
+
+    def test_tables_have_distances_and_lines(self, street: tl.Network) -> None:
+        how: dict[str, Any] = {"travel_time": 3600, "transportation": "bus", "departure_time": "2026-03-03T07:50"}
+        found = tl.time_filter(
+            street, at((100, 0)), at((9950, 0), (300, 0)), properties=("travel_time", "distance", "route"), **how
+        )
+        assert found["distance"].tolist() == pytest.approx([10_150, 200], rel=0.001)
+        assert found.geometry.geom_type.tolist() == ["LineString"] * 2
+        with pytest.raises(tl.UnsupportedError, match="form='pairs'"):
+            tl.time_filter(street, at((0, 0)), at((1, 0)), properties=("distance",), form="sparse", **how)
+
+
+def test_routes_take_as_long_as_the_matrix_says(porto_alegre_transit: tl.Network) -> None:
+    network = porto_alegre_transit
+    from tests.oracles import random_points
+
+    origins = gpd.GeoSeries.from_xy(*random_points(network, 4, 1), crs="EPSG:4326")
+    destinations = gpd.GeoSeries.from_xy(*random_points(network, 30, 2), crs="EPSG:4326")
+    for moment in ({"departure_time": "2019-05-14T08:00"}, {"arrival_time": "2019-05-14T09:00"}):
+        how: dict[str, Any] = {"transportation": "public_transport", **moment}
+        times = tl.time_filter(network, origins, destinations, travel_time=14_400, **how)
+        found = tl.routes(network, origins, destinations, **how)
+        assert found["travel_time"].tolist() == times["travel_time"].tolist()
+        for route, seconds in zip(found["route"], found["travel_time"], strict=True):
+            assert route.travel_time == seconds
+            assert all(leg.travel_time >= 0 and leg.waiting_time >= 0 for leg in route.legs)
+            for before, after in zip(route.legs, route.legs[1:], strict=False):
+                assert before.arrival_time == after.departure_time
+                gap = np.hypot(*(np.array(before.destination) - np.array(after.origin)))
+                assert gap < 0.003
