@@ -134,13 +134,13 @@ def test_whole_milliseconds():
 
 @pytest.mark.parametrize("engine", ["dijkstra", "pandana"])
 def test_a_crossing_of_months_is_out_of_reach_and_not_around_the_corner(tmp_path, engine):
-    """Labels of 30 bits hold 12 days: a ferry of 1,000 days between two streets must not wrap to minutes."""
+    """Labels have 32 bits for milliseconds, 49.7 days: a ferry of 348 days must not wrap around to 40 minutes."""
     if engine == "pandana":
         pytest.importorskip("pandana")
     nodes = {1: (0.0, 0.0), 2: (0.01, 0.0), 3: (0.02, 0.0), 4: (0.03, 0.0)}
     ways = [
         (10, "1 2", "highway=residential"),
-        (11, "2 3", "route=ferry motor_vehicle=yes duration=P1000D"),
+        (11, "2 3", "route=ferry motor_vehicle=yes duration=P348D"),
         (12, "3 4", "highway=residential"),
     ]
     path = tmp_path / "ferry.osm"

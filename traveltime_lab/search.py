@@ -264,16 +264,15 @@ def time_filter(
     if form == "matrix":
         return _wide(question, starts, ends, start_snaps, end_snaps, limit, properties, engine)
     if form == "sparse":
-        origin_of, destination_of, labels = _reachable(question, start_snaps, end_snaps, chosen, limit, engine)
-    else:
-        n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
-        if n_pairs > _MOST_PAIRS:
-            msg = (
-                f"{n_pairs:,} pairs are more than a table with a row for each can hold ({_MOST_PAIRS:,}); "
-                "use form='sparse', which keeps what is reachable, or form='matrix'"
-            )
-            raise LimitError(msg)
-        origin_of, destination_of, labels = _every(question, start_snaps, end_snaps, chosen, limit, engine)
+        return _sparse(question, starts, ends, start_snaps, end_snaps, chosen, limit, properties, engine)
+    n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
+    if n_pairs > _MOST_PAIRS:
+        msg = (
+            f"{n_pairs:,} pairs are more than a table with a row for each can hold ({_MOST_PAIRS:,}); "
+            "use form='sparse', which keeps what is reachable, or form='matrix'"
+        )
+        raise LimitError(msg)
+    origin_of, destination_of, labels = _every(question, start_snaps, end_snaps, chosen, limit, engine)
     lines = None
     if question.transit is not None and ("distance" in properties or "route" in properties):
         lines = np.full(labels.size, shapely.LineString(), dtype=object)
@@ -291,8 +290,6 @@ def time_filter(
     if "snap_distance" in properties:
         columns["origin_snap_distance"] = _finite(start_snaps.distance_m)[origin_of]
         columns["destination_snap_distance"] = _finite(end_snaps.distance_m)[destination_of]
-    if form == "sparse":
-        return pd.DataFrame(columns)
     columns["reason"] = _reasons(question, start_snaps, end_snaps, origin_of, destination_of, is_reached)
     if "route" in properties and lines is not None:
         geometry = lines
@@ -419,29 +416,56 @@ def _blocks(question: _Question, starts: Snaps, ends: Snaps, limit: int, engine:
     )  # fmt: skip
 
 
-def _reachable(
-    question: _Question, starts: Snaps, ends: Snaps, chosen: PairIndex | None, limit: int, engine: str
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.int64]]:
-    """Return the positions and labels of reachable pairs, by origin and destination."""
+def _sparse(
+    question: _Question,
+    starts: Points,
+    ends: Points,
+    start_snaps: Snaps,
+    end_snaps: Snaps,
+    chosen: PairIndex | None,
+    limit: int,
+    properties: tuple[str, ...],
+    engine: str,
+) -> pd.DataFrame:
+    """
+    Return the reachable pairs, by origin and destination.
+
+    There can be a hundred million of them: blocks are cut down to 12 bytes a pair (and 8 for a distance) as they
+    come, and columns are put together one at a time, each from pieces that nobody else holds any more.
+    """
+    pieces: list[list[npt.NDArray[Any]]] = [[], [], [], []]
     if chosen is not None:
-        origin_of, destination_of, labels = _every(question, starts, ends, chosen, limit, engine)
+        origin_of, destination_of, labels = _every(question, start_snaps, end_snaps, chosen, limit, engine)
         kept = np.flatnonzero(labels != road.UNREACHED)
-        return origin_of[kept], destination_of[kept], labels[kept]
-    parts = []
-    for block in _blocks(question, starts, ends, limit, engine):
-        row, column = np.nonzero(block.labels != road.UNREACHED)
-        parts.append(
-            (
-                (row + block.rows.start).astype(np.int32),
-                (column + block.columns.start).astype(np.int32),
-                block.labels[row, column],
-            )
-        )
-    row, column, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
-    if len(parts) > 1 and len(ends) < len(starts):
-        order = np.lexsort((column, row))
-        row, column, labels = row[order], column[order], labels[order]
-    return row, column, labels
+        pieces = [[origin_of[kept]], [destination_of[kept]], [_seconds(labels[kept])], [_metres(labels[kept])]]
+    else:
+        for block in _blocks(question, start_snaps, end_snaps, limit, engine):
+            row, column = np.nonzero(block.labels != road.UNREACHED)
+            labels = block.labels[row, column]
+            pieces[0].append((row + block.rows.start).astype(np.int32))
+            pieces[1].append((column + block.columns.start).astype(np.int32))
+            pieces[2].append(_seconds(labels))
+            if question.needs_length:
+                pieces[3].append(_metres(labels))
+
+    def joined(k: int) -> npt.NDArray[Any]:
+        whole: npt.NDArray[Any] = pieces[k][0] if len(pieces[k]) == 1 else np.concatenate(pieces[k])
+        pieces[k].clear()
+        return whole
+
+    row, column = joined(0), joined(1)
+    # Blocks come by origin, or by destination where there are fewer of those.
+    order = np.lexsort((column, row)) if chosen is None and len(ends) < len(starts) else slice(None)
+    row, column = row[order], column[order]
+    columns: dict[str, Any] = {"origin": starts.index.take(row), "destination": ends.index.take(column)}
+    if "travel_time" in properties:
+        columns["travel_time"] = pd.arrays.IntegerArray(joined(2)[order], np.zeros(row.size, np.bool_))
+    if "distance" in properties:
+        columns["distance"] = pd.arrays.FloatingArray(joined(3)[order], np.zeros(row.size, np.bool_))
+    if "snap_distance" in properties:
+        columns["origin_snap_distance"] = _finite(start_snaps.distance_m)[row]
+        columns["destination_snap_distance"] = _finite(end_snaps.distance_m)[column]
+    return pd.DataFrame(columns, copy=False)
 
 
 def _wide(
