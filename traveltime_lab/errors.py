@@ -14,7 +14,7 @@ What can go wrong, as a small tree; every error is also the builtin a caller wou
     │   └── FormatError                     a saved network that is truncated, foreign or of another version
     ├── MissingFileError (FileNotFoundError)
     ├── MissingDependencyError (ImportError)  an extra that is not installed
-    ├── InterruptedSearchError              whoever asked does not wait for the answer
+    ├── InterruptedSearchError (InterruptedError)  whoever asked does not wait for the answer
     └── UnsupportedError (NotImplementedError)  an option that this network or version cannot honour
 
 Unreachable is not an error: it is data in the answer.
@@ -71,5 +71,5 @@ class UnsupportedError(TravelTimeError, NotImplementedError):
     """An option that this network or this version cannot honour."""
 
 
-class InterruptedSearchError(TravelTimeError):
+class InterruptedSearchError(TravelTimeError, InterruptedError):
     """A search that was stopped because whoever asked does not wait for the answer."""
