@@ -82,6 +82,11 @@ def test_optional_packages_are_optional() -> None:
         "aequilibrae",
         "pyrosm",
         "networkx",
+        "starlette",
+        "uvicorn",
+        "msgspec",
+        "anyio",
+        "cryptography",
     ]
     code = (
         "import sys\n"

@@ -114,7 +114,7 @@ def _serve(options: argparse.Namespace) -> None:
     import logging
 
     from traveltime_lab.server import credentials, running
-    from traveltime_lab.server.app import Options
+    from traveltime_lab.server.options import Options
 
     if (options.certificate is None) != (options.key is None):
         raise tl.InputError("--certificate and --key go together")

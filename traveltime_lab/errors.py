@@ -17,7 +17,7 @@ What can go wrong, as a small tree; every error is also the builtin a caller wou
     ├── MissingFileError (FileNotFoundError)
     ├── MissingDependencyError (ImportError)  an extra that is not installed
     ├── ServiceError (OSError)              a service on the network that does not answer, or not as it should
-    ├── InterruptedSearchError              whoever asked does not wait for the answer
+    ├── InterruptedSearchError (InterruptedError)  whoever asked does not wait for the answer
     └── UnsupportedError (NotImplementedError)  an option that this network or version cannot honour
 
 Unreachable is not an error: it is data in the answer.
@@ -102,5 +102,5 @@ class UnsupportedError(TravelTimeError, NotImplementedError):
     """An option that this network or this version cannot honour."""
 
 
-class InterruptedSearchError(TravelTimeError):
+class InterruptedSearchError(TravelTimeError, InterruptedError):
     """A search that was stopped because whoever asked does not wait for the answer."""

@@ -434,6 +434,7 @@ def _sparse(
     come, and columns are put together one at a time, each from pieces that nobody else holds any more.
     """
     pieces: list[list[npt.NDArray[Any]]] = [[], [], [], []]
+    is_by_row = True
     if chosen is not None:
         origin_of, destination_of, labels = _every(question, start_snaps, end_snaps, chosen, limit, engine)
         kept = np.flatnonzero(labels != road.UNREACHED)
@@ -442,6 +443,7 @@ def _sparse(
         for block in _blocks(question, start_snaps, end_snaps, limit, engine):
             row, column = np.nonzero(block.labels != road.UNREACHED)
             labels = block.labels[row, column]
+            is_by_row &= block.columns == slice(0, len(ends))
             pieces[0].append((row + block.rows.start).astype(np.int32))
             pieces[1].append((column + block.columns.start).astype(np.int32))
             pieces[2].append(_seconds(labels))
@@ -454,8 +456,8 @@ def _sparse(
         return whole
 
     row, column = joined(0), joined(1)
-    # Blocks come by origin, or by destination where there are fewer of those.
-    order = np.lexsort((column, row)) if chosen is None and len(ends) < len(starts) else slice(None)
+    # Blocks come by origin, or by destination where searches begin there.
+    order = slice(None) if is_by_row else np.lexsort((column, row))
     row, column = row[order], column[order]
     columns: dict[str, Any] = {"origin": starts.index.take(row), "destination": ends.index.take(column)}
     if "travel_time" in properties:

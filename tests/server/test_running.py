@@ -27,11 +27,12 @@ import traveltime_lab as tl
 from traveltime_lab.errors import InputError, MissingFileError
 from traveltime_lab.interrupts import checkpoint
 from traveltime_lab.server import answers, credentials
-from traveltime_lab.server.app import Options, create_app
+from traveltime_lab.server.app import create_app
 from traveltime_lab.server.calls import Meter
 from traveltime_lab.server.credentials import Credentials
 from traveltime_lab.server.failures import Failure
 from traveltime_lab.server.networks import Atlas
+from traveltime_lab.server.options import Options
 from traveltime_lab.server.running import Served, serve
 
 

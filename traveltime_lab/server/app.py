@@ -12,7 +12,6 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
@@ -33,40 +32,11 @@ from traveltime_lab.server.credentials import Credentials, basic_pair
 from traveltime_lab.server.endpoints import ENDPOINTS, Endpoint
 from traveltime_lab.server.failures import CREDENTIALS, Failure, failure_of, plain_failure
 from traveltime_lab.server.networks import Atlas
+from traveltime_lab.server.options import Options
 from traveltime_lab.server.zones import Zones
 
 logger = logging.getLogger(__name__)
 access = logging.getLogger("traveltime_lab.access")
-
-#: A request of 100,000 locations is 7 to 11 MB; ten such searches in one body stay below this.
-DEFAULT_BODY_LIMIT: Final = 100_000_000
-#: Seconds; what the public Python client waits by default.
-DEFAULT_TIMEOUT_S: Final = 300.0
-#: Requests that are worked on at once; others wait. Kernels release the GIL, so small ones get on beside large ones.
-DEFAULT_WORKERS: Final = 32
-
-
-@dataclass(frozen=True)
-class Options:
-    """
-    How a service behaves.
-
-    Parameters
-    ----------
-    body_limit : int
-        Bytes of a request's body.
-    timeout_s : float
-        Seconds that a request may take, its upload included.
-    hits_per_minute : int, optional
-        For each application id; None for no limit.
-    workers : int
-        Requests worked on at once.
-    """
-
-    body_limit: int = DEFAULT_BODY_LIMIT
-    timeout_s: float = DEFAULT_TIMEOUT_S
-    hits_per_minute: int | None = None
-    workers: int = DEFAULT_WORKERS
 
 
 class Service:

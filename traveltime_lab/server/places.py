@@ -7,6 +7,7 @@ them.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -48,11 +49,11 @@ class Places:
         is_faulty = len(whole) < len(locations) or UNSET in self._position
         for path, search in iter_searches(request):
             self._check_search(path, search, None if is_faulty else report)
-        coords = [location.coords for location in whole]
-        if UNSET not in coords:
-            pairs = [c.lat for c in coords], [c.lng for c in coords]
-            if UNSET not in pairs[0] and UNSET not in pairs[1]:
-                self.lat, self.lng = np.array(pairs[0], np.float64), np.array(pairs[1], np.float64)
+        # Requests with faults have no answer that would need the coordinates.
+        with contextlib.suppress(AttributeError, TypeError):
+            coords = [location.coords for location in whole]
+            self.lat = np.array([place.lat for place in coords], np.float64)
+            self.lng = np.array([place.lng for place in coords], np.float64)
 
     def _check_search(self, path: str, search: Any, report: Callable[[str, str], None] | None) -> None:
         """Find the targets of a search; without `report` unknown ids are not faults but consequences of others."""

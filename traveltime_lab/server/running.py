@@ -18,19 +18,9 @@ from typing import Any
 
 from traveltime_lab.errors import InputError, MissingDependencyError, MissingFileError, TravelTimeError
 from traveltime_lab.network import Network
-
-try:
-    import uvicorn
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-
-    from traveltime_lab.server.app import Options, create_app
-except ImportError as error:
-    _text = f"the service needs {error.name}. Type: pip install 'traveltime_lab[server]'"
-    raise MissingDependencyError(_text) from error
-
 from traveltime_lab.server.credentials import Credentials, generate_pair
-from traveltime_lab.server.failures import plain_failure
 from traveltime_lab.server.networks import Atlas
+from traveltime_lab.server.options import Options
 from traveltime_lab.server.tls import write_certificate
 from traveltime_lab.server.zones import Zones
 
@@ -71,35 +61,11 @@ class Served(str):
         return f"{self}/api/v3"
 
 
-class _Protocol(H11Protocol):
-    """HTTP as uvicorn speaks it, but what is no HTTP at all is answered in the contract's form too."""
-
-    def send_400_response(self, msg: str) -> None:
-        """Answer what cannot be read as HTTP."""
-        failure = plain_failure(400, msg)
-        body = failure.body()
-        head = (
-            f"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-            "connection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode() + body)
-        self.transport.close()
-
-    def shutdown(self) -> None:
-        """Close the connection as soon as nothing is being answered on it."""
-        is_idle = self.cycle is None or self.cycle.response_complete
-        if is_idle and self.scheme == "https" and not self.transport.get_write_buffer_size():
-            # The polite end of TLS waits half a minute for clients that have gone without a word.
-            self.transport.abort()
-        else:
-            super().shutdown()
-
-
 @dataclass(frozen=True)
 class _Prepared:
     """A service that only has to be started."""
 
-    config: uvicorn.Config
+    server: Any
     listener: socket.socket
     address: Served
 
@@ -115,11 +81,17 @@ def _prepared(
     options: Options,
 ) -> Iterator[_Prepared]:
     """Bind the address and make everything ready, so that what is wrong is said before anything runs."""
+    try:
+        from traveltime_lab.server import app as application  # noqa: PLC0415 - an optional extra
+        from traveltime_lab.server import listening  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        text = f"the service needs {error.name}. Type: pip install 'traveltime_lab[server]'"
+        raise MissingDependencyError(text) from error
     atlas = Atlas(networks)
     pairs = list(credentials) if credentials is not None else [generate_pair()]
     if zones is not None and not isinstance(zones, Zones):
         zones = Zones.from_table(zones) if hasattr(zones, "columns") else Zones.read(zones)
-    app = create_app(atlas, Credentials(pairs), options, zones)
+    app = application.create_app(atlas, Credentials(pairs), options, zones)
     with contextlib.ExitStack() as stack:
         certificate = key = None
         if isinstance(tls, tuple):
@@ -134,27 +106,14 @@ def _prepared(
             listener = stack.enter_context(_bound(host, port))
         except (OSError, OverflowError) as error:
             raise InputError(f"cannot listen on {host} port {port}: {error}") from error
-        config = uvicorn.Config(
-            app,
-            http=_Protocol,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            ssl_certfile=certificate,
-            ssl_keyfile=None if key is None else str(key),
-            # Behind a proxy its word about the client would have to be trusted; here nobody's is.
-            proxy_headers=False,
-        )
-        config.load()
+        server = listening.server(app, certificate, key)
         bound_port = listener.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         address = Served(f"{'https' if certificate else 'http'}://{shown}:{bound_port}")
         address.host, address.port = host, bound_port
         address.app_id, address.api_key = pairs[0]
         address.certificate = certificate
-        yield _Prepared(config, listener, address)
+        yield _Prepared(server, listener, address)
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -209,10 +168,10 @@ def serve(
     hits_per_minute : int, optional
         Rate limit for each application id.
 
-    Yields
-    ------
-    Served
-        The address, a str; it also knows ``app_id``, ``api_key``, ``headers``, ``proto`` and ``certificate``.
+    Returns
+    -------
+    context manager of Served
+        Gives the address, a str; it also knows ``app_id``, ``api_key``, ``headers``, ``proto`` and ``certificate``.
 
     Raises
     ------
@@ -228,7 +187,7 @@ def serve(
     """
     options = Options(body_limit=body_limit, timeout_s=timeout_s, hits_per_minute=hits_per_minute)
     with _prepared(networks, host, port, credentials, tls, zones, options) as prepared:
-        server = uvicorn.Server(prepared.config)
+        server = prepared.server
         thread = threading.Thread(
             target=server.run, args=([prepared.listener],), name="traveltime_lab.server", daemon=True
         )
@@ -269,4 +228,4 @@ def run(
     """
     with _prepared(networks, host, port, credentials, tls, zones, options or Options()) as prepared:
         announce(prepared.address)
-        uvicorn.Server(prepared.config).run([prepared.listener])
+        prepared.server.run([prepared.listener])

@@ -1,0 +1,36 @@
+"""How a service behaves: numbers with defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+#: A request of 100,000 locations is 7 to 11 MB; ten such searches in one body stay below this.
+DEFAULT_BODY_LIMIT: Final = 100_000_000
+#: Seconds; what the public Python client waits by default.
+DEFAULT_TIMEOUT_S: Final = 300.0
+#: Requests that are worked on at once; others wait. Kernels release the GIL, so small ones get on beside large ones.
+DEFAULT_WORKERS: Final = 32
+
+
+@dataclass(frozen=True)
+class Options:
+    """
+    How a service behaves.
+
+    Parameters
+    ----------
+    body_limit : int
+        Bytes of a request's body.
+    timeout_s : float
+        Seconds that a request may take, its upload included.
+    hits_per_minute : int, optional
+        For each application id; None for no limit.
+    workers : int
+        Requests worked on at once.
+    """
+
+    body_limit: int = DEFAULT_BODY_LIMIT
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    hits_per_minute: int | None = None
+    workers: int = DEFAULT_WORKERS
