@@ -140,6 +140,16 @@ class TestByHand:
         assert again.timetable.n_trips == 3
         assert seconds(again, (100, 0), (9950, 0)) == 1250
 
+    def test_what_is_not_there_yet_is_refused(self, street: tl.Network) -> None:
+        with pytest.raises(tl.UnsupportedError, match="departure_time"):
+            tl.time_map(
+                street, at((0, 0)), travel_time=900, transportation="driving+train", arrival_time="2026-03-03T08:15"
+            )
+        with pytest.raises(tl.UnsupportedError, match="distance_map"):
+            tl.distance_map(street, at((0, 0)), distance=900, transportation="bus")
+        with pytest.raises(tl.InputError, match="window"):
+            tl.time_map(street, at((0, 0)), travel_time=900, transportation="walking", window=600)
+
     def test_a_shape(self, street: tl.Network) -> None:
         how: dict[str, Any] = {"travel_time": 1500, "departure_time": "2026-03-03T07:50", "level_of_detail": "high"}
         area = tl.time_map(street, at((100, 0)), transportation="bus", buffer_distance=250, **how).geometry[0]

@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     build = commands.add_parser("build", help="build a network and save it")
     build.add_argument("osm", metavar="OSM", help="a .osm.pbf, .osm or .xml file (also .gz, .bz2), or a place name")
     build.add_argument("out", metavar="OUT", type=Path, help="file to write")
+    build.add_argument("--gtfs", metavar="FEED", nargs="+", default=[], help="timetables: zip files or folders")
     build.add_argument("--timezone", help="IANA name such as Europe/Helsinki; by default that of the place")
     build.set_defaults(run=_build)
 
@@ -187,7 +188,7 @@ def _middle(network: tl.Network) -> tuple[float, float]:
 
 
 def _build(options: argparse.Namespace) -> None:
-    network = tl.build_network(options.osm, timezone=options.timezone, progress=sys.stderr.isatty())
+    network = tl.build_network(options.osm, gtfs=options.gtfs, timezone=options.timezone, progress=sys.stderr.isatty())
     print(network.report())
     print(f"\nSaved: {network.save(options.out).resolve()}")
 

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from traveltime_lab import matrix, road_graph
 from traveltime_lab import stations as street_side
-from traveltime_lab.errors import InputError, MomentError
+from traveltime_lab.errors import InputError, MomentError, UnsupportedError
 from traveltime_lab.kernels import ports, road
 from traveltime_lab.kernels import stops as stop_kernel
 from traveltime_lab.kernels.lines import UNREACHED
@@ -357,8 +357,19 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
     question : TransitQuestion
     snaps : Snaps of length 1
         On the streets of the near side; must be snapped.
+
+    Raises
+    ------
+    UnsupportedError
+        For an arrival search that begins by car or bicycle.
     """
     is_arrival = question.is_arrival
+    if is_arrival and not question.is_walked_to:
+        msg = (
+            f"areas from which to arrive by {question.transportation.type!r} are not available: time_filter answers for "
+            "points; or ask for a departure_time"
+        )
+        raise UnsupportedError(msg)
     links = question.links(snaps, is_origin=not is_arrival)
     search = question.search()
     access, moment = StopLinks(links.indptr, links.stops, links.ms), question.at(search)
