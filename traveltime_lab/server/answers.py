@@ -6,14 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import repeat
 from typing import Any, Final, TypeVar
 
 import geopandas as gpd
 import msgspec
 import numpy as np
 import shapely
-from msgspec import UNSET, UnsetType
 
 from traveltime_lab import shapes
 from traveltime_lab.errors import TravelTimeError
@@ -21,6 +19,7 @@ from traveltime_lab.interrupts import checkpoint
 from traveltime_lab.levels import parse_level_of_detail
 from traveltime_lab.network import Network
 from traveltime_lab.server import engine, formats, limits
+from traveltime_lab.server.bulk import BulkPlaces
 from traveltime_lab.server.calls import Call
 from traveltime_lab.server.engine import Journey, NotAvailableError, NotCoveredError, NoTimetableError, When
 from traveltime_lab.server.failures import (
@@ -35,7 +34,7 @@ from traveltime_lab.server.failures import (
 )
 from traveltime_lab.server.moments import read_moment, write_moment
 from traveltime_lab.server.networks import MARGIN_M, Atlas, Map
-from traveltime_lab.server.places import Places
+from traveltime_lab.server.places import Entry, Places, Reached
 from traveltime_lab.server.rules import iter_searches
 
 _T = TypeVar("_T")
@@ -47,29 +46,12 @@ _SECONDS: Final = (
 )  # fmt: skip
 
 
-class Entry(msgspec.Struct, gc=False):
-    """What is known of one way to a place; what was not asked for is left out."""
-
-    travel_time: int | UnsetType = UNSET
-    distance: int | UnsetType = UNSET
-    distance_breakdown: list[dict[str, Any]] | UnsetType = UNSET
-    fares: dict[str, Any] | UnsetType = UNSET
-    route: dict[str, Any] | UnsetType = UNSET
-
-
-class Reached(msgspec.Struct, gc=False):
-    """A reachable place; `properties` is one object, or a list of them."""
-
-    id: str
-    properties: Any
-
-
 class MatrixResult(msgspec.Struct):
-    """The answer to one search."""
+    """The answer to one search: its arrays as lists, or as text that was written at once."""
 
     search_id: str
-    locations: list[Reached]
-    unreachable: list[str]
+    locations: list[Reached] | msgspec.Raw
+    unreachable: list[str] | msgspec.Raw
 
 
 # What searches have in common -----------------------------------------------------------------------------------------
@@ -266,7 +248,7 @@ def _combined(request: Any, results: list[formats.ShapeResult]) -> list[formats.
 # Matrices -------------------------------------------------------------------------------------------------------------
 
 
-def matrix_results(call: Call, request: Any, places: Places, *, is_fast: bool) -> list[MatrixResult]:
+def matrix_results(call: Call, request: Any, places: Places | BulkPlaces, *, is_fast: bool) -> list[MatrixResult]:
     """
     Return the travel times of a request's searches, sorted by search id.
 
@@ -275,7 +257,7 @@ def matrix_results(call: Call, request: Any, places: Places, *, is_fast: bool) -
     call : Call
         Keeps the time: a large answer takes as long to put together as to find.
     request : MatrixRequest or FastMatrixRequest
-    places : Places
+    places : Places or BulkPlaces
         That checked the request.
     is_fast : bool
         Whether properties are one object for each place, not a list.
@@ -285,14 +267,18 @@ def matrix_results(call: Call, request: Any, places: Places, *, is_fast: bool) -
         with call.lap("validate"):
             origin, targets = places.origin(search), places.targets(search)
             lngs, lats = places.lng[targets], places.lat[targets]
-            ids = places.names(targets)
         lng, lat = float(places.lng[origin]), float(places.lat[origin])
         with call.lap("engine"):
             network, inside = _chosen(call.atlas, search, lng, lat, lngs, lats)
             transportation = transportation_of(search, is_fast=is_fast)
             wanted = set(search.properties)
             if needs_journeys(search, transportation):
-                return _listed(search, ids, inside, ways(network, path, search, lng, lat, lngs[inside], lats[inside]))
+                return _listed(
+                    search,
+                    places.names(targets),
+                    inside,
+                    ways(network, path, search, lng, lat, lngs[inside], lats[inside]),
+                )
             times = engine.times(
                 network,
                 lng,
@@ -307,16 +293,17 @@ def matrix_results(call: Call, request: Any, places: Places, *, is_fast: bool) -
             )
         with call.lap("encode"):
             reached = inside[times.reached]
-            mode = engine.ROUTE_MODES.get(transportation["type"]) if "distance_breakdown" in wanted else None
-            entries = _entries(times, wanted, mode)
-            found = reached.tolist()
-            properties = entries if is_fast else map(_alone, entries)
-            is_lost = np.ones(len(ids), dtype=bool)
+            known = {"travel_time": times.travel_time, "distance": times.distance}
+            numbers = {name: values for name, values in known.items() if values is not None and name in wanted}
+            breakdown = None
+            if times.distance is not None and "distance_breakdown" in wanted:
+                breakdown = engine.ROUTE_MODES[transportation["type"]], times.distance
+            is_lost = np.ones(targets.size, dtype=bool)
             is_lost[reached] = False
             return MatrixResult(
                 search.id,
-                list(map(Reached, map(ids.__getitem__, found), properties)),
-                [ids[i] for i in np.flatnonzero(is_lost).tolist()],
+                places.reached(targets[reached], numbers, breakdown, is_fast=is_fast),
+                places.listed(targets[is_lost]),
             )
 
     return by_search_id(each_search(request, answer))
@@ -332,23 +319,6 @@ def _chosen(
     if "fares" in search.properties and not engine.has_fares(found[0].network):
         raise SearchFailure(NO_FARES, search.id)
     return found[0].network, np.flatnonzero(found[1])
-
-
-def _alone(entry: Entry) -> tuple[Entry]:
-    return (entry,)
-
-
-def _entries(times: engine.Times, wanted: set[str], mode: str | None) -> Iterable[Entry]:
-    """Return the properties of each reached place."""
-    n = times.reached.size
-    seconds: Iterable[Any] = times.travel_time.tolist() if "travel_time" in wanted else repeat(UNSET, n)
-    metres: Iterable[Any] = repeat(UNSET, n)
-    if times.distance is not None and "distance" in wanted:
-        metres = times.distance.tolist()
-    if mode is None or times.distance is None:
-        return map(Entry, seconds, metres)
-    breakdown = [[{"mode": mode, "distance": distance}] for distance in times.distance.tolist()]
-    return map(Entry, seconds, metres, breakdown)
 
 
 def needs_journeys(search: Any, transportation: dict[str, Any]) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 
 from traveltime_lab.server import contract, contract_areas, formats, maps, queries, rules
 from traveltime_lab.server.answers import matrix_results, route_results, shape_results
+from traveltime_lab.server.bulk import decode_matrix
 from traveltime_lab.server.calls import Answer, Call
 from traveltime_lab.server.cell_answers import cell_results
 from traveltime_lab.server.formats import FAST_SHAPE_FORMATS, JSON, SHAPE_FORMATS, negotiate
@@ -77,16 +78,26 @@ def _shapes(kind: Any, *, is_fast: bool = False, known: tuple[str, ...] = SHAPE_
     return answer
 
 
+def _listed_points(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    places = Places()
+    request = queries.matrix_request(queries.read_query(call.query, queries.MatrixQuery))
+    places.check(request, _never)
+    call.count(request)
+    return _results(call, matrix_results(call, request, places, is_fast=False))
+
+
 def _matrix(kind: Any, *, is_fast: bool = False) -> Callable[[Call], Answer]:
     def answer(call: Call) -> Answer:
         negotiate(call.headers.get("accept"))
-        places = Places()
-        if kind is queries.MatrixQuery:
-            request = queries.matrix_request(queries.read_query(call.query, kind))
-            places.check(request, _never)
+        with call.lap("validate"):
+            large = decode_matrix(call.body, kind)
+        if large is not None:
+            request, large_places = large
             call.count(request)
-        else:
-            request = _decoded(call, kind, (*rules.SEARCHES, places.check))
+            return _results(call, matrix_results(call, request, large_places, is_fast=is_fast))
+        places = Places()
+        request = _decoded(call, kind, (*rules.SEARCHES, places.check))
         return _results(call, matrix_results(call, request, places, is_fast=is_fast))
 
     return answer
@@ -185,7 +196,7 @@ ENDPOINTS: Final = (
         contract.DistanceMapRequest, "Shapes", SHAPE_FORMATS,
     ),
     Endpoint(
-        "GET", "/v4/time-filter", "One simple matrix", _matrix(queries.MatrixQuery), queries.MatrixQuery, "Matrix",
+        "GET", "/v4/time-filter", "One simple matrix", _listed_points, queries.MatrixQuery, "Matrix",
     ),
     Endpoint(
         "POST", "/v4/time-filter", "Travel times between places", _matrix(contract.MatrixRequest),

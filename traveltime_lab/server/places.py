@@ -8,16 +8,35 @@ them.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from traveltime_lab.server.rules import iter_searches
 
 Positions = npt.NDArray[np.int64]
+
+
+class Entry(msgspec.Struct, gc=False):
+    """What is known of one way to a place; what was not asked for is left out."""
+
+    travel_time: int | UnsetType = UNSET
+    distance: int | UnsetType = UNSET
+    distance_breakdown: list[dict[str, Any]] | UnsetType = UNSET
+    fares: dict[str, Any] | UnsetType = UNSET
+    route: dict[str, Any] | UnsetType = UNSET
+
+
+class Reached(msgspec.Struct, gc=False):
+    """A reachable place; `properties` is one object, or a list of them."""
+
+    id: str
+    properties: Any
 
 
 class Places:
@@ -85,12 +104,46 @@ class Places:
             found = np.fromiter(map(self._position.__getitem__, values), np.int64, len(values))
         except KeyError:
             return None
-        _, firsts = np.unique(found, return_index=True)
-        return found if firsts.size == found.size else found[np.sort(firsts)]
+        return once(found)
 
     def targets(self, search: Any) -> Positions:
         """Return the positions of the targets of a search, in its order, each once."""
         return self._targets[id(search)]
+
+    def reached(
+        self,
+        rows: Positions,
+        numbers: dict[str, Positions],
+        breakdown: tuple[str, Positions] | None,
+        *,
+        is_fast: bool,
+    ) -> list[Reached]:
+        """
+        Return reached places with the properties of each.
+
+        Parameters
+        ----------
+        rows : int64 array of shape (n,)
+            Positions.
+        numbers : dict of str to int64 array of shape (n,)
+            Properties by name, in order.
+        breakdown : (str, int64 array of shape (n,)), optional
+            The mode of all of the distance, and the distance.
+        is_fast : bool
+            Whether properties are one object for each place, not a list.
+        """
+        columns: list[Iterable[Any]] = [
+            numbers[name].tolist() if name in numbers else repeat(UNSET, rows.size)
+            for name in ("travel_time", "distance")
+        ]
+        if breakdown is not None:
+            columns.append([[{"mode": breakdown[0], "distance": metres}] for metres in breakdown[1].tolist()])
+        entries = map(Entry, *columns)
+        return list(map(Reached, self.names(rows), entries if is_fast else zip(entries, strict=True)))
+
+    def listed(self, rows: Positions) -> list[str]:
+        """Return the ids at positions, for an answer."""
+        return self.names(rows)
 
     def names(self, positions: Positions) -> list[str]:
         """Return the ids at positions."""
@@ -102,6 +155,14 @@ class Places:
         """Return the position of the place that all trips of a search begin or end at."""
         name = "departure_location_id" if hasattr(search, "departure_location_id") else "arrival_location_id"
         return self._position[getattr(search, name)]
+
+
+def once(positions: Positions) -> Positions:
+    """Return positions without repetitions, each where it occurs first."""
+    if positions.size < 2 or (np.diff(positions) > 0).all():
+        return positions
+    _, firsts = np.unique(positions, return_index=True)
+    return positions if firsts.size == positions.size else positions[np.sort(firsts)]
 
 
 def _report_twins(locations: list[Any], report: Callable[[str, str], None]) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from traveltime_lab.network import Network
 from traveltime_lab.server import engine, limits
 from traveltime_lab.server.answers import (
-    Entry,
     by_search_id,
     each_search,
     journey_entry,
@@ -25,6 +24,7 @@ from traveltime_lab.server.answers import (
 )
 from traveltime_lab.server.failures import NOT_COVERED, SearchFailure
 from traveltime_lab.server.networks import Atlas
+from traveltime_lab.server.places import Entry
 from traveltime_lab.server.zones import Zones, statistics
 
 
