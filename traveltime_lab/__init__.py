@@ -36,6 +36,7 @@ _HOMES = {
     "Snapping": "modes",
     "Transportation": "modes",
     "TravelTimeError": "errors",
+    "TravelTimeMap": "widget.view",
     "UnsupportedError": "errors",
     "add_speeds": "speeds",
     "build_network": "network",
@@ -43,6 +44,7 @@ _HOMES = {
     "distance_map": "search",
     "intersection": "shapes",
     "load_network": "network",
+    "plot": "pictures",
     "sample_network": "sample",
     "sample_points": "sample",
     "shape_accuracy": "search",
@@ -67,6 +69,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "Snapping",
     "Transportation",
     "TravelTimeError",
+    "TravelTimeMap",
     "UnsupportedError",
     "add_speeds",
     "build_network",
@@ -74,6 +77,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "distance_map",
     "intersection",
     "load_network",
+    "plot",
     "sample_network",
     "sample_points",
     "shape_accuracy",
@@ -101,10 +105,12 @@ if TYPE_CHECKING:
     )
     from traveltime_lab.modes import Snapping, Transportation
     from traveltime_lab.network import Network, build_network, load_network
+    from traveltime_lab.pictures import plot
     from traveltime_lab.sample import sample_network, sample_points
     from traveltime_lab.search import distance_map, shape_accuracy, snap, time_filter, time_map
     from traveltime_lab.shapes import difference, intersection, union
     from traveltime_lab.speeds import add_speeds
+    from traveltime_lab.widget.view import TravelTimeMap
 
 
 def __getattr__(name: str) -> Any:
