@@ -1,5 +1,5 @@
 """
-The map under the map: streets by class, water and street names, drawn from the network itself, for any window and scale.
+The map under the map: streets by class, water and street names, from the network itself, for any window and scale.
 
 Lines of one class are merged once per network, so that simplification can work across junctions and a whole city
 stays light. What is too small for the scale is left out.
@@ -114,7 +114,7 @@ def base_map(network: Network, box: Box, metres_per_pixel: float, *, with_labels
     def drawn(group: _Lines) -> npt.NDArray[Any]:
         lines, _ = group.within(box)
         lines = shapely.simplify(lines, tolerance, preserve_topology=False)
-        return lines[shapely.length(lines) > least]
+        return np.asarray(lines[shapely.length(lines) > least])
 
     # The largest roads of a network are always shown: without them there would be no map at all.
     largest = max((rank for rank in groups if rank >= 0), default=0)
@@ -276,14 +276,15 @@ def overlays(network: Network, bounds: Box, metres_per_pixel: float) -> Overlays
     def pixels(xy: FloatArray) -> npt.NDArray[np.int64]:
         lng, lat = frame.to_lnglat(xy[:, 0], xy[:, 1], wrap=False)
         x, y = mercator(lng, lat)
-        return np.rint(np.column_stack([(x - left) / unit * 10, (top - y) / unit * 10])).astype(np.int64)
+        places = np.column_stack([(x - left) / unit * 10, (top - y) / unit * 10])
+        return np.asarray(np.rint(places), dtype=np.int64)
 
     def document(content: list[str]) -> str:
         svg = (
             f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' "
             f"width='{width / 10:.0f}' height='{height / 10:.0f}' preserveAspectRatio='none'>{''.join(content)}</svg>"
         )
-        return "data:image/svg+xml;base64," + b64encode(svg.encode()).decode("ascii")
+        return data_address(svg)
 
     ground = [f"<rect width='{width}' height='{height}' fill='{looks.PAPER}'/>"]
     if len(drawn.water):
@@ -310,6 +311,11 @@ def overlays(network: Network, bounds: Box, metres_per_pixel: float) -> Overlays
     streets.append("</g>")
     corners = ((float(south), float(west)), (float(north), float(east)))
     return Overlays(document(ground), document(streets), corners, metres_per_pixel)
+
+
+def data_address(svg: str) -> str:
+    """Return an SVG document as an address that holds it."""
+    return "data:image/svg+xml;base64," + b64encode(svg.encode()).decode("ascii")
 
 
 def width_factor(metres_per_pixel: float) -> float:

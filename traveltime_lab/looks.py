@@ -76,9 +76,7 @@ def rank_of(highway: str) -> int:
 
 def _mixed(one: str, other: str, share: float) -> str:
     """Return the colour between two hexadecimal colours, `share` of the way to the other."""
-    parts = [
-        round(int(one[i : i + 2], 16) * (1 - share) + int(other[i : i + 2], 16) * share) for i in (1, 3, 5)
-    ]
+    parts = [round(int(one[i : i + 2], 16) * (1 - share) + int(other[i : i + 2], 16) * share) for i in (1, 3, 5)]
     return "#" + "".join(f"{part:02x}" for part in parts)
 
 

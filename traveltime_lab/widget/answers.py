@@ -5,17 +5,32 @@ What the map shows, computed with the public functions only: a shape here is the
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 import geopandas as gpd
 import pandas as pd
 
-from traveltime_lab import search, shapes
+from traveltime_lab import looks, search, shapes
 from traveltime_lab.errors import InputError
 from traveltime_lab.widget.state import Origin, Question
 
 if TYPE_CHECKING:
     from traveltime_lab.network import Network
+
+#: Why a shape is empty.
+REASONS_IN_WORDS: Final = {
+    "origin_outside_network": "lies outside the network",
+    "origin_not_snapped": "has no usable street nearby",
+    "over_limit": "reaches nothing within {limit}: the way to the street alone takes longer",
+}
+EMPTY_IN_WORDS: Final = {
+    "union": "No origin reaches anything.",
+    "intersection": "The areas have no ground in common within {limit}.",
+    "difference": "Within {limit} the others reach everything that the first does.",
+}
+
+#: Origins that are searched between two looks at whether somebody wants the work stopped.
+_BATCH: Final = 4
 
 #: Called after each step with the steps done and their number; may raise to stop.
 Step = Callable[[int, int], None]
@@ -58,14 +73,14 @@ def areas(network: Network, question: Question, *, step: Step = _no_step) -> gpd
     """
     if not question.origins:
         raise InputError("There is no origin. Click on the map to add one.")
-    total = len(question.origins) * len(question.limits)
-    done = 0
+    batches = [question.origins[i : i + _BATCH] for i in range(0, len(question.origins), _BATCH)]
+    total, done = len(batches) * len(question.limits), 0
     parts = []
     for limit in question.limits:
         rows = []
-        for origin in question.origins:
+        for batch in batches:
             step(done, total)
-            rows.append(_shapes(network, table_of((origin,)), question, limit))
+            rows.append(_shapes(network, table_of(batch), question, limit))
             done += 1
         ring = pd.concat(rows).reset_index(names="origin")
         parts.append(ring if question.combine == "each" else _combined(ring, question, limit))
@@ -93,13 +108,18 @@ def _combined(ring: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.Geo
         shape = shapes.intersection(ring)
     else:
         shape = shapes.difference(ring.iloc[:1], ring.iloc[1:])
-    reason = ring["reason"].dropna()
     is_empty = bool(shape.geometry.is_empty.iloc[0])
     return shape.assign(
-        origin=question.combine,
-        reason=(str(reason.iloc[0]) if len(reason) else "nothing_in_common") if is_empty else None,
-        **{question.measure: limit},
+        origin=question.combine, reason=_why(ring, question.combine) if is_empty else None, **{question.measure: limit}
     )
+
+
+def _why(ring: gpd.GeoDataFrame, combine: str) -> str:
+    """Return why a combination is empty: because of one of the shapes, or of all."""
+    lost = ring[ring["reason"].notna()]
+    if len(lost):
+        return f"{lost['origin'].iloc[0]} {REASONS_IN_WORDS[str(lost['reason'].iloc[0])]}."
+    return EMPTY_IN_WORDS[combine]
 
 
 def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.GeoDataFrame:
@@ -141,22 +161,15 @@ def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.G
     return found[["origin", "travel_time", "distance", "reason", "geometry"]]
 
 
-REASONS_IN_WORDS = {
-    "origin_outside_network": "lies outside the network",
-    "origin_not_snapped": "has no usable street nearby",
-    "over_limit": "reaches nothing: the way to the street already takes longer than the limit",
-    "nothing_in_common": "have no ground in common",
-}
-
-
 def remarks(drawn: gpd.GeoDataFrame) -> list[str]:
-    """Return in words why shapes are empty, one sentence per origin."""
-    empty = drawn[drawn.geometry.is_empty]
+    """Return in words why shapes are empty, one sentence per origin or combination."""
     told: dict[str, str] = {}
-    for origin, reason in zip(empty["origin"], empty["reason"], strict=True):
-        words = REASONS_IN_WORDS.get(str(reason), str(reason).replace("_", " "))
-        who = f"The {origin}" if reason == "nothing_in_common" else str(origin)
-        told.setdefault(str(origin), f"{who}: the areas {words}." if reason == "nothing_in_common" else f"{who} {words}.")
+    empty = drawn[drawn.geometry.is_empty]
+    for origin, reason, limit in zip(empty["origin"], empty["reason"], empty.iloc[:, 1], strict=True):
+        words = f"{origin} {REASONS_IN_WORDS[reason]}." if reason in REASONS_IN_WORDS else str(reason)
+        is_time = drawn.columns[1] == "travel_time"
+        short = looks.minutes_label(limit) if is_time else looks.metres_label(limit)
+        told[str(origin)] = words.replace("{limit}", short)
     return list(told.values())
 
 

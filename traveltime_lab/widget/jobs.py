@@ -63,6 +63,8 @@ class LatestOnly:
         self._pool: ThreadPoolExecutor | None = None
         self._running: Job | None = None
         self._waiting: tuple[Work, Done, Failed] | None = None
+        # Cells and the messages of widgets can be handled in different threads of a kernel.
+        self._lock = threading.RLock()
 
     @property
     def running(self) -> Job | None:
@@ -84,12 +86,13 @@ class LatestOnly:
             self.forget()
             _settle(done, failed, *_run(work, Job()))
             return
-        if self._running is not None:
+        with self._lock:
+            if self._running is None:
+                self._start(loop, work, done, failed)
+                return
             self._waiting = (work, done, failed)
             if time.perf_counter() - self._running.started > PATIENCE_S:
                 self._running.cancel()
-            return
-        self._start(loop, work, done, failed)
 
     def _start(self, loop: asyncio.AbstractEventLoop, work: Work, done: Done, failed: Failed) -> None:
         """Hand work to the thread."""
@@ -113,26 +116,29 @@ class LatestOnly:
         error: BaseException | None,
     ) -> None:
         """Tell about a finished job and start what waits."""
-        if self._running is not job:  # forgotten meanwhile
-            return
-        self._running = None
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            self._start(loop, *waiting)
-            if isinstance(error, Cancelled):
+        with self._lock:
+            if self._running is not job:  # forgotten meanwhile
                 return
+            self._running = None
+            waiting, self._waiting = self._waiting, None
+            if waiting is not None:
+                self._start(loop, *waiting)
+        if waiting is not None and isinstance(error, Cancelled):
+            return
         _settle(done, failed, result, error)
 
     def cancel(self) -> None:
         """Stop the running job and forget what waits."""
-        self._waiting = None
-        if self._running is not None:
-            self._running.cancel()
+        with self._lock:
+            self._waiting = None
+            if self._running is not None:
+                self._running.cancel()
 
     def forget(self) -> None:
         """Stop the running job and do not tell about it."""
-        self.cancel()
-        self._running = None
+        with self._lock:
+            self.cancel()
+            self._running = None
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -76,9 +76,7 @@ class Panel:
         self._progress = ipywidgets.HBox([self._bar, stop], layout=ipywidgets.Layout(display="none"))
         self._origin_rows = ipywidgets.VBox()
         self._export_note = ipywidgets.HTML()
-        self._code = ipywidgets.Textarea(
-            rows=8, layout=ipywidgets.Layout(width="auto", display="none"), disabled=False
-        )
+        self._code = ipywidgets.Textarea(rows=8, layout=ipywidgets.Layout(width="auto", display="none"), disabled=False)
         sections = ipywidgets.Accordion(
             [self._shape_options(), self._travel_options(), self._export_options()],
             titles=("Shapes", "Travel options", "Export"),
@@ -174,10 +172,10 @@ class Panel:
         rings = self._bind(ipywidgets.IntSlider(min=1, max=MOST_RINGS), "rings")
         combine = self._bind(
             ipywidgets.ToggleButtons(
-                options=[("each", "each"), ("A∪B", "union"), ("A∩B", "intersection"), ("A−B", "difference")],
+                options=[("all", "each"), ("∪", "union"), ("∩", "intersection"), ("−", "difference")],
                 tooltips=["every origin's own areas", "union: what any reaches", "intersection: what all reach",
                           "difference: what the first reaches and no other does"],
-                style={"button_width": "48px"},
+                style={"button_width": "47px"},
             ),
             "combine",
         )  # fmt: skip
@@ -213,7 +211,7 @@ class Panel:
             None,
         )
         self._click = ipywidgets.ToggleButtons(
-            options=[("adds an origin", True), ("asks", False)], value=True, style={"button_width": "98px"}
+            options=[("adds origin", True), ("asks only", False)], value=True, style={"button_width": "98px"}
         )
         self._minutes_row, self._metres_row = _labelled("Minutes", minutes), _labelled("Metres", metres)
         self._moment_row = _labelled("When", moment)
@@ -346,7 +344,7 @@ class Panel:
                 layout=ipywidgets.Layout(flex="1 1 auto"),
             )
             button = ipywidgets.Button(
-                description="×", tooltip=f"remove {origin.name}", layout=ipywidgets.Layout(width="30px", height="22px")
+                icon="times", tooltip=f"remove {origin.name}", layout=ipywidgets.Layout(width="32px", height="22px")
             )
             button.on_click(lambda _, name=origin.name: self._on_remove(name))
             rows.append(ipywidgets.HBox([label, button] if len(origins) > 1 else [label]))
@@ -416,5 +414,3 @@ def _show(control: Any, is_shown: bool) -> None:
     display = None if is_shown else "none"
     if control.layout.display != display:
         control.layout.display = display
-
-

@@ -5,20 +5,22 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import contextlib
 import logging
 import math
+import time
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import geopandas as gpd
-import traitlets
 
 try:
     import ipyleaflet
     import ipywidgets
+    import traitlets
 except ImportError as error:
     from traveltime_lab.errors import MissingDependencyError
 
@@ -44,6 +46,8 @@ _SPARE = 0.5
 #: Seconds that a move of the map, and slow work, may last before something happens.
 _SETTLE_S = 0.06
 _SLOW_S = 0.4
+#: Answers that take longer than this are drawn coarsely while a marker is dragged.
+_SLOW_DRAG_S = 0.15
 
 
 class _Shapes(ipyleaflet.GeoJSON):
@@ -117,21 +121,21 @@ class TravelTimeMap(ipywidgets.VBox):
         self.error = ""
         self._drawn_question: Question | None = None
         self._is_dragging = False
-        self._moves: dict[str, tuple[float, float]] = {}
+        self._pressed: str | None = None
+        self._full_s = 0.0
         self._markers: dict[str, ipyleaflet.Marker] = {}
         self._shape_jobs, self._probe_jobs, self._base_jobs = LatestOnly(), LatestOnly(), LatestOnly()
         self._base: basemap.Overlays | None = None
         self._settling: asyncio.TimerHandle | None = None
         self._uses_network = isinstance(base_map, str) and base_map == "network"
 
+        # Not timed: the first answer of a network prepares what later ones find ready.
         drawn = answers.areas(network, self.state.question())
         self.map = self._make_map(drawn, base_map, height)
         self.panel = Panel(self.state, on_remove=self.remove_origin, on_export=self._export, on_cancel=self.cancel)
         self._note = ipywidgets.HTML(layout=ipywidgets.Layout(min_height="24px", margin="2px 4px"))
         self.map.layout.flex = "1 1 auto"
-        row = ipywidgets.HBox(
-            [self.map, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="stretch")
-        )
+        row = ipywidgets.HBox([self.map, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="stretch"))
         super().__init__([row, self._note], layout=ipywidgets.Layout(width="100%"))
         self._show(self.state.question(), drawn)
         self._place_markers()
@@ -150,9 +154,7 @@ class TravelTimeMap(ipywidgets.VBox):
         self._ground = ipyleaflet.ImageOverlay(pane="ground", attribution=escape(self.network.attribution))
         self._streets = ipyleaflet.ImageOverlay(pane="streets")
         self._shapes = _Shapes(pane="areas")
-        self._route = _Line(
-            pane="routes", color=looks.ROUTE, weight=3, fill=False, opacity=0.85, smooth_factor=1.0
-        )
+        self._route = _Line(pane="routes", color=looks.ROUTE, weight=3, fill=False, opacity=0.85, smooth_factor=1.0)
         layers: list[Any] = [self._shapes, self._route]
         if self._uses_network:
             layers = [self._ground, self._streets, *layers]
@@ -205,18 +207,25 @@ class TravelTimeMap(ipywidgets.VBox):
                 marker.location = (origin.lat, origin.lng)
             if getattr(marker, "colour", None) != colour:
                 marker.colour = colour
-                marker.icon = ipyleaflet.DivIcon(html=wire.pin_svg(colour), icon_size=(26, 36), icon_anchor=(13, 36))
+                marker.icon = ipyleaflet.Icon(icon_url=wire.pin(colour), icon_size=(26, 36), icon_anchor=(13, 36))
 
     def _marker(self, name: str, origin: Origin) -> Any:
         marker = ipyleaflet.Marker(location=(origin.lat, origin.lng), draggable=True, title=name, alt=name)
 
         def on_event(_: Any, event: dict[str, Any], __: Any) -> None:
-            # Leaflet tells where the marker is with every movement of the mouse over it, so also while it is dragged.
-            if event.get("type") == "mousemove" and tuple(event["coordinates"]) != tuple(marker.location):
-                self.move_origin(name, event["coordinates"][1], event["coordinates"][0], is_dragging=True)
+            # ipyleaflet has no event for a marker on the move, but whatever the mouse does to a marker tells where
+            # the marker is, and while it is dragged the mouse keeps entering, leaving and crossing it.
+            kind, place = event.get("type"), event.get("coordinates")
+            if kind == "mousedown":
+                self._pressed = name
+            elif kind == "mouseup":
+                self._pressed = None
+            elif self._pressed == name and place and tuple(place) != tuple(marker.location):
+                self.move_origin(name, place[1], place[0], is_dragging=True)
 
         def on_location(change: Any) -> None:
             lat, lng = change["new"]
+            self._pressed = None
             self.move_origin(name, lng, lat)
 
         marker.on_msg(on_event)
@@ -311,15 +320,22 @@ class TravelTimeMap(ipywidgets.VBox):
         except (TravelTimeError, TypeError, ValueError) as error:
             self._on_failure(error)
             return
-        if self._is_dragging:
+        # A draft has its own cells to prepare, so it pays only where the real thing is slow.
+        if self._is_dragging and self._full_s > _SLOW_DRAG_S:
             question = question.draft()
-        network = self.network
         self._shape_jobs.submit(
-            lambda job: answers.areas(network, question, step=job.step),
+            lambda job: self._answer(question, job),
             lambda drawn: self._on_shapes(question, drawn),
             self._on_failure,
         )
         self._watch(self._shape_jobs.running)
+
+    def _answer(self, question: Question, job: Job) -> gpd.GeoDataFrame:
+        """Return the shapes of a question, noting how long they took."""
+        drawn = answers.areas(self.network, question, step=job.step)
+        if not self._is_dragging or question.draft() == question:
+            self._full_s = time.perf_counter() - job.started
+        return drawn
 
     def _watch(self, job: Job | None) -> None:
         """Show the progress of a job once it turns out to be slow."""
@@ -368,14 +384,12 @@ class TravelTimeMap(ipywidgets.VBox):
 
     def _on_map_event(self, **event: Any) -> None:
         kind = event.get("type")
-        if kind not in ("click", "mousemove", "mouseout"):
+        if kind not in ("click", "mousemove"):
             return
-        lat, lng = event.get("coordinates") or (None, None)
-        if kind == "mouseout" or lat is None:
-            return
+        lat, lng = event["coordinates"]
         if kind == "click" and self.panel.click_adds:
             self.add_origin(lng, lat)
-        elif not self._is_dragging and (kind == "click" or self.panel.hover_asks):
+        elif self._pressed is None and (kind == "click" or self.panel.hover_asks):
             self.ask(lng, lat)
 
     def ask(self, lng: float, lat: float) -> None:
@@ -410,12 +424,10 @@ class TravelTimeMap(ipywidgets.VBox):
 
     def to_cell(self) -> None:
         """Put the code of the map into a new cell below."""
-        from IPython import get_ipython  # noqa: PLC0415 - there only in a notebook
-
-        shell = get_ipython()
-        if shell is None:
+        find_shell = getattr(builtins, "get_ipython", None)
+        if find_shell is None:
             raise InputError("to_cell() works in a notebook only; code() returns the text.")
-        shell.set_next_input(self.code())
+        find_shell().set_next_input(self.code())
 
     def to_geojson(self, path: str | Path) -> Path:
         """Write the shapes on the map as GeoJSON in full precision and return the file's path."""
@@ -481,4 +493,3 @@ def _tile_layer(base_map: Any) -> Any:
         "base_map must be 'network', 'none', an address with {z}/{x}/{y}, an entry of ipyleaflet.basemaps or a "
         f"TileLayer; got {base_map!r}"
     )
-

@@ -12,7 +12,7 @@ import geopandas as gpd
 import numpy as np
 import shapely
 
-from traveltime_lab import looks
+from traveltime_lab import basemap, looks
 from traveltime_lab.widget.state import Question, colour_of
 
 #: Metres in a degree of latitude, near enough for tolerances.
@@ -23,7 +23,7 @@ _ZOOM_0_M = 156_543.03392804097
 
 def metres_per_pixel(zoom: float, lat: float) -> float:
     """Return the metres on the ground that a pixel of a web map covers."""
-    return _ZOOM_0_M * math.cos(math.radians(lat)) / 2.0**zoom
+    return _ZOOM_0_M * math.cos(math.radians(lat)) / math.pow(2.0, zoom)
 
 
 def zoom_for(bounds: tuple[float, float, float, float], width_px: float, height_px: float) -> int:
@@ -123,9 +123,9 @@ def legend_html(question: Question) -> str:
     return f"<div style='font:12px/1.5 system-ui,sans-serif;color:#111;padding:2px 4px'>{body}</div>"
 
 
-def pin_svg(colour: str) -> str:
-    """Return a pin of a colour, 26 by 36 pixels, its tip at the bottom in the middle."""
-    return (
+def pin(colour: str) -> str:
+    """Return the ``data:`` address of a pin of a colour, 26 by 36 pixels, its tip at the bottom in the middle."""
+    return basemap.data_address(
         "<svg xmlns='http://www.w3.org/2000/svg' width='26' height='36' viewBox='0 0 26 36'>"
         f"<path d='M13 35C9 26 1.5 20 1.5 12.5a11.5 11.5 0 0 1 23 0C24.5 20 17 26 13 35Z' fill='{colour}' "
         "stroke='#fff' stroke-width='2'/><circle cx='13' cy='12.5' r='4.5' fill='#fff'/></svg>"
