@@ -207,7 +207,8 @@ def _table(table: Any, name: str) -> gpd.GeoDataFrame | None:
     if table.crs is None:
         msg = f"{name} has no CRS; say what its coordinates are, e.g. {name}.set_crs('EPSG:4326')"
         raise CrsError(msg)
-    return table[table.geometry.notna() & ~table.geometry.is_empty].to_crs("EPSG:4326")
+    shapes = np.asarray(table.geometry.array)
+    return table[~(shapely.is_missing(shapes) | shapely.is_empty(shapes))].to_crs("EPSG:4326")
 
 
 def _scene(network: Network, areas: Any, points: Any, lines: Any, column: str | None, bounds: Any) -> _Scene:

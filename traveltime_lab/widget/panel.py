@@ -115,13 +115,13 @@ class Panel:
     @staticmethod
     def _put(control: Any, value: Any) -> None:
         """Show a value, making room on a slider or in a list that does not have it."""
-        if hasattr(control, "max") and value is not None and value > control.max:
+        if isinstance(control, ipywidgets.IntSlider) and value > control.max:
             control.max = value
         options = getattr(control, "options", None)
         if options is not None:
-            known = [option[1] if isinstance(option, tuple) else option for option in options]
-            if value not in known:
-                control.options = [*options, (str(value), value)]
+            pairs = [option if isinstance(option, tuple) else (option, option) for option in options]
+            if value not in [known for _, known in pairs]:
+                control.options = [*pairs, (str(value), value)]
         if control.value != value:
             control.value = value
 

@@ -28,7 +28,7 @@ except ImportError as error:
     raise MissingDependencyError(msg) from error
 
 from traveltime_lab import basemap, looks
-from traveltime_lab.errors import InputError, TravelTimeError
+from traveltime_lab.errors import InputError, MissingFileError, TravelTimeError
 from traveltime_lab.widget import answers, wire
 from traveltime_lab.widget.jobs import Cancelled, Job, LatestOnly
 from traveltime_lab.widget.panel import Panel
@@ -460,6 +460,8 @@ class TravelTimeMap(ipywidgets.VBox):
             if kind == "code":
                 self.panel.show_code(self.code())
                 return
+            if not self.folder.is_dir():
+                raise MissingFileError(f"There is no folder {self.folder} to write to; set the map's folder.")
             suffix = {"geojson": ".geojson", "parquet": ".parquet", "png": ".png"}[kind]
             path = _free_path(self.folder, f"areas-{self.state.transportation.replace('+', '-')}", suffix)
             getattr(self, f"to_{kind}")(path)
