@@ -46,6 +46,7 @@ _HOMES = {
     "StopCall": "legs",
     "Transportation": "modes",
     "TravelTimeError": "errors",
+    "TravelTimeMap": "widget.view",
     "UnsupportedError": "errors",
     "add_speeds": "speeds",
     "build_network": "network",
@@ -59,6 +60,7 @@ _HOMES = {
     "intersection": "shapes",
     "intersection_cells": "cells",
     "load_network": "network",
+    "plot": "pictures",
     "reverse_geocode": "geocoding",
     "routes": "journeys",
     "sample_network": "sample",
@@ -97,6 +99,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "StopCall",
     "Transportation",
     "TravelTimeError",
+    "TravelTimeMap",
     "UnsupportedError",
     "add_speeds",
     "build_network",
@@ -110,6 +113,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "intersection",
     "intersection_cells",
     "load_network",
+    "plot",
     "reverse_geocode",
     "routes",
     "sample_network",
@@ -157,11 +161,13 @@ if TYPE_CHECKING:
     from traveltime_lab.modes import Snapping, Transportation
     from traveltime_lab.network import Network, build_network, load_network
     from traveltime_lab.nominatim import Nominatim
+    from traveltime_lab.pictures import plot
     from traveltime_lab.sample import sample_network, sample_points
     from traveltime_lab.search import distance_map, shape_accuracy, snap, time_filter, time_map
     from traveltime_lab.server.running import serve
     from traveltime_lab.shapes import difference, intersection, union
     from traveltime_lab.speeds import add_speeds
+    from traveltime_lab.widget.view import TravelTimeMap
 
 
 def __getattr__(name: str) -> Any:

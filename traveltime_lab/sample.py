@@ -63,8 +63,8 @@ def sample_network(name: str | None = None) -> Network:
     ----------
     name : {"coquimbo", "helsinki"}, optional
         ``"coquimbo"``, the default: Coquimbo and La Serena in Chile, 20,000 streets for cars of a conurbation of
-        450,000 people, and the timetable of 78 bus stops from 2015-12-29 to 2019-12-29. ``"helsinki"``: 1.0 x 1.7 km of the centre of Helsinki with every footpath, turn
-        restriction and shore.
+        450,000 people, and the timetable of 78 bus stops from 2015-12-29 to 2019-12-29. ``"helsinki"``: 1.0 x 1.7 km
+        of the centre of Helsinki with every footpath, turn restriction and shore.
 
     Returns
     -------

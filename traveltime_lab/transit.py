@@ -366,8 +366,8 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
     is_arrival = question.is_arrival
     if is_arrival and not question.is_walked_to:
         msg = (
-            f"areas from which to arrive by {question.transportation.type!r} are not available: time_filter answers for "
-            "points; or ask for a departure_time"
+            f"areas from which to arrive by {question.transportation.type!r} are not available: time_filter answers "
+            "for points; or ask for a departure_time"
         )
         raise UnsupportedError(msg)
     links = question.links(snaps, is_origin=not is_arrival)
