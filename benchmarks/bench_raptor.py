@@ -4,13 +4,17 @@ Speed of the timetable searches on real feeds: one origin to all stops, windows,
 Run: ``python benchmarks/bench_raptor.py DATA [city ...]`` with DATA the folder of extracts and feeds. Footpaths are
 crow flies times 1.3 at 4.5 km/h up to 600 s, access and egress the same up to 1,200 s: assumed, to have work of the
 right size without streets. Figures are processor seconds of the one thread that works, so that a busy machine disturbs
-them little: the median over origins of the least of three repetitions after a warm-up.
+them little: the median over origins of the least of three repetitions after a warm-up. With ``--peer PYTHON``, an
+interpreter that has cafein, both search from the same stops over the same footpaths, one after the other.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
+import json
+import subprocess
+import tempfile
 import time
 import zoneinfo
 from collections.abc import Callable
@@ -116,7 +120,58 @@ def window(search: RideSearch, links: StopLinks, moment_s: int, options: RideOpt
     )
 
 
-def bench(data: Path, city: str) -> None:
+def against_peer(python: str, feeds: list[str], timetable: Any, search: RideSearch, moment: str, moment_s: int) -> None:
+    """Print times from stops beside those of cafein, with the same footpaths and at most four rides."""
+    table = search.table
+    ids = timetable.stops["stop_id"].astype(str)
+    full = (timetable.stops["feed_idx"].astype(str) + ":" + ids).to_numpy()
+    walk_from = np.repeat(np.arange(table.n_stops), np.diff(table.transfer_indptr))
+    origins = np.random.default_rng(3).choice(np.flatnonzero(np.diff(table.stop_indptr)), 20)
+    question = {
+        "feeds": feeds,
+        "footpaths": list(
+            zip(full[walk_from].tolist(), full[table.transfer_stop].tolist(), table.transfer_s.tolist(), strict=True)
+        ),
+        "origins": full[origins].tolist(),
+        "moment": moment.replace("T", " "),
+        "rides": 4,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "question.json").write_text(json.dumps(question))
+        script = Path(__file__).parent / "peers" / "transit_cafein.py"
+        done = subprocess.run([python, str(script), folder], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    answer = json.loads(done.stdout)
+    options = RideOptions(4 * 3600, 3)
+    for way, is_arrival in (("departure", False), ("arrival", True)):
+        lines = search.lines(is_arrival)
+        state = raptor.new_state(lines, 1)
+        start = np.int32(-moment_s if is_arrival else moment_s)
+        took, ratios = [], []
+        for origin, times in zip(origins, answer[way]["times"], strict=True):
+            walks = slice(lines.transfer_indptr[origin], lines.transfer_indptr[origin + 1])
+            seeds = np.append(lines.transfer_stop[walks], np.int32(origin))
+            seconds = np.append(lines.transfer_s[walks], np.int32(0)) + start
+            limits = (int(start) + options.travel_limit, options.max_rides, 0)
+            took.append(least(lambda a=(lines, state, seeds, seconds, *limits): raptor.search(*a)))  # type: ignore[misc]
+            rides = raptor.search(lines, state, seeds, seconds, *limits)
+            found = rides.astype(float)
+            for stop in np.flatnonzero(rides < limits[0]):  # the peer walks on from the last ride
+                ends = slice(lines.transfer_indptr[stop], lines.transfer_indptr[stop + 1])
+                ahead = lines.transfer_stop[ends]
+                found[ahead] = np.minimum(found[ahead], rides[stop] + lines.transfer_s[ends])
+            np.minimum.at(found, seeds, seconds)
+            both = [(times[full[i]], found[i] - start) for i in np.flatnonzero(found < limits[0]) if full[i] in times]
+            ratios.extend(ours / theirs for theirs, ours in both if theirs)
+        theirs = np.median(answer[way]["took_s"])
+        low, middle, high = np.percentile(ratios, [5, 50, 95])
+        # The peer's arrival searches give a journey's own length, without the wait at its end: no ratio for them.
+        spread = "" if is_arrival else f"; our times to theirs {low:.2f} / {middle:.2f} / {high:.2f} (5, 50, 95 %)"
+        print(f"  from stops, {way}: {np.median(took) * 1e3:.2f} ms, cafein {theirs * 1e3:.2f} ms{spread}")
+
+
+def bench(data: Path, city: str, peer: str | None) -> None:
     """Print the figures of a city."""
     names, moment = CITIES[city]
     begin = time.perf_counter()
@@ -138,6 +193,8 @@ def bench(data: Path, city: str) -> None:
     search.lines(True)
     print(f"  ready for both directions in {time.perf_counter() - begin:.3f} s")
     moment_s = at - table.reference
+    if peer:
+        against_peer(peer, [str(data / name) for name in names], timetable, search, moment, moment_s)
 
     random = np.random.default_rng(7)
     served = np.flatnonzero(np.diff(table.stop_indptr))
@@ -188,6 +245,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("city", nargs="*", default=list(CITIES))
+    parser.add_argument("--peer", help="a Python that has cafein")
     given = parser.parse_args()
     for name in given.city:
-        bench(given.data, name)
+        bench(given.data, name, given.peer)

@@ -71,14 +71,14 @@ def stop_times(table: TripTable, access: list, moment: int, options: RideOptions
     return reached(RideSearch(table).stop_times(links(access), moment, options, **more)[0])
 
 
-@settings(max_examples=1200, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(tables, access_lists, moments, options)
 def test_earliest_arrivals_equal_the_connection_scan(table, access, moment, options):
     expected = departing(TransitOracle(table), access, moment, options)
     assert stop_times(table, access, moment, options) == expected
 
 
-@settings(max_examples=1200, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(tables, access_lists, moments, options)
 def test_latest_departures_equal_the_connection_scan(table, access, moment, options):
     moment = 170 - moment
@@ -94,7 +94,7 @@ def test_the_backward_twin_means_what_it_says(table, access, options):
     assert oracle.latest(seeds, **asked(options)) == oracle.latest_by_trying(seeds, **asked(options))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(tables, access_lists, moments, st.integers(0, 40), options, st.booleans(), st.data())
 def test_windows_equal_a_search_at_every_second(table, access, moment, width, options, is_arrival, data):
     moment = 150 - moment if is_arrival else moment
@@ -144,7 +144,7 @@ def test_windows_equal_a_search_at_every_second(table, access, moment, width, op
         assert got == [(time, start) for time, start in pareto if time < math.inf][:3]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(tables, access_lists, moments, options, st.booleans())
 def test_journeys_can_be_travelled_and_take_the_time_of_the_label(table, access, moment, options, is_arrival):
     moment = 150 - moment if is_arrival else moment
@@ -209,7 +209,7 @@ def check_ride(table: TripTable, found: Journeys, ride: int) -> None:
             seen.add(run)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(tables, access_lists, moments, options, st.data())
 def test_targets_by_point_and_by_stop_are_the_best_of_their_ports(table, access, moment, options, data):
     search = RideSearch(table)
@@ -231,7 +231,7 @@ def test_targets_by_point_and_by_stop_are_the_best_of_their_ports(table, access,
         assert np.array_equal(search.target_times(origins, when, ends, options, direct_s=direct), expected)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(tables, access_lists, moments, options, st.integers(0, 30))
 def test_leaving_later_never_arrives_earlier(table, access, moment, options, later):
     first = stop_times(table, access, moment, options)
@@ -242,7 +242,7 @@ def test_leaving_later_never_arrives_earlier(table, access, moment, options, lat
         )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(tables, moments, st.sampled_from([None, 0, 1]), st.sampled_from([0, 4]))
 def test_arriving_and_departing_are_dual(table, moment, max_changes, delay):
     """Who leaves a stop by ride as late as possible arrives in time, and who leaves a second later does not."""
@@ -264,7 +264,7 @@ def test_arriving_and_departing_are_dual(table, moment, max_changes, delay):
             assert latest + 1 + after > arrival
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(tables, access_lists, moments, st.integers(0, 2), st.booleans())
 def test_more_changes_and_more_access_never_hurt(table, access, moment, max_changes, is_arrival):
     moment = 150 - moment if is_arrival else moment
@@ -276,7 +276,7 @@ def test_more_changes_and_more_access_never_hurt(table, access, moment, max_chan
         assert wider[stop] <= any_number[stop] <= more[stop] <= time
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.integers(1, 30), st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_percentiles_and_shares(n_starts, n_targets, seed):
     random = np.random.default_rng(seed)
