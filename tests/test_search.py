@@ -12,6 +12,7 @@ import shapely
 from worlds import FRAME, at, world
 
 import traveltime_lab as tl
+from traveltime_lab import matrix
 
 #: A straight street of 1000 m at 5 m/s from A to B, a side street of 500 m from B to C, and D-E out of reach.
 NODES = {"A": (0, 0), "B": (1000, 0), "C": (1000, 500), "D": (5000, -4000), "E": (5400, -4000)}
@@ -99,6 +100,25 @@ def test_forms_hold_the_same_answers(town):
     assert again["travel_time"].tolist() == chosen["travel_time"].tolist()
     aligned = tl.time_filter(town, origins, destinations.iloc[:12], pairs="aligned", **ask)
     assert aligned["travel_time"].tolist() == [pairs["travel_time"].iloc[31 * i] for i in range(12)]
+
+
+@pytest.mark.parametrize("labels", [list, lambda n: [f"p{i}" for i in n], lambda n: [i / 4 for i in n]])
+@pytest.mark.parametrize(("n_origins", "n_destinations"), [(12, 30), (30, 12), (40, 1)])
+def test_sparse_is_what_pairs_reach_in_any_number_of_blocks(town, monkeypatch, labels, n_origins, n_destinations):
+    monkeypatch.setattr(matrix, "_BLOCK", 70)
+    rng = np.random.default_rng(8)
+    origins, destinations = (at(*rng.uniform((0, -300), (1200, 800), (n, 2))) for n in (n_origins, n_destinations))
+    origins.index = labels(range(n_origins))
+    destinations.index = labels(range(100, 100 + n_destinations))
+    ask = {"travel_time": 300, "properties": ["travel_time", "distance", "snap_distance"], **ON_FOOT}
+    pairs = tl.time_filter(town, origins, destinations, **ask)
+    reached = pairs[pairs["travel_time"].notna()].reset_index(drop=True)
+    assert 0 < len(reached) < len(pairs)
+    sparse = tl.time_filter(town, origins, destinations, form="sparse", **ask)
+    pd.testing.assert_frame_equal(sparse, pd.DataFrame(reached.drop(columns=["reason", "geometry"])))
+    nothing = tl.time_filter(town, origins, destinations, form="sparse", **(ask | {"travel_time": 1}))
+    assert len(nothing) == 0
+    assert nothing.dtypes.equals(sparse.dtypes)
 
 
 def test_many_to_one_is_one_to_many_turned_round(town):

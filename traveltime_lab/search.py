@@ -431,43 +431,63 @@ def _sparse(
     Return the reachable pairs, by origin and destination.
 
     There can be a hundred million of them: blocks are cut down to 12 bytes a pair (and 8 for a distance) as they
-    come, and columns are put together one at a time, each from pieces that nobody else holds any more.
+    come, and columns are made one at a time, each from pieces that are dropped on the way.
     """
-    pieces: list[list[npt.NDArray[Any]]] = [[], [], [], []]
+    rows: list[npt.NDArray[Any]] = []
+    columns: list[npt.NDArray[Any]] = []
+    seconds: list[npt.NDArray[Any]] = []
+    metres: list[npt.NDArray[Any]] = []
     is_by_row = True
     if chosen is not None:
         origin_of, destination_of, labels = _every(question, start_snaps, end_snaps, chosen, limit, engine)
         kept = np.flatnonzero(labels != road.UNREACHED)
-        pieces = [[origin_of[kept]], [destination_of[kept]], [_seconds(labels[kept])], [_metres(labels[kept])]]
+        rows, columns = [origin_of[kept]], [destination_of[kept]]
+        seconds, metres = [_seconds(labels[kept])], [_metres(labels[kept])]
     else:
         for block in _blocks(question, start_snaps, end_snaps, limit, engine):
             row, column = np.nonzero(block.labels != road.UNREACHED)
             labels = block.labels[row, column]
             is_by_row &= block.columns == slice(0, len(ends))
-            pieces[0].append((row + block.rows.start).astype(np.int32))
-            pieces[1].append((column + block.columns.start).astype(np.int32))
-            pieces[2].append(_seconds(labels))
+            rows.append((row + block.rows.start).astype(np.int32))
+            columns.append((column + block.columns.start).astype(np.int32))
+            seconds.append(_seconds(labels))
             if question.needs_length:
-                pieces[3].append(_metres(labels))
-
-    def joined(k: int) -> npt.NDArray[Any]:
-        whole: npt.NDArray[Any] = pieces[k][0] if len(pieces[k]) == 1 else np.concatenate(pieces[k])
-        pieces[k].clear()
-        return whole
-
-    row, column = joined(0), joined(1)
-    # Blocks come by origin, or by destination where searches begin there.
-    order = slice(None) if is_by_row else np.lexsort((column, row))
-    row, column = row[order], column[order]
-    columns: dict[str, Any] = {"origin": starts.index.take(row), "destination": ends.index.take(column)}
-    if "travel_time" in properties:
-        columns["travel_time"] = pd.arrays.IntegerArray(joined(2)[order], np.zeros(row.size, np.bool_))
-    if "distance" in properties:
-        columns["distance"] = pd.arrays.FloatingArray(joined(3)[order], np.zeros(row.size, np.bool_))
+                metres.append(_metres(labels))
+        if not is_by_row:
+            # Blocks come by destination where searches begin there.
+            row, column = _poured(rows), _poured(columns)
+            order = np.lexsort((column, row))
+            rows, columns, seconds = [row[order]], [column[order]], [_poured(seconds)[order]]
+            metres = [_poured(metres)[order]] if metres else []
+    table: dict[str, Any] = {}
     if "snap_distance" in properties:
-        columns["origin_snap_distance"] = _finite(start_snaps.distance_m)[row]
-        columns["destination_snap_distance"] = _finite(end_snaps.distance_m)[column]
-    return pd.DataFrame(columns, copy=False)
+        origin_distance, destination_distance = _finite(start_snaps.distance_m), _finite(end_snaps.distance_m)
+        table["origin_snap_distance"] = _poured([origin_distance[part] for part in rows])
+        table["destination_snap_distance"] = _poured([destination_distance[part] for part in columns])
+    table["origin"] = _poured(rows, starts.index)
+    table["destination"] = _poured(columns, ends.index)
+    n_pairs = len(table["origin"])
+    if "travel_time" in properties:
+        table["travel_time"] = pd.arrays.IntegerArray(_poured(seconds), np.zeros(n_pairs, np.bool_))
+    if "distance" in properties:
+        table["distance"] = pd.arrays.FloatingArray(_poured(metres), np.zeros(n_pairs, np.bool_))
+    order_of_columns = ("origin", "destination", "travel_time", "distance", *table)
+    return pd.DataFrame({name: table[name] for name in order_of_columns if name in table}, copy=False)
+
+
+def _poured(parts: list[npt.NDArray[Any]], index: pd.Index | None = None) -> Any:
+    """Return parts one after the other, or the labels of an index at these positions; empties the list as it goes."""
+    is_numeric = index is not None and isinstance(index.dtype, np.dtype) and index.dtype.kind in "iuf"
+    if index is not None and not is_numeric:
+        return index.take(_poured(parts))
+    values = None if index is None else index.to_numpy()
+    whole = np.empty(sum(part.size for part in parts), parts[0].dtype if values is None else values.dtype)
+    end = whole.size
+    while parts:
+        part = parts.pop()
+        whole[end - part.size : end] = part if values is None else values[part]
+        end -= part.size
+    return whole
 
 
 def _wide(
