@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from traveltime_lab.settings import settings
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from traveltime_lab.network import Network
 
 DATA_VARIABLE = "TRAVELTIME_LAB_DATA"
+
+# Nothing here is tested on wall time: a first example may compile, and machines are busy.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
@@ -80,3 +85,12 @@ def monaco(shared_data: Path, cache_folder: Path) -> Network:
 def milan(shared_data: Path, cache_folder: Path) -> Network:
     """Milan, the largest."""
     return _built(shared_data, cache_folder, "milan")
+
+
+@pytest.fixture(scope="session")
+def porto_alegre_transit(shared_data: Path) -> Network:
+    """Porto Alegre with its buses and its metro."""
+    from traveltime_lab.network import build_network
+
+    folder = shared_data / "porto_alegre"
+    return build_network(folder / "osm.pbf", gtfs=[folder / "gtfs_bus_full.zip", folder / "gtfs_rail.zip"])

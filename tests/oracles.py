@@ -209,8 +209,10 @@ class StreetOracle:
                     known.add(after)
                     waiting.append(after)
 
-    def times_ms(self, snaps: Snaps, i: int, targets: Snaps, *, with_walk: bool = True) -> list[int | None]:
-        """Return milliseconds from one snapped position to others, None where there is no way."""
+    def times_ms(
+        self, snaps: Snaps, i: int, targets: Snaps, *, with_walk: bool = True, cutoff_ms: int | None = None
+    ) -> list[int | None]:
+        """Return milliseconds from one snapped position to others, None where there is no way (or beyond a cutoff)."""
         edge, at = int(snaps.edge[i]), float(snaps.fraction[i])
         if edge < 0:
             return [None] * len(targets)
@@ -224,7 +226,7 @@ class StreetOracle:
                 for after, ms in self.successors(self.plain(d)):
                     old = self.graph.get_edge_data(source, after, {"weight": math.inf})["weight"]
                     self.graph.add_edge(source, after, weight=min(old, ms - gone))
-        reached = nx.single_source_dijkstra_path_length(self.graph, source)
+        reached = nx.single_source_dijkstra_path_length(self.graph, source, cutoff=cutoff_ms)
         self.graph.remove_node(source)
         answers: list[int | None] = []
         for j in range(len(targets)):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
 
 import geopandas as gpd
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import colors, pyplot
 
 import traveltime_lab as tl
-from traveltime_lab import cli
+from traveltime_lab import cli, looks
 
 if TYPE_CHECKING:
     from traveltime_lab.network import Network
@@ -47,14 +50,17 @@ def test_demo(name: str, request: pytest.FixtureRequest, tmp_path: Path, capsys:
 
     page = (folder / "map.html").read_text(encoding="utf-8")
     assert "OpenStreetMap" in page
-    assert not re.search(r"(?:src|href)=|url\(|@import", page), "the page must work offline"
-    drawings = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
-    assert len(drawings) == len(cli.DEMO_MODES)
-    for drawing in drawings:
-        paths = ElementTree.fromstring(drawing).findall("path")
-        filled = [path for path in paths if path.get("fill-opacity")]
-        assert len(filled) == len(cli.DEMO_MINUTES)
-        assert all(len(path.get("d", "")) > 50 for path in filled)
+    assert not re.search(r"""(?:src|href)=(?!['"]data:image/png)|url\(|@import""", page), "the page must work offline"
+    pictures = re.findall(r"src='data:image/png;base64,([^']*)' alt='([^']*)'", page)
+    assert [re.search("walking|driving", words).group() for _, words in pictures] == list(cli.DEMO_MODES)
+    for picture, words in pictures:
+        assert "5, 10, 15 minutes" in words
+        pixels = pyplot.imread(io.BytesIO(base64.b64decode(picture)))
+        # Every ring is there, in its colour over the paper.
+        paper = np.array(colors.to_rgb(looks.PAPER))
+        for colour in looks.ramp(len(cli.DEMO_MINUTES)):
+            mixed = looks.AREA_OPACITY * np.array(colors.to_rgb(colour)) + (1 - looks.AREA_OPACITY) * paper
+            assert (np.abs(pixels[:, :, :3] - mixed).max(axis=2) < 0.02).sum() > 500
 
 
 def test_build_and_info(helsinki: Network, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,6 +45,12 @@ def test_defaults_are_the_contract_ones() -> None:
         "include_roads": (),
         "exclude_roads": (),
         "disable_border_crossing": False,
+        "pt_change_delay": 0,
+        "walking_time": 900,
+        "driving_time_to_station": 1800,
+        "cycling_time_to_station": 900,
+        "parking_time": 300,
+        "max_changes": None,
     }
     assert dataclasses.asdict(Snapping()) == {
         "penalty": "enabled",
@@ -61,12 +67,54 @@ def test_values_are_frozen_and_hashable() -> None:
         transportation.type = "walking"  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("kind", TIMETABLE_TYPES)
-def test_timetable_types_are_known_but_unsupported(kind: str) -> None:
-    with pytest.raises(UnsupportedError, match="timetable search"):
-        as_transportation(kind)
-    with pytest.raises(UnsupportedError, match="timetable search"):
-        as_transportation({"type": kind, "pt_change_delay": 60})
+@pytest.mark.parametrize(
+    ("kind", "vehicles", "access", "seconds", "penalty"),
+    [
+        ("public_transport", "public_transport", "walking", 900, 0),
+        ("bus", "bus", "walking", 900, 0),
+        ("coach", "coach", "walking", 900, 0),
+        ("train", "train", "walking", 900, 0),
+        ("driving+train", "train", "driving", 1800, 300),
+        ("driving+public_transport", "public_transport", "driving", 1800, 300),
+        ("cycling+public_transport", "public_transport", "cycling+ferry", 900, 300),
+    ],
+)
+def test_timetable_types(kind: str, vehicles: str, access: str, seconds: int, penalty: int) -> None:
+    transportation = as_transportation(kind)
+    assert transportation.uses_timetable
+    assert not transportation.uses_ferry
+    assert transportation.vehicles == vehicles
+    assert transportation.access.type == access
+    assert transportation.base == transportation.access.base
+    assert (transportation.access_time, transportation.access_penalty) == (seconds, penalty)
+
+
+def test_every_timetable_type_is_tested() -> None:
+    (mark,) = test_timetable_types.pytestmark  # type: ignore[attr-defined]
+    assert tuple(row[0] for row in mark.args[1]) == TIMETABLE_TYPES
+
+
+def test_options_of_the_way_to_the_first_stop() -> None:
+    car = as_transportation({"type": "driving+train", "traffic_model": "peak", "parking_time": 0})
+    assert (car.access.traffic_model, car.access_penalty) == ("peak", 0)
+    bicycle = as_transportation({"type": "cycling+public_transport", "boarding_time": 60})
+    assert bicycle.access.boarding_time == 60
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(None, None), (0, 0), (3, 3), ({"enabled": False, "limit": -7}, None), ({"enabled": True, "limit": 2}, 2)],
+)
+def test_max_changes(value: object, expected: int | None) -> None:
+    assert as_transportation({"type": "bus", "max_changes": value}).max_changes == expected
+
+
+@pytest.mark.parametrize("value", [{"enabled": True}, {"limit": 3}, {"enabled": "yes", "limit": 3}, {"most": 1}, "2"])
+def test_bad_max_changes(value: object) -> None:
+    with pytest.raises(ModeError, match="max_changes"):
+        as_transportation({"type": "bus", "max_changes": value})
+    with pytest.raises(LimitError):
+        as_transportation({"type": "bus", "max_changes": -1})
 
 
 @pytest.mark.parametrize(
@@ -94,6 +142,10 @@ def test_not_a_transportation(value: object) -> None:
         ("cycling", "exclude_roads", ("toll",)),
         ("walking", "disable_border_crossing", True),
         ("driving", "walking_time", 600),
+        ("bus", "driving_time_to_station", 600),
+        ("driving+train", "cycling_time_to_station", 600),
+        ("train", "parking_time", 100),
+        ("driving+train", "include_roads", ("track",)),
     ],
 )
 def test_option_of_another_type(kind: str, option: str, value: object) -> None:

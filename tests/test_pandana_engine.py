@@ -11,8 +11,8 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
+from oracles import random_points
 
-from tests.oracles import random_points
 from traveltime_lab import build_network, matrix, road_graph, time_filter
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels import road
@@ -255,12 +255,13 @@ def test_cities(request: pytest.FixtureRequest, city: str, mode: str) -> None:
     assert_same(labels, expected[origin_of, destination_of])
 
 
+@pytest.mark.parametrize("properties", [("travel_time",), ("travel_time", "distance")])
 @pytest.mark.parametrize("form", ["pairs", "matrix", "sparse"])
-def test_time_filter_gives_the_same_table(town: Network, form: Any) -> None:
+def test_time_filter_gives_the_same_table(town: Network, form: Any, properties: tuple[str, ...]) -> None:
     lng, lat = random_points(town, 30, 5)
     points = gpd.GeoSeries.from_xy(lng, lat, index=[f"p{i}" for i in range(30)], crs="EPSG:4326")
     tables = [
-        time_filter(town, points[:12], points, travel_time=100, form=form, engine=engine)
+        time_filter(town, points[:12], points, travel_time=100, form=form, engine=engine, properties=properties)
         for engine in ("dijkstra", "pandana")
     ]
     pd.testing.assert_frame_equal(*tables)

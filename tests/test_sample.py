@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib.util
 import logging
 import subprocess
@@ -38,6 +39,10 @@ def test_coquimbo(coquimbo: Network) -> None:
     # 5,420 links say so, and motorways imply it.
     assert 5_300 < one_way.sum() < 5_600
     assert "Avenida del Mar" in coquimbo.tables.names
+    assert coquimbo.timetable is not None
+    assert coquimbo.timetable.dates().iloc[0].astype(str).tolist() == ["2015-12-29", "2019-12-29"]
+    assert len(np.unique(coquimbo.timetable.pattern_stop)) == 78
+    assert coquimbo.timetable.trips_per_day(dt.date(2016, 3, 1))["trips"].sum() == 360
 
 
 def test_helsinki(helsinki: Network) -> None:

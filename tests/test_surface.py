@@ -72,13 +72,15 @@ def test_import_is_cheap() -> None:
 
 
 def test_optional_packages_are_optional() -> None:
-    """Everything public but the samples loads when no extra is installed."""
+    """Everything public but the samples and the widget loads when no extra is installed."""
     optional = [
         "osmnx",
         "pandana",
         "matplotlib",
         "ipyleaflet",
         "ipywidgets",
+        "traitlets",
+        "folium",
         "aequilibrae",
         "pyrosm",
         "networkx",
@@ -92,7 +94,10 @@ def test_optional_packages_are_optional() -> None:
         "import sys\n"
         f"sys.modules.update(dict.fromkeys({optional!r}))\n"
         "import traveltime_lab as tl, traveltime_lab.cli\n"
-        "for name in tl.__all__: getattr(tl, name)\n"
+        "for name in set(tl.__all__) - {'TravelTimeMap'}: getattr(tl, name)\n"
+        "try: tl.TravelTimeMap\n"
+        "except tl.MissingDependencyError as error: assert \"pip install 'traveltime_lab[notebook]'\" in str(error)\n"
+        "else: raise AssertionError('ipyleaflet is needed')\n"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, cwd=ROOT)
 

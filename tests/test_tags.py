@@ -346,6 +346,8 @@ def test_durations(text, seconds):
         ("BE-VLG:motorway", 120),
         ("DE:zone:30", 30),
         ("DE:zone30", 30),
+        ("zone:30", 30),
+        ("zone30", 30),
         ("GB:zone20", 32.19),
         ("XX:motorway", 130),
         ("signals", None),
@@ -363,11 +365,28 @@ def test_speed_limits(text, kph):
     assert parse_maxspeed_kph(text) == (None if kph is None else pytest.approx(kph, abs=0.01))
 
 
-def test_limits_without_a_country_take_it_from_the_caller():
-    assert parse_maxspeed_kph("rural", country="FR") == 80
-    use = interpret({"highway": "secondary", "maxspeed": "rural"}, country="FR")
-    assert use is not None
-    assert use.driving_kph_forward == pytest.approx(64)
+@pytest.mark.parametrize(
+    ("text", "kph"),
+    [
+        ("maxspeed=RO:urban", 50),
+        ("maxspeed=RO:trunk", 100),
+        ("maxspeed:type=RO:urban", 50),
+        ("source:maxspeed=DE:rural", 100),
+        ("maxspeed:type=sign source:maxspeed=DE:rural", 100),
+        ("maxspeed:forward=FR:rural", 80),
+        # A stated limit wins over where it comes from.
+        ("maxspeed=70 source:maxspeed=DE:rural", 70),
+        ("maxspeed=signals source:maxspeed=DE:rural", None),
+        # No country, no limit: the default of the class.
+        ("maxspeed=rural", None),
+        ("maxspeed:type=rural", None),
+        ("source:maxspeed=zone30", None),
+    ],
+)
+def test_country_words_are_limits_in_every_key_of_theirs(text, kph):
+    default = use_of("highway=secondary").driving_kph_forward
+    expected = default if kph is None else kph * 0.8
+    assert use_of(f"highway=secondary {text}").driving_kph_forward == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ _HOMES = {
     "CrsError": "errors",
     "DataError": "errors",
     "FormatError": "errors",
+    "GtfsError": "errors",
     "InputError": "errors",
     "InterruptedSearchError": "errors",
     "Leg": "legs",
@@ -35,18 +36,23 @@ _HOMES = {
     "ModeError": "errors",
     "MomentError": "errors",
     "Network": "network",
+    "NoServiceError": "errors",
+    "Nominatim": "nominatim",
     "Ride": "legs",
     "Route": "legs",
+    "ServiceError": "errors",
     "Snapping": "modes",
     "Step": "legs",
     "StopCall": "legs",
     "Transportation": "modes",
     "TravelTimeError": "errors",
+    "TravelTimeMap": "widget.view",
     "UnsupportedError": "errors",
     "add_speeds": "speeds",
     "build_network": "network",
     "difference": "shapes",
     "distance_map": "search",
+    "geocode": "geocoding",
     "geohash_cells": "cells",
     "geohash_centroids": "cells",
     "h3_cells": "cells",
@@ -54,6 +60,8 @@ _HOMES = {
     "intersection": "shapes",
     "intersection_cells": "cells",
     "load_network": "network",
+    "plot": "pictures",
+    "reverse_geocode": "geocoding",
     "routes": "journeys",
     "sample_network": "sample",
     "sample_points": "sample",
@@ -71,6 +79,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "CrsError",
     "DataError",
     "FormatError",
+    "GtfsError",
     "InputError",
     "InterruptedSearchError",
     "Leg",
@@ -80,18 +89,23 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "ModeError",
     "MomentError",
     "Network",
+    "NoServiceError",
+    "Nominatim",
     "Ride",
     "Route",
+    "ServiceError",
     "Snapping",
     "Step",
     "StopCall",
     "Transportation",
     "TravelTimeError",
+    "TravelTimeMap",
     "UnsupportedError",
     "add_speeds",
     "build_network",
     "difference",
     "distance_map",
+    "geocode",
     "geohash_cells",
     "geohash_centroids",
     "h3_cells",
@@ -99,6 +113,8 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "intersection",
     "intersection_cells",
     "load_network",
+    "plot",
+    "reverse_geocode",
     "routes",
     "sample_network",
     "sample_points",
@@ -126,6 +142,7 @@ if TYPE_CHECKING:
         CrsError,
         DataError,
         FormatError,
+        GtfsError,
         InputError,
         InterruptedSearchError,
         LimitError,
@@ -133,18 +150,24 @@ if TYPE_CHECKING:
         MissingFileError,
         ModeError,
         MomentError,
+        NoServiceError,
+        ServiceError,
         TravelTimeError,
         UnsupportedError,
     )
+    from traveltime_lab.geocoding import geocode, reverse_geocode
     from traveltime_lab.journeys import routes
     from traveltime_lab.legs import Leg, Ride, Route, Step, StopCall
     from traveltime_lab.modes import Snapping, Transportation
     from traveltime_lab.network import Network, build_network, load_network
+    from traveltime_lab.nominatim import Nominatim
+    from traveltime_lab.pictures import plot
     from traveltime_lab.sample import sample_network, sample_points
     from traveltime_lab.search import distance_map, shape_accuracy, snap, time_filter, time_map
     from traveltime_lab.server.running import serve
     from traveltime_lab.shapes import difference, intersection, union
     from traveltime_lab.speeds import add_speeds
+    from traveltime_lab.widget.view import TravelTimeMap
 
 
 def __getattr__(name: str) -> Any:

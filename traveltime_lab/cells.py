@@ -32,7 +32,6 @@ from traveltime_lab.points import Points, read_points
 from traveltime_lab.search import MAX_TRAVEL_TIME_S, MomentLike, _Question, _question, _whole
 from traveltime_lab.snapping import SNAPPED
 from traveltime_lab.surfaces import TILE
-from traveltime_lab.travel_times import edge_field
 
 CELL_PROPERTIES: Final = ("min", "max", "mean")
 
@@ -78,6 +77,7 @@ def h3_cells(
     remove_water_bodies: bool = True,
     snapping: Snapping | Mapping[str, Any] | None = None,
     geometry: bool = True,
+    window: int | None = None,
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """
     Return the H3 hexagons within reach of each origin, with the travel times in them.
@@ -103,6 +103,8 @@ def h3_cells(
         Threshold, penalty and accepted roads of the snap to the streets.
     geometry : bool, default True
         Whether to return the outlines, which takes longer than all the rest.
+    window : int, optional
+        As in `time_map`: the cells and times are those of all trips of the window.
 
     Returns
     -------
@@ -142,10 +144,9 @@ def h3_cells(
     --------
     >>> cells = h3_cells(network, homes, travel_time=1800, resolution=9)  # doctest: +SKIP
     """
-    question = _question(network, transportation, departure_time, arrival_time, snapping)
-    return _cells(
-        question, origins, "h3", resolution, travel_time, properties, remove_water_bodies, with_geometry=geometry
-    )
+    limit = _whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
+    question = _question(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
+    return _cells(question, origins, "h3", resolution, limit, properties, remove_water_bodies, with_geometry=geometry)
 
 
 def geohash_cells(
@@ -161,6 +162,7 @@ def geohash_cells(
     remove_water_bodies: bool = True,
     snapping: Snapping | Mapping[str, Any] | None = None,
     geometry: bool = True,
+    window: int | None = None,
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """
     Return the geohash rectangles within reach of each origin, with the travel times in them.
@@ -187,9 +189,10 @@ def geohash_cells(
     InputError, CrsError, CoordinateError, LimitError, ModeError, MomentError
         As in `h3_cells`.
     """
-    question = _question(network, transportation, departure_time, arrival_time, snapping)
+    limit = _whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
+    question = _question(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
     return _cells(
-        question, origins, "geohash", resolution, travel_time, properties, remove_water_bodies, with_geometry=geometry
+        question, origins, "geohash", resolution, limit, properties, remove_water_bodies, with_geometry=geometry
     )
 
 
@@ -244,14 +247,13 @@ def _cells(
     origins: Any,
     grid: Grid,
     resolution: Any,
-    travel_time: Any,
+    limit: int,
     properties: Any,
     remove_water_bodies: Any,
     *,
     with_geometry: bool,
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """Return the table of cells of all origins."""
-    limit = _whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
     resolution = grids.check_resolution(grid, resolution)
     wanted = _checked_properties(properties)
     for name, value in (("remove_water_bodies", remove_water_bodies), ("geometry", with_geometry)):
@@ -317,8 +319,8 @@ def cell_times(
         One for each place, empty where it has no street.
     """
     network, snapping = question.network, question.snapping
-    snaps = question.snap(places)
-    spacing = sample_spacing_m(grid, resolution, question.transportation.base, network.frame.lat0)
+    snaps = question.snap(places, is_origin=not question.is_arrival)
+    spacing = sample_spacing_m(grid, resolution, question.far_side.base, network.frame.lat0)
     key = ("cells", grid, resolution, spacing)
     numbering = network.cached(key, lambda: CellNumbers(network, grid, resolution, spacing))
     found = []
@@ -326,10 +328,10 @@ def cell_times(
         statistics = _Statistics.empty()
         if snaps.status[i] == SNAPPED:
             start = snaps.take(np.array([i]))
-            field = edge_field(question.graph, start, snapping, limit=limit, is_backward=question.is_arrival)
+            field = question.near_field(start, limit)
             for tile, values in surfaces.tile_values(
                 network,
-                question.transportation,
+                question.far_side,
                 snapping,
                 field,
                 cell_m=spacing,

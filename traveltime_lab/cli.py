@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import html
+import io
 import sys
 import time
 from collections.abc import Sequence
@@ -14,7 +16,6 @@ import traveltime_lab as tl
 
 if TYPE_CHECKING:
     import geopandas as gpd
-    import numpy.typing as npt
     import pandas as pd
 
 DEMO_MODES = ("walking", "driving")
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     build = commands.add_parser("build", help="build a network and save it")
     build.add_argument("osm", metavar="OSM", help="a .osm.pbf, .osm or .xml file (also .gz, .bz2), or a place name")
     build.add_argument("out", metavar="OUT", type=Path, help="file to write")
+    build.add_argument("--gtfs", metavar="FEED", nargs="+", default=[], help="timetables: zip files or folders")
     build.add_argument("--timezone", help="IANA name such as Europe/Helsinki; by default that of the place")
     build.set_defaults(run=_build)
 
@@ -187,7 +189,7 @@ def _middle(network: tl.Network) -> tuple[float, float]:
 
 
 def _build(options: argparse.Namespace) -> None:
-    network = tl.build_network(options.osm, timezone=options.timezone, progress=sys.stderr.isatty())
+    network = tl.build_network(options.osm, gtfs=options.gtfs, timezone=options.timezone, progress=sys.stderr.isatty())
     print(network.report())
     print(f"\nSaved: {network.save(options.out).resolve()}")
 
@@ -271,97 +273,42 @@ def _isochrones(network: tl.Network, origin: gpd.GeoDataFrame) -> gpd.GeoDataFra
 
 # A map without a map server --------------------------------------------------------------------------------------
 
-_WIDTH, _HEIGHT, _MARGIN_M = 760, 760, 250.0
-_FILLS = ("#08519c", "#4292c6", "#9ecae1")
-_ROADS = {
-    "motorway": 2.2, "trunk": 2.2, "primary": 1.7, "secondary": 1.3, "tertiary": 1.0, "residential": 0.6,
-    "unclassified": 0.6, "living_street": 0.6, "service": 0.4, "pedestrian": 0.5,
-}  # fmt: skip
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 24px; color: #222; background: #fff; }
-h1 { font-size: 22px; margin: 0 0 4px; }
+h1 { font-size: 22px; margin: 0; }
 h2 { font-size: 16px; margin: 0 0 6px; }
 .maps { display: flex; flex-wrap: wrap; gap: 20px; margin-top: 16px; }
-svg { width: min(92vw, 540px); height: auto; border: 1px solid #bbb; background: #f5f3ee; }
-svg text { font: 13px system-ui, sans-serif; fill: #111; stroke: #fff; stroke-width: 3px; paint-order: stroke; }
-.key { display: inline-block; width: 14px; height: 14px; margin: 0 5px 0 16px; vertical-align: -2px; opacity: .75; }
+figure { margin: 0; }
+img { width: min(92vw, 560px); height: auto; }
 footer { margin-top: 14px; color: #555; font-size: 13px; }
 """
 
 
 def _page(network: tl.Network, areas: gpd.GeoDataFrame, places: gpd.GeoDataFrame, title: str) -> str:
     """Return a self-contained HTML page with one map per mode."""
-    keys = "".join(
-        f'<span class="key" style="background:{fill}"></span>{minutes} min'
-        for fill, minutes in zip(_FILLS, DEMO_MINUTES, strict=True)
-    )
     maps = "".join(
-        f"<figure style='margin:0'><h2>{html.escape(str(mode)).capitalize()}</h2>{_svg(network, part, places)}</figure>"
+        f"<figure><h2>{html.escape(str(mode)).capitalize()}</h2>"
+        f"<img src='{_picture(network, part, places)}' alt='{_in_words(str(mode), part)}'></figure>"
         for mode, part in areas.groupby("transportation", sort=False)
     )
     return (
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html.escape(title)}</title>"
-        f"<style>{_STYLE}</style></head><body><h1>{html.escape(title)}</h1><div>Weekday morning.{keys}</div>"
+        f"<style>{_STYLE}</style></head><body><h1>{html.escape(title)}</h1><div>Weekday morning.</div>"
         f"<div class='maps'>{maps}</div><footer>{html.escape(network.attribution)}. "
         f"Drawn by traveltime_lab {tl.__version__}.</footer></body></html>\n"
     )
 
 
-def _svg(network: tl.Network, areas: gpd.GeoDataFrame, places: gpd.GeoDataFrame) -> str:
-    """Return a map of nested areas over streets and water, in the network's local metres."""
-    import numpy as np
-    import shapely
+def _picture(network: tl.Network, areas: gpd.GeoDataFrame, places: gpd.GeoDataFrame) -> str:
+    """Return a map as the address of an image that holds the image."""
+    from traveltime_lab import pictures
 
-    def local(shapes: Any) -> npt.NDArray[Any]:
-        return np.asarray(
-            shapely.transform(np.asarray(shapes), lambda c: np.column_stack(network.frame.to_xy(c[:, 0], c[:, 1])))
-        )
+    buffer = io.BytesIO()
+    pictures.save(buffer, network, areas, places, size=7.5, dpi=150, file_format="png")
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
-    shapes = local(areas.geometry)
-    west, south, east, north = shapely.total_bounds(shapes)
-    half = max(east - west, north - south) / 2 + _MARGIN_M
-    x0, y1 = (west + east) / 2 - half, (south + north) / 2 + half
-    scale = _WIDTH / (2 * half)
-    window = shapely.box(x0, y1 - 2 * half, x0 + 2 * half, y1)
 
-    def path(shape: Any) -> str:
-        parts = shapely.get_parts(shape)
-        is_area = shapely.get_dimensions(shape) == 2
-        rings = shapely.get_rings(parts) if is_area else parts
-        return "".join(
-            "M"
-            + "L".join(f"{(x - x0) * scale:.1f} {(y1 - y) * scale:.1f}" for x, y in shapely.get_coordinates(ring))
-            + ("Z" if is_area else "")
-            for ring in rings
-        )
-
-    drawn = [f"<svg viewBox='0 0 {_WIDTH} {_HEIGHT}' role='img'>"]
-    water = shapely.intersection(network.water.tiles, window)
-    drawn += [f"<path d='{path(shape)}' fill='#cfe3ee'/>" for shape in water if shapely.area(shape) > 0]
-    for shape, fill in reversed(list(zip(shapes, _FILLS, strict=True))):
-        drawn.append(f"<path d='{path(shape)}' fill='{fill}' fill-opacity='.55' fill-rule='evenodd' stroke='{fill}'/>")
-    streets = network.edges_frame()
-    lines = local(streets.geometry)
-    is_inside = shapely.intersects(lines, window)
-    for highway, group in streets[is_inside & ~streets["is_ferry"]].groupby("highway"):
-        width = _ROADS.get(str(highway).removesuffix("_link"), 0.4)
-        commands = "".join(path(line) for line in lines[group.index])
-        drawn.append(f"<path d='{commands}' fill='none' stroke='#444' stroke-opacity='.6' stroke-width='{width}'/>")
-    for name, point in zip(places.index, local(places.geometry), strict=True):
-        if shapely.covers(window, point):
-            x, y = (point.x - x0) * scale, (y1 - point.y) * scale
-            is_origin = name in set(areas["origin"])
-            fill, anchor = ("#d7301f", 7) if is_origin else ("#222", 4)
-            side = "end" if x > _WIDTH * 0.7 else "start"
-            drawn.append(
-                f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{anchor}' fill='{fill}' stroke='#fff' stroke-width='1.5'/>"
-                f"<text x='{x + (-10 if side == 'end' else 10):.1f}' y='{y + 4:.1f}' text-anchor='{side}'>"
-                f"{html.escape(str(name))}</text>"
-            )
-    metres = float(max(step for step in (100, 200, 500, 1000, 2000, 5000, 10_000) if step <= max(half, 100)))
-    label = f"{metres:.0f} m" if metres < 1000 else f"{metres / 1000:.0f} km"
-    drawn.append(
-        f"<path d='M20 {_HEIGHT - 20}h{metres * scale:.1f}' stroke='#111' stroke-width='3'/>"
-        f"<text x='20' y='{_HEIGHT - 28}'>{label}</text></svg>"
-    )
-    return "".join(drawn)
+def _in_words(mode: str, areas: gpd.GeoDataFrame) -> str:
+    """Return what a map shows for those who cannot see it."""
+    minutes = ", ".join(str(seconds // 60) for seconds in areas["travel_time"])
+    return html.escape(f"Map of the areas within {minutes} minutes {mode}", quote=True)

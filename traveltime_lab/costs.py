@@ -16,6 +16,10 @@ import numpy.typing as npt
 #: Walking speed between a point and its street, km/h. Source: OSRM profiles/foot.lua, `walking_speed = 5`.
 CONNECTOR_KPH = 5.0
 
+#: Longest time along one edge, ms: 33 hours, 166 km on foot without a junction. No search looks further than 4 hours,
+#: and labels have 30 bits for a trip (pandana's, in sixteenths, 27), which a ferry with a mistyped duration overflows.
+LONGEST_CROSSING_MS = 120_000_000
+
 #: Seconds for a turn through a junction of three or more streets: a logistic curve of the angle. Source: OSRM
 #: profiles/car.lua (`turn_penalty = 7.5`, `turn_bias = 1.075`, `u_turn_penalty = 20`, `traffic_light_penalty = 2`).
 TURN_PENALTY_S = 7.5
@@ -25,7 +29,8 @@ SIGNAL_S = 2.0
 
 #: Travel-time multipliers over free flow by hour of the local day for arterial streets on a working day, a Saturday
 #: and a Sunday. Assumed: the shape (two peaks on working days, one broad afternoon hump on weekends) is common to
-#: published city profiles; the heights are round numbers, not a measurement. Bring your own with `with_speeds`.
+#: published city profiles; the heights are round numbers, not a measurement. Bring your own with
+#: `traveltime_lab.speeds.add_speeds`.
 _WORKDAY = (1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.2, 1.45, 1.6, 1.4, 1.25, 1.25, 1.3, 1.3, 1.25, 1.3, 1.4, 1.6, 1.65, 1.45, 1.2, 1.1, 1.05, 1.0)  # fmt: skip  # noqa: E501
 _SATURDAY = (1.05, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.1, 1.15, 1.25, 1.3, 1.3, 1.25, 1.2, 1.2, 1.25, 1.25, 1.25, 1.2, 1.15, 1.1, 1.05, 1.05)  # fmt: skip  # noqa: E501
 _SUNDAY = (1.05, 1.05, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.1, 1.15, 1.2, 1.15, 1.15, 1.15, 1.2, 1.25, 1.25, 1.2, 1.1, 1.05, 1.0, 1.0)  # fmt: skip  # noqa: E501
@@ -51,15 +56,18 @@ OUTLOOK = {"optimistic": 0.5, "balanced": 1.0, "pessimistic": 1.5}
 #: the countries concerned; affects only which of two turns costs three seconds more).
 LEFT_HAND_ZONES = frozenset(
     """Europe/London Europe/Dublin Europe/Isle_of_Man Europe/Jersey Europe/Guernsey Europe/Malta Asia/Nicosia
-    Asia/Famagusta Asia/Tokyo Asia/Hong_Kong Asia/Macau Asia/Singapore Asia/Kuala_Lumpur Asia/Kuching Asia/Brunei
-    Asia/Bangkok Asia/Jakarta Asia/Pontianak Asia/Makassar Asia/Jayapura Asia/Kolkata Asia/Karachi Asia/Dhaka
-    Asia/Kathmandu Asia/Thimphu Asia/Colombo Asia/Dili Indian/Maldives Indian/Mauritius Indian/Mahe Africa/Nairobi
-    Africa/Kampala Africa/Dar_es_Salaam Africa/Johannesburg Africa/Maseru Africa/Mbabane Africa/Maputo Africa/Harare
-    Africa/Lusaka Africa/Blantyre Africa/Gaborone Africa/Windhoek Pacific/Auckland Pacific/Chatham Pacific/Fiji
-    Pacific/Tongatapu Pacific/Apia Pacific/Port_Moresby Pacific/Guadalcanal Pacific/Tarawa Pacific/Funafuti
-    America/Jamaica America/Port_of_Spain America/Barbados America/Nassau America/Guyana America/Paramaribo
-    America/Antigua America/Dominica America/Grenada America/St_Kitts America/St_Lucia America/St_Vincent
-    Atlantic/Bermuda Atlantic/Stanley""".split()  # noqa: SIM905
+    Asia/Famagusta Asia/Tokyo Asia/Hong_Kong Asia/Macau Asia/Singapore Asia/Kuala_Lumpur Asia/Kuching
+    Asia/Brunei Asia/Bangkok Asia/Jakarta Asia/Pontianak Asia/Makassar Asia/Jayapura Asia/Kolkata Asia/Karachi
+    Asia/Dhaka Asia/Kathmandu Asia/Thimphu Asia/Colombo Asia/Dili Indian/Maldives Indian/Mauritius Indian/Mahe
+    Africa/Nairobi Africa/Kampala Africa/Dar_es_Salaam Africa/Johannesburg Africa/Maseru Africa/Mbabane
+    Africa/Maputo Africa/Harare Africa/Lusaka Africa/Blantyre Africa/Gaborone Africa/Windhoek Pacific/Auckland
+    Pacific/Chatham Pacific/Fiji Pacific/Tongatapu Pacific/Apia Pacific/Port_Moresby Pacific/Bougainville
+    Pacific/Guadalcanal Pacific/Tarawa Pacific/Kanton Pacific/Kiritimati Pacific/Funafuti Pacific/Nauru
+    Pacific/Niue Pacific/Norfolk Pacific/Pitcairn Pacific/Rarotonga Pacific/Fakaofo Indian/Christmas
+    Indian/Cocos America/Jamaica America/Port_of_Spain America/Barbados America/Nassau America/Guyana
+    America/Paramaribo America/Antigua America/Dominica America/Grenada America/St_Kitts America/St_Lucia
+    America/St_Vincent America/Anguilla America/Cayman America/Grand_Turk America/Montserrat America/St_Thomas
+    America/Tortola Atlantic/Bermuda Atlantic/Stanley Atlantic/St_Helena Atlantic/South_Georgia""".split()  # noqa: SIM905
 )
 
 
@@ -103,10 +111,14 @@ def delay_shares(highways: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def crossing_ms(length_m: npt.NDArray[np.float64], kph: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Return whole milliseconds along edges; closed edges (0 km/h) get 0 and must be masked by the caller."""
+    """
+    Return whole milliseconds along edges, at most `LONGEST_CROSSING_MS`.
+
+    Closed edges (0 km/h) get 0 and must be masked by the caller.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         ms = np.where(kph > 0.0, length_m * 3600.0 / kph, 0.0)
-    return np.rint(ms).astype(np.int64)
+    return np.rint(np.minimum(ms, LONGEST_CROSSING_MS)).astype(np.int64)
 
 
 def connector_ms(distance_m: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

@@ -243,14 +243,21 @@ def geohash_bits(resolution: int) -> tuple[int, int]:
 
 def geohash_columns(lng: FloatArray, resolution: int) -> npt.NDArray[np.int64]:
     """Return the column of the globe, counted from 180 degrees west, that each longitude is in."""
-    n = 1 << geohash_bits(resolution)[0]
-    return np.clip(np.floor((lng + 180.0) / 360.0 * n), 0, n - 1).astype(np.int64)
+    return _halved(lng, 360.0, geohash_bits(resolution)[0])
 
 
 def geohash_rows(lat: FloatArray, resolution: int) -> npt.NDArray[np.int64]:
     """Return the row of the globe, counted from the south pole, that each latitude is in."""
-    n = 1 << geohash_bits(resolution)[1]
-    return np.clip(np.floor((lat + 90.0) / 180.0 * n), 0, n - 1).astype(np.int64)
+    return _halved(lat, 180.0, geohash_bits(resolution)[1])
+
+
+def _halved(degrees: FloatArray, span: float, bits: int) -> npt.NDArray[np.int64]:
+    """Return which of ``2**bits`` parts of a span around 0 each angle is in; the end of the span is in the last."""
+    size = span / (1 << bits)
+    part = np.floor((degrees + span / 2.0) / size)
+    # The sum may round onto the next border; the borders themselves are exact.
+    part -= degrees < part * size - span / 2.0
+    return np.clip(part, 0, (1 << bits) - 1).astype(np.int64)
 
 
 def geohash_names(columns: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], resolution: int) -> npt.NDArray[Any]:

@@ -5,8 +5,7 @@ Routes from door to door: legs, directions in words, lines and moments.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import geopandas as gpd
@@ -18,13 +17,14 @@ import shapely
 from traveltime_lab.directions import Narrator
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels import road
-from traveltime_lab.legs import Leg, Route
+from traveltime_lab.legs import timed
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
 from traveltime_lab.paths import paths
-from traveltime_lab.points import read_points
-from traveltime_lab.search import MomentLike, _chosen_pairs, _metres, _question, _reasons, _seconds
-from traveltime_lab.snapping import snapped_coordinates
+from traveltime_lab.points import Points, read_points
+from traveltime_lab.ride_routes import Found, ride_routes
+from traveltime_lab.search import MomentLike, _chosen_pairs, _metres, _Question, _question, _reasons, _seconds
+from traveltime_lab.snapping import Snaps, snapped_coordinates
 
 #: Longest journey in seconds. Source: contract 3.9.
 MAX_ROUTE_TIME_S: Final = 43_200
@@ -54,7 +54,7 @@ def routes(
     origins, destinations : GeoDataFrame or GeoSeries
         Points in any CRS, with unique indexes.
     transportation : str, Transportation or mapping, default "driving"
-        How to travel; see `Transportation`.
+        How to travel; see `Transportation`. Types with a timetable have legs with lines, stops and times.
     departure_time, arrival_time : datetime, str, optional
         As in `time_filter`. With a date the routes say when they begin and end.
     properties : sequence of str, default ("travel_time", "distance", "route")
@@ -106,7 +106,7 @@ def routes(
         if name not in ROUTE_PROPERTIES:
             msg = f"properties must be of {', '.join(map(repr, ROUTE_PROPERTIES))}; got {name!r}"
             raise InputError(msg)
-    question = _question(network, transportation, departure_time, arrival_time, snapping)
+    question = _question(network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S)
     starts = read_points(origins, "origins", network)
     ends = read_points(destinations, "destinations", network)
     chosen = _chosen_pairs(pairs, starts, ends)
@@ -119,25 +119,19 @@ def routes(
     if chosen is None:
         chosen = np.repeat(np.arange(len(starts)), len(ends)), np.tile(np.arange(len(ends)), len(starts))
     origin_of, destination_of = chosen
-    start_snaps, end_snaps = question.snap(starts), question.snap(ends)
-    start_places = np.column_stack(snapped_coordinates(network, start_snaps))
-    end_places = np.column_stack(snapped_coordinates(network, end_snaps))
-
-    narrator = Narrator(network, question.graph, question.transportation.base)
+    start_snaps, end_snaps = question.snap(starts), question.snap(ends, is_origin=False)
     labels = np.full(n_pairs, road.UNREACHED, np.int64)
     found = np.full(n_pairs, None, dtype=object)
     lines = np.full(n_pairs, shapely.LineString(), dtype=object)
-    moment = question.moment if isinstance(question.moment, dt.datetime) else None
-    for path in paths(
-        question.graph, start_snaps, end_snaps, question.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S
-    ):
-        i, j = origin_of[path.pair], destination_of[path.pair]
-        here = np.array([starts.lng[i], starts.lat[i]])
-        there = np.array([ends.lng[j], ends.lat[j]])
-        legs = narrator.legs(path, np.array([here, start_places[i], end_places[j], there]))
-        route = timed(legs, moment, is_arrival=question.is_arrival)
-        labels[path.pair], found[path.pair] = path.label, route
-        lines[path.pair] = route.geometry if legs else shapely.LineString([here, there])
+    if question.transit is not None:
+        answers: Iterator[Found] = ride_routes(question.transit, starts, ends, origin_of, destination_of)
+    else:
+        answers = _street_routes(question, starts, ends, start_snaps, end_snaps, origin_of, destination_of)
+    for pair, route, label in answers:
+        i, j = origin_of[pair], destination_of[pair]
+        labels[pair], found[pair] = label, route
+        here, there = (starts.lng[i], starts.lat[i]), (ends.lng[j], ends.lat[j])
+        lines[pair] = route.geometry if route.legs else shapely.LineString([here, there])
     is_reached = labels != road.UNREACHED
     columns: dict[str, Any] = {
         "origin": starts.index.take(origin_of),
@@ -160,32 +154,29 @@ def routes(
     return gpd.GeoDataFrame(columns, geometry=lines, crs="EPSG:4326")
 
 
-def timed(legs: tuple[Leg, ...], moment: dt.datetime | None, *, is_arrival: bool) -> Route:
-    """
-    Return the route of some legs, with moments if it has one.
-
-    Parameters
-    ----------
-    legs : tuple of Leg
-    moment : datetime, optional
-        Aware: of departure, or of arrival. None leaves all moments out.
-    is_arrival : bool
-    """
-    if moment is None:
-        return Route(legs)
-    total = sum(leg.travel_time for leg in legs)
-    begin = _later(moment, -total) if is_arrival else moment
-    now, dated = begin, []
-    for leg in legs:
-        after = _later(now, leg.travel_time)
-        dated.append(replace(leg, departure_time=now, arrival_time=after))
-        now = after
-    return Route(tuple(dated), begin, now)
-
-
-def _later(moment: dt.datetime, seconds: int) -> dt.datetime:
-    """Return a moment so many real seconds later, also over a night when the clocks change."""
-    return (moment.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(moment.tzinfo)
+def _street_routes(
+    question: _Question,
+    starts: Points,
+    ends: Points,
+    start_snaps: Snaps,
+    end_snaps: Snaps,
+    origin_of: npt.NDArray[np.intp],
+    destination_of: npt.NDArray[np.intp],
+) -> Iterator[Found]:
+    """Yield the route of each pair that has one, by streets alone."""
+    network = question.network
+    start_places = np.column_stack(snapped_coordinates(network, start_snaps))
+    end_places = np.column_stack(snapped_coordinates(network, end_snaps))
+    narrator = Narrator(network, question.graph, question.transportation.base)
+    moment = question.moment if isinstance(question.moment, dt.datetime) else None
+    for path in paths(
+        question.graph, start_snaps, end_snaps, question.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S
+    ):
+        i, j = origin_of[path.pair], destination_of[path.pair]
+        here = np.array([starts.lng[i], starts.lat[i]])
+        there = np.array([ends.lng[j], ends.lat[j]])
+        legs = narrator.legs(path, np.array([here, start_places[i], end_places[j], there]))
+        yield Found(path.pair, timed(legs, moment, is_arrival=question.is_arrival), path.label)
 
 
 def _moments(found: npt.NDArray[Any], name: str, timezone: str) -> pd.Series:

@@ -9,7 +9,7 @@ time of the route, distances are whole centimetres and sum to its distance. `Rou
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import shapely
@@ -259,3 +259,31 @@ def _whole_step(leg: Leg) -> Step:
 def _metres(cm: int) -> int:
     """Return whole metres, rounded half up."""
     return (cm + 50) // 100
+
+
+def timed(legs: tuple[Leg, ...], moment: dt.datetime | None, *, is_arrival: bool) -> Route:
+    """
+    Return the route of some legs, with moments if it has one.
+
+    Parameters
+    ----------
+    legs : tuple of Leg
+    moment : datetime, optional
+        Aware: of departure, or of arrival. None leaves all moments out.
+    is_arrival : bool
+    """
+    if moment is None:
+        return Route(legs)
+    total = sum(leg.travel_time for leg in legs)
+    begin = _later(moment, -total) if is_arrival else moment
+    now, dated = begin, []
+    for leg in legs:
+        after = _later(now, leg.travel_time)
+        dated.append(replace(leg, departure_time=now, arrival_time=after))
+        now = after
+    return Route(tuple(dated), begin, now)
+
+
+def _later(moment: dt.datetime, seconds: int) -> dt.datetime:
+    """Return a moment so many real seconds later, also over a night when the clocks change."""
+    return (moment.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(moment.tzinfo)

@@ -72,6 +72,7 @@ def label_blocks(
     *,
     limit: float,
     engine: str = "auto",
+    with_length: bool = True,
 ) -> Iterator[Block]:
     """
     Yield the labels of all pairs, in blocks of whole rows or whole columns.
@@ -86,6 +87,9 @@ def label_blocks(
         Seconds, or metres in a graph of distances; connectors count.
     engine : {"auto", "dijkstra", "hierarchy", "pandana"}
         Same answers, different speed; ``"auto"`` asks `traveltime_lab.hierarchy.pays_off`.
+    with_length : bool, default True
+        Whether the lower halves of the labels are needed; an engine for which they cost extra leaves them undefined
+        if not.
 
     Yields
     ------
@@ -99,7 +103,9 @@ def label_blocks(
     check_engine(engine)
     rows, columns = same_places(origins, destinations)
     checkpoint()
-    for block in _label_blocks(network, graph, origins, destinations, snapping, limit, engine):
+    leaving = Ends.of(graph, origins, snapping, is_entry=False)
+    reached = Ends.of(graph, destinations, snapping, is_entry=True)
+    for block in blocks_between(network, graph, leaving, reached, limit=limit, engine=engine, with_length=with_length):
         checkpoint()
         here = (rows >= block.rows.start) & (rows < block.rows.stop)
         here &= (columns >= block.columns.start) & (columns < block.columns.stop)
@@ -126,36 +132,38 @@ def same_places(origins: Snaps, destinations: Snaps) -> tuple[npt.NDArray[np.int
     return rows, order[np.repeat(first, counts) + within]
 
 
-def _label_blocks(
+def blocks_between(
     network: Network,
     graph: RoadGraph,
-    origins: Snaps,
-    destinations: Snaps,
-    snapping: Snapping,
+    leaving: Ends,
+    reached: Ends,
+    *,
     limit: float,
-    engine: str,
+    engine: str = "auto",
+    with_length: bool = True,
 ) -> Iterator[Block]:
-    """Yield the blocks of an engine."""
-    leaving = Ends.of(graph, origins, snapping, is_entry=False)
-    reached = Ends.of(graph, destinations, snapping, is_entry=True)
+    """Yield the labels of all pairs as `label_blocks` does, equal places not told apart from others."""
     largest = road_graph.limit_label(limit, graph.metric)
+    n_origins, n_destinations = len(leaving.snaps), len(reached.snaps)
     if engine == "pandana":
         from traveltime_lab import pandana_engine  # noqa: PLC0415 - an optional extra
 
-        for part, labels in pandana_engine.label_blocks(network, graph, leaving, reached, largest):
-            yield Block(slice(0, len(origins)), part, labels)
+        for part, labels in pandana_engine.label_blocks(
+            network, graph, leaving, reached, largest, with_length=with_length
+        ):
+            yield Block(slice(0, n_origins), part, labels)
         return
     if engine == "hierarchy" or (engine == "auto" and hierarchy.pays_off(network, graph, leaving, reached, largest)):
         for row_part, column_part, labels in hierarchy.label_blocks(network, graph, leaving, reached, largest):
             yield Block(row_part, column_part, labels)
         return
-    is_backward = len(destinations) < len(origins)
+    is_backward = n_destinations < n_origins
     rows, columns = (reached, leaving) if is_backward else (leaving, reached)
     for part, labels in _searches(graph, rows, columns, largest, is_backward=is_backward):
         if is_backward:
-            yield Block(slice(0, len(origins)), part, labels.T)
+            yield Block(slice(0, n_origins), part, labels.T)
         else:
-            yield Block(part, slice(0, len(destinations)), labels)
+            yield Block(part, slice(0, n_destinations), labels)
 
 
 def check_engine(engine: str) -> None:
@@ -229,6 +237,7 @@ def pair_labels(
     *,
     limit: float,
     engine: str = "auto",
+    with_length: bool = True,
 ) -> Int64Array:
     """
     Return the labels of chosen pairs.
@@ -243,7 +252,7 @@ def pair_labels(
         Positions in `origins` and `destinations`.
     limit : float
         Seconds, or metres in a graph of distances.
-    engine : {"auto", "dijkstra", "hierarchy", "pandana"}
+    engine, with_length
         As in `label_blocks`.
 
     Returns
@@ -256,8 +265,9 @@ def pair_labels(
         from traveltime_lab import pandana_engine  # noqa: PLC0415 - an optional extra
 
         return pandana_engine.pair_labels(
-            network, graph, origins, destinations, snapping, origin_of, destination_of, limit=limit
-        )
+            network, graph, origins, destinations, snapping, origin_of, destination_of,
+            limit=limit, with_length=with_length,
+        )  # fmt: skip
     order = np.argsort(origin_of, kind="stable")
     used, row_of = np.unique(origin_of[order], return_inverse=True)
     row_indptr = np.searchsorted(row_of, np.arange(used.size + 1)).astype(np.int64)

@@ -29,7 +29,7 @@ STREET_TYPES: Final = (
     "driving+ferry",
 )
 ALIASES: Final[Mapping[str, str]] = {"ferry": "walking+ferry"}
-#: Types of the contract that need a timetable.
+#: Types that need a timetable, and what they may ride. Source: contract 5.1.
 TIMETABLE_TYPES: Final = (
     "public_transport",
     "bus",
@@ -45,22 +45,30 @@ EXCLUDABLE_ROADS: Final = ("toll",)
 PENALTIES: Final = ("enabled", "disabled")
 ACCEPTABLE_ROADS: Final = ("both_drivable_and_walkable", "any_drivable")
 
-_CAR: Final = ("driving", "driving+ferry")
-_FERRY: Final = ("walking+ferry", "cycling+ferry", "driving+ferry")
+_WITH_CAR_ACCESS: Final = ("driving+train", "driving+public_transport")
+_WITH_BICYCLE_ACCESS: Final = ("cycling+public_transport",)
+_CAR: Final = ("driving", "driving+ferry", *_WITH_CAR_ACCESS)
+_FERRY: Final = ("walking+ferry", "cycling+ferry", "driving+ferry", *_WITH_BICYCLE_ACCESS)
 _APPLIES_TO: Final[Mapping[str, tuple[str, ...]]] = {
     "traffic_model": _CAR,
     "boarding_time": _FERRY,
-    "include_roads": _CAR,
-    "exclude_roads": _CAR,
+    "include_roads": ("driving", "driving+ferry"),
+    "exclude_roads": ("driving", "driving+ferry"),
     "disable_border_crossing": ("driving",),
+    "pt_change_delay": TIMETABLE_TYPES,
+    "walking_time": TIMETABLE_TYPES,
+    "driving_time_to_station": _WITH_CAR_ACCESS,
+    "cycling_time_to_station": _WITH_BICYCLE_ACCESS,
+    "parking_time": (*_WITH_CAR_ACCESS, *_WITH_BICYCLE_ACCESS),
+    "max_changes": TIMETABLE_TYPES,
 }
-_TIMETABLE_OPTIONS: Final = (
+_SECONDS: Final = (
+    "boarding_time",
     "pt_change_delay",
     "walking_time",
     "driving_time_to_station",
     "cycling_time_to_station",
     "parking_time",
-    "max_changes",
 )
 
 
@@ -123,33 +131,50 @@ class Transportation:
     Parameters
     ----------
     type : str, default "driving"
-        ``"walking"``, ``"cycling"`` or ``"driving"``, each also with ``"+ferry"``. ``"ferry"`` means
-        ``"walking+ferry"`` and is stored as that.
+        ``"walking"``, ``"cycling"`` or ``"driving"``, each also with ``"+ferry"``; ``"public_transport"``, ``"bus"``,
+        ``"coach"``, ``"train"``, ``"driving+train"``, ``"driving+public_transport"`` and
+        ``"cycling+public_transport"`` on networks with a timetable. ``"ferry"`` means ``"walking+ferry"`` and is
+        stored as that.
     traffic_model : str, optional
-        Driving only. ``"optimistic"``, ``"balanced"``, ``"pessimistic"``, or the typical ``"peak"`` and
+        Types with a car. ``"optimistic"``, ``"balanced"``, ``"pessimistic"``, or the typical ``"peak"`` and
         ``"off_peak"``. Without it the moment of the search decides.
     boarding_time : int, default 0
-        Seconds to board a ferry; ferry types only.
+        Seconds to board a ferry; ferry types and ``"cycling+public_transport"``.
     include_roads : tuple of str, default ()
         Driving only: ``"track"`` (very slow unpaved tracks), ``"restricted"`` (roads closed to the public).
     exclude_roads : tuple of str, default ()
         Driving only: ``"toll"``.
     disable_border_crossing : bool, default False
         Networks carry no borders, so True is an `UnsupportedError`.
+    pt_change_delay : int, default 0
+        Timetable types: seconds needed at each boarding beyond what the timetable asks.
+    walking_time : int, default 900
+        Timetable types: longest walk in seconds to the first and from the last stop, each.
+    driving_time_to_station : int, default 1800
+        Longest drive in seconds to the first stop, without parking.
+    cycling_time_to_station : int, default 900
+        Longest ride in seconds to the first stop, without parking.
+    parking_time : int, default 300
+        Seconds to park the car or bicycle at the first stop.
+    max_changes : int or mapping, optional
+        Timetable types: most changes between vehicles, 0 or more; None for any number. The contract's
+        ``{"enabled": ..., "limit": ...}`` is taken too.
 
     Raises
     ------
     ModeError
         If the type or a value is unknown, or an option does not apply to the type.
     LimitError
-        If `boarding_time` is negative.
+        If a number is negative.
     UnsupportedError
-        If the type needs a timetable, or borders are asked for.
+        If borders are asked for.
 
     Examples
     --------
     >>> Transportation("ferry", boarding_time=300).type
     'walking+ferry'
+    >>> Transportation("train").walking_time
+    900
     """
 
     type: str = "driving"
@@ -158,6 +183,13 @@ class Transportation:
     include_roads: tuple[str, ...] = ()
     exclude_roads: tuple[str, ...] = ()
     disable_border_crossing: bool = False
+    # Defaults of the contract, 5.4.
+    pt_change_delay: int = 0
+    walking_time: int = 900
+    driving_time_to_station: int = 1800
+    cycling_time_to_station: int = 900
+    parking_time: int = 300
+    max_changes: int | None = None
 
     def __post_init__(self) -> None:
         """Check and normalise every field."""
@@ -167,13 +199,14 @@ class Transportation:
             "traffic_model": (
                 None if self.traffic_model is None else _one_of(self.traffic_model, TRAFFIC_MODELS, "traffic_model")
             ),
-            "boarding_time": _whole(self.boarding_time, "boarding_time", "seconds"),
             "include_roads": _subset(self.include_roads, INCLUDABLE_ROADS, "include_roads"),
             "exclude_roads": _subset(self.exclude_roads, EXCLUDABLE_ROADS, "exclude_roads"),
             "disable_border_crossing": _flag(self.disable_border_crossing, "disable_border_crossing"),
+            "max_changes": _changes(self.max_changes),
         }
+        values |= {option: _whole(getattr(self, option), option, "seconds") for option in _SECONDS}
         for option, types in _APPLIES_TO.items():
-            if values[option] and kind not in types:
+            if values[option] != _DEFAULTS[option] and kind not in types:
                 raise ModeError(
                     f"{option} does not apply to transportation type {kind!r}; it applies to {_listed(types)}. "
                     f"Leave it out; got {values[option]!r}."
@@ -185,26 +218,66 @@ class Transportation:
 
     @property
     def base(self) -> BaseMode:
-        """The mode on streets: walking, cycling or driving."""
-        return cast(BaseMode, self.type.partition("+")[0])
+        """The mode on streets: walking, cycling or driving; with a timetable, that of the way to the first stop."""
+        first = self.type.partition("+")[0]
+        return cast(BaseMode, "walking" if first in TIMETABLE_TYPES else first)
 
     @property
     def uses_ferry(self) -> bool:
-        """Whether ferries may be taken."""
+        """Whether ferries among the streets may be taken."""
         return self.type.endswith("+ferry")
+
+    @property
+    def uses_timetable(self) -> bool:
+        """Whether timetable vehicles may be taken."""
+        return self.type in TIMETABLE_TYPES
+
+    @property
+    def vehicles(self) -> str:
+        """The timetable vehicles that may be taken: ``"public_transport"`` for all, a kind of them, or ``""``."""
+        return self.type.rpartition("+")[2] if self.uses_timetable else ""
+
+    @property
+    def access(self) -> Transportation:
+        """How one gets to the first stop of a timetable trip."""
+        if self.type in _WITH_CAR_ACCESS:
+            return Transportation("driving", traffic_model=self.traffic_model)
+        if self.type in _WITH_BICYCLE_ACCESS:
+            return Transportation("cycling+ferry", boarding_time=self.boarding_time)
+        return Transportation("walking")
+
+    @property
+    def access_time(self) -> int:
+        """Longest way to the first stop in seconds."""
+        if self.type in _WITH_CAR_ACCESS:
+            return self.driving_time_to_station
+        return self.cycling_time_to_station if self.type in _WITH_BICYCLE_ACCESS else self.walking_time
+
+    @property
+    def access_penalty(self) -> int:
+        """Seconds to park at the first stop."""
+        return self.parking_time if self.access.base != "walking" else 0
+
+
+_DEFAULTS: Final[Mapping[str, object]] = {field.name: field.default for field in fields(Transportation)}
+
+
+def _changes(value: object) -> int | None:
+    """Return the limit on changes, None for none, from a number or the contract's object."""
+    if isinstance(value, Mapping):
+        unknown = set(value) - {"enabled", "limit"}
+        if unknown or "enabled" not in value or (value["enabled"] and "limit" not in value):
+            raise ModeError(f"max_changes must be a number or {{'enabled': ..., 'limit': ...}}; got {dict(value)!r}.")
+        value = value["limit"] if _flag(value["enabled"], "max_changes 'enabled'") else None
+    return None if value is None else _whole(value, "max_changes", "changes")
 
 
 def _known_type(value: object) -> str:
     if not isinstance(value, str):
         raise ModeError(f"The transportation type must be a string such as 'driving'; got {value!r}.")
     kind = ALIASES.get(value, value)
-    if kind in STREET_TYPES:
+    if kind in STREET_TYPES or kind in TIMETABLE_TYPES:
         return kind
-    if kind in TIMETABLE_TYPES:
-        raise UnsupportedError(
-            f"Transportation type {value!r} needs a timetable search, which the network does not have in this version. "
-            f"Available: {_listed((*STREET_TYPES, *ALIASES))}."
-        )
     known = (*STREET_TYPES, *ALIASES, *TIMETABLE_TYPES)
     raise ModeError(f"Unknown transportation type {value!r}. {_guess(value, known)}")
 
@@ -263,7 +336,7 @@ def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transp
     LimitError
         If a number is out of range.
     UnsupportedError
-        If the type needs a timetable, or borders are asked for.
+        If borders are asked for.
     """
     if isinstance(value, Transportation):
         return value
@@ -280,8 +353,10 @@ def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transp
     kind = _known_type(given["type"])
     known = tuple(field.name for field in fields(Transportation))
     for key in given:
-        if key in _TIMETABLE_OPTIONS:
-            raise ModeError(f"{key} does not apply to transportation type {kind!r}; it belongs to public transport.")
+        if kind not in _APPLIES_TO.get(key, (kind,)):
+            raise ModeError(
+                f"{key} does not apply to transportation type {kind!r}; it applies to {_listed(_APPLIES_TO[key])}."
+            )
         if key not in known:
             raise ModeError(f"Unknown transportation option {key!r}. {_guess(key, known)}")
     return Transportation(**given)

@@ -24,11 +24,18 @@ import pandas as pd
 import pyarrow as pa
 import shapely
 
-from traveltime_lab import costs, road_graph
+from traveltime_lab import costs, road_graph, timetable_tables
 from traveltime_lab.crs import LocalFrame, wrap_degrees
-from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError, UnsupportedError
+from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError
 from traveltime_lab.modes import Transportation, as_transportation
-from traveltime_lab.streets import USE_DTYPES, StreetTables, in_order_of_place
+from traveltime_lab.streets import (
+    PLACE_DTYPES,
+    USE_DTYPES,
+    StreetTables,
+    check_consistent,
+    in_order_of_place,
+    places_frame,
+)
 from traveltime_lab.water import WaterBodies
 
 if TYPE_CHECKING:
@@ -37,11 +44,15 @@ if TYPE_CHECKING:
     import geopandas as gpd
     from pyproj import CRS
 
+    from traveltime_lab.timetable import Timetable
+
 logger = logging.getLogger(__name__)
 
 #: Version of the file format; a file of another version is refused with a clear error.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _FORMAT_NAME = "traveltime_lab.network"
+#: What the columns of a timetable begin with.
+_TIMETABLE = "timetable/"
 #: Search graphs and indexes kept per network; the least recently used is dropped.
 _KEPT = 64
 
@@ -91,6 +102,8 @@ class Network:
         Whether traffic keeps left.
     attribution : str
         What has to be shown with every map made from the data.
+    timetable : Timetable, optional
+        What the GTFS feeds say.
 
     Attributes
     ----------
@@ -101,26 +114,35 @@ class Network:
     """
 
     def __init__(
-        self, tables: StreetTables, *, water: WaterBodies, timezone: str, is_left_hand: bool, attribution: str
+        self,
+        tables: StreetTables,
+        *,
+        water: WaterBodies,
+        timezone: str,
+        is_left_hand: bool,
+        attribution: str,
+        timetable: Timetable | None = None,
     ) -> None:
         self.tables = tables
         self.water = water
         self.timezone = timezone
         self.is_left_hand = is_left_hand
         self.attribution = attribution
+        self.timetable = timetable
         self._bounds = _bounds_of(tables.node_lng, tables.node_lat)
         self.frame = _frame_of(self._bounds)
         for array in _arrays(tables).values():
             array.setflags(write=False)
-        self.fingerprint = _fingerprint(tables, water, timezone, is_left_hand)
+        self.fingerprint = _fingerprint(tables, water, timezone, is_left_hand, timetable)
         self._lock = threading.RLock()
         self._cache: OrderedDict[Hashable, Any] = OrderedDict()
 
     def __repr__(self) -> str:
         """Return size and place in one line."""
         west, south, east, north = self._bounds
+        rides = f", {self.timetable.n_trips:,} trips" if self.timetable else ""
         return (
-            f"<Network of {self.n_nodes:,} nodes and {self.n_edges:,} edges in "
+            f"<Network of {self.n_nodes:,} nodes and {self.n_edges:,} edges{rides} in "
             f"({west:.4f}, {south:.4f}, {east:.4f}, {north:.4f}), {self.timezone}>"
         )
 
@@ -247,7 +269,8 @@ class Network:
         -------
         Report
             A dict that prints as lines; ``modes`` gives per mode the kilometres of street and the share of them on
-            islands (parts of fewer than 50 states that one cannot leave or reach).
+            islands (parts of fewer than 50 states that one cannot leave or reach); ``timetable`` gives per feed the
+            dates covered, trips by day of the week, and what was dropped, with file and line.
         """
         facts = Report(self.tables.report)
         facts["nodes"] = self.n_nodes
@@ -272,6 +295,8 @@ class Network:
                 "island_share": island_km / km if km else 0.0,
             }
         facts["modes"] = modes
+        if self.timetable is not None:
+            facts["timetable"] = self.timetable.report()
         return facts
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -327,8 +352,8 @@ def build_network(
         One of: a file (``.osm.pbf``, ``.osm``, ``.xml``, the last two also ``.gz`` or ``.bz2``); an osmnx graph; a
         pair ``(nodes, edges)`` of GeoDataFrames; a place name, a shapely Polygon, a ``(west, south, east, north)``
         box, or a ``((lat, lng), distance_m)`` pair, which osmnx downloads from Overpass.
-    gtfs : sequence of path-like
-        Timetables. None can be used in this version: anything but an empty sequence is refused.
+    gtfs : path-like or sequence of path-like
+        GTFS feeds: zip files or folders.
     timezone : str, optional
         IANA zone of the place; looked up from the middle of the network if not given.
     is_left_hand : bool, optional
@@ -348,16 +373,12 @@ def build_network(
         If the file or the tables are broken or hold no street.
     CrsError
         If GeoDataFrames have no CRS.
-    UnsupportedError
-        If timetables are given.
 
     Examples
     --------
     >>> network = build_network("porto_alegre.osm.pbf")  # doctest: +SKIP
     """
-    if isinstance(gtfs, str | os.PathLike) or len(gtfs):
-        msg = "build_network(gtfs=...): timetables are not searched in this version; leave gtfs empty"
-        raise UnsupportedError(msg)
+    timetable = _timetable_from(gtfs)
     tables = _tables_from(osm, progress)
     if tables.edge_from.size == 0:
         msg = "the input holds no street that anyone may walk, cycle or drive on; nothing to build a network from"
@@ -376,7 +397,24 @@ def build_network(
     x, y = frame.to_xy(tables.node_lng[ashore], tables.node_lat[ashore])
     water = WaterBodies.build(tables.coastlines, tables.water, bounds, frame, street_xy=np.column_stack([x, y]))
     attribution = str(tables.report.get("attribution", ""))
-    return Network(tables, water=water, timezone=timezone, is_left_hand=is_left_hand, attribution=attribution)
+    return Network(
+        tables,
+        water=water,
+        timezone=timezone,
+        is_left_hand=is_left_hand,
+        attribution=attribution,
+        timetable=timetable,
+    )
+
+
+def _timetable_from(gtfs: Any) -> Timetable | None:
+    """Return the timetable of some feeds, None for no feed."""
+    sources = [gtfs] if isinstance(gtfs, str | os.PathLike) else list(gtfs)
+    if not sources:
+        return None
+    from traveltime_lab.gtfs import read_timetable  # noqa: PLC0415 - readers are not needed to load and search
+
+    return read_timetable(sources)
 
 
 def _tables_from(osm: Any, progress: bool | Callable[..., Any]) -> StreetTables:
@@ -437,9 +475,9 @@ def load_network(path: str | os.PathLike[str]) -> Network:
         msg = f"{source} is an Arrow file, but not a network saved by traveltime_lab"
         raise FormatError(msg)
     try:
-        meta = json.loads(header)
-    except ValueError as error:
-        msg = f"{source} is damaged (its header is no JSON: {error}); build and save the network again"
+        meta = dict(json.loads(header))
+    except (ValueError, TypeError) as error:
+        msg = f"{source} is damaged (its header is no JSON object: {error}); build and save the network again"
         raise FormatError(msg) from error
     if meta.get("version") != FORMAT_VERSION:
         msg = (
@@ -463,7 +501,9 @@ def _arrays(tables: StreetTables) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def _fingerprint(tables: StreetTables, water: WaterBodies, timezone: str, is_left_hand: bool) -> str:
+def _fingerprint(
+    tables: StreetTables, water: WaterBodies, timezone: str, is_left_hand: bool, timetable: Timetable | None
+) -> str:
     """Return a hash of everything that answers depend on."""
     digest = hashlib.blake2b(digest_size=16)
     for name, array in sorted(_arrays(tables).items()):
@@ -471,8 +511,11 @@ def _fingerprint(tables: StreetTables, water: WaterBodies, timezone: str, is_lef
         digest.update(np.ascontiguousarray(array).data)
     digest.update(tables.uses.to_csv(index=False).encode())
     digest.update("\0".join(tables.names).encode())
+    digest.update(pd.util.hash_pandas_object(tables.places, index=False).to_numpy().tobytes())
     digest.update(water.to_wkb())
     digest.update(f"{timezone} {is_left_hand} {FORMAT_VERSION}".encode())
+    if timetable is not None:
+        digest.update(timetable.fingerprint.encode())
     return digest.hexdigest()
 
 
@@ -488,9 +531,11 @@ def _to_arrow(network: Network) -> pa.Table:
         add(name, pa.array(np.ascontiguousarray(array)))
     for name, series in network.tables.uses.items():
         add(f"uses.{name}", pa.array(series.to_numpy()))
+    for name, series in network.tables.places.items():
+        add(f"places.{name}", _plain_array(series))
     add("names", pa.array(network.tables.names, type=pa.string()))
     add("water", pa.array([network.water.to_wkb()], type=pa.large_binary()))
-    meta = {
+    meta: dict[str, Any] = {
         "version": FORMAT_VERSION,
         "timezone": network.timezone,
         "is_left_hand": network.is_left_hand,
@@ -499,8 +544,19 @@ def _to_arrow(network: Network) -> pa.Table:
         "report": network.tables.report,
         "water_report": network.water.report,
     }
+    if network.timetable is not None:
+        rides, meta["timetable"] = timetable_tables.to_tables(network.timetable)
+        for name, array in rides.items():
+            add(f"{_TIMETABLE}{name}", array)
     table = pa.table(columns)
     return table.replace_schema_metadata({_FORMAT_NAME: json.dumps(meta, default=str)})
+
+
+def _plain_array(series: pd.Series) -> pa.Array:
+    """Return a column as one Arrow array."""
+    if isinstance(series.dtype, pd.ArrowDtype):
+        return pa.array(series).cast(pa.large_string())
+    return pa.array(series.to_numpy())
 
 
 def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Network:
@@ -516,10 +572,25 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Network:
             arrays[item.name] = values(item.name).to_numpy(zero_copy_only=False)
     uses = pd.DataFrame({name: values(f"uses.{name}").to_numpy(zero_copy_only=False) for name in USE_DTYPES})
     uses = uses.astype(USE_DTYPES)
+    places = {
+        name: values(f"places.{name}") if dtype == "string" else values(f"places.{name}").to_numpy()
+        for name, dtype in PLACE_DTYPES.items()
+    }
     tables = StreetTables(
-        **arrays, uses=uses, names=values("names").to_pylist(), coastlines=[], water=[], report=meta["report"]
+        **arrays,
+        uses=uses,
+        names=values("names").to_pylist(),
+        coastlines=[],
+        water=[],
+        places=places_frame(places),
+        report=meta["report"],
     )
-    _check_consistent(tables)
+    check_consistent(tables)
+    timetable = None
+    if "timetable" in meta:
+        rides = [name for name in table.column_names if name.startswith(_TIMETABLE)]
+        columns = {name.removeprefix(_TIMETABLE): values(name) for name in rides}
+        timetable = timetable_tables.from_tables(columns, meta["timetable"])
     network = Network.__new__(Network)
     network.tables = tables
     bounds = _bounds_of(tables.node_lng, tables.node_lat)
@@ -531,50 +602,12 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Network:
             "is_left_hand": meta["is_left_hand"],
             "attribution": meta["attribution"],
             "fingerprint": meta["fingerprint"],
+            "timetable": timetable,
             "_bounds": bounds,
             "frame": _frame_of(bounds),
         }
     )
     return network
-
-
-def _check_consistent(tables: StreetTables) -> None:
-    """Raise ValueError where the columns of a loaded file do not fit each other."""
-    n_nodes, n_edges, n_coords = tables.node_lng.size, tables.edge_from.size, tables.coord_lng.size
-    n_restrictions, n_turns = tables.restriction_only.size, tables.restriction_edges.size
-    sizes = (
-        (n_nodes, ("node_osm_id", "node_lat", "node_flags")),
-        (n_edges, ("edge_to", "edge_length_m", "edge_way_id", "edge_use", "edge_name")),
-        (n_edges + 1, ("coord_indptr",)),
-        (n_coords, ("coord_lat",)),
-        (n_restrictions + 1, ("restriction_indptr",)),
-    )
-    for size, names in sizes:
-        for name in names:
-            if getattr(tables, name).size != size:
-                msg = f"column {name} has {getattr(tables, name).size} values, expected {size}"
-                raise ValueError(msg)
-    ranges = {
-        "edge_from": n_nodes,
-        "edge_to": n_nodes,
-        "edge_use": len(tables.uses),
-        "edge_name": len(tables.names),
-        "restriction_edges": 2 * n_edges,
-    }
-    for name, size in ranges.items():
-        array = getattr(tables, name)
-        if array.dtype.kind != "i" or (array.size and (int(array.min()) < 0 or int(array.max()) >= size)):
-            msg = f"column {name} points outside of its table"
-            raise ValueError(msg)
-    for name, size in (("coord_indptr", n_coords), ("restriction_indptr", n_turns)):
-        array = getattr(tables, name)
-        if array.dtype.kind != "i" or array[0] != 0 or array[-1] != size or (np.diff(array) < 2).any():
-            msg = f"column {name} does not fit the rows it points to"
-            raise ValueError(msg)
-    for name in ("node_lng", "node_lat", "coord_lng", "coord_lat", "edge_length_m"):
-        if not np.isfinite(getattr(tables, name)).all():
-            msg = f"column {name} holds values that are not finite"
-            raise ValueError(msg)
 
 
 def _bounds_of(lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64]) -> tuple[float, float, float, float]:

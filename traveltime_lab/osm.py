@@ -3,7 +3,8 @@ Read an OpenStreetMap file into `StreetTables`.
 
 The steps are: find what the file says of restrictions and areas (relations), read the street ways and interpret their
 tags, find the positions of their nodes, cut the ways at junctions, map the restrictions onto the pieces, and collect
-coastlines and water. Each step works on arrays over the whole file; Python loops run over ways, never over nodes.
+coastlines, water, names and addresses. Each step works on arrays over the whole file; Python loops run over ways and
+named places, never over all nodes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from .access_tags import ACCESS_KEYS
 from .errors import DataError
 from .osm_edges import Edges, Runs, split_at_junctions, unbroken_runs, way_lengths_m
 from .osm_extract import NodePositions, OsmFile, Relation, Ways, decode, encode, parse_tags
+from .osm_places import NAME_KEYS, is_place, read_places
 from .osm_restrictions import DirectedRestrictions, DrivableEdges, TurnRestriction, to_directed_edges, turn_restrictions
 from .osm_water import read_waters
 from .streets import (
@@ -118,7 +120,7 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
     report_progress("nodes", 0.5)
     positions = file.node_positions(has_negative_ids=bool((streets.ways.refs < 0).any()))
     flags = np.zeros(len(positions.osm_id), np.uint16)
-    _flag_nodes(file, positions, flags)
+    named = _read_nodes(file, positions, flags)
 
     report_progress("edges", 0.7)
     runs = unbroken_runs(streets.ways, positions)
@@ -144,6 +146,9 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
     street_nodes = np.unique(np.concatenate([edges.from_node[on_land], edges.to_node[on_land]]))
     waters = read_waters(file, multipolygons, positions, bounds=header.bounds, street_nodes=street_nodes)
 
+    report_progress("places", 0.95)
+    places = read_places(file, named, multipolygons, positions)
+
     tables = _tables(streets, edges, positions, flags, uses, turns)
     report: dict[str, Any] = {
         "source": file.path.name,
@@ -163,10 +168,19 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
         "restrictions_mapped": len(turns.is_only),
         "restrictions_dropped": dict(sorted(dropped.items())),
         **waters.report,
+        "places": len(places.table),
+        **places.report,
     }
     report_progress("done", 1.0)
     logger.info("read_osm file=%s nodes=%d edges=%d", file.path.name, report["nodes"], report["edges"])
-    return StreetTables(**tables, coastlines=waters.coastlines, water=waters.areas, report=report, bounds=header.bounds)
+    return StreetTables(
+        **tables,
+        coastlines=waters.coastlines,
+        water=waters.areas,
+        places=places.table,
+        report=report,
+        bounds=header.bounds,
+    )
 
 
 def _progress_function(progress: bool | Progress) -> Progress:
@@ -291,15 +305,20 @@ def _pedestrian_outlines(file: OsmFile, multipolygons: Sequence[Relation], *, kn
     return Ways(found.osm_id, [street_of[way] for way in found.osm_id.tolist()], found.indptr, found.refs)
 
 
-def _flag_nodes(file: OsmFile, positions: NodePositions, flags: npt.NDArray[np.uint16]) -> None:
-    """Set the flags of tagged nodes."""
-    osm_ids, values = [], []
-    for osm_id, tags in file.tagged_nodes(NODE_KEYS):
+def _read_nodes(
+    file: OsmFile, positions: NodePositions, flags: npt.NDArray[np.uint16]
+) -> list[tuple[int, dict[str, str]]]:
+    """Set the flags of tagged nodes; return identity and tags of those that are places."""
+    osm_ids, values, named = [], [], []
+    for osm_id, tags in file.tagged_nodes((*NODE_KEYS, *NAME_KEYS)):
+        if is_place(tags):
+            named.append((osm_id, tags))
         if value := node_flags(tags):
             osm_ids.append(osm_id)
             values.append(value)
     idx = positions.find(np.array(osm_ids, np.int64))
     flags[idx[idx >= 0]] = np.array(values, np.uint16)[idx >= 0]
+    return named
 
 
 def _crossings_of(relation: Relation) -> dict[int, str]:

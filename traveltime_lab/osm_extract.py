@@ -171,15 +171,15 @@ class OsmFile:
             with open(target, encoding="utf-8", newline="\n") as lines:
                 yield lines
 
-    def ways(self, filt: Any) -> Ways:
-        """Return the ways that pass a filter of `osmium.filter`."""
+    def ways(self, *filters: Any) -> Ways:
+        """Return the ways that pass all of some filters of `osmium.filter`."""
         osm_id: list[int] = []
         tags: list[str] = []
         counts: list[int] = []
         chunks: list[IntArray] = []
         pending: list[str] = []
         n_pending = 0
-        with self._lines(osmium.osm.WAY, filt) as lines:
+        with self._lines(osmium.osm.WAY, *filters) as lines:
             for line in lines:
                 head, _, nodes = line.rstrip("\n").rpartition(" N")
                 identity, _, tag_text = head.partition(" T")

@@ -5,9 +5,10 @@ The public functions: travel times between points, and the areas within reach.
 from __future__ import annotations
 
 import datetime as dt
+import math
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 import geopandas as gpd
@@ -16,8 +17,8 @@ import numpy.typing as npt
 import pandas as pd
 import shapely
 
-from traveltime_lab import matrix, paths, shapes, surfaces
-from traveltime_lab.errors import InputError, LimitError
+from traveltime_lab import matrix, paths, shapes, surfaces, transit
+from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.interrupts import checkpoint
 from traveltime_lab.kernels import road
 from traveltime_lab.levels import LevelOfDetail, parse_level_of_detail
@@ -25,9 +26,10 @@ from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_trans
 from traveltime_lab.moments import Moment, resolve_moments
 from traveltime_lab.network import Network
 from traveltime_lab.points import Points, plain, read_points
+from traveltime_lab.ride_routes import ride_routes
 from traveltime_lab.road_graph import Metric, RoadGraph
 from traveltime_lab.snapping import OUTSIDE, SNAPPED, Snaps, snap_points, snapped_coordinates
-from traveltime_lab.travel_times import edge_field
+from traveltime_lab.travel_times import EdgeField, edge_field
 
 MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
 
@@ -36,6 +38,7 @@ MAX_TRAVEL_TIME_S: Final = 14_400
 MIN_DISTANCE_M: Final = 75
 MAX_DISTANCE_M: Final = 800_000
 MIN_BUFFER_M: Final = 250
+MAX_WINDOW_S: Final = 43_200
 
 PROPERTIES: Final = ("travel_time", "distance", "route", "snap_distance")
 FORMS: Final = ("pairs", "matrix", "sparse")
@@ -64,10 +67,30 @@ class _Question:
     moment: Moment | None
     is_arrival: bool
     graph: RoadGraph
+    transit: transit.TransitQuestion | None = None
+    needs_length: bool = True
 
-    def snap(self, points: Points) -> Snaps:
+    def snap(self, points: Points, *, is_origin: bool = True) -> Snaps:
         """Snap points to the streets of the question's mode."""
-        return snap_points(self.network, points.lng, points.lat, self.transportation, self.snapping)
+        return self.snap_at(points.lng, points.lat, is_origin=is_origin)
+
+    def snap_at(self, lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64], *, is_origin: bool = True) -> Snaps:
+        """Snap coordinates to the streets on which trips leave them, or reach them."""
+        if self.transit is not None:
+            return self.transit.snap(lng, lat, is_origin=is_origin)
+        return snap_points(self.network, lng, lat, self.transportation, self.snapping)
+
+    @property
+    def far_side(self) -> Transportation:
+        """How one moves at the far end of a trip: rides end with a walk, and those of an arrival begin with one."""
+        return self.transportation if self.transit is None else transit.WALKING
+
+    def near_field(self, snaps: Snaps, limit: float) -> EdgeField:
+        """Return the field of a search from, or to, one snapped point."""
+        if self.transit is not None:
+            wider = replace(self.transit, limit=math.ceil(limit))
+            return transit.ride_field(wider, snaps)
+        return edge_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival)
 
 
 def _question(
@@ -77,15 +100,35 @@ def _question(
     arrival_time: MomentLike,
     snapping: Any,
     metric: Metric = "time",
+    *,
+    limit: int | None = None,
+    window: Any = None,
 ) -> _Question:
-    """Check the arguments that all searches share."""
+    """Check the arguments that all searches share; without a limit no trip is searched for."""
     if not isinstance(network, Network):
         msg = f"the first argument must be a Network; got {type(network).__name__}. build_network(...) makes one"
         raise InputError(msg)
     transportation = as_transportation(transportation)
+    snapping = as_snapping(snapping)
     moment, is_arrival = resolve_moments(departure_time, arrival_time, network.timezone)
-    graph = network.road_graph(transportation, moment, metric=metric)
-    return _Question(network, transportation, as_snapping(snapping), moment, is_arrival, graph)
+    if not transportation.uses_timetable:
+        if window is not None:
+            msg = f"window needs a timetable; transportation {transportation.type!r} is as quick at any time"
+            raise InputError(msg)
+        graph = network.road_graph(transportation, moment, metric=metric)
+        return _Question(network, transportation, snapping, moment, is_arrival, graph)
+    if metric == "distance":
+        msg = f"distances along timetable trips say little; transportation {transportation.type!r} has no distance_map"
+        raise UnsupportedError(msg)
+    if limit is None:
+        return _Question(
+            network, transportation.access, snapping, moment, is_arrival, network.road_graph(transportation.access)
+        )
+    seconds = 0 if window is None else _whole(window, "window", 1, MAX_WINDOW_S, "seconds")
+    asked = transit.transit_question(
+        network, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds
+    )
+    return _Question(network, transportation, snapping, moment, is_arrival, asked.walking, asked)
 
 
 def _whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
@@ -126,6 +169,7 @@ def time_filter(
     pairs: Literal["all", "aligned"] | pd.DataFrame = "all",
     form: Literal["pairs", "matrix", "sparse"] = "pairs",
     snapping: Snapping | Mapping[str, Any] | None = None,
+    window: int | None = None,
     engine: Literal["auto", "dijkstra", "hierarchy", "pandana"] = "auto",
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """
@@ -154,6 +198,9 @@ def time_filter(
         pair without geometry, which is how large requests fit in memory.
     snapping : Snapping or mapping, optional
         Threshold, penalty and accepted roads of the snap to the streets.
+    window : int, optional
+        Timetable types: seconds after the departure, or before the arrival, in which one may leave or arrive as well,
+        1 to 43200. The travel time is then the least of the window.
     engine : {"auto", "dijkstra", "hierarchy", "pandana"}, default "auto"
         Who computes. All give the same answers.
 
@@ -200,7 +247,10 @@ def time_filter(
     properties = _properties(properties)
     _one_of(form, "form", FORMS)
     matrix.check_engine(engine)
-    question = _question(network, transportation, departure_time, arrival_time, snapping)
+    question = _question(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
+    if question.transit is not None:
+        _check_transit_table(question.transit, properties, form, window, engine)
+    question = replace(question, needs_length="distance" in properties)
     starts = read_points(origins, "origins", network)
     ends = read_points(destinations, "destinations", network)
     chosen = _chosen_pairs(pairs, starts, ends)
@@ -210,20 +260,24 @@ def time_filter(
     if form != "pairs" and "route" in properties:
         msg = f"form={form!r} has no room for routes; use form='pairs'"
         raise InputError(msg)
-    start_snaps, end_snaps = question.snap(starts), question.snap(ends)
+    start_snaps, end_snaps = question.snap(starts), question.snap(ends, is_origin=False)
     if form == "matrix":
         return _wide(question, starts, ends, start_snaps, end_snaps, limit, properties, engine)
     if form == "sparse":
-        origin_of, destination_of, labels = _reachable(question, start_snaps, end_snaps, chosen, limit, engine)
-    else:
-        n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
-        if n_pairs > _MOST_PAIRS:
-            msg = (
-                f"{n_pairs:,} pairs are more than a table with a row for each can hold ({_MOST_PAIRS:,}); "
-                "use form='sparse', which keeps what is reachable, or form='matrix'"
-            )
-            raise LimitError(msg)
-        origin_of, destination_of, labels = _every(question, start_snaps, end_snaps, chosen, limit, engine)
+        return _sparse(question, starts, ends, start_snaps, end_snaps, chosen, limit, properties, engine)
+    n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
+    if n_pairs > _MOST_PAIRS:
+        msg = (
+            f"{n_pairs:,} pairs are more than a table with a row for each can hold ({_MOST_PAIRS:,}); "
+            "use form='sparse', which keeps what is reachable, or form='matrix'"
+        )
+        raise LimitError(msg)
+    origin_of, destination_of, labels = _every(question, start_snaps, end_snaps, chosen, limit, engine)
+    lines = None
+    if question.transit is not None and ("distance" in properties or "route" in properties):
+        lines = np.full(labels.size, shapely.LineString(), dtype=object)
+        for pair, route, label in ride_routes(question.transit, starts, ends, origin_of, destination_of):
+            labels[pair], lines[pair] = label, route.geometry
     is_reached = labels != road.UNREACHED
     columns: dict[str, Any] = {
         "origin": starts.index.take(origin_of),
@@ -236,10 +290,10 @@ def time_filter(
     if "snap_distance" in properties:
         columns["origin_snap_distance"] = _finite(start_snaps.distance_m)[origin_of]
         columns["destination_snap_distance"] = _finite(end_snaps.distance_m)[destination_of]
-    if form == "sparse":
-        return pd.DataFrame(columns)
     columns["reason"] = _reasons(question, start_snaps, end_snaps, origin_of, destination_of, is_reached)
-    if "route" in properties:
+    if "route" in properties and lines is not None:
+        geometry = lines
+    elif "route" in properties:
         geometry = paths.route_lines(
             network, question.graph, starts, ends, start_snaps, end_snaps, question.snapping, origin_of, destination_of,
             is_reached, limit,
@@ -247,6 +301,21 @@ def time_filter(
     else:
         geometry = ends.geometry[destination_of]
     return gpd.GeoDataFrame(columns, geometry=geometry, crs="EPSG:4326")
+
+
+def _check_transit_table(
+    asked: transit.TransitQuestion, properties: tuple[str, ...], form: str, window: int | None, engine: str
+) -> None:
+    """Raise an error for what a table of timetable trips cannot have."""
+    if ("distance" in properties or "route" in properties) and (form != "pairs" or window is not None):
+        msg = (
+            "distances and routes of timetable trips are told one by one: ask for them with form='pairs', without a "
+            "window, and for fewer pairs"
+        )
+        raise UnsupportedError(msg)
+    if engine != "auto":
+        msg = f"engine={engine!r} searches streets; transportation {asked.transportation.type!r} needs engine='auto'"
+        raise InputError(msg)
 
 
 def _properties(properties: Any) -> tuple[str, ...]:
@@ -314,9 +383,19 @@ def _every(
     question: _Question, starts: Snaps, ends: Snaps, chosen: PairIndex | None, limit: int, engine: str
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.int64]]:
     """Return the positions and labels of all chosen pairs."""
+    if chosen is not None and question.transit is not None:
+        return *chosen, transit.pair_labels(question.transit, starts, ends, *chosen)
     if chosen is not None:
         labels = matrix.pair_labels(
-            question.network, question.graph, starts, ends, question.snapping, *chosen, limit=limit, engine=engine
+            question.network,
+            question.graph,
+            starts,
+            ends,
+            question.snapping,
+            *chosen,
+            limit=limit,
+            engine=engine,
+            with_length=question.needs_length,
         )
         return *chosen, labels
     table = np.empty((len(starts), len(ends)), np.int64)
@@ -329,34 +408,66 @@ def _every(
 
 def _blocks(question: _Question, starts: Snaps, ends: Snaps, limit: int, engine: str) -> Any:
     """Return the blocks of the whole matrix."""
+    if question.transit is not None:
+        return transit.label_blocks(replace(question.transit, limit=limit), starts, ends)
     return matrix.label_blocks(
-        question.network, question.graph, starts, ends, question.snapping, limit=limit, engine=engine
-    )
+        question.network, question.graph, starts, ends, question.snapping,
+        limit=limit, engine=engine, with_length=question.needs_length,
+    )  # fmt: skip
 
 
-def _reachable(
-    question: _Question, starts: Snaps, ends: Snaps, chosen: PairIndex | None, limit: int, engine: str
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.int64]]:
-    """Return the positions and labels of reachable pairs, by origin and destination."""
+def _sparse(
+    question: _Question,
+    starts: Points,
+    ends: Points,
+    start_snaps: Snaps,
+    end_snaps: Snaps,
+    chosen: PairIndex | None,
+    limit: int,
+    properties: tuple[str, ...],
+    engine: str,
+) -> pd.DataFrame:
+    """
+    Return the reachable pairs, by origin and destination.
+
+    There can be a hundred million of them: blocks are cut down to 12 bytes a pair (and 8 for a distance) as they
+    come, and columns are put together one at a time, each from pieces that nobody else holds any more.
+    """
+    pieces: list[list[npt.NDArray[Any]]] = [[], [], [], []]
+    is_by_row = True
     if chosen is not None:
-        origin_of, destination_of, labels = _every(question, starts, ends, chosen, limit, engine)
+        origin_of, destination_of, labels = _every(question, start_snaps, end_snaps, chosen, limit, engine)
         kept = np.flatnonzero(labels != road.UNREACHED)
-        return origin_of[kept], destination_of[kept], labels[kept]
-    parts = []
-    for block in _blocks(question, starts, ends, limit, engine):
-        row, column = np.nonzero(block.labels != road.UNREACHED)
-        parts.append(
-            (
-                (row + block.rows.start).astype(np.int32),
-                (column + block.columns.start).astype(np.int32),
-                block.labels[row, column],
-            )
-        )
-    row, column, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
-    if len(parts) > 1 and len(ends) < len(starts):
-        order = np.lexsort((column, row))
-        row, column, labels = row[order], column[order], labels[order]
-    return row, column, labels
+        pieces = [[origin_of[kept]], [destination_of[kept]], [_seconds(labels[kept])], [_metres(labels[kept])]]
+    else:
+        for block in _blocks(question, start_snaps, end_snaps, limit, engine):
+            row, column = np.nonzero(block.labels != road.UNREACHED)
+            labels = block.labels[row, column]
+            is_by_row &= block.columns == slice(0, len(ends))
+            pieces[0].append((row + block.rows.start).astype(np.int32))
+            pieces[1].append((column + block.columns.start).astype(np.int32))
+            pieces[2].append(_seconds(labels))
+            if question.needs_length:
+                pieces[3].append(_metres(labels))
+
+    def joined(k: int) -> npt.NDArray[Any]:
+        whole: npt.NDArray[Any] = pieces[k][0] if len(pieces[k]) == 1 else np.concatenate(pieces[k])
+        pieces[k].clear()
+        return whole
+
+    row, column = joined(0), joined(1)
+    # Blocks come by origin, or by destination where searches begin there.
+    order = slice(None) if is_by_row else np.lexsort((column, row))
+    row, column = row[order], column[order]
+    columns: dict[str, Any] = {"origin": starts.index.take(row), "destination": ends.index.take(column)}
+    if "travel_time" in properties:
+        columns["travel_time"] = pd.arrays.IntegerArray(joined(2)[order], np.zeros(row.size, np.bool_))
+    if "distance" in properties:
+        columns["distance"] = pd.arrays.FloatingArray(joined(3)[order], np.zeros(row.size, np.bool_))
+    if "snap_distance" in properties:
+        columns["origin_snap_distance"] = _finite(start_snaps.distance_m)[row]
+        columns["destination_snap_distance"] = _finite(end_snaps.distance_m)[column]
+    return pd.DataFrame(columns, copy=False)
 
 
 def _wide(
@@ -406,9 +517,10 @@ def _reasons(
         a, b = origin_of[lost], destination_of[lost]
         topology = question.graph.topology
         why = np.full(lost.size, REASONS.index("over_limit"), np.int8)
-        part_a, part_b = _component(topology, starts.edge)[a], _component(topology, ends.edge)[b]
-        stuck = topology.can_leave[starts.edge[a]] & ~topology.can_arrive[ends.edge[b]]
-        why[(part_a != part_b) | stuck] = REASONS.index("other_component")
+        if question.transit is None:
+            part_a, part_b = _component(topology, starts.edge)[a], _component(topology, ends.edge)[b]
+            stuck = topology.can_leave[starts.edge[a]] & ~topology.can_arrive[ends.edge[b]]
+            why[(part_a != part_b) | stuck] = REASONS.index("other_component")
         why[ends.status[b] != SNAPPED] = REASONS.index("destination_not_snapped")
         why[ends.status[b] == OUTSIDE] = REASONS.index("destination_outside_network")
         why[starts.status[a] != SNAPPED] = REASONS.index("origin_not_snapped")
@@ -495,6 +607,7 @@ def time_map(
     buffer_distance: int = 1000,
     remove_water_bodies: bool = True,
     snapping: Snapping | Mapping[str, Any] | None = None,
+    window: int | None = None,
 ) -> gpd.GeoDataFrame:
     """
     Return the area within reach of each origin in a travel time.
@@ -524,6 +637,8 @@ def time_map(
     remove_water_bodies : bool, default True
         Whether to cut out the sea, lakes and wide rivers.
     snapping : Snapping or mapping, optional
+    window : int, optional
+        As in `time_filter`: the area is that of all trips of the window.
 
     Returns
     -------
@@ -553,7 +668,7 @@ def time_map(
     >>> areas = time_map(network, homes, travel_time=900, transportation="walking")  # doctest: +SKIP
     """
     limit = _whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
-    question = _question(network, transportation, departure_time, arrival_time, snapping)
+    question = _question(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
     detail = parse_level_of_detail(level_of_detail).downgraded(limit)
     style = _style(detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies)
     return _shapes(question, origins, limit, style, "travel_time")
@@ -654,7 +769,7 @@ def _style(
 def _shapes(question: _Question, origins: Any, limit: int, style: _Style, column: str) -> gpd.GeoDataFrame:
     """Return one shape per origin."""
     places = read_points(origins, "origins", question.network)
-    snaps = question.snap(places)
+    snaps = question.snap(places, is_origin=not question.is_arrival)
     geometry = np.array([_shape(question, snaps, i, places, limit, style) for i in range(len(places))], dtype=object)
     codes = np.where(snaps.status == OUTSIDE, 0, np.where(snaps.status == SNAPPED, 2, 1))
     codes[(codes == 2) & ~shapely.is_empty(geometry)] = -1
@@ -679,12 +794,10 @@ def _shape(
     if snaps.status[i] != SNAPPED:
         return shapely.MultiPolygon()
     network, snapping = question.network, question.snapping
-    family = question.transportation.base
+    family = question.far_side.base
     cell_m = style.detail.cell_m(family)
     # A cell farther than the limit, so that the contour lies between true values.
-    field = edge_field(
-        question.graph, snaps.take(np.array([i])), snapping, limit=limit + cell_m, is_backward=question.is_arrival
-    )
+    field = question.near_field(snaps.take(np.array([i])), limit + cell_m)
     x, y = network.frame.to_xy(places.lng[i : i + 1], places.lat[i : i + 1])
     here = float(x[0]), float(y[0])
     radius = surfaces.origin_radius(field, snapping, cell_m, limit)
@@ -698,7 +811,7 @@ def _shape(
     else:
         drawn = surfaces.surface(
             network,
-            question.transportation,
+            question.far_side,
             snapping,
             field,
             cell_m=cell_m,
@@ -734,6 +847,7 @@ def shape_accuracy(
     arrival_time: MomentLike = None,
     snapping: Snapping | Mapping[str, Any] | None = None,
     remove_water_bodies: bool = True,
+    window: int | None = None,
 ) -> pd.Series:
     """
     Return how often shapes and `time_filter` agree about random points.
@@ -749,7 +863,7 @@ def shape_accuracy(
         Points per shape, uniform in 1.3 times its box.
     seed : int, default 0
         Of the random points.
-    transportation, departure_time, arrival_time, snapping
+    transportation, departure_time, arrival_time, snapping, window
         As the shapes were made.
     remove_water_bodies : bool, default True
         As the shapes were made: points on removed water are left out, because there a shape says no on purpose.
@@ -770,12 +884,15 @@ def shape_accuracy(
         raise InputError(msg)
     n_points = _whole(n_points, "n_points", 1, 10_000_000, "points")
     metric: Metric = "distance" if column == "distance" else "time"
-    question = _question(network, transportation, departure_time, arrival_time, snapping, metric)
+    largest = int(areas[column].max())
+    question = _question(
+        network, transportation, departure_time, arrival_time, snapping, metric, limit=largest, window=window
+    )
     places = read_points(origins, "origins", network)
     if not areas.index.equals(places.index):
         msg = "areas and origins must have the same index; pass the origins that the areas were made for"
         raise InputError(msg)
-    snaps = question.snap(places)
+    snaps = question.snap(places, is_origin=not question.is_arrival)
     rng = np.random.default_rng(seed)
     shares = np.full(len(places), np.nan)
     for i, (shape, limit) in enumerate(zip(areas.geometry, areas[column], strict=True)):
@@ -790,7 +907,7 @@ def shape_accuracy(
             lng, lat = lng[dry], lat[dry]
         if not lng.size:
             continue
-        targets = snap_points(network, lng, lat, question.transportation, question.snapping)
+        targets = question.snap_at(lng, lat, is_origin=question.is_arrival)
         here = snaps.take(np.array([i]))
         starts, ends = (targets, here) if question.is_arrival else (here, targets)
         labels = np.concatenate([block.labels.ravel() for block in _blocks(question, starts, ends, limit, "dijkstra")])

@@ -16,11 +16,14 @@ import shapely
 
 from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.network import Network
+from traveltime_lab.points import plain
 from traveltime_lab.streets import BASE_MODES
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Fastest speed that is taken for one, km/h (assumed: no vehicle on a public street is faster).
+#: Slowest and fastest speed that is taken for one, km/h (assumed: what is slower is closed, and no vehicle on a public
+#: street is faster).
+MIN_KPH = 0.1
 MAX_KPH = 500.0
 
 
@@ -65,7 +68,8 @@ def add_speeds(
     InputError
         If nothing is given, or a class, way or edge does not occur in the network.
     LimitError
-        If a speed is not above 0 and at most 500 km/h, or a factor not above 0 and at most 100.
+        If a speed is not from 0.1 to 500 km/h, given so or made so by a factor, or a factor not above 0 and at most
+        100.
     CrsError
         If `polygons` has no CRS.
 
@@ -101,6 +105,14 @@ def add_speeds(
         put(*_looked_up(edges, np.arange(network.n_edges), "edges", "edge"))
     if polygons is not None:
         speed *= _factors(network, polygons)[:, None]
+        wrong = is_open & ((speed < MIN_KPH) | (speed > MAX_KPH))
+        if wrong.any():
+            edge, side = np.argwhere(wrong)[0].tolist()
+            msg = (
+                f"the factors of polygons leave edge {edge} with {speed[edge, side]:g} km/h; "
+                f"choose factors that leave {MIN_KPH:g} to {MAX_KPH:g} km/h"
+            )
+            raise LimitError(msg)
     old_row, new_row = np.unique(
         np.column_stack([tables.edge_use, speed.astype(np.float32)]), axis=0, return_inverse=True
     )
@@ -114,6 +126,7 @@ def add_speeds(
         timezone=network.timezone,
         is_left_hand=network.is_left_hand,
         attribution=network.attribution,
+        timetable=network.timetable,
     )
 
 
@@ -123,20 +136,23 @@ def _looked_up(
     """Return the edges whose key occurs in a mapping, and their speeds."""
     series = given if isinstance(given, pd.Series) else pd.Series(dict(given))
     if not series.index.is_unique:
-        msg = f"{name} names the {kind} {series.index[series.index.duplicated()][0]!r} twice"
+        msg = f"{name} names the {kind} {plain(series.index[series.index.duplicated()][0])!r} twice"
         raise InputError(msg)
     kph = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64)
-    wrong = ~((kph > 0.0) & (kph <= MAX_KPH))
+    wrong = ~((kph >= MIN_KPH) & (kph <= MAX_KPH))
     if wrong.any():
         at = int(wrong.argmax())
-        msg = f"{name} gives {kind} {series.index[at]!r} the speed {series.iloc[at]!r}; give km/h above 0, at most 500"
+        msg = (
+            f"{name} gives {kind} {plain(series.index[at])!r} the speed {plain(series.iloc[at])!r}; "
+            f"give {MIN_KPH:g} to {MAX_KPH:g} km/h"
+        )
         raise LimitError(msg)
     position = pd.Index(series.index).get_indexer(pd.Index(keys))
     known = np.zeros(len(series), np.bool_)
     known[position[position >= 0]] = True
     if not known.all():
         at = int((~known).argmax())
-        msg = f"{name} names the {kind} {series.index[at]!r}, which does not occur in the network"
+        msg = f"{name} names the {kind} {plain(series.index[at])!r}, which does not occur in the network"
         raise InputError(msg)
     rows = np.flatnonzero(position >= 0)
     return rows, kph[position[rows]]
@@ -155,7 +171,8 @@ def _factors(network: Network, polygons: Any) -> FloatArray:
     if wrong.any():
         at = int(wrong.argmax())
         msg = (
-            f"polygons has the factor {polygons['factor'].iloc[at]!r} at {polygons.index[at]!r}; give 0 < factor <= 100"
+            f"polygons has the factor {plain(polygons['factor'].iloc[at])!r} at {plain(polygons.index[at])!r}; "
+            "give one above 0 and at most 100"
         )
         raise LimitError(msg)
     geometry = polygons.geometry.to_crs("EPSG:4326").to_numpy()

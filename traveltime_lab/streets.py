@@ -9,12 +9,14 @@ interpretation and ``edge_use`` points into it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 NODE_SIGNALS = 1
 NODE_STOP = 2
@@ -53,6 +55,71 @@ USE_DTYPES: dict[str, Any] = {
     "driving_kph_forward": "float32",
     "driving_kph_backward": "float32",
 }
+
+#: Columns of `StreetTables.places` and their dtypes; texts that are not known are empty.
+PLACE_DTYPES: dict[str, Any] = {
+    "name": "string",
+    "other_names": "string",  # separated by semicolons
+    "kind": "string",  # such as "amenity=cafe"; "place=house" for an address and nothing else
+    "house_number": "string",
+    "street": "string",
+    "neighbourhood": "string",
+    "district": "string",
+    "city": "string",
+    "county": "string",
+    "region": "string",
+    "postcode": "string",
+    "country": "string",  # ISO 3166-1 alpha-2
+    "population": "int64",  # 0 where not known
+    "lng": "float64",
+    "lat": "float64",
+    "west": "float64",
+    "south": "float64",
+    "east": "float64",
+    "north": "float64",
+    "osm_type": "string",  # n, w or r
+    "osm_id": "int64",
+}
+
+
+def places_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """
+    Return a table of places.
+
+    Parameters
+    ----------
+    columns : mapping
+        Columns of `PLACE_DTYPES` of one length, texts as lists or Arrow arrays; without any the table is empty.
+
+    Returns
+    -------
+    DataFrame
+        Texts as Arrow arrays, so that a saved table need not be copied.
+
+    Raises
+    ------
+    ValueError
+        If columns have different lengths, texts are none, or coordinates are not finite.
+    """
+    frame = {}
+    for name, dtype in PLACE_DTYPES.items():
+        values = columns.get(name, ())
+        if dtype == "string":
+            texts = values if isinstance(values, pa.Array) else pa.array(list(values), pa.large_string())
+            if texts.type != pa.large_string() or texts.null_count:
+                msg = f"column places.{name} must hold texts"
+                raise ValueError(msg)
+            frame[name] = pd.Series(pd.arrays.ArrowExtensionArray(texts))
+        else:
+            frame[name] = pd.Series(np.asarray(values, dtype=dtype))
+            if not np.isfinite(frame[name].to_numpy()).all():
+                msg = f"column places.{name} holds values that are not finite"
+                raise ValueError(msg)
+    lengths = {len(series) for series in frame.values()}
+    if len(lengths) > 1:
+        msg = f"the columns of places have {min(lengths)} to {max(lengths)} values"
+        raise ValueError(msg)
+    return pd.DataFrame(frame)
 
 
 @dataclass(frozen=True)
@@ -94,6 +161,8 @@ class StreetTables:
         ``natural=coastline`` lines as (lng, lat) rows, land on the left, joined end to end where they meet.
     water : list of shapely Polygon or MultiPolygon
         Lakes and the areas of rivers and docks, EPSG:4326.
+    places : DataFrame
+        Named places and addresses, columns and dtypes of `PLACE_DTYPES`.
     report : dict
         What was read, what was dropped and why; plain numbers and strings.
     bounds : tuple of float, optional
@@ -120,8 +189,86 @@ class StreetTables:
     restriction_edges: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     coastlines: list[npt.NDArray[np.float64]] = field(default_factory=list)
     water: list[Any] = field(default_factory=list)
+    places: pd.DataFrame = field(default_factory=lambda: places_frame({}))
     report: dict[str, Any] = field(default_factory=dict)
     bounds: tuple[float, float, float, float] | None = None
+
+
+#: The arrays of `StreetTables` by what they have one value for, and what belongs in them.
+_NODE_DTYPES = {"node_osm_id": "int64", "node_lng": "float64", "node_lat": "float64", "node_flags": "uint16"}
+_EDGE_DTYPES = {
+    "edge_from": "int32",
+    "edge_to": "int32",
+    "edge_length_m": "float64",
+    "edge_way_id": "int64",
+    "edge_use": "int32",
+    "edge_name": "int32",
+}
+_RAGGED_DTYPES = {
+    "coord_indptr": "int64",
+    "coord_lng": "float64",
+    "coord_lat": "float64",
+    "restriction_only": "bool",
+    "restriction_indptr": "int64",
+    "restriction_edges": "int32",
+}
+
+
+def check_consistent(tables: StreetTables) -> None:
+    """
+    Check tables that come from outside: kernels trust them and would read beyond the ends of arrays.
+
+    Parameters
+    ----------
+    tables : StreetTables
+
+    Raises
+    ------
+    ValueError
+        If an array has another dtype or length than the others ask for, points outside of the array that it indexes,
+        or holds a number that is no coordinate, length or speed.
+    """
+    n_nodes, n_edges = tables.node_lng.size, tables.edge_from.size
+    for sizes, dtypes in ((n_nodes, _NODE_DTYPES), (n_edges, _EDGE_DTYPES), (None, _RAGGED_DTYPES)):
+        for name, dtype in dtypes.items():
+            array = getattr(tables, name)
+            if array.dtype != np.dtype(dtype) or array.ndim != 1:
+                raise ValueError(f"column {name} must be a plain array of {dtype}, it is of {array.dtype}")
+            if sizes is not None and array.size != sizes:
+                raise ValueError(f"column {name} must have {sizes} values, it has {array.size}")
+    for name, size in (
+        ("edge_from", n_nodes),
+        ("edge_to", n_nodes),
+        ("edge_use", len(tables.uses)),
+        ("edge_name", len(tables.names)),
+        ("restriction_edges", 2 * n_edges),
+    ):
+        array = getattr(tables, name)
+        if array.size and (int(array.min()) < 0 or int(array.max()) >= size):
+            raise ValueError(f"column {name} points outside of its table")
+    for name, n_rows, n_values, least in (
+        ("coord_indptr", n_edges, tables.coord_lng.size, 2),
+        ("restriction_indptr", tables.restriction_only.size, tables.restriction_edges.size, 2),
+    ):
+        indptr = getattr(tables, name)
+        if indptr.size != n_rows + 1 or indptr[0] != 0 or indptr[-1] != n_values or (np.diff(indptr) < least).any():
+            raise ValueError(f"column {name} does not cut its values into {n_rows} rows of {least} or more")
+    if tables.coord_lat.size != tables.coord_lng.size:
+        raise ValueError("columns coord_lng and coord_lat differ in length")
+    for name, lowest, highest in (
+        ("node_lng", -180.0, 180.0),
+        ("node_lat", -90.0, 90.0),
+        ("coord_lng", -180.0, 180.0),
+        ("coord_lat", -90.0, 90.0),
+        ("edge_length_m", 0.0, np.inf),
+    ):
+        array = getattr(tables, name)
+        # Written so that NaN fails too.
+        if array.size and not (array.min() >= lowest and array.max() <= highest and np.isfinite(array).all()):
+            raise ValueError(f"column {name} holds values that are not from {lowest:g} to {highest:g}")
+    speeds = tables.uses[[name for name in USE_DTYPES if "_kph_" in name]].to_numpy()
+    if not (np.isfinite(speeds).all() and (speeds >= 0.0).all()):
+        raise ValueError("the speeds of uses hold values below 0 or that are no numbers")
 
 
 def in_order_of_place(tables: StreetTables) -> StreetTables:

@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from traveltime_lab import costs
 from traveltime_lab.errors import LimitError
-from traveltime_lab.kernels import nearest
+from traveltime_lab.kernels import nearest, ride_surface, road
 from traveltime_lab.kernels.surface import edge_rows, gather
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
 from traveltime_lab.settings import settings
 from traveltime_lab.shapes import Surface
 from traveltime_lab.snapping import SegmentIndex, index_key, segments, snap_indexes
+from traveltime_lab.stations import Stations, Walks
 from traveltime_lab.travel_times import EdgeField
 
 #: Cells along the side of a tile.
@@ -35,6 +37,56 @@ _KEPT_TILES = 2_000
 _TILES_AT_ONCE = 256
 #: Cells in the largest surface; where a shape is too wide for that, its cells double in size.
 _MOST_CELLS = 16_000_000
+
+
+@dataclass(frozen=True)
+class RideField(EdgeField):
+    """
+    Labels of a whole walking network that rides reach, or those on foot all the way.
+
+    Attributes
+    ----------
+    label : int64 array of shape (n_directed,)
+        The lesser of both.
+    direct : EdgeField
+        On foot all the way.
+    stop_ms : int32 array of shape (n_stops,)
+        Milliseconds until one is at each stop (backwards: from there), `NEVER` if one is not.
+    state_ms, state_walk_ms : int32 arrays of shape (n_states,)
+        Of the earliest ride and walk to each state, and of that walk alone.
+    around : Walks
+    stops : Stations
+    """
+
+    direct: EdgeField
+    stop_ms: npt.NDArray[np.int32]
+    state_ms: npt.NDArray[np.int32]
+    state_walk_ms: npt.NDArray[np.int32]
+    around: Walks
+    stops: Stations
+
+    @property
+    def is_only_walking(self) -> bool:
+        """Whether no place at all is reached earlier by a ride than on foot."""
+        return bool(np.array_equal(self.label, self.direct.label))
+
+    def gatherer(self, per_metre: float, buffer_m: float) -> Callable[..., None]:
+        """Return what lowers the values of cells given their edges, places and distances."""
+        graph, topology = self.graph, self.graph.topology
+        ports = graph.exit_ports() if self.is_backward else graph.entry_ports()
+        start_ms, walk_ms = (np.empty(topology.is_open.size, np.int32) for _ in range(2))
+        ride_surface.edge_starts(self.state_ms, self.state_walk_ms, *ports, topology.is_open, start_ms, walk_ms)
+
+        where = (
+            start_ms, walk_ms, graph.cross, topology.is_open, self.is_backward, self.around.budget_ms, *ports,
+            *self.around.by_state, self.stop_ms, self.stops.edge_indptr, self.stops.edge_stops,
+            self.stops.snaps.fraction, self.stops.connector >> road.TIME_SHIFT,
+        )  # fmt: skip
+
+        def lower(edge: Any, fraction: Any, distance: Any, values: Any) -> None:
+            ride_surface.gather_rides(edge, fraction, distance, per_metre, buffer_m, *where, values)
+
+        return lower
 
 
 @dataclass(frozen=True)
@@ -168,7 +220,7 @@ def surface(
     tile_rows = range(first_row // TILE, (first_row + n_rows - 1) // TILE + 1)
     tile_columns = range(first_column // TILE, (first_column + n_columns - 1) // TILE + 1)
     tiles = cache.get([(r, c) for r in tile_rows for c in tile_columns])
-    ahead, start = edge_field.ahead(), edge_field.start()
+    read = _reader(network, edge_field, rows, limit=limit, per_metre=per_metre, buffer_m=buffer_m)
     for (r, c), tile in tiles.items():
         top, left = r * TILE - first_row, c * TILE - first_column
         inside_rows = slice(max(0, -top), min(TILE, n_rows - top))
@@ -176,17 +228,10 @@ def surface(
         target = values[
             top + inside_rows.start : top + inside_rows.stop, left + inside_columns.start : left + inside_columns.stop
         ]
-        gather(
+        read(
             tile.edge[inside_rows, inside_columns],
             tile.fraction[inside_rows, inside_columns],
             tile.distance[inside_rows, inside_columns],
-            rows,
-            per_metre,
-            buffer_m,
-            edge_field.edge,
-            edge_field.fraction,
-            ahead,
-            start,
             target,
         )
     return Surface(
@@ -255,24 +300,49 @@ def tile_values(
         raise LimitError(msg)
     keys = [(r, c) for r in lines for c in columns]
     cache = tile_cache(network, transportation, snapping, cell_m)
-    ahead, start = edge_field.ahead(), edge_field.start()
+    read = _reader(network, edge_field, rows, limit=limit, per_metre=per_metre, buffer_m=np.inf)
     values = np.empty((TILE, TILE), np.float32)
     for first in range(0, len(keys), _TILES_AT_ONCE):
         for key, tile in cache.get(keys[first : first + _TILES_AT_ONCE]).items():
-            gather(
-                tile.edge,
-                tile.fraction,
-                tile.distance,
-                rows,
-                per_metre,
-                np.inf,
-                edge_field.edge,
-                edge_field.fraction,
-                ahead,
-                start,
-                values,
-            )
+            read(tile.edge, tile.fraction, tile.distance, values)
             yield key, values
+
+
+def _reader(
+    network: Network,
+    edge_field: EdgeField,
+    rows: npt.NDArray[np.float32],
+    *,
+    limit: float,
+    per_metre: float,
+    buffer_m: float,
+) -> Callable[[Any, Any, Any, Any], None]:
+    """Return what fills the values of cells, given their edges, places and distances."""
+    lower = None
+    if isinstance(edge_field, RideField):
+        # What rides reach depends on the walk from the stop; the rows are of those who walk all the way.
+        rows, _ = reached_rows(network, edge_field.direct, limit)
+        lower = edge_field.gatherer(per_metre, buffer_m)
+    ahead, start = edge_field.ahead(), edge_field.start()
+
+    def read(edge: Any, fraction: Any, distance: Any, values: Any) -> None:
+        gather(
+            edge,
+            fraction,
+            distance,
+            rows,
+            per_metre,
+            buffer_m,
+            edge_field.edge,
+            edge_field.fraction,
+            ahead,
+            start,
+            values,
+        )
+        if lower is not None:
+            lower(edge, fraction, distance, values)
+
+    return read
 
 
 def _per_metre(edge_field: EdgeField, snapping: Snapping) -> float:

@@ -48,7 +48,7 @@ _ZONE = re.compile(r"zone:?(\d+)$")
 _FACTORS = {"mph": KPH_PER_MPH, "mp/h": KPH_PER_MPH, "knots": KPH_PER_KNOT, "knot": KPH_PER_KNOT}
 
 
-def parse_maxspeed_kph(text: str | None, *, country: str | None = None) -> float | None:
+def parse_maxspeed_kph(text: str | None) -> float | None:
     """
     Return the limit that a ``maxspeed`` value states.
 
@@ -56,9 +56,8 @@ def parse_maxspeed_kph(text: str | None, *, country: str | None = None) -> float
     ----------
     text : str or None
         Such as ``50``, ``30 mph``, ``10 knots``, ``walk``, ``none``, ``IT:urban``, ``DE:zone:30``. Of several
-        values (``50;30``, ``80|60``) the lowest counts.
-    country : str, optional
-        ISO 3166 alpha-2 code for words without one (``rural``).
+        values (``50;30``, ``80|60``) the lowest counts. Words name their country themselves: ``rural`` alone is not
+        in use as a limit, and no plain number needs a country, since one without a unit is in km/h everywhere.
 
     Returns
     -------
@@ -67,18 +66,18 @@ def parse_maxspeed_kph(text: str | None, *, country: str | None = None) -> float
     """
     if not text:
         return None
-    limits = [limit for part in re.split(r"[;|]", text) if (limit := _parse_one(part.strip().lower(), country))]
+    limits = [limit for part in re.split(r"[;|]", text) if (limit := _parse_one(part.strip().lower()))]
     return min(limits, default=None)
 
 
-def _parse_one(text: str, country: str | None) -> float | None:
+def _parse_one(text: str) -> float | None:
     if match := _NUMBER.match(text):
         return float(match[1]) * _FACTORS.get(match[2] or "", 1.0)
     if text == "walk":
         return WALKING_PACE_KPH
     if text == "none":
         return UNLIMITED_KPH
-    prefix, _, word = text.partition(":") if ":" in text else ((country or "").lower(), "", text)
+    prefix, _, word = text.partition(":") if ":" in text and not _ZONE.match(text) else ("", "", text)
     if match := _ZONE.match(word):
         # British zones are in miles per hour without saying so.
         return float(match[1]) * (KPH_PER_MPH if prefix in ("gb", "uk") else 1.0)

@@ -193,7 +193,7 @@ RELEVANT_KEYS: tuple[str, ...] = (
 _RELEVANT = frozenset(RELEVANT_KEYS)
 
 
-def interpret(tags: Mapping[str, str], *, length_m: float | None = None, country: str | None = None) -> WayUse | None:
+def interpret(tags: Mapping[str, str], *, length_m: float | None = None) -> WayUse | None:
     """
     Return who may use a way with these tags and how fast.
 
@@ -203,8 +203,6 @@ def interpret(tags: Mapping[str, str], *, length_m: float | None = None, country
         Tags of the way; keys outside `RELEVANT_KEYS` are ignored.
     length_m : float, optional
         Length of the whole way in metres. Only a ferry with a ``duration`` uses it: its speed is length by duration.
-    country : str, optional
-        ISO 3166 alpha-2 code, for speed limits that name no country, such as ``maxspeed=rural``.
 
     Returns
     -------
@@ -221,11 +219,11 @@ def interpret(tags: Mapping[str, str], *, length_m: float | None = None, country
     relevant = tuple((key, value) for key, value in tags.items() if key in _RELEVANT)
     if tags.get("route") != "ferry":
         length_m = None
-    return _interpret(relevant, length_m, country)
+    return _interpret(relevant, length_m)
 
 
 @lru_cache(maxsize=65_536)
-def _interpret(relevant: tuple[tuple[str, str], ...], length_m: float | None, country: str | None) -> WayUse | None:
+def _interpret(relevant: tuple[tuple[str, str], ...], length_m: float | None) -> WayUse | None:
     tags = dict(relevant)
     highway = _class_of(tags)
     if highway is None:
@@ -233,7 +231,7 @@ def _interpret(relevant: tuple[tuple[str, str], ...], length_m: float | None, co
     if highway == "ferry":
         walking, cycling, driving = _ferry_modes(tags, length_m)
     else:
-        limits = _speed_limits_kph(tags, country)
+        limits = _speed_limits_kph(tags)
         walking = _walking(tags, highway)
         cycling = _cycling(tags, highway, limits)
         driving = _driving(tags, highway, limits)
@@ -404,15 +402,15 @@ def _cycling_directions_closed(tags: Mapping[str, str], highway: str) -> tuple[b
     return closed_forward, closed_backward
 
 
-def _speed_limits_kph(tags: Mapping[str, str], country: str | None) -> tuple[float | None, float | None]:
+def _speed_limits_kph(tags: Mapping[str, str]) -> tuple[float | None, float | None]:
     """Return the limits forward and backward, None where none is stated."""
-    both = parse_maxspeed_kph(tags.get("maxspeed"), country=country)
+    both = parse_maxspeed_kph(tags.get("maxspeed"))
     if both is None and "maxspeed" not in tags:
         # Country words such as IT:urban are also written here; plain numbers or "sign" in them are not limits.
-        word = tags.get("maxspeed:type", tags.get("source:maxspeed", ""))
-        both = parse_maxspeed_kph(word) if ":" in word else None
-    forward = parse_maxspeed_kph(tags.get("maxspeed:forward"), country=country)
-    backward = parse_maxspeed_kph(tags.get("maxspeed:backward"), country=country)
+        words = (tags.get(key, "") for key in ("maxspeed:type", "source:maxspeed"))
+        both = next((kph for word in words if ":" in word and (kph := parse_maxspeed_kph(word))), None)
+    forward = parse_maxspeed_kph(tags.get("maxspeed:forward"))
+    backward = parse_maxspeed_kph(tags.get("maxspeed:backward"))
     return forward if forward is not None else both, backward if backward is not None else both
 
 

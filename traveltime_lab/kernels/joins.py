@@ -7,8 +7,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-#: Label where there is no way; the same number as `traveltime_lab.kernels.road.UNREACHED`.
-_UNREACHED = np.int64(1) << np.int64(62)
+from traveltime_lab.kernels.road import TIME_SHIFT, UNREACHED
 
 
 @numba.njit(cache=True, nogil=True)
@@ -27,14 +26,14 @@ def best_joins(start_indptr, start_place, start_ms, end_indptr, end_place, end_m
     most : int64, ms
         Slower trips do not count.
     label : int64 array of shape (n_rows, n_columns)
-        Overwritten; milliseconds above 32 bits of zeros, `UNREACHED` where there is no trip.
+        Overwritten; milliseconds above `TIME_SHIFT` bits of zeros, `UNREACHED` where there is no trip.
     start, end : int32 arrays of shape (n_rows, n_columns) or (0, 0)
         Overwritten with the ports of the fastest trip, -1 where there is none.
     """
     with_ports = start.size > 0
     for i in range(start_indptr.size - 1):
         for j in range(end_indptr.size - 1):
-            best = _UNREACHED
+            best = UNREACHED
             best_k = best_m = -1
             for k in range(start_indptr[i], start_indptr[i + 1]):
                 for m in range(end_indptr[j], end_indptr[j + 1]):
@@ -45,7 +44,7 @@ def best_joins(start_indptr, start_place, start_ms, end_indptr, end_place, end_m
                     if time < best and time <= most:
                         best = time
                         best_k, best_m = k, m
-            label[i, j] = best if best == _UNREACHED else best << 32
+            label[i, j] = best if best == UNREACHED else best << TIME_SHIFT
             if with_ports:
                 start[i, j] = best_k
                 end[i, j] = best_m
@@ -119,10 +118,10 @@ def path_labels(path_indptr, path_states, indptr, indices, weights):
     label = np.zeros(path_indptr.size - 1, np.int64)
     for path in range(label.size):
         if path_indptr[path] == path_indptr[path + 1]:
-            label[path] = _UNREACHED
+            label[path] = UNREACHED
         for i in range(path_indptr[path] + 1, path_indptr[path + 1]):
             state, after = path_states[i - 1], path_states[i]
-            best = _UNREACHED
+            best = UNREACHED
             for arc in range(indptr[state], indptr[state + 1]):
                 if indices[arc] == after and weights[arc] < best:
                     best = weights[arc]

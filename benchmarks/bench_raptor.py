@@ -1,0 +1,193 @@
+"""
+Speed of the timetable searches on real feeds: one origin to all stops, windows, matrices, both directions of time.
+
+Run: ``python benchmarks/bench_raptor.py DATA [city ...]`` with DATA the folder of extracts and feeds. Footpaths are
+crow flies times 1.3 at 4.5 km/h up to 600 s, access and egress the same up to 1,200 s: assumed, to have work of the
+right size without streets. Figures are processor seconds of the one thread that works, so that a busy machine disturbs
+them little: the median over origins of the least of three repetitions after a warm-up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import time
+import zoneinfo
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from traveltime_lab.gtfs import read_timetable
+from traveltime_lab.kernels import raptor, windows
+from traveltime_lab.rides import RideOptions, RideSearch, StopLinks, StopReach
+from traveltime_lab.trip_table import Footpaths, merge_changes, trip_table
+
+CITIES = {
+    "porto_alegre": (("porto_alegre/gtfs_bus_full.zip", "porto_alegre/gtfs_rail.zip"), "2019-05-14T08:00"),
+    "nyc": (
+        tuple(f"bench/nyc/gtfs_{name}.zip" for name in ("bus_bk", "bus_bx", "bus_m", "bus_qns", "lirr", "subway")),
+        "2026-10-21T08:00",
+    ),
+}
+#: Metres per second along the crow line: 4.5 km/h with a detour of 1.3.
+CROW_MPS = 1.25 / 1.3
+HOURS = 4
+
+
+def metres(lng: np.ndarray, lat: np.ndarray) -> np.ndarray:
+    """Return places on a plane."""
+    k = np.cos(np.radians(np.nanmean(lat)))
+    return np.column_stack([np.asarray(lng) * 111_320.0 * k, np.asarray(lat) * 110_574.0])
+
+
+def near(points: np.ndarray, stops: np.ndarray, most_s: int) -> StopLinks:
+    """Return the stops within a walk of each point."""
+    lists = cKDTree(stops).query_ball_point(points, most_s * CROW_MPS)
+    indptr = np.concatenate([[0], np.cumsum([len(found) for found in lists])])
+    flat = np.concatenate([np.array(found, np.int64) for found in lists])
+    away = np.linalg.norm(stops[flat] - np.repeat(points, np.diff(indptr), axis=0), axis=1)
+    return StopLinks(indptr, flat, np.minimum(np.ceil(away / CROW_MPS), most_s))
+
+
+def least(job: Callable[[], Any], repeat: int = 3) -> float:
+    """Return the processor seconds of the fastest of a few runs after a warm-up."""
+    job()
+    times = []
+    for _ in range(repeat):
+        begin = time.thread_time()
+        job()
+        times.append(time.thread_time() - begin)
+    return min(times)
+
+
+def rows_of(links: StopLinks, points: range) -> StopLinks:
+    """Return the links of some points in a row."""
+    start, end = int(links.indptr[points.start]), int(links.indptr[points.stop])
+    indptr = links.indptr[points.start : points.stop + 1] - start
+    return StopLinks(indptr, links.stops[start:end], links.seconds[start:end])
+
+
+def one_to_all(search: RideSearch, links: StopLinks, moment_s: int, options: RideOptions, is_arrival: bool) -> str:
+    """Return the time of a search and the number of stops it reaches."""
+    lines = search.lines(is_arrival)
+    state = raptor.new_state(lines, 1)
+    start = np.int32(-moment_s if is_arrival else moment_s)
+    limits = (int(start) + options.travel_limit, options.max_rides, options.change_delay)
+
+    def run(seed_stop: np.ndarray, seed_s: np.ndarray) -> np.ndarray:
+        return raptor.search(lines, state, seed_stop, seed_s + start, *limits)
+
+    origins = [links.of(i) for i in range(20)]
+    took = [least(lambda o=origin: run(*o)) for origin in origins]  # type: ignore[misc]
+    n_reached = [(run(*origin) <= limits[0]).sum() for origin in origins]
+    return f"{np.median(took) * 1e3:.2f} ms ({np.median(n_reached):.0f} reached)"
+
+
+def window(search: RideSearch, links: StopLinks, moment_s: int, options: RideOptions, is_arrival: bool) -> str:
+    """Return the times of an hour by minutes and of the union of its journeys."""
+    lines = search.lines(is_arrival)
+    state = windows.window_state(lines, options.max_rides)
+    start = -moment_s if is_arrival else moment_s
+    limits = (options.travel_limit, options.max_rides, options.change_delay)
+    minutes = np.arange(start + 3540, start - 1, -60, dtype=np.int32)
+    rows = np.empty((60, search.table.n_stops), np.int32)
+    union = np.empty(search.table.n_stops, np.int32)
+    by_minute, by_event, n_events = [], [], []
+
+    def run_minutes(seeds: tuple[np.ndarray, np.ndarray]) -> None:
+        windows.window_stops(lines, state, *seeds, minutes, *limits, rows)
+
+    def run_events(seeds: tuple[np.ndarray, np.ndarray]) -> int:
+        events = windows.window_starts(lines, *seeds, start, start + 3600)
+        windows.window_least(lines, state, *seeds, events, *limits, union)
+        return events.size
+
+    for i in range(9):
+        seeds = links.of(i)
+        by_minute.append(least(lambda s=seeds: run_minutes(s)))  # type: ignore[misc]
+        by_event.append(least(lambda s=seeds: run_events(s)))  # type: ignore[misc]
+        n_events.append(run_events(seeds))
+    return (
+        f"60 starts {np.median(by_minute) * 1e3:.1f} ms, union over {np.median(n_events):.0f} starts "
+        f"{np.median(by_event) * 1e3:.1f} ms"
+    )
+
+
+def bench(data: Path, city: str) -> None:
+    """Print the figures of a city."""
+    names, moment = CITIES[city]
+    begin = time.perf_counter()
+    timetable = read_timetable([data / name for name in names])
+    print(f"{city}: {len(timetable.stops):,} stops, read in {time.perf_counter() - begin:.1f} s")
+    stops = metres(timetable.column("stops", "stop_lon"), timetable.column("stops", "stop_lat"))
+    zone = zoneinfo.ZoneInfo(timetable.zones[0])
+    at = int(dt.datetime.fromisoformat(moment).replace(tzinfo=zone).timestamp())
+    begin = time.perf_counter()
+    walks = near(stops, stops, 600)
+    changes = merge_changes(timetable, Footpaths(walks.indptr, walks.stops, walks.seconds))
+    table = trip_table(timetable, at - 3600 * HOURS, at + 3600 * HOURS, changes=changes)
+    print(
+        f"  {table.run_trip.size:,} runs, {table.run_indptr.size - 1:,} patterns, {table.arrival.size:,} calls, "
+        f"{changes.stop.size:,} footpaths, {(table.stay_run >= 0).sum():,} stays, {time.perf_counter() - begin:.2f} s"
+    )
+    begin = time.perf_counter()
+    search = RideSearch(table)
+    search.lines(True)
+    print(f"  ready for both directions in {time.perf_counter() - begin:.3f} s")
+    moment_s = at - table.reference
+
+    random = np.random.default_rng(7)
+    served = np.flatnonzero(np.diff(table.stop_indptr))
+    places = stops[random.choice(served, 100)] + random.normal(0, 150, (100, 2))
+    links = near(places, stops, 1200)
+    print(f"  {np.diff(links.indptr).mean():.0f} stops within 20 minutes' walk on average")
+
+    for label, options in (
+        ("2 h, any changes", RideOptions(7200)),
+        ("2 h, 3 changes", RideOptions(7200, 3)),
+        ("1 h, any changes", RideOptions(3600)),
+    ):
+        leaving, arriving = (one_to_all(search, links, moment_s, options, way) for way in (False, True))
+        print(f"  one to all stops, {label}: leaving {leaving}, arriving {arriving}")
+    for label, options in (("any changes", RideOptions(7200)), ("3 changes", RideOptions(7200, 3))):
+        leaving, arriving = (window(search, links, moment_s, options, way) for way in (False, True))
+        print(f"  60 minutes, {label}: leaving {leaving}, arriving {arriving}")
+
+    doors = stops[random.choice(served, 100_000)] + random.normal(0, 300, (100_000, 2))
+    options = RideOptions(7200, 3)
+    ends = near(doors[:100], stops, 1200)
+    print(f"  100 x 100: {least(lambda: search.target_times(links, moment_s, ends, options)):.3f} s, ", end="")
+    arriving = least(lambda: search.target_times(ends, moment_s, links, options, is_arrival=True))
+    print(f"arriving {arriving:.3f} s, ", end="")
+    best = least(lambda: search.window_best(rows_of(links, range(10)), moment_s, 3600, ends, 5, options), 1)
+    print(f"10 x 100 best five of 60 minutes {best:.3f} s")
+    one = rows_of(links, range(1))
+    ends = near(doors, stops, 1200)
+    reach = StopReach.of(ends, table.n_stops)
+    print(
+        f"  1 x 100,000 doors ({ends.stops.size:,} links): by door "
+        f"{least(lambda: search.target_times(one, moment_s, ends, options)) * 1e3:.1f} ms, by stop "
+        f"{least(lambda: search.target_times(one, moment_s, reach, options)) * 1e3:.1f} ms"
+    )
+    when = moment_s + 60 * np.arange(60)
+    times = search.window_times(one.of(0), when, reach, options)
+    out = np.empty((times.shape[1], 3), np.int32)
+    percents = np.array([20.0, 50.0, 80.0])
+    by_minute = least(lambda: search.window_times(one.of(0), when, reach, options))
+    sorting = least(lambda: windows.percentiles(times, percents, out))
+    print(f"  1 x 100,000 doors at 60 minutes {by_minute:.3f} s, three percentiles {sorting:.3f} s")
+    stop_list = served[:1000]
+    took = least(lambda: search.journeys(one.of(0), moment_s, stop_list, options))
+    print(f"  rides of 1 x 1,000 stops {took * 1e3:.1f} ms")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("city", nargs="*", default=list(CITIES))
+    given = parser.parse_args()
+    for name in given.city:
+        bench(given.data, name)

@@ -1,0 +1,112 @@
+"""
+A slow, obviously right twin of trips from door to door: networkx on foot, a plain connection scan in between.
+
+Where points and stops meet the streets and which runs there are is taken from the library; both have twins of their
+own. Everything else is written out: budgets of walks, delays, the direct way on foot.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tests.oracles import StreetOracle
+from tests.oracles_transit import TransitOracle
+from traveltime_lab import stations
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.network import Network
+from traveltime_lab.route_types import is_selected
+from traveltime_lab.runs import trip_table
+from traveltime_lab.snapping import Snaps, snap_points
+
+WALKING = Transportation("walking")
+
+
+class DoorOracle:
+    """Trips with the timetable of a network between some origins and some destinations."""
+
+    def __init__(
+        self,
+        network: Network,
+        transportation: Transportation,
+        origins: tuple[np.ndarray, np.ndarray],
+        destinations: tuple[np.ndarray, np.ndarray],
+        begin: int,
+        end: int,
+    ) -> None:
+        means = self.means = transportation
+        assert network.timetable is not None
+        self.begin = begin
+        graph = network.road_graph(WALKING)
+        stops = stations.stations(network, graph, WALKING)
+        groups = network.timetable.column("routes", "group")
+        is_used = is_selected(groups, means.vehicles)
+        changes = stations.changes(network, stops)
+        self.rides = TransitOracle(trip_table(network.timetable, begin, end, is_used=is_used, changes=changes))
+        on_foot = StreetOracle(network, "walking")
+        self.starts, self.ends = (
+            snap_points(network, *points, WALKING, Snapping()) for points in (origins, destinations)
+        )
+        budget = means.walking_time * 1000
+        if means.access.base == "walking":
+            access, access_stops, access_starts = on_foot, stops.snaps, self.starts
+        else:
+            access = StreetOracle(network, means.access.base, boarding_time=means.boarding_time)
+            joined = stations.stations(network, network.road_graph(means.access), means.access)
+            access_stops = joined.snaps
+            access_starts = snap_points(network, *origins, means.access, Snapping())
+        longest = means.access_time * 1000
+        self.access = [
+            self._within(access.times_ms(access_starts, i, access_stops, cutoff_ms=longest), longest)
+            for i in range(len(self.starts))
+        ]
+        self.egress: list[dict[int, int]] = [{} for _ in range(len(self.ends))]
+        for stop in range(len(stops.snaps)):
+            for j, ms in self._within(on_foot.times_ms(stops.snaps, stop, self.ends, cutoff_ms=budget), budget).items():
+                self.egress[j][stop] = ms
+        self.direct = [on_foot.times_ms(self.starts, i, self.ends) for i in range(len(self.starts))]
+
+    @staticmethod
+    def _within(times: list[int | None], most: int) -> dict[int, int]:
+        return {i: ms for i, ms in enumerate(times) if ms is not None and ms <= most}
+
+    @property
+    def _options(self) -> dict[str, int]:
+        changes = -1 if self.means.max_changes is None else self.means.max_changes
+        return {"max_changes": changes, "change_delay": self.means.pt_change_delay}
+
+    def leaving(self, i: int, departure: int, limit: int) -> list[float]:
+        """Return milliseconds from leaving origin i at a POSIX second to each destination, inf beyond the limit."""
+        start = departure - self.begin
+        extra = (self.means.access_penalty + self.means.pt_change_delay) * 1000
+        seeds = [(stop, start + math.ceil((ms + extra) / 1000)) for stop, ms in self.access[i].items()]
+        arrivals = self.rides.earliest(seeds, **self._options)
+        found = []
+        for j in range(len(self.ends)):
+            best = math.inf if self.direct[i][j] is None else self.direct[i][j]
+            for stop, ms in self.egress[j].items():
+                if stop in arrivals:
+                    best = min(best, (arrivals[stop] - start) * 1000 + ms)
+            found.append(best if best <= limit * 1000 else math.inf)
+        return found
+
+    def arriving(self, j: int, arrival: int, limit: int) -> list[float]:
+        """Return milliseconds from leaving each origin as late as possible to being at destination j at a second."""
+        end = arrival - self.begin
+        extra = (self.means.access_penalty + self.means.pt_change_delay) * 1000
+        seeds = [(stop, end - math.ceil(ms / 1000)) for stop, ms in self.egress[j].items()]
+        departures = self.rides.latest(seeds, **self._options)
+        found = []
+        for i in range(len(self.starts)):
+            best = math.inf if self.direct[i][j] is None else self.direct[i][j]
+            for stop, ms in self.access[i].items():
+                if stop in departures:
+                    best = min(best, (end - departures[stop]) * 1000 + ms + extra)
+            found.append(best if best <= limit * 1000 else math.inf)
+        return found
+
+
+def snapped(snaps: Snaps) -> np.ndarray:
+    """Return which points have a street."""
+    return np.asarray(snaps.edge >= 0)

@@ -1,0 +1,489 @@
+"""Feeds as they are published: read, repaired, dropped with a report, or refused with an exact message."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from feeds import LINE, feed, text
+
+from traveltime_lab.errors import DataError, GtfsError, InputError, MissingFileError
+from traveltime_lab.gtfs import read_feed, read_timetable
+from traveltime_lab.route_types import is_selected, route_class
+from traveltime_lab.timetable import Timetable
+
+NO_TRIP = "no trip of the feed can be used:"
+HEAD = "trip_id,stop_sequence,stop_id,arrival_time,departure_time"
+CALLS = text(LINE["stop_times"])
+
+
+def times(timetable: Timetable, trip_id: str = "t") -> list[tuple[str, int, int]]:
+    """Stop, arrival and departure in minutes of a trip."""
+    trip = timetable.trips["trip_id"].tolist().index(trip_id)
+    pattern = timetable.hot.trip_pattern[trip]
+    stops = timetable.pattern_stop[timetable.pattern_indptr[pattern] : timetable.pattern_indptr[pattern + 1]]
+    window = slice(timetable.trip_indptr[trip], timetable.trip_indptr[trip + 1])
+    return [
+        (timetable.stops["stop_id"][stop], a / 60, d / 60)
+        for stop, a, d in zip(stops, timetable.arrival[window], timetable.departure[window], strict=True)
+    ]
+
+
+LINE_TIMES = [("a", 480, 480), ("b", 490, 491), ("c", 500, 500)]
+
+
+def test_plain_feed(tmp_path: Path) -> None:
+    timetable = read_feed(feed(tmp_path))
+    assert times(timetable) == LINE_TIMES
+    assert timetable.notes[0]["dropped"] == timetable.notes[0]["noted"] == {}
+    assert repr(timetable) == "<Timetable of 3 stops and 1 trips: feed 2026-01-01..2026-12-31>"
+
+
+# Packing
+
+
+def test_folder_nested_zip_and_sub_folder(tmp_path: Path) -> None:
+    plain = feed(tmp_path)
+    with zipfile.ZipFile(plain) as archive:
+        archive.extractall(tmp_path / "folder")
+        with zipfile.ZipFile(tmp_path / "sub.zip", "w") as sub:
+            for name in archive.namelist():
+                sub.writestr(f"gtfs/latest/{name}", archive.read(name))
+                sub.writestr(f"__MACOSX/gtfs/latest/._{name}", b"")
+    with zipfile.ZipFile(tmp_path / "nested.zip", "w") as nested:
+        nested.write(tmp_path / "sub.zip", "inner/feed.zip")
+        nested.writestr("licence.txt", "free")
+    for source in ("folder", "sub.zip", "nested.zip"):
+        assert times(read_feed(tmp_path / source)) == LINE_TIMES, source
+
+
+def test_what_is_no_feed(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match=r"no timetable feed at .*gone\.zip; give a GTFS zip file or folder"):
+        read_feed(tmp_path / "gone.zip")
+    (tmp_path / "text.zip").write_text("no zip")
+    with pytest.raises(GtfsError, match=r"text\.zip is not a zip file .* a feed is a zip or a folder of \.txt files"):
+        read_feed(tmp_path / "text.zip")
+    whole = feed(tmp_path).read_bytes()
+    (tmp_path / "cut.zip").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(GtfsError, match=r"cut\.zip is not a zip file"):
+        read_feed(tmp_path / "cut.zip")
+    damaged = bytearray(whole)
+    at = whole.index(b"stop_times.txt") + 20
+    damaged[at] ^= 0xFF
+    (tmp_path / "damaged.zip").write_bytes(damaged)
+    with pytest.raises(GtfsError, match=r"damaged\.zip: stop_times\.txt cannot be unpacked .*; fetch the feed again"):
+        read_feed(tmp_path / "damaged.zip")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(GtfsError, match=r"holds no timetable feed: there is no stops\.txt"):
+        read_feed(tmp_path / "empty")
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as two:
+        two.writestr("north.zip", whole)
+        two.writestr("south.zip", whole)
+    with pytest.raises(GtfsError, match=r"holds several feeds: north\.zip, south\.zip; unpack it"):
+        read_feed(tmp_path / "two.zip")
+    with pytest.raises(InputError, match="at least one GTFS feed"):
+        read_timetable([])
+
+
+# Text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbf" + CALLS.encode(),
+        CALLS.replace("\n", "\r\n").encode(),
+        CALLS.replace("\n", "\n\n").encode(),
+        ("\n\n" + CALLS).encode(),
+        CALLS.replace(",", " , ").encode(),
+        CALLS.replace("t,", '"t",').encode(),
+        (CALLS.partition("\n")[0].title() + "\n" + CALLS.partition("\n")[2]).encode(),
+        CALLS.rstrip("\n").encode(),
+        CALLS.encode("utf-16"),
+        "\n".join([CALLS.splitlines()[i] for i in (0, 3, 1, 2)]).encode(),
+        CALLS.replace(":00\n", ":00,,\n").encode(),
+        CALLS.replace(",1,a", ",1.0,a").encode(),
+        CALLS.replace("8:00:00,8:00:00", "08:00:00,").encode(),
+    ],
+    ids=[
+        "byte order mark", "Windows lines", "blank lines", "blank lines first", "spaces", "quotes", "capitals",
+        "no last newline", "UTF-16", "rows out of order", "trailing commas", "decimal numbers", "one of two times",
+    ],
+)  # fmt: skip
+def test_ways_of_writing_the_same(tmp_path: Path, content: bytes) -> None:
+    timetable = read_feed(feed(tmp_path, stop_times=content))
+    assert times(timetable) == LINE_TIMES
+    assert timetable.notes[0]["dropped"] == {}
+
+
+def test_names_with_commas_quotes_line_breaks_and_old_encodings(tmp_path: Path) -> None:
+    stops = (
+        b'stop_id,stop_name,stop_lat,stop_lon\na,"Ash, ""old""\nside",0.5,0.50\nb,B\xe4r,0.5,0.51\nc,Cedar,0.5,0.52\n'
+    )
+    timetable = read_feed(feed(tmp_path, stops=stops))
+    assert timetable.stops["stop_name"].tolist() == ['Ash, "old"\nside', "Bär", "Cedar"]
+    assert timetable.notes[0]["noted"] == {"stops.txt: not UTF-8: read as Windows-1252": "1 rows"}
+
+
+def test_lines_are_counted_through_blank_lines_quotes_and_ragged_rows(tmp_path: Path) -> None:
+    stops = (
+        "stop_id,stop_name,stop_lat,stop_lon\r\n"  # 1
+        "\r\n"
+        'a,"two\r\nlines",0.5,0.50\r\n'  # 3 and 4
+        "b,Birch,0.5,0.51\r\n"
+        "x,North,91,0.5\r\n"  # 6
+        "ragged\r\n"  # 7
+        "y,East,0.5,hello\r\n"  # 8
+        "c,Cedar,0.5,0.52,more\r\n"  # 9
+        "y,Again,0.5,0.5\r\n"  # 10
+    )
+    timetable = read_feed(feed(tmp_path, stops=stops.encode()))
+    assert timetable.notes[0]["dropped"] == {
+        "stops.txt: stop_lon is no number": "1 rows, lines 8, such as 'hello'",
+        "stops.txt: stop_lat is not within -90 to 90": "1 rows, lines 6, such as '91'",
+        "stops.txt: stop_id given twice": "1 rows, lines 10, such as 'y'",
+    }
+    assert timetable.notes[0]["noted"] == {
+        "stops.txt: another number of fields than the header: read as far as it goes": (
+            "2 rows, lines 7, 9, such as 'ragged'"
+        ),
+        "stops.txt: no coordinates: can only be ridden through": "1 rows, lines 7",
+    }
+    assert set(timetable.stops["stop_id"]) == {"a", "b", "c", "ragged"}
+    assert times(timetable) == LINE_TIMES
+
+
+# Feeds that cannot be used
+
+
+@pytest.mark.parametrize(
+    ("files", "message", "file", "line"),
+    [
+        ({"agency": None}, "there is no agency.txt in the feed", "agency.txt", None),
+        ({"stops": None}, "there is no stops.txt in the feed", "stops.txt", None),
+        ({"routes": "route_id,route_type"}, "routes.txt has no rows", "routes.txt", None),
+        ({"trips": None}, "there is no trips.txt in the feed", "trips.txt", None),
+        ({"stop_times": None}, "there is no stop_times.txt; without it nothing can be ridden", "stop_times.txt", None),
+        ({"calendar": None}, "neither calendar.txt nor calendar_dates.txt has a row, so nothing ever runs",
+         "calendar.txt", None),
+        ({"agency": "agency_name,agency_timezone\nx,Mars/Olympus"},
+         ("agency.txt, line 2: agency_timezone 'Mars/Olympus' is no IANA time zone such as 'Europe/Rome', so no time "
+          "of the feed can be placed"), "agency.txt", 2),
+        ({"agency": "agency_name\nx"}, "agency.txt, line 1: there is no column 'agency_timezone'", "agency.txt", 1),
+        ({"stop_times": CALLS.replace("stop_id", "stop")}, "stop_times.txt, line 1: there is no column 'stop_id'",
+         "stop_times.txt", 1),
+        ({"stop_times": CALLS.replace("_time", "_hour")},
+         "stop_times.txt, line 1: there is neither arrival_time nor departure_time", "stop_times.txt", 1),
+        ({"stop_times": HEAD}, f"{NO_TRIP} trips.txt: trip without stop times (1 rows, such as 't')",
+         "stop_times.txt", None),
+        ({"stop_times": b""}, f"{NO_TRIP} trips.txt: trip without stop times (1 rows, such as 't')",
+         "stop_times.txt", None),
+        ({"stop_times": CALLS.replace("8:2", "7:2")},
+         f"{NO_TRIP} stop_times.txt: trip that goes back in time (1 rows, lines 4, such as 't')",
+         "stop_times.txt", None),
+        ({"stop_times": CALLS.replace("8:00:00", "")},
+         f"{NO_TRIP} stop_times.txt: trip whose first or last call has no time (1 rows, lines 2, such as 't')",
+         "stop_times.txt", None),
+    ],
+)  # fmt: skip
+def test_unusable_feeds(tmp_path: Path, files: dict[str, Any], message: str, file: str, line: int | None) -> None:
+    path = feed(tmp_path, **files)
+    with pytest.raises(GtfsError) as caught:
+        read_feed(path)
+    assert str(caught.value) == f"{path}: {message}"
+    assert (caught.value.file, caught.value.line) == (file, line)
+    assert isinstance(caught.value, InputError) and isinstance(caught.value, DataError)
+
+
+# Rows that cannot be used
+
+MORE_TRIPS = LINE["trips"] + "R,daily,u"
+
+
+def _more(file: str, *rows: str) -> str:
+    return text(LINE[file]) + "\n".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("files", "dropped"),
+    [
+        ({"stop_times": _more("stop_times", "x,1,a,9:00:00,9:00:00")},
+         {"stop_times.txt: unknown trip_id": "1 rows, lines 5, such as 'x'"}),
+        ({"stop_times": _more("stop_times", "t,4,x,9:00:00,9:00:00")},
+         {"stop_times.txt: unknown stop_id": "1 rows, lines 5, such as 'x'"}),
+        ({"stop_times": _more("stop_times", "t,four,c,9:00:00,9:00:00")},
+         {"stop_times.txt: stop_sequence is no whole number": "1 rows, lines 5, such as 'four'"}),
+        ({"stop_times": _more("stop_times", "t,3,a,9:00:00,9:00:00")},
+         {"stop_times.txt: stop_sequence given twice for a trip": "1 rows, lines 5, such as 't'"}),
+        ({"stop_times": _more("stop_times", "t,4,c,9:00,9:00:00")},
+         {"stop_times.txt: arrival_time is not H:MM:SS": "1 rows, lines 5, such as '9:00'"}),
+        ({"stop_times": _more("stop_times", "t,4,c,9:00:00,9:60:00")},
+         {"stop_times.txt: departure_time is not H:MM:SS": "1 rows, lines 5, such as '9:60:00'"}),
+        ({"stop_times": _more("stop_times", "t,4,c,-9:00:00,")},
+         {"stop_times.txt: arrival_time is not H:MM:SS": "1 rows, lines 5, such as '-9:00:00'"}),
+        ({"trips": MORE_TRIPS}, {"trips.txt: trip without stop times": "1 rows, such as 'u'"}),
+        ({"trips": MORE_TRIPS, "stop_times": _more("stop_times", "u,1,a,9:00:00,9:00:00")},
+         {"stop_times.txt: trip with fewer than two calls": "1 rows, lines 5, such as 'u'"}),
+        ({"trips": MORE_TRIPS, "stop_times": _more("stop_times", "u,1,a,9:00:00,9:00:00", "u,2,b,8:59:00,9:01:00")},
+         {"stop_times.txt: trip that goes back in time": "1 rows, lines 6, such as 'u'"}),
+        ({"trips": MORE_TRIPS, "stop_times": _more("stop_times", "u,1,a,9:00:00,9:00:00", "u,2,b,,")},
+         {"stop_times.txt: trip whose first or last call has no time": "1 rows, lines 6, such as 'u'"}),
+        ({"trips": LINE["trips"] + "X,daily,u"}, {"trips.txt: unknown route_id": "1 rows, lines 3, such as 'X'"}),
+        ({"trips": LINE["trips"] + "R,never,u"},
+         {"trips.txt: service_id in neither calendar": "1 rows, lines 3, such as 'never'"}),
+        ({"trips": LINE["trips"] + "R,daily,t"}, {"trips.txt: trip_id given twice": "1 rows, lines 3, such as 't'"}),
+        ({"trips": LINE["trips"] + "R,daily,"}, {"trips.txt: trip_id is empty": "1 rows, lines 3"}),
+        ({"routes": LINE["routes"] + "S,2,tram"},
+         {"routes.txt: route_type is no whole number": "1 rows, lines 3, such as 'tram'"}),
+        ({"calendar": LINE["calendar"] + "x,1,1,1,1,1,1,1,20260230,20261231"},
+         {"calendar.txt: start_date is not YYYYMMDD": "1 rows, lines 3, such as '20260230'"}),
+        ({"calendar": LINE["calendar"] + "x,1,1,1,1,1,1,1,20260201,20260131"},
+         {"calendar.txt: end_date is before start_date": "1 rows, lines 3, such as '20260131'"}),
+        ({"calendar": LINE["calendar"] + "x,1,1,1,yes,1,1,1,20260201,20260331"},
+         {"calendar.txt: thursday is not 0 or 1": "1 rows, lines 3, such as 'yes'"}),
+        ({"calendar_dates": "service_id,date,exception_type\ndaily,20260102,3\ndaily,2026-01-02,1\ndaily,20260102,2\n"
+                            "daily,20260102,1\n,20260102,1"},
+         {"calendar_dates.txt: service_id is empty": "1 rows, lines 6",
+          "calendar_dates.txt: date is not YYYYMMDD": "1 rows, lines 3, such as '2026-01-02'",
+          "calendar_dates.txt: exception_type is not 1 or 2": "1 rows, lines 2, such as '3'",
+          "calendar_dates.txt: service_id and date given twice": "1 rows, lines 5"}),
+        ({"frequencies": "trip_id,start_time,end_time,headway_secs\nx,8:00:00,9:00:00,60\nt,8:00:00,9:00:00,0\n"
+                         "t,9:00:00,9:00:00,60\nt,8,9:00:00,60\n"},
+         {"frequencies.txt: unknown trip_id": "1 rows, lines 2, such as 'x'",
+          "frequencies.txt: start_time is not H:MM:SS": "1 rows, lines 5, such as '8'",
+          "frequencies.txt: end_time is not after start_time": "1 rows, lines 4, such as '9:00:00'",
+          "frequencies.txt: headway_secs is not a number of seconds from 1 to a week": "1 rows, lines 3, such as '0'"}),
+        ({"transfers": "from_stop_id,to_stop_id,transfer_type,min_transfer_time\na,x,0,\na,b,7,\na,b,2,soon\na,,2,60\n"
+                       "a,b,4,"},
+         {"transfers.txt: unknown to_stop_id": "1 rows, lines 2, such as 'x'",
+          "transfers.txt: transfer_type is not 0 to 5": "1 rows, lines 3, such as '7'",
+          "transfers.txt: min_transfer_time is not a number of seconds up to a week": "1 rows, lines 4, such as 'soon'",
+          "transfers.txt: transfer without two stops": "1 rows, lines 5",
+          "transfers.txt: in-seat transfer without two trips": "1 rows, lines 6"}),
+        ({"shapes": "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence\ns,0.5,0.5,1\ns,0.5,north,2\ns,95,0.5,3\n"
+                    "s,0.5,0.5,"},
+         {"shapes.txt: shape_pt_lon is no longitude": "1 rows, lines 3, such as 'north'",
+          "shapes.txt: shape_pt_lat is no latitude": "1 rows, lines 4, such as '95'",
+          "shapes.txt: shape_pt_sequence is no whole number": "1 rows, lines 5"}),
+        ({"fare_attributes": "fare_id,price,currency_type\nf,2.50,EUR\ng,free,EUR",
+          "fare_rules": "fare_id,route_id\nf,R\nf,X\nh,R\n"},
+         {"fare_attributes.txt: price is no number from 0": "1 rows, lines 3, such as 'free'",
+          "fare_rules.txt: unknown fare_id": "1 rows, lines 4, such as 'h'",
+          "fare_rules.txt: unknown route_id": "1 rows, lines 3, such as 'X'"}),
+        ({"agency": LINE["agency"] + "B,Other,https://example.org,Nowhere/Else"},
+         {"agency.txt: agency_timezone is no IANA time zone": "1 rows, lines 3, such as 'Nowhere/Else'"}),
+    ],
+)  # fmt: skip
+def test_dropped_rows(tmp_path: Path, files: dict[str, Any], dropped: dict[str, str]) -> None:
+    timetable = read_feed(feed(tmp_path, **files))
+    assert timetable.notes[0]["dropped"] == dropped
+    assert times(timetable) == LINE_TIMES
+
+
+def test_what_is_noted_and_read_anyway(tmp_path: Path) -> None:
+    timetable = read_feed(
+        feed(
+            tmp_path,
+            stops="""
+                stop_id,stop_lat,stop_lon,parent_station,location_type,wheelchair_boarding
+                a,,,s,0,1
+                b,0.5,0.51,gone,,9
+                c,0,0,,,
+                s,0.5,0.5,,1,2
+            """,
+            routes="route_id,route_type\nR,555",
+            trips="route_id,service_id,trip_id,shape_id,direction_id\nR,daily,t,gone,5",
+            shapes="shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence",
+            transfers="""
+                from_stop_id,to_stop_id,transfer_type,min_transfer_time,from_trip_id
+                a,b,2,,
+                a,b,3,,t
+            """,
+            frequencies="""
+                trip_id,start_time,end_time,headway_secs
+                t,8:00:00,9:00:00,600
+                t,8:50:00,10:00:00,600
+            """,
+            levels="level_id",
+        )
+    )
+    assert timetable.notes[0]["dropped"] == {}
+    assert timetable.notes[0]["noted"] == {
+        "stops.txt: unknown parent_station: read as none": "1 rows, lines 3",
+        "stops.txt: no coordinates: takes those of its parent station": "1 rows, lines 2",
+        "stops.txt: no coordinates: can only be ridden through": "1 rows, lines 4",
+        "stops.txt: wheelchair_boarding is not 0 to 2: read as not given": "1 rows, lines 3, such as '9'",
+        "routes.txt: unknown route_type: only public_transport rides it": "1 rows, lines 2, such as '555'",
+        "trips.txt: unknown shape_id: read as none": "1 rows, lines 2",
+        "trips.txt: direction_id is not 0 to 1: read as not given": "1 rows, lines 2, such as '5'",
+        "transfers.txt: transfer_type 2 without min_transfer_time: the walk decides": "1 rows, lines 2",
+        "transfers.txt: least times and bans for single routes or trips are kept but not used": "1 rows, lines 3",
+        "frequencies.txt: headways of a trip overlap: both are run": "1 rows, lines 3",
+    }
+    assert timetable.notes[0]["files_not_used"] == "levels.txt"
+    assert timetable.stops["stop_lat"].tolist()[:2] == [0.5, 0.5] and np.isnan(timetable.stops["stop_lat"][2])
+    assert timetable.stops["parent_idx"].tolist() == [3, -1, -1, -1]
+    assert timetable.stops["wheelchair_boarding"].tolist() == [1, 0, 0, 2]
+
+
+# Times
+
+
+def test_missing_times_follow_the_distance_travelled(tmp_path: Path) -> None:
+    calls = """
+        trip_id,stop_sequence,stop_id,arrival_time,departure_time,shape_dist_traveled
+        t,1,a,8:00:00,8:00:00,0
+        t,2,b,,,3
+        t,3,a,,,9
+        t,4,c,8:12:00,8:12:00,12
+    """
+    timetable = read_feed(feed(tmp_path, stop_times=calls))
+    assert times(timetable) == [("a", 480, 480), ("b", 483, 483), ("a", 489, 489), ("c", 492, 492)]
+    assert timetable.notes[0]["times_filled_in"] == {"by_shape_dist_traveled": 2, "by_straight_lines": 0, "evenly": 0}
+
+
+def test_missing_times_follow_straight_lines_without_distances(tmp_path: Path) -> None:
+    # a, b and c lie in a row, a kilometre apart: from a over b and c back to a are 1, 2 and 4 km of 4.
+    calls = """
+        trip_id,stop_sequence,stop_id,arrival_time,departure_time,shape_dist_traveled
+        t,1,a,8:00:00,8:02:00,0
+        t,2,b,,,5
+        t,3,c,,,
+        t,4,a,8:10:00,8:10:00,12
+    """
+    timetable = read_feed(feed(tmp_path, stop_times=calls))
+    assert times(timetable) == [("a", 480, 482), ("b", 484, 484), ("c", 486, 486), ("a", 490, 490)]
+    assert timetable.notes[0]["times_filled_in"]["by_straight_lines"] == 2
+
+
+def test_missing_times_at_one_place_are_even(tmp_path: Path) -> None:
+    calls = """
+        trip_id,stop_sequence,stop_id,arrival_time,departure_time
+        t,1,a,8:00:00,8:00:00
+        t,2,a,,
+        t,3,a,,
+        t,4,a,8:03:00,8:03:00
+    """
+    timetable = read_feed(feed(tmp_path, stop_times=calls))
+    assert times(timetable) == [("a", 480 + i, 480 + i) for i in range(4)]
+    assert timetable.notes[0]["times_filled_in"]["evenly"] == 2
+
+
+def test_times_far_past_midnight(tmp_path: Path) -> None:
+    timetable = read_feed(feed(tmp_path, stop_times=CALLS.replace("8:", "32:").replace("32:20", "100:20")))
+    assert times(timetable)[0][1] == 32 * 60 and times(timetable)[2][1] == 100 * 60 + 20
+
+
+# What is kept
+
+
+def test_patterns_courses_and_headsigns(tmp_path: Path) -> None:
+    timetable = read_feed(
+        feed(
+            tmp_path,
+            trips="""
+                route_id,service_id,trip_id,shape_id,block_id,trip_headsign
+                R,daily,one,s,b1,Town
+                R,daily,two,s,b1,Town
+                R,daily,three,,,Town
+                R,daily,four,s,,Town
+                R,daily,five,s,,Town
+            """,
+            shapes="""
+                shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence,shape_dist_traveled
+                s,0.5,0.52,20,2
+                s,0.5,0.50,3,0
+            """,
+            stop_times="""
+                trip_id,stop_sequence,stop_id,arrival_time,departure_time,pickup_type,stop_headsign,shape_dist_traveled
+                one,1,a,8:00:00,8:00:00,0,,0
+                one,2,b,8:10:00,8:10:00,0,,1
+                two,1,a,7:00:00,7:00:00,,,0
+                two,2,b,7:10:00,7:10:00,,,1
+                three,1,a,9:00:00,9:00:00,,,
+                three,2,b,9:10:00,9:10:00,,,
+                four,1,a,6:00:00,6:00:00,,North,0
+                four,2,b,6:10:00,6:10:00,,,1
+                five,1,a,6:00:00,6:00:00,1,,0
+                five,2,b,6:10:00,6:10:00,,,1
+            """,
+        )
+    )
+    assert timetable.trips["trip_id"].tolist() == ["four", "two", "one", "three", "five"]
+    assert timetable.trips["pattern_idx"].tolist() == [0, 0, 0, 0, 1]
+    assert timetable.pattern_pickup.tolist() == [0, 0, 1, 0]
+    course = timetable.trips["course_idx"].tolist()
+    assert course[1] == course[2] and len(set(course)) == 4
+    first = timetable.course_indptr[course[0]]
+    assert [timetable.headsigns[i] for i in timetable.course_headsign[first : first + 2]] == ["North", ""]
+    assert timetable.course_along[first : first + 2].tolist() == [0.0, 1.0]
+    assert timetable.course_shape[course].tolist() == [0, 0, 0, -1, 0]
+    assert timetable.shape_lng.tolist() == [0.50, 0.52] and timetable.shape_along.tolist() == [0.0, 2.0]
+    block = timetable.trips["block_idx"].tolist()
+    assert block[1] == block[2] >= 0 and block[0] == block[3] == -1
+
+
+def test_fares_are_kept(tmp_path: Path) -> None:
+    timetable = read_feed(
+        feed(
+            tmp_path,
+            fare_attributes="""
+                fare_id,price,currency_type,payment_method,transfers,transfer_duration
+                f,2.50,EUR,1,,5400
+                g,1.00,EUR,0,0,
+            """,
+            fare_rules="fare_id,route_id,origin_id,destination_id,contains_id\nf,R,1,2,\ng,,,,3",
+        )
+    )
+    assert timetable.fare_attributes["price"].tolist() == [2.5, 1.0]
+    assert timetable.fare_attributes["transfers"].tolist() == [-1, 0]
+    assert timetable.fare_attributes["transfer_duration"].tolist() == [5400, -1]
+    assert timetable.fare_rules["fare_idx"].tolist() == [0, 1]
+    assert timetable.fare_rules["route_idx"].tolist() == [0, -1]
+    assert timetable.fare_rules["contains_id"].tolist() == ["", "3"]
+
+
+def test_equal_ids_of_two_feeds_are_kept_apart(tmp_path: Path) -> None:
+    rome = LINE["agency"].replace("UTC", "Europe/Rome")
+    late = CALLS.replace("8:", "9:")
+    both = read_timetable([feed(tmp_path, "a.zip"), feed(tmp_path, "b.zip", agency=rome, stop_times=late)])
+    assert both.stops["stop_id"].tolist() == ["a", "b", "c"] * 2
+    assert both.stops["feed_idx"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert both.trips["trip_id"].tolist() == ["t", "t"]
+    assert both.hot.trip_feed.tolist() == [0, 1] and both.hot.trip_route.tolist() == [0, 1]
+    assert both.pattern_stop.tolist() == [0, 1, 2, 3, 4, 5]
+    assert [both.zones[i] for i in both.hot.trip_zone] == ["UTC", "Europe/Rome"]
+    assert both.feeds["name"].tolist() == ["a", "b"]
+    assert list(both.report()) == ["a", "b"]
+
+
+# Route types
+
+
+@pytest.mark.parametrize(
+    ("route_type", "mode", "group"),
+    [
+        (0, "train", "train"), (1, "rail_underground", "train"), (2, "train", "train"), (3, "bus", "bus"),
+        (4, "ferry", "ferry"), (5, "train", "train"), (6, "cable_car", "other"), (7, "train", "train"),
+        (11, "bus", "bus"), (12, "train", "train"), (109, "train", "train"), (200, "coach", "coach"),
+        (401, "rail_underground", "train"), (405, "train", "train"), (702, "bus", "bus"), (800, "bus", "bus"),
+        (900, "train", "train"), (1000, "ferry", "ferry"), (1100, "plane", "other"), (1300, "cable_car", "other"),
+        (1400, "train", "train"), (1501, "bus", "other"), (1700, "bus", "other"),
+    ],
+)  # fmt: skip
+def test_route_types(route_type: int, mode: str, group: str) -> None:
+    assert route_class(route_type) == (mode, group)
+
+
+def test_transportation_types_select_routes() -> None:
+    groups = ["train", "bus", "coach", "ferry", "other"]
+    chosen = {
+        "public_transport": groups, "driving+public_transport": groups, "cycling+public_transport": groups,
+        "bus": ["bus"], "coach": ["coach"], "train": ["train"], "driving+train": ["train"], "ferry": ["ferry"],
+    }  # fmt: skip
+    for name, expected in chosen.items():
+        assert [group for group, used in zip(groups, is_selected(groups, name), strict=True) if used] == expected
+    assert route_class(8) is None and route_class(-1) is None

@@ -1,0 +1,372 @@
+"""The timetable searches against their slow twins, and the laws that they must keep."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles_transit import TransitOracle
+from timetables import random_table, trip_table
+
+from traveltime_lab.errors import DataError, InputError, LimitError
+from traveltime_lab.kernels import lines as line_kernels
+from traveltime_lab.kernels import windows
+from traveltime_lab.kernels.lines import UNREACHED
+from traveltime_lab.rides import Journeys, RideOptions, RideSearch, StopLinks, StopReach
+from traveltime_lab.trip_table import TripTable
+
+tables = st.builds(
+    random_table,
+    st.integers(0, 2**32 - 1),
+    n_stops=st.integers(2, 6),
+    n_patterns=st.integers(1, 6),
+    most_runs=st.integers(1, 4),
+)
+access_lists = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 40)), min_size=1, max_size=3)
+options = st.builds(
+    RideOptions,
+    travel_limit=st.sampled_from([1000, 1000, 60, 100]),
+    max_changes=st.sampled_from([None, None, 0, 1, 2]),
+    change_delay=st.sampled_from([0, 0, 3, 7]),
+)
+moments = st.integers(-5, 60)
+ANY = RideOptions(1000)
+DIRECT = RideOptions(1000, max_changes=0)
+
+
+def links(*rows: list[tuple[int, int]]) -> StopLinks:
+    flat = [pair for row in rows for pair in row]
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    return StopLinks(indptr, np.array([stop for stop, _ in flat]), np.array([s for _, s in flat]))
+
+
+def asked(options: RideOptions) -> dict[str, int]:
+    return {
+        "max_changes": -1 if options.max_changes is None else options.max_changes,
+        "change_delay": options.change_delay,
+    }
+
+
+def departing(oracle: TransitOracle, access: list, moment: int, options: RideOptions) -> dict[int, int]:
+    seeds = [(stop, moment + s) for stop, s in access]
+    found = oracle.earliest(seeds, limit=moment + options.travel_limit, **asked(options))
+    return {stop: time - moment for stop, time in found.items()}
+
+
+def arriving(oracle: TransitOracle, access: list, moment: int, options: RideOptions) -> dict[int, int]:
+    seeds = [(stop, moment - s) for stop, s in access]
+    found = oracle.latest(seeds, limit=moment - options.travel_limit, **asked(options))
+    return {stop: moment - time for stop, time in found.items()}
+
+
+def reached(times: np.ndarray) -> dict[int, int]:
+    return {stop: int(time) for stop, time in enumerate(times) if time != UNREACHED}
+
+
+def stop_times(table: TripTable, access: list, moment: int, options: RideOptions, **more: bool) -> dict[int, int]:
+    return reached(RideSearch(table).stop_times(links(access), moment, options, **more)[0])
+
+
+@settings(max_examples=1200, deadline=None)
+@given(tables, access_lists, moments, options)
+def test_earliest_arrivals_equal_the_connection_scan(table, access, moment, options):
+    expected = departing(TransitOracle(table), access, moment, options)
+    assert stop_times(table, access, moment, options) == expected
+
+
+@settings(max_examples=1200, deadline=None)
+@given(tables, access_lists, moments, options)
+def test_latest_departures_equal_the_connection_scan(table, access, moment, options):
+    moment = 170 - moment
+    expected = arriving(TransitOracle(table), access, moment, options)
+    assert stop_times(table, access, moment, options, is_arrival=True) == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(tables, access_lists, options)
+def test_the_backward_twin_means_what_it_says(table, access, options):
+    seeds = [(stop, 150 - s) for stop, s in access]
+    oracle = TransitOracle(table)
+    assert oracle.latest(seeds, **asked(options)) == oracle.latest_by_trying(seeds, **asked(options))
+
+
+@settings(max_examples=300, deadline=None)
+@given(tables, access_lists, moments, st.integers(0, 40), options, st.booleans(), st.data())
+def test_windows_equal_a_search_at_every_second(table, access, moment, width, options, is_arrival, data):
+    moment = 150 - moment if is_arrival else moment
+    every = range(moment - width, moment + 1) if is_arrival else range(moment, moment + width + 1)
+    oracle, search = TransitOracle(table), RideSearch(table)
+    ask = arriving if is_arrival else departing
+    singles = {start: ask(oracle, access, start, options) for start in every}
+
+    least: dict[int, int] = {}
+    for found in singles.values():
+        for stop, time in found.items():
+            least[stop] = min(time, least.get(stop, time))
+    times = search.window_stop_times(links(access), moment, width, options, is_arrival=is_arrival)
+    assert reached(times[0]) == least
+
+    stops = st.integers(0, table.n_stops - 1)
+    egress = data.draw(st.lists(st.lists(st.tuples(stops, st.integers(0, 30)), max_size=3), min_size=1, max_size=2))
+    chosen = data.draw(st.lists(st.sampled_from(every), min_size=1, max_size=4))
+    direct = np.array([data.draw(st.sampled_from([UNREACHED, 20, 70])) for _ in egress], np.int32)
+    rows = search.window_times(
+        (np.array([stop for stop, _ in access]), np.array([s for _, s in access])), chosen, links(*egress), options,
+        is_arrival=is_arrival, direct_s=direct,
+    )  # fmt: skip
+
+    def through(found: dict[int, int], ports: list[tuple[int, int]]) -> float:
+        time = min((found[stop] + s for stop, s in ports if stop in found), default=math.inf)
+        return time if time <= options.travel_limit else math.inf
+
+    for row, start in zip(rows, chosen, strict=True):
+        for time, ports, other in zip(row, egress, direct, strict=True):
+            either = min(through(singles[start], ports), other if other <= options.travel_limit else math.inf)
+            assert time == (UNREACHED if either == math.inf else either)
+
+    seconds, starts = search.window_best(
+        links(access), moment, width, links(*egress), 3, options, is_arrival=is_arrival
+    )
+    for target, ports in enumerate(egress):
+        sign = -1 if is_arrival else 1
+        pareto, best = [], math.inf
+        for start in every if is_arrival else reversed(every):
+            time = through(singles[start], ports)
+            if sign * start + time < best:
+                best = sign * start + time
+                pareto.append((time, start))
+        pareto.sort(key=lambda pair: pair[0])
+        got = [(int(s), int(m)) for s, m in zip(seconds[0, target], starts[0, target], strict=True) if s != UNREACHED]
+        assert got == [(time, start) for time, start in pareto if time < math.inf][:3]
+
+
+@settings(max_examples=400, deadline=None)
+@given(tables, access_lists, moments, options, st.booleans())
+def test_journeys_can_be_travelled_and_take_the_time_of_the_label(table, access, moment, options, is_arrival):
+    moment = 150 - moment if is_arrival else moment
+    search = RideSearch(table)
+    arrays = np.array([stop for stop, _ in access]), np.array([s for _, s in access])
+    times, found = search.journeys(arrays, moment, np.arange(table.n_stops), options, is_arrival=is_arrival)
+    assert reached(times) == stop_times(table, access, moment, options, is_arrival=is_arrival)
+    walks = {
+        (start, int(table.transfer_stop[k])): int(table.transfer_s[k])
+        for start in range(table.n_stops)
+        for k in range(table.transfer_indptr[start], table.transfer_indptr[start + 1])
+    }
+    for stop in range(table.n_stops):
+        rides = list(range(found.indptr[stop], found.indptr[stop + 1]))
+        if times[stop] == UNREACHED:
+            assert not rides
+            continue
+        for ride in rides:
+            check_ride(table, found, ride)
+        assert options.max_changes is None or len(rides) <= options.max_changes + 1
+        for first, second in itertools.pairwise(rides):
+            pair = int(found.alight_stop[first]), int(found.board_stop[second])
+            change = min(walks.get(pair, UNREACHED), int(table.change_s[pair[0]]) if pair[0] == pair[1] else UNREACHED)
+            assert found.arrival[first] + change + options.change_delay <= found.departure[second]
+        street = {}
+        for end, s in access:
+            street[end] = min(s, street.get(end, s))
+        if is_arrival:
+            assert found.departure[rides[0]] == moment - times[stop]
+            assert found.board_stop[rides[0]] == stop
+            assert found.arrival[rides[-1]] + street[int(found.alight_stop[rides[-1]])] <= moment
+        else:
+            assert found.arrival[rides[-1]] == moment + times[stop]
+            assert found.alight_stop[rides[-1]] == stop
+            assert moment + street[int(found.board_stop[rides[0]])] <= found.departure[rides[0]]
+
+
+def check_ride(table: TripTable, found: Journeys, ride: int) -> None:
+    """Follow a vehicle from where it is boarded to where it is left."""
+
+    def call(run: int, position: int) -> tuple[int, int]:
+        p = int(np.searchsorted(table.run_indptr, run, side="right")) - 1
+        n = int(table.pattern_indptr[p + 1] - table.pattern_indptr[p])
+        assert 0 <= position < n
+        at = int(table.time_indptr[p]) + (run - int(table.run_indptr[p])) * n + position
+        return int(table.pattern_indptr[p]) + position, at
+
+    run, last = int(found.board_run[ride]), int(found.alight_run[ride])
+    at, departure = call(run, int(found.board_position[ride]))
+    assert table.can_board[at]
+    assert table.pattern_stops[at] == found.board_stop[ride]
+    assert table.departure[departure] == found.departure[ride]
+    at, arrival = call(last, int(found.alight_position[ride]))
+    assert table.can_alight[at]
+    assert table.pattern_stops[at] == found.alight_stop[ride]
+    assert table.arrival[arrival] == found.arrival[ride]
+    if run != last or found.board_position[ride] >= found.alight_position[ride]:
+        seen = set()
+        while (run := int(table.stay_run[run])) != last:
+            assert run >= 0
+            assert run not in seen
+            seen.add(run)
+
+
+@settings(max_examples=200, deadline=None)
+@given(tables, access_lists, moments, options, st.data())
+def test_targets_by_point_and_by_stop_are_the_best_of_their_ports(table, access, moment, options, data):
+    search = RideSearch(table)
+    stops = st.integers(0, table.n_stops - 1)
+    rows = data.draw(st.lists(st.lists(st.tuples(stops, st.integers(0, 30)), max_size=3), min_size=1, max_size=3))
+    egress = links(*rows)
+    origins = links(access, [], [(0, 3)])
+    when = [moment, moment, moment + 9]
+    at_stops = search.stop_times(origins, when, options).astype(float)
+    at_stops[at_stops == UNREACHED] = math.inf
+    expected = np.array(
+        [[min((row[stop] + s for stop, s in ports), default=math.inf) for ports in rows] for row in at_stops]
+    )
+    direct = np.full(expected.shape, UNREACHED, np.int32)
+    direct[0, 0] = 33
+    expected[0, 0] = min(expected[0, 0], 33)
+    expected[expected > options.travel_limit] = UNREACHED
+    for ends in (egress, StopReach.of(egress, table.n_stops)):
+        assert np.array_equal(search.target_times(origins, when, ends, options, direct_s=direct), expected)
+
+
+@settings(max_examples=300, deadline=None)
+@given(tables, access_lists, moments, options, st.integers(0, 30))
+def test_leaving_later_never_arrives_earlier(table, access, moment, options, later):
+    first = stop_times(table, access, moment, options)
+    for stop, time in stop_times(table, access, moment + later, options).items():
+        assert moment + first.get(stop, math.inf) <= moment + later + time or (
+            # The earlier one may be beyond the limit, which counts from its own start.
+            stop not in first and time + later > options.travel_limit
+        )
+
+
+@settings(max_examples=200, deadline=None)
+@given(tables, moments, st.sampled_from([None, 0, 1]), st.sampled_from([0, 4]))
+def test_arriving_and_departing_are_dual(table, moment, max_changes, delay):
+    """Who leaves a stop by ride as late as possible arrives in time, and who leaves a second later does not."""
+    options = RideOptions(100_000, max_changes, delay)
+    search = RideSearch(table)
+    nodes = links(*[[(stop, 0)] for stop in range(table.n_stops)])
+    out = search.stop_times(nodes, moment, options)
+    for target in range(table.n_stops):
+        for origin in range(table.n_stops):
+            if out[origin, target] == UNREACHED:
+                continue
+            arrival = moment + int(out[origin, target])
+            back = search.stop_times(links([(target, 0)]), arrival, options, is_arrival=True)[0]
+            latest = arrival - int(back[origin])
+            assert latest >= moment
+            again = search.stop_times(links([(origin, 0)]), latest, options)[0, target]
+            assert latest + again == arrival
+            after = search.stop_times(links([(origin, 0)]), latest + 1, options)[0, target]
+            assert latest + 1 + after > arrival
+
+
+@settings(max_examples=300, deadline=None)
+@given(tables, access_lists, moments, st.integers(0, 2), st.booleans())
+def test_more_changes_and_more_access_never_hurt(table, access, moment, max_changes, is_arrival):
+    moment = 150 - moment if is_arrival else moment
+    few = stop_times(table, access, moment, RideOptions(1000, max_changes), is_arrival=is_arrival)
+    more = stop_times(table, access, moment, RideOptions(1000, max_changes + 1), is_arrival=is_arrival)
+    any_number = stop_times(table, access, moment, ANY, is_arrival=is_arrival)
+    wider = stop_times(table, [*access, (table.n_stops - 1, 5)], moment, ANY, is_arrival=is_arrival)
+    for stop, time in few.items():
+        assert wider[stop] <= any_number[stop] <= more[stop] <= time
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 30), st.integers(1, 9), st.integers(0, 2**32 - 1))
+def test_percentiles_and_shares(n_starts, n_targets, seed):
+    random = np.random.default_rng(seed)
+    times = random.integers(0, 50, (n_starts, n_targets)).astype(np.int32)
+    times[random.random(times.shape) < 0.3] = UNREACHED
+    percents = np.array([1.0, 50.0, 80.0, 100.0])
+    out = np.empty((n_targets, percents.size), np.int32)
+    windows.percentiles(times, percents, out)
+    expected = np.percentile(times, percents, axis=0, method="inverted_cdf").T
+    assert np.array_equal(out, expected)
+    shares = np.empty(n_targets)
+    windows.share_within(times, 25, shares)
+    assert np.allclose(shares, (times <= 25).mean(axis=0))
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables)
+def test_mirroring_twice_gives_the_lines_back(table):
+    lines = RideSearch(table).lines(False)
+    again = line_kernels.mirrored(line_kernels.mirrored(lines))
+    for name in ("pattern_stops", "can_board", "can_alight", "arrival", "departure", "stop_pattern", "stay_indptr"):
+        assert np.array_equal(getattr(again, name), getattr(lines, name)), name
+    assert line_kernels.first_fault(again)[0] == 0
+
+
+def test_staying_seated_in_a_later_run_is_no_change():
+    """The first run ends at stop 1; only the second one continues to stop 2."""
+    table = trip_table(
+        [((0, 1), [[(0, 0), (10, 10)], [(5, 5), (15, 15)]]), ((1, 2), [[(16, 16), (30, 30)]])], 3,
+        stays={1: 2}, change_s=[0, 60, 0],
+    )  # fmt: skip
+    assert stop_times(table, [(0, 0)], 0, DIRECT) == {1: 10, 2: 30}
+    assert stop_times(table, [(2, 0)], 30, DIRECT, is_arrival=True) == {0: 25, 1: 14}
+    _, found = RideSearch(table).journeys((np.array([0]), np.array([0])), 0, [2], DIRECT)
+    assert (found.board_run.tolist(), found.alight_run.tolist()) == ([1], [2])
+
+
+def test_a_change_at_the_stop_takes_its_time_and_a_footpath_its_own():
+    patterns = [((0, 1), [[(0, 0), (10, 10)]]), ((1, 3), [[(39, 39), (50, 50)]]), ((2, 3), [[(39, 39), (60, 60)]])]
+    table = trip_table(patterns, 4, change_s=[0, 30, 0, 0], walks={(1, 2): 20})
+    assert stop_times(table, [(0, 0)], 0, ANY) == {1: 10, 3: 60}
+    assert stop_times(table, [(0, 0)], 0, RideOptions(1000, change_delay=10)) == {1: 10}
+    table = trip_table(patterns, 4, change_s=[0, 29, 0, 0], walks={(1, 2): 20})
+    assert stop_times(table, [(0, 0)], 0, ANY) == {1: 10, 3: 50}
+
+
+def test_no_delay_before_the_first_ride_and_no_footpath_from_a_seed():
+    table = trip_table([((0, 1), [[(5, 5), (10, 10)]]), ((2, 3), [[(50, 50), (60, 60)]])], 4, walks={(0, 2): 1})
+    assert stop_times(table, [(0, 5)], 0, RideOptions(1000, change_delay=99)) == {1: 10}
+
+
+def test_tables_that_never_change_can_be_read_only():
+    table = trip_table([((0, 1), [[(0, 0), (10, 10)]])], 2)
+    for name in ("arrival", "departure", "pattern_stops"):
+        getattr(table, name).flags.writeable = False
+    assert stop_times(table, [(0, 0)], 0, ANY) == {1: 10}
+
+
+def test_a_table_without_runs_or_patterns_answers():
+    for table in (trip_table([((0, 1), [])], 2), trip_table([], 2)):
+        assert stop_times(table, [(0, 0)], 0, ANY) == {}
+        assert stop_times(table, [(0, 0)], 0, ANY, is_arrival=True) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [("arrival", 9, "overtakes"), ("departure", 1, "before it arrives"), ("transfer_s", -5, "footpath"),
+     ("change_s", -5, "change")],
+)  # fmt: skip
+def test_broken_tables_are_refused(name, value, words):
+    table = trip_table([((0, 1), [[(0, 0), (10, 10)], [(5, 5), (15, 15)]])], 2, walks={(0, 1): 20}, change_s=[0, 0])
+    getattr(table, name).flags.writeable = True
+    getattr(table, name)[-1] = value
+    with pytest.raises(DataError, match=words):
+        RideSearch(table)
+
+
+def test_bad_requests_are_refused():
+    search = RideSearch(trip_table([((0, 1), [[(0, 0), (10, 10)]])], 2))
+    with pytest.raises(InputError, match="stops 0 to 7"):
+        search.stop_times(links([(0, 0), (7, 0)]), 0, ANY)
+    with pytest.raises(InputError, match="less than no time"):
+        links([(0, -1)])
+    with pytest.raises(InputError, match="indptr must end"):
+        StopLinks(np.array([0, 2]), np.array([0]), np.array([0]))
+    with pytest.raises(InputError, match="reference"):
+        search.stop_times(links([(0, 0)]), 1_500_000_000, ANY)
+    with pytest.raises(LimitError, match="max_changes"):
+        RideOptions(10, max_changes=-1)
+    with pytest.raises(LimitError, match="wide"):
+        search.window_stop_times(links([(0, 0)]), 0, 43_201, ANY)
+    with pytest.raises(InputError, match="shape"):
+        search.target_times(links([(0, 0)]), 0, links([(1, 0)]), ANY, direct_s=np.zeros(3, np.int32))

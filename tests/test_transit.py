@@ -1,0 +1,288 @@
+"""Trips with a timetable, from door to door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import traveltime_lab as tl
+from tests.feeds import feed, posix
+from tests.oracles_doors import DoorOracle
+from tests.worlds import FRAME, at, tables
+from traveltime_lab.modes import as_transportation
+
+ON_FOOT = {"walking_kph": 3.6, "cycling_kph": 14.4, "driving_kph": 36.0}
+
+
+def clock(seconds: int) -> str:
+    """Return seconds after midnight as GTFS writes them."""
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def timetable(
+    folder: Path, stops: dict[str, tuple[float, float]], trips: list[list[tuple[str, int]]], **files: str
+) -> Path:
+    """Write a feed of stops in metres and trips of (stop, seconds after midnight), one route for each trip."""
+    lng, lat = FRAME.to_lnglat(*zip(*stops.values(), strict=True))
+    rows = [f"{name},{name},{y:.7f},{x:.7f}" for name, x, y in zip(stops, lng, lat, strict=True)]
+    times = [
+        f"t{i},{k},{stop},{clock(when)},{clock(when)}"
+        for i, calls in enumerate(trips)
+        for k, (stop, when) in enumerate(calls)
+    ]
+    content = {
+        "stops": "\n".join(["stop_id,stop_name,stop_lat,stop_lon", *rows]),
+        "routes": "\n".join(["route_id,route_short_name,route_type", *(f"R{i},{i},3" for i in range(len(trips)))]),
+        "trips": "\n".join(["route_id,service_id,trip_id", *(f"R{i},daily,t{i}" for i in range(len(trips)))]),
+        "stop_times": "\n".join(["trip_id,stop_sequence,stop_id,arrival_time,departure_time", *times]),
+    }
+    return feed(folder, **{**content, **files})
+
+
+@pytest.fixture(scope="module")
+def street(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:
+    """One straight street of 10 km, a bus from its beginning to its end at 8:00 and 8:20, and one back at 8:30."""
+    stops = {"a": (0.0, 0.0), "b": (5000.0, 0.0), "c": (10_000.0, 0.0)}
+    trips = [
+        [("a", 28_800), ("b", 29_100), ("c", 29_400)],
+        [("a", 30_000), ("b", 30_300), ("c", 30_600)],
+        [("c", 30_600), ("b", 30_900), ("a", 31_200)],
+    ]
+    streets = tables({0: (-500, 0), 1: (0, 0), 2: (5000, 0), 3: (10_500, 0)}, [(i, i + 1, ON_FOOT) for i in range(3)])
+    path = timetable(tmp_path_factory.mktemp("street"), stops, trips)
+    return tl.build_network(streets, gtfs=path, timezone="UTC")
+
+
+def seconds(network: tl.Network, start: Any, end: Any, transportation: Any = "public_transport", **how: Any) -> Any:
+    """Return the travel time between two places in metres, None if there is none."""
+    how = {"travel_time": 7200, "departure_time": "2026-03-03T07:50", **how}
+    found = tl.time_filter(network, at(start), at(end), transportation=transportation, **how)["travel_time"][0]
+    return None if found is tl.time_filter.__class__ or str(found) == "<NA>" else int(found)
+
+
+class TestByHand:
+    def test_a_walk_a_wait_a_ride_and_a_walk(self, street: tl.Network) -> None:
+        # 7:50, 100 m to the stop, 8:00 off, 8:10 at c, 50 m back.
+        assert seconds(street, (100, 0), (9950, 0)) == 1200 + 50
+
+    def test_on_foot_where_that_is_quicker(self, street: tl.Network) -> None:
+        assert seconds(street, (100, 0), (700, 0)) == 600
+        assert seconds(street, (100, 0), (700, 0), departure_time="2026-03-03T07:59") == 600
+
+    def test_arriving(self, street: tl.Network) -> None:
+        # To be at c at 8:15 one rides at 8:00; 100 m before that.
+        arriving = {"departure_time": None, "arrival_time": "2026-03-03T08:15"}
+        assert seconds(street, (100, 0), (10_000, 0), **arriving) == 15 * 60 + 100
+
+    def test_a_bus_missed_by_a_second(self, street: tl.Network) -> None:
+        assert seconds(street, (600, 0), (10_000, 0)) == 1200
+        assert seconds(street, (601, 0), (10_000, 0)) == 2400
+
+    def test_budgets_of_walks(self, street: tl.Network) -> None:
+        short = {"type": "bus", "walking_time": 300}
+        assert seconds(street, (300, 0), (10_000, 0), short) == 1200
+        assert seconds(street, (301, 0), (10_000, 0), short) is None
+        assert seconds(street, (0, 0), (9700, 0), short) == 1500
+        assert seconds(street, (0, 0), (9699, 0), short) is None
+
+    def test_the_delay_of_a_boarding(self, street: tl.Network) -> None:
+        slow = {"type": "bus", "pt_change_delay": 500}
+        assert seconds(street, (100, 0), (10_000, 0), slow) == 1200
+        assert seconds(street, (101, 0), (10_000, 0), slow) == 2400
+        arriving = {"departure_time": None, "arrival_time": "2026-03-03T08:15"}
+        assert seconds(street, (100, 0), (10_000, 0), slow, **arriving) == 15 * 60 + 600
+
+    def test_other_vehicles(self, street: tl.Network) -> None:
+        assert seconds(street, (0, 0), (10_000, 0), "train") is None
+        assert seconds(street, (0, 0), (10_000, 0), "coach") is None
+        assert seconds(street, (0, 0), (10_000, 0), "bus") == 1200
+
+    def test_by_car_to_the_stop(self, street: tl.Network) -> None:
+        # 2000 m at 10 m/s, 300 s to park, from b at 8:05.
+        car = {"type": "driving+public_transport", "traffic_model": "off_peak"}
+        assert seconds(street, (3000, 0), (10_000, 0), car, departure_time="2026-03-03T07:56:40") == 800
+        assert seconds(street, (3000, 0), (10_000, 0), {**car, "driving_time_to_station": 199}) == 7000
+
+    def test_a_window(self, street: tl.Network) -> None:
+        # The best of 20 minutes leaves at 7:58:20.
+        assert seconds(street, (100, 0), (10_000, 0), window=1200) == 700
+        arriving = {"departure_time": None, "arrival_time": "2026-03-03T08:20"}
+        assert seconds(street, (100, 0), (10_000, 0), window=1200, **arriving) == 700
+
+    def test_outside_the_timetable(self, street: tl.Network) -> None:
+        with pytest.raises(tl.TravelTimeError, match="2026-12-31"):
+            seconds(street, (0, 0), (10_000, 0), departure_time="2027-03-03T07:50")
+
+    def test_no_moment(self, street: tl.Network) -> None:
+        with pytest.raises(tl.MomentError, match="departure_time or arrival_time"):
+            seconds(street, (0, 0), (10_000, 0), departure_time=None)
+
+    def test_a_typical_morning(self, street: tl.Network) -> None:
+        assert seconds(street, (0, 0), (10_000, 0), departure_time="weekday_morning") == 600
+
+    def test_no_timetable(self) -> None:
+        network = tl.build_network(tables({0: (0, 0), 1: (100, 0)}, [(0, 1)]), timezone="UTC")
+        with pytest.raises(tl.InputError, match="gtfs"):
+            seconds(network, (0, 0), (100, 0))
+
+    def test_saved_and_loaded(self, street: tl.Network, tmp_path: Path) -> None:
+        again = tl.load_network(street.save(tmp_path / "street.network"))
+        assert again.fingerprint == street.fingerprint
+        assert again.timetable is not None
+        assert again.timetable.n_trips == 3
+        assert seconds(again, (100, 0), (9950, 0)) == 1250
+
+    def test_what_is_not_there_yet_is_refused(self, street: tl.Network) -> None:
+        with pytest.raises(tl.UnsupportedError, match="departure_time"):
+            tl.time_map(
+                street, at((0, 0)), travel_time=900, transportation="driving+train", arrival_time="2026-03-03T08:15"
+            )
+        with pytest.raises(tl.UnsupportedError, match="distance_map"):
+            tl.distance_map(street, at((0, 0)), distance=900, transportation="bus")
+        with pytest.raises(tl.InputError, match="window"):
+            tl.time_map(street, at((0, 0)), travel_time=900, transportation="walking", window=600)
+
+    def test_a_shape(self, street: tl.Network) -> None:
+        how: dict[str, Any] = {"travel_time": 1500, "departure_time": "2026-03-03T07:50", "level_of_detail": "high"}
+        area = tl.time_map(street, at((100, 0)), transportation="bus", buffer_distance=250, **how).geometry[0]
+        inside, outside = at((0, 0), (1500, 0), (9750, 0), (4450, 0)), at((1700, 0), (9650, 0), (4350, 0))
+        assert area.covers(inside.union_all())
+        assert shapely.disjoint(area, outside.union_all())
+
+
+@st.composite
+def towns(draw: st.DrawFn) -> tuple[dict[Any, Any], list[Any], dict[str, Any], list[Any]]:
+    """Draw streets on a grid with gaps, stops near them and trips between the stops."""
+    n = draw(st.integers(2, 4))
+    step = 300.0
+    nodes = {(i, j): (i * step, j * step) for i in range(n) for j in range(n)}
+    links = [((i, j), (i + 1, j)) for i in range(n - 1) for j in range(n)]
+    links += [((i, j), (i, j + 1)) for i in range(n) for j in range(n - 1)]
+    kept = draw(st.lists(st.sampled_from(links), min_size=len(links) // 2, unique=True))
+    place = st.tuples(st.integers(-50, int((n - 1) * step) + 50), st.integers(-50, int((n - 1) * step) + 50))
+    places = draw(st.lists(place, min_size=2, max_size=6, unique=True))
+    stops = {f"s{i}": (float(x), float(y)) for i, (x, y) in enumerate(places)}
+    trips = []
+    for _ in range(draw(st.integers(1, 6))):
+        calls = draw(st.lists(st.sampled_from(list(stops)), min_size=2, max_size=4))
+        calls = [stop for k, stop in enumerate(calls) if k == 0 or stop != calls[k - 1]]
+        if len(calls) < 2:
+            continue
+        when = 28_800 + draw(st.integers(0, 1200))
+        trip = []
+        for stop in calls:
+            trip.append((stop, when))
+            when += draw(st.integers(0, 200))
+        trips.append(trip)
+    if not trips:
+        trips = [[("s0", 28_800), ("s1", 28_900)]]
+    return nodes, kept, stops, trips
+
+
+MEANS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["public_transport", "bus", "cycling+public_transport", "driving+public_transport"])},
+    optional={
+        "walking_time": st.sampled_from([0, 60, 200, 400]),
+        "pt_change_delay": st.sampled_from([0, 45]),
+        "max_changes": st.integers(0, 2),
+    },
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(towns(), MEANS, st.integers(-120, 900), st.integers(0, 2**32 - 1))
+def test_matrices_equal_the_oracle(
+    tmp_path_factory: pytest.TempPathFactory, town: Any, means: dict[str, Any], when: int, seed: int
+) -> None:
+    nodes, links, stops, trips = town
+    path = timetable(tmp_path_factory.mktemp("town"), stops, trips)
+    streets = tables(nodes, [(*link, ON_FOOT) for link in links])
+    network = tl.build_network(streets, gtfs=path, timezone="UTC")
+    transportation = as_transportation(
+        {**means, **({"traffic_model": "optimistic"} if means["type"].startswith("driving") else {})}
+    )
+    rng = np.random.default_rng(seed)
+    side = max(x for x, _ in nodes.values()) + 60
+    origins, destinations = (FRAME.to_lnglat(rng.uniform(-60, side, n), rng.uniform(-60, side, n)) for n in (3, 4))
+    moment = posix("2026-03-03T08:00:00") + when
+    limit = 1800
+    oracle = DoorOracle(network, transportation, origins, destinations, moment - 4000, moment + 4000)
+    expected = {
+        "departure_time": np.array([oracle.leaving(i, moment, limit) for i in range(3)]),
+        "arrival_time": np.array([oracle.arriving(j, moment, limit) for j in range(4)]).T,
+    }
+    expected = {name: np.where(np.isfinite(times), times, np.nan) for name, times in expected.items()}
+    points = [gpd.GeoSeries.from_xy(*side, crs="EPSG:4326") for side in (origins, destinations)]
+    for name, times in expected.items():
+        stamp = {name: pd.Timestamp(moment, unit="s", tz="UTC")}
+        got = tl.time_filter(network, *points, travel_time=limit, transportation=transportation, form="matrix", **stamp)
+        np.testing.assert_array_equal(got.to_numpy(), np.floor(times / 1000.0 + 0.5))
+
+
+class TestRoutes:
+    def test_legs_by_hand(self, street: tl.Network) -> None:
+        found = tl.routes(street, at((100, 0)), at((9950, 0)), transportation="bus", departure_time="2026-03-03T07:50")
+        route = found["route"][0]
+        assert [leg.mode for leg in route.legs] == ["walk", "bus", "walk"]
+        assert [leg.travel_time for leg in route.legs] == [100, 1100, 50]
+        ride = route.legs[1]
+        assert ride.waiting_time == 500
+        assert (ride.ride.board.name, ride.ride.alight.name, ride.ride.num_stops) == ("a", "c", 2)
+        assert ride.ride.board.time.isoformat() == "2026-03-03T08:00:00+00:00"
+        assert ride.distance == pytest.approx(10_000, rel=0.001)
+        assert found["travel_time"][0] == route.travel_time == 1250
+        assert route.arrival_time.isoformat() == "2026-03-03T08:10:50+00:00"
+        assert found["distance"][0] == pytest.approx(10_150, rel=0.001)
+
+    def test_arriving_has_time_to_spare(self, street: tl.Network) -> None:
+        found = tl.routes(street, at((100, 0)), at((9950, 0)), transportation="bus", arrival_time="2026-03-03T08:15")
+        route = found["route"][0]
+        assert route.travel_time == 900 + 100
+        assert [leg.waiting_time for leg in route.legs] == [0, 0, 250]
+        assert route.departure_time.isoformat() == "2026-03-03T07:58:20+00:00"
+
+    def test_by_car_one_parks(self, street: tl.Network) -> None:
+        car = {"type": "driving+public_transport", "traffic_model": "off_peak"}
+        found = tl.routes(
+            street, at((3000, 0)), at((10_000, 0)), transportation=car, departure_time="2026-03-03T07:56:40"
+        )
+        assert [leg.mode for leg in found["route"][0].legs][:3] == ["car", "parking", "bus"]
+        assert found["travel_time"][0] == 800
+
+    def test_tables_have_distances_and_lines(self, street: tl.Network) -> None:
+        how: dict[str, Any] = {"travel_time": 3600, "transportation": "bus", "departure_time": "2026-03-03T07:50"}
+        found = tl.time_filter(
+            street, at((100, 0)), at((9950, 0), (300, 0)), properties=("travel_time", "distance", "route"), **how
+        )
+        assert found["distance"].tolist() == pytest.approx([10_150, 200], rel=0.001)
+        assert found.geometry.geom_type.tolist() == ["LineString"] * 2
+        with pytest.raises(tl.UnsupportedError, match="form='pairs'"):
+            tl.time_filter(street, at((0, 0)), at((1, 0)), properties=("distance",), form="sparse", **how)
+
+
+def test_routes_take_as_long_as_the_matrix_says(porto_alegre_transit: tl.Network) -> None:
+    network = porto_alegre_transit
+    from tests.oracles import random_points
+
+    origins = gpd.GeoSeries.from_xy(*random_points(network, 4, 1), crs="EPSG:4326")
+    destinations = gpd.GeoSeries.from_xy(*random_points(network, 30, 2), crs="EPSG:4326")
+    for moment in ({"departure_time": "2019-05-14T08:00"}, {"arrival_time": "2019-05-14T09:00"}):
+        how: dict[str, Any] = {"transportation": "public_transport", **moment}
+        times = tl.time_filter(network, origins, destinations, travel_time=14_400, **how)
+        found = tl.routes(network, origins, destinations, **how)
+        assert found["travel_time"].tolist() == times["travel_time"].tolist()
+        for route, seconds in zip(found["route"], found["travel_time"], strict=True):
+            assert route.travel_time == seconds
+            assert all(leg.travel_time >= 0 and leg.waiting_time >= 0 for leg in route.legs)
+            for before, after in zip(route.legs, route.legs[1:], strict=False):
+                assert before.arrival_time == after.departure_time
+                gap = np.hypot(*(np.array(before.destination) - np.array(after.origin)))
+                assert gap < 0.003

@@ -1,0 +1,456 @@
+"""The widget without a browser: state, questions, answers, what goes over the wire, and work that can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import json
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import geopandas as gpd
+import matplotlib as mpl
+import numpy as np
+import pytest
+import shapely
+from worlds import at, world
+
+import traveltime_lab as tl
+from traveltime_lab.widget import answers, jobs, wire
+from traveltime_lab.widget.state import MapState, Origin, new_name, read_origins, state_of
+
+if TYPE_CHECKING:
+    from traveltime_lab.network import Network
+
+ipyleaflet = pytest.importorskip("ipyleaflet")
+mpl.use("agg")
+
+
+@pytest.fixture(scope="module")
+def street() -> Network:
+    """A street of 2 km on which everybody does 5 m/s, with a side street."""
+    return world({"a": (0, 0), "b": (1000, 0), "c": (2000, 0), "d": (1000, 800)}, [("a", "b"), ("b", "c"), ("b", "d")])
+
+
+@pytest.fixture
+def made(street: Network, tmp_path: Path) -> tl.TravelTimeMap:
+    origins = at((500, 0), (1500, 0)).set_axis(["west", "east"])
+    return tl.TravelTimeMap(street, origins, travel_time=120, rings=2, folder=tmp_path)
+
+
+# State ---------------------------------------------------------------------------------------------------------------
+
+
+def test_defaults_are_few(street: Network) -> None:
+    question = state_of(street).question()
+    assert question.limits == (300, 600, 900)
+    assert question.options == {"transportation": "walking", "level_of_detail": "medium"}
+    assert [origin.name for origin in question.origins] == ["Place 1"]
+
+
+def test_state_takes_what_time_map_takes(street: Network) -> None:
+    state = state_of(
+        street,
+        at((0, 0)),
+        travel_time=1200,
+        rings=4,
+        combine="union",
+        transportation={"type": "driving", "traffic_model": "peak", "exclude_roads": ["toll"]},
+        arrival_time="2026-03-02T08:30:15",
+        level_of_detail="high",
+        no_holes=True,
+        polygons_filter=2,
+        buffer_distance=300,
+        remove_water_bodies=False,
+        snapping={"penalty": "disabled"},
+    )
+    question = state.question()
+    assert question.limits == (300, 600, 900, 1200)
+    assert question.options == {
+        "transportation": {"type": "driving", "traffic_model": "peak", "exclude_roads": ("toll",)},
+        "arrival_time": "2026-03-02T08:30:15",
+        "level_of_detail": "high",
+        "no_holes": True,
+        "polygons_filter": 2,
+        "buffer_distance": 300,
+        "remove_water_bodies": False,
+        "snapping": {"penalty": "disabled"},
+    }
+    assert (state.moment, state.day, state.second) == ("arrival", dt.date(2026, 3, 2), 30_615)
+    # Options of cars are kept, not used, while one looks at something else.
+    state.transportation = "walking"
+    assert state.question().options["transportation"] == "walking"
+    state.transportation = "driving"
+    assert state.question().options["transportation"]["traffic_model"] == "peak"
+
+
+def test_moments(street: Network) -> None:
+    assert state_of(street, departure_time="weekday_morning").moment_text() == "weekday_morning"
+    state = state_of(street, departure_time="2026-03-02T08:00:00+01:00")
+    assert state.question().options["departure_time"] == "2026-03-02T07:00:00", "in the network's zone, UTC"
+    state.second = 86_399
+    assert state.moment_text() == "2026-03-02T23:59:59"
+    state.transportation = "driving"
+    assert state.depends_on_hour
+    for kind in ("walking", "cycling+ferry"):
+        state.transportation = kind
+        assert not state.depends_on_hour
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"travel_tim": 5}, "has no option 'travel_tim'. Did you mean 'travel_time'"),
+        ({"colour": 5}, "Known: origins"),
+        ({"travel_time": 60, "distance": 100}, "not both"),
+        ({"travel_time": "soon"}, "travel_time must be a whole number"),
+        ({"rings": 9}, "rings must be from 1 to 8"),
+        ({"combine": "sum"}, "combine must be one of 'each'"),
+        ({"transportation": "flying"}, "Unknown transportation type"),
+        ({"transportation": {"type": "walking", "traffic_model": "peak"}}, "does not apply"),
+        ({"departure_time": "noon"}, "not an ISO 8601"),
+        ({"departure_time": "2026-03-02T08:00", "arrival_time": "2026-03-02T09:00"}, "not both"),
+        ({"snapping": {"radius": 5}}, "Unknown snapping option"),
+        ({"origins": at((0, 0)).set_crs(None, allow_override=True)}, "no CRS"),
+        ({"origins": (1, "x")}, "pair \\(lng, lat\\)"),
+        ({"base_map": "satellite"}, "base_map must be"),
+    ],
+)
+def test_wrong_arguments_are_refused(street: Network, values: dict[str, Any], message: str) -> None:
+    with pytest.raises(tl.InputError, match=message):
+        tl.TravelTimeMap(street, **values)
+
+
+def test_origins_of_many_kinds(street: Network) -> None:
+    point = shapely.Point(0.5, 0.5)
+    frame = gpd.GeoDataFrame(index=["home"], geometry=[point], crs=4326)
+    assert read_origins(street, frame) == read_origins(street, frame.geometry) == [Origin("home", 0.5, 0.5)]
+    assert read_origins(street, point) == read_origins(street, (0.5, 0.5)) == [Origin("Place 1", 0.5, 0.5)]
+    (moved,) = read_origins(street, frame.to_crs(3857))
+    assert (moved.lng, moved.lat) == pytest.approx((0.5, 0.5))
+    assert new_name([Origin("Place 2", 0, 0)]) == "Place 3"
+
+
+# Answers -------------------------------------------------------------------------------------------------------------
+
+
+def test_areas_are_those_of_time_map(street: Network, made: tl.TravelTimeMap) -> None:
+    origins = answers.table_of(tuple(made.state.origins))
+    assert made.areas["origin"].tolist() == ["west", "west", "east", "east"]
+    assert made.areas["travel_time"].tolist() == [60, 120, 60, 120]
+    for limit in (60, 120):
+        expected = tl.time_map(
+            street, origins, travel_time=limit, transportation="walking", level_of_detail="medium"
+        ).geometry
+        shown = made.areas[made.areas["travel_time"] == limit].set_index("origin").geometry
+        assert shown.geom_equals(expected).all()
+
+
+@pytest.mark.parametrize("combine", ["union", "intersection", "difference"])
+def test_combinations(street: Network, made: tl.TravelTimeMap, combine: str) -> None:
+    made.state.travel_time = 240
+    each = made.areas[made.areas["travel_time"] == 240].geometry.to_numpy()
+    made.state.combine = combine
+    shown = made.areas[made.areas["travel_time"] == 240]
+    assert shown["origin"].tolist() == [combine]
+    assert shown.geometry.iloc[0].equals(getattr(shapely, combine)(*each))
+
+
+def test_code_computes_what_is_shown(street: Network, made: tl.TravelTimeMap) -> None:
+    for combine in ("each", "union", "intersection", "difference"):
+        for values in ({"travel_time": 200}, {"distance": 700, "measure": "distance"}):
+            for name, value in {"combine": combine, **values}.items():
+                setattr(made.state, name, value)
+            made.state.moment, made.state.transportation, made.state.no_holes = "departure", "driving", True
+            space: dict[str, Any] = {"network": street}
+            exec(made.code(), space)
+            key = ["origin", made.state.measure]
+            told, shown = (frame.set_index(key).geometry.sort_index() for frame in (space["areas"], made.areas))
+            assert told.index.equals(shown.index)
+            # Places are written to the centimetre, which can move a cell that is reached at the last moment.
+            told, shown = told.to_crs(street.crs), shown.to_crs(street.crs)
+            assert (told.symmetric_difference(shown).area <= 0.01 * shown.area).all()
+    mpl.pyplot.close("all")
+
+
+def test_probe_agrees_with_time_filter(street: Network, made: tl.TravelTimeMap) -> None:
+    (place,) = at((1000, 400))
+    found = answers.probe(street, made.state.question(), place.x, place.y).set_index("origin")
+    assert found["travel_time"].tolist() == [180, 180]
+    assert found["distance"].tolist() == pytest.approx([900, 900], rel=1e-3)
+    assert found.geometry.iloc[0].coords[-1] == pytest.approx((place.x, place.y))
+    made.state.moment = "arrival"
+    back = answers.probe(street, made.state.question(), place.x, place.y)
+    assert back["origin"].tolist() == ["west", "east"]
+    assert back.geometry.iloc[0].coords[0] == pytest.approx((place.x, place.y))
+    html = wire.probe_html(made.state.question(), back)
+    assert "to west: <b>3 min, 900 m</b>" in html
+
+
+def test_reasons_are_told_in_words(street: Network, made: tl.TravelTimeMap) -> None:
+    assert made.error == ""
+    (far,) = at((90_000, 0))
+    made.move_origin("east", far.x, far.y)
+    assert made.error == "east lies outside the network."
+    made.state.combine = "intersection"
+    assert made.error == "east lies outside the network."
+    (end,) = at((2000, 0))
+    made.move_origin("east", end.x, end.y)
+    made.state.travel_time = 60
+    assert made.error == "The areas have no ground in common within 1 min."
+    made.state.rings = 0
+    assert made.error.startswith("rings must be from 1 to 8")
+    made.state.rings = 1
+    made.state.origins = []
+    assert made.error.startswith("There is no origin")
+
+
+def test_state_survives_what_cannot_be_answered(made: tl.TravelTimeMap) -> None:
+    before = made.areas
+    made.state.transportation = "public_transport"
+    assert "timetable" in made.error
+    assert made.areas is before
+    made.state.transportation = "cycling"
+    assert made.error == ""
+    assert made.areas is not before
+
+
+# The view ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_moved_marker_moves_its_shape(street: Network, made: tl.TravelTimeMap) -> None:
+    before = json.dumps(made._shapes.data)
+    (place,) = at((1000, 600))
+    marker = made._markers["west"]
+    # As the browser tells: pressed, on its way, dropped.
+    marker._handle_custom_msg({"event": "interaction", "type": "mousedown", "coordinates": marker.location}, [])
+    marker._handle_custom_msg(
+        {"event": "interaction", "type": "mousemove", "coordinates": [place.y, place.x + 0.001]}, []
+    )
+    dragging = json.dumps(made._shapes.data)
+    assert dragging != before
+    marker.location = [place.y, place.x]
+    assert json.dumps(made._shapes.data) not in (before, dragging)
+    assert made.areas.set_index("origin").geometry.loc["west"].contains(place).all()
+    assert made.state.origins[0] == Origin("west", place.x, place.y)
+    assert made.state.origins[1].name == "east"
+
+
+def test_controls_and_state_follow_each_other(made: tl.TravelTimeMap) -> None:
+    minutes = next(w for w, name, _ in made.panel._bound if name == "travel_time")
+    minutes.value = 3
+    assert made.state.travel_time == 180
+    assert made.areas["travel_time"].max() == 180
+    made.state.travel_time = 90 * 60
+    assert (minutes.value, minutes.max) == (90, 90)
+    # A slider of minutes does not round what was set in seconds.
+    made.state.travel_time = 130
+    assert (made.state.travel_time, minutes.value) == (130, 2)
+    traffic = next(w for w, _, _ in made.panel._bound if "peak" in dict(getattr(w, "_options_full", ())))
+    made.state.transportation = "driving"
+    traffic.value = "peak"
+    assert made.state.question().options["transportation"] == {"type": "driving", "traffic_model": "peak"}
+    traffic.value = None
+    assert made.state.question().options["transportation"] == "driving"
+
+
+def test_the_hour_is_asked_for_where_it_matters(made: tl.TravelTimeMap) -> None:
+    row, day = made.panel._clock_row, made.panel._day_row
+    assert row.layout.display == "none"
+    moment = next(w for w, name, _ in made.panel._bound if name == "moment")
+    moment.value = "departure"
+    assert made.state.day is not None and made.state.day.weekday() == 0, "a Monday"
+    assert row.layout.display == "none" and "no difference" in made.panel._hour_note.value
+    made.state.transportation = "driving"
+    assert row.layout.display is None and day.layout.display is None
+    made.state.day = None
+    assert row.layout.display == "none"
+    assert made.error == ""
+
+
+def test_clicks(street: Network, made: tl.TravelTimeMap) -> None:
+    (place,) = at((1000, 400))
+    event = {"event": "interaction", "type": "mousemove", "coordinates": [place.y, place.x]}
+    made.map._handle_custom_msg(event, [])
+    assert "west" in made._note.value and len(made._route.locations) == 2
+    made.map._handle_custom_msg({**event, "type": "click"}, [])
+    assert [origin.name for origin in made.state.origins] == ["west", "east", "Place 3"]
+    assert set(made._markers) == {"west", "east", "Place 3"}
+    assert made._note.value == "" and made._route.locations == []
+    made.remove_origin("west")
+    assert set(made._markers) == {"east", "Place 3"}
+    assert set(made.areas["origin"]) == {"east", "Place 3"}
+    with pytest.raises(tl.InputError, match="already"):
+        made.add_origin(place.x, place.y, "east")
+    made.panel._click.value = False
+    made.map._handle_custom_msg({**event, "type": "click"}, [])
+    assert len(made.state.origins) == 2 and "east" in made._note.value
+
+
+def test_exports(made: tl.TravelTimeMap, tmp_path: Path) -> None:
+    for kind in ("geojson", "parquet", "png", "geojson", "code"):
+        made._export(kind)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["areas-walking-2.geojson", "areas-walking.geojson", "areas-walking.parquet", "areas-walking.png"]
+    back = gpd.read_parquet(tmp_path / "areas-walking.parquet")
+    assert back.geometry.geom_equals(made.areas.geometry).all()
+    assert gpd.read_file(tmp_path / "areas-walking.geojson").crs == "EPSG:4326"
+    assert made.panel._code.value == made.code()
+    made.folder = tmp_path / "missing"
+    made._export("geojson")
+    assert made.error.startswith("There is no folder")
+    with pytest.raises(tl.InputError, match="notebook only"):
+        made.to_cell()
+
+
+def test_base_maps(street: Network) -> None:
+    tiles = tl.TravelTimeMap(street, base_map="https://tiles.example/{z}/{x}/{y}.png")
+    assert any(isinstance(layer, ipyleaflet.TileLayer) for layer in tiles.map.layers)
+    bare = tl.TravelTimeMap(street, base_map="none")
+    assert not any(isinstance(layer, ipyleaflet.ImageOverlay) for layer in bare.map.layers)
+    own = tl.TravelTimeMap(street)
+    assert not any(isinstance(layer, ipyleaflet.TileLayer) for layer in own.map.layers), "offline"
+    first = own._base
+    own.map.zoom += 2
+    assert own._base is not first
+    second = own._base
+    lat, lng = own.map.center
+    own.map.set_trait("south", lat - 0.001)
+    own.map.set_trait("north", lat + 0.001)
+    own.map.set_trait("west", lng - 0.001)
+    own.map.set_trait("east", lng + 0.001)
+    assert own._base is second, "within what is drawn already"
+
+
+# On the wire ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_wire_is_light_and_true(coquimbo: Network) -> None:
+    made = tl.TravelTimeMap(coquimbo, tl.sample_points().iloc[[6]])
+    data = made._shapes.data
+    pixel_m = wire.metres_per_pixel(made.map.zoom, -29.9)
+    sent = gpd.GeoDataFrame.from_features(data, crs=4326).iloc[::-1].reset_index(drop=True)
+    assert sent["travel_time"].tolist() == [300, 600, 900]
+    moved = sent.to_crs(coquimbo.crs).symmetric_difference(made.areas.to_crs(coquimbo.crs))
+    border = made.areas.to_crs(coquimbo.crs).length
+    assert (moved.area < border * 0.6 * pixel_m).all(), "within about half a pixel"
+    assert len(json.dumps(data)) < 60_000
+    assert len(made._ground.url) + len(made._streets.url) < 400_000
+    styles = [feature["properties"]["style"]["fillColor"] for feature in data["features"]]
+    assert len(set(styles)) == 3
+
+
+def test_zoom_fits() -> None:
+    for zoom in range(3, 18):
+        half = 256 * 2 / 2.0**zoom * 360 / 256 / 2 * 0.9
+        assert wire.zoom_for((-half, -half, half, half), 512, 512) == zoom
+    assert wire.zoom_for((0, 0, 0, 0), 500, 500) >= 17
+
+
+def test_names_are_escaped(street: Network) -> None:
+    origins = at((0, 0), (900, 0)).set_axis(["<b>a</b>", "b"])
+    made = tl.TravelTimeMap(street, origins)
+    assert "&lt;b&gt;a" in made._legend.value and "<b>a</b>" not in made._legend.value
+    made.ask(*origins.iloc[0].coords[0])
+    assert "<b>a</b>" not in made._note.value
+
+
+# Work beside the event loop ------------------------------------------------------------------------------------------
+
+
+def test_only_the_latest_matters() -> None:
+    async def run() -> list[int]:
+        queue, told = jobs.LatestOnly(), []
+        gate = threading.Event()
+
+        def work(number: int, job: jobs.Job) -> int:
+            gate.wait(5)
+            return number
+
+        for number in range(5):
+            queue.submit(lambda job, number=number: work(number, job), told.append, told.append)
+        gate.set()
+        while queue.running is not None:
+            await asyncio.sleep(0.005)
+        return told
+
+    assert asyncio.run(run()) == [0, 4]
+
+
+def test_cancel_and_errors() -> None:
+    async def run() -> list[Any]:
+        queue, told = jobs.LatestOnly(), []
+
+        def endless(job: jobs.Job) -> None:
+            while True:
+                time.sleep(0.002)
+                job.step(1, 10)
+
+        def broken(job: jobs.Job) -> None:
+            raise ValueError("broken")
+
+        for work, stops in ((endless, True), (broken, False)):
+            queue.submit(work, told.append, told.append)
+            await asyncio.sleep(0.02)
+            if stops:
+                assert queue.running is not None and (queue.running.done, queue.running.total) == (1, 10)
+                queue.cancel()
+            while queue.running is not None:
+                await asyncio.sleep(0.005)
+        return told
+
+    cancelled, error = asyncio.run(run())
+    assert isinstance(cancelled, jobs.Cancelled)
+    assert str(error) == "broken"
+
+
+def test_slow_work_is_stopped_for_something_newer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "PATIENCE_S", 0.0)
+
+    async def run() -> list[Any]:
+        queue, told = jobs.LatestOnly(), []
+
+        def slow(job: jobs.Job) -> str:
+            for done in range(2000):
+                job.step(done, 2000)
+                time.sleep(0.002)
+            return "slow"
+
+        queue.submit(slow, told.append, told.append)
+        await asyncio.sleep(0.02)
+        queue.submit(lambda job: "new", told.append, told.append)
+        while queue.running is not None:
+            await asyncio.sleep(0.005)
+        return told
+
+    assert asyncio.run(run()) == ["new"]
+
+
+def test_the_map_follows_in_an_event_loop(street: Network) -> None:
+    async def run() -> None:
+        made = tl.TravelTimeMap(street, at((0, 0)).set_axis(["home"]), travel_time=120)
+        for x in (200, 400, 600, 800):
+            (place,) = at((x, 0))
+            made.move_origin("home", place.x, place.y, is_dragging=True)
+        made.move_origin("home", place.x, place.y)
+        made.map.zoom += 1
+        await asyncio.sleep(0.1)
+        while any(queue.running for queue in (made._shape_jobs, made._base_jobs)):
+            await asyncio.sleep(0.01)
+        assert made.areas.geometry.contains(place).all()
+        assert made._base.metres_per_pixel == pytest.approx(
+            wire.metres_per_pixel(made.map.zoom, made.map.center[0]), rel=0.01
+        )
+
+    asyncio.run(run())
+
+
+def test_state_needs_no_widgets() -> None:
+    state = MapState(origins=[Origin("a", 0.0, 0.0)])
+    seen = []
+    state.observe(lambda change: seen.append(change["new"]), "travel_time")
+    state.travel_time = 60
+    assert seen == [60]
+    assert np.allclose(state.limits(), (20, 40, 60))

@@ -1,0 +1,148 @@
+"""
+The files of a feed beside its trips: shapes, transfers, fares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from traveltime_lab.gtfs_files import FeedFiles, Findings
+from traveltime_lab.gtfs_rows import Numbers, choice, codes, drop_rows, new_numbers, read_file, unique_ids
+from traveltime_lab.kernels import text
+
+#: Ids by row of a file, and the new number of each row, -1 for dropped ones.
+Ids = tuple[pa.Array, Numbers]
+
+
+def read_shapes(files: FeedFiles, findings: Findings) -> tuple[pa.Array, dict[str, Any]]:
+    """Return the ids of shapes.txt and the arrays ``shape_indptr``, ``shape_lng``, ``shape_lat``, ``shape_along``."""
+    table = read_file(
+        files, findings, "shapes.txt", "shape_id", "shape_pt_lat", "shape_pt_lon", "shape_pt_sequence",
+        "shape_dist_traveled",
+        needs=("shape_id", "shape_pt_lat", "shape_pt_lon", "shape_pt_sequence"),
+    )  # fmt: skip
+    keep = np.ones(table.n_rows, np.bool_)
+    lat, _ = table.floats("shape_pt_lat")
+    lng, _ = table.floats("shape_pt_lon")
+    order = table.integers("shape_pt_sequence")
+    along, _ = table.floats("shape_dist_traveled")
+    drop_rows(table, findings, keep, table.is_missing("shape_id"), "shape_id is empty")
+    drop_rows(table, findings, keep, ~(np.abs(lat) <= 90.0), "shape_pt_lat is no latitude", "shape_pt_lat")
+    drop_rows(table, findings, keep, ~(np.abs(lng) <= 180.0), "shape_pt_lon is no longitude", "shape_pt_lon")
+    drop_rows(table, findings, keep, order < 0, "shape_pt_sequence is no whole number", "shape_pt_sequence")
+    coded = table.strings("shape_id").combine_chunks().dictionary_encode() if table.n_rows else None
+    if coded is None:
+        shape_ids, number = pa.array([], pa.string()), np.zeros(0, np.int32)
+    else:
+        shape_ids, number = coded.dictionary, coded.indices.to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(keep)
+    rows = rows[np.lexsort((order[rows], number[rows]))]
+    return shape_ids, {
+        "shape_indptr": np.searchsorted(number[rows], np.arange(len(shape_ids) + 1)).astype(np.int64),
+        "shape_lng": lng[rows],
+        "shape_lat": lat[rows],
+        "shape_along": along[rows],
+    }
+
+
+def read_transfers(files: FeedFiles, findings: Findings, ids: Mapping[str, Ids]) -> pd.DataFrame:
+    """Return transfers.txt with row numbers in place of ids; `ids` has those of ``stop``, ``route`` and ``trip``."""
+    table = read_file(
+        files, findings, "transfers.txt", "from_stop_id", "to_stop_id", "from_route_id", "to_route_id", "from_trip_id",
+        "to_trip_id", "transfer_type", "min_transfer_time",
+    )  # fmt: skip
+    keep = np.ones(table.n_rows, np.bool_)
+    kind, least = table.integers("transfer_type"), table.integers("min_transfer_time")
+    kind = np.where(kind == text.MISSING, 0, kind)
+    ends: dict[str, Numbers] = {}
+    for what, (known, number) in ids.items():
+        for end in ("from", "to"):
+            column = f"{end}_{what}_id"
+            row = codes(table.strings(column), known)
+            ends[f"{end}_{what}_idx"] = found = np.where(row >= 0, number[row], -1).astype(np.int32)
+            is_lost = (found < 0) & ~table.is_missing(column)
+            drop_rows(table, findings, keep, is_lost, f"unknown {column}", column)
+    drop_rows(table, findings, keep, (kind < 0) | (kind > 5), "transfer_type is not 0 to 5", "transfer_type")
+    is_bad = (least != text.MISSING) & ((least < 0) | (least > 7 * 86400))
+    drop_rows(table, findings, keep, is_bad, "min_transfer_time is not a number of seconds up to a week",
+              "min_transfer_time")  # fmt: skip
+    has_stops = (ends["from_stop_idx"] >= 0) & (ends["to_stop_idx"] >= 0)
+    has_trips = (ends["from_trip_idx"] >= 0) & (ends["to_trip_idx"] >= 0)
+    drop_rows(table, findings, keep, (kind <= 3) & ~has_stops, "transfer without two stops")
+    drop_rows(table, findings, keep, (kind >= 4) & ~has_trips, "in-seat transfer without two trips")
+    no_time = keep & (kind == 2) & (least == text.MISSING)
+    findings.add(
+        "transfers.txt", "transfer_type 2 without min_transfer_time: the walk decides",
+        table.lines(np.flatnonzero(no_time)), is_dropped=False,
+    )  # fmt: skip
+    kind = np.where(no_time, 0, kind)
+    is_special = np.zeros(table.n_rows, np.bool_)
+    for what in ("from_route_idx", "to_route_idx", "from_trip_idx", "to_trip_idx"):
+        is_special |= ends[what] >= 0
+    findings.add(
+        "transfers.txt", "least times and bans for single routes or trips are kept but not used",
+        table.lines(np.flatnonzero(keep & is_special & ((kind == 2) | (kind == 3)))), is_dropped=False,
+    )  # fmt: skip
+    least = np.where(least == text.MISSING, -1, least)
+    frame = pd.DataFrame({**ends, "transfer_type": kind.astype(np.int32), "min_transfer_time": least})
+    frame["min_transfer_time"] = frame["min_transfer_time"].astype(np.int32)
+    return frame[keep].reset_index(drop=True)
+
+
+def read_fares(
+    files: FeedFiles, findings: Findings, agency_ids: pa.Array, routes: Ids
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return fares v1: prices and what they are valid for; `transfers` is -1 for any number of changes."""
+    table = read_file(
+        files, findings, "fare_attributes.txt", "fare_id", "price", "currency_type", "payment_method", "transfers",
+        "agency_id", "transfer_duration", needs=("fare_id", "price", "currency_type"),
+    )  # fmt: skip
+    ids, keep = unique_ids(table, findings, "fare_id")
+    price, _ = table.floats("price")
+    drop_rows(table, findings, keep, ~(price >= 0.0), "price is no number from 0", "price")
+    duration = table.integers("transfer_duration")
+    agency = codes(table.strings("agency_id"), agency_ids)
+    fares = pd.DataFrame(
+        {
+            "feed_idx": np.zeros(int(keep.sum()), np.int32),
+            "fare_id": table.objects("fare_id")[keep],
+            "agency_idx": agency[keep],
+            "price": price[keep],
+            "currency_type": table.objects("currency_type")[keep],
+            "payment_method": choice(table, findings, "payment_method", 1)[keep],
+            "transfers": choice(table, findings, "transfers", 2, missing=-1)[keep],
+            "transfer_duration": np.where(duration < 0, -1, duration)[keep].astype(np.int32),
+        }
+    )
+    rules = read_file(
+        files,
+        findings,
+        "fare_rules.txt",
+        "fare_id",
+        "route_id",
+        "origin_id",
+        "destination_id",
+        "contains_id",
+        needs=("fare_id",),
+    )
+    number = new_numbers(keep)
+    row = codes(rules.strings("fare_id"), ids)
+    fare = np.where(row >= 0, number[row] if number.size else -1, -1)
+    route = codes(rules.strings("route_id"), routes[0])
+    kept = np.ones(rules.n_rows, np.bool_)
+    drop_rows(rules, findings, kept, fare < 0, "unknown fare_id", "fare_id")
+    is_lost = (route < 0) & ~rules.is_missing("route_id")
+    drop_rows(rules, findings, kept, is_lost, "unknown route_id", "route_id")
+    route = np.where(route >= 0, routes[1][route], -1)
+    return fares, pd.DataFrame(
+        {
+            "fare_idx": fare[kept].astype(np.int32),
+            "route_idx": route[kept].astype(np.int32),
+            **{name: rules.objects(name)[kept] for name in ("origin_id", "destination_id", "contains_id")},
+        }
+    )

@@ -1,0 +1,229 @@
+"""
+Timetables as the searches want them, and the same timetables read backwards.
+
+`Lines` holds a `TripTable` in one direction of time. `forward_lines` takes it as it is; `mirrored` turns time around:
+times are negated, positions and runs of each pattern reversed, footpaths and in-seat continuations turned, boarding
+and alighting swapped. A search for the earliest arrival in mirrored lines is a search for the latest departure, to the
+second, at the same cost.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+#: Time of what was not reached; two of them still fit in int32. Never leaves the package.
+UNREACHED = 1_000_000_000
+
+
+class Lines(NamedTuple):
+    """
+    Patterns, runs, footpaths and in-seat continuations in one direction of time.
+
+    Times are int32 seconds; the time of run r of pattern p at position k has the index
+    ``time_indptr[p] + r * n_positions(p) + k``. ``stop_*`` lists by stop the patterns and positions where one can board
+    (so not the last ones). ``stay_indptr`` has length 1 if no run continues as another.
+    """
+
+    pattern_indptr: np.ndarray  # int64 (n_patterns + 1,)
+    pattern_stops: np.ndarray  # int32 (n_positions,)
+    can_board: np.ndarray  # bool (n_positions,)
+    can_alight: np.ndarray  # bool (n_positions,)
+    run_indptr: np.ndarray  # int64 (n_patterns + 1,)
+    time_indptr: np.ndarray  # int64 (n_patterns + 1,)
+    arrival: np.ndarray  # int32 (n_times,)
+    departure: np.ndarray  # int32 (n_times,)
+    stop_indptr: np.ndarray  # int64 (n_stops + 1,)
+    stop_pattern: np.ndarray  # int32 (n_boardings,)
+    stop_position: np.ndarray  # int32 (n_boardings,)
+    transfer_indptr: np.ndarray  # int64 (n_stops + 1,)
+    transfer_stop: np.ndarray  # int32 (n_transfers,), nearest first
+    transfer_s: np.ndarray  # int32 (n_transfers,), rising within a stop
+    change_s: np.ndarray  # int32 (n_stops,)
+    stay_indptr: np.ndarray  # int64 (n_runs + 1,), or (1,)
+    stay_run: np.ndarray  # int32 (n_stays,)
+    run_pattern: np.ndarray  # int32 (n_runs,)
+
+
+@numba.njit(cache=True, nogil=True)
+def _csr(rows, n_rows):
+    """Return where each row begins and the order of a stable counting sort by row; rows below 0 are left out."""
+    indptr = np.zeros(n_rows + 1, np.int64)
+    for row in rows:
+        if row >= 0:
+            indptr[row + 1] += 1
+    for row in range(n_rows):
+        indptr[row + 1] += indptr[row]
+    order = np.empty(indptr[n_rows], np.int64)
+    at = indptr[:-1].copy()
+    for i in range(rows.size):
+        if rows[i] >= 0:
+            order[at[rows[i]]] = i
+            at[rows[i]] += 1
+    return indptr, order
+
+
+@numba.njit(cache=True, nogil=True)
+def _boardings(pattern_indptr, pattern_stops, can_board, n_stops):
+    """Return by stop the patterns and positions where one can board, the last position of a pattern left out."""
+    rows = np.full(pattern_stops.size, -1, np.int32)
+    pattern = np.empty(pattern_stops.size, np.int32)
+    for p in range(pattern_indptr.size - 1):
+        for i in range(pattern_indptr[p], pattern_indptr[p + 1]):
+            pattern[i] = p
+            if can_board[i] and i < pattern_indptr[p + 1] - 1:
+                rows[i] = pattern_stops[i]
+    indptr, order = _csr(rows, n_stops)
+    stop_pattern = np.empty(order.size, np.int32)
+    stop_position = np.empty(order.size, np.int32)
+    for k in range(order.size):
+        stop_pattern[k] = pattern[order[k]]
+        stop_position[k] = order[k] - pattern_indptr[pattern[order[k]]]
+    return indptr, stop_pattern, stop_position
+
+
+@numba.njit(cache=True, nogil=True)
+def _nearest_first(indptr, stops, seconds):
+    """Return the footpaths with those of each stop sorted by seconds."""
+    out_stops = np.empty_like(stops)
+    out_seconds = np.empty_like(seconds)
+    for row in range(indptr.size - 1):
+        start, end = indptr[row], indptr[row + 1]
+        order = np.argsort(seconds[start:end], kind="mergesort")
+        for k in range(end - start):
+            out_stops[start + k] = stops[start + order[k]]
+            out_seconds[start + k] = seconds[start + order[k]]
+    return out_stops, out_seconds
+
+
+@numba.njit(cache=True, nogil=True)
+def forward_lines(
+    pattern_indptr,
+    pattern_stops,
+    can_board,
+    can_alight,
+    run_indptr,
+    time_indptr,
+    arrival,
+    departure,
+    transfer_indptr,
+    transfer_stop,
+    transfer_s,
+    change_s,
+    stay_run,
+):
+    """Return the `Lines` of the arrays of a `TripTable`; see there for shapes and dtypes."""
+    n_stops = change_s.size
+    stop_indptr, stop_pattern, stop_position = _boardings(pattern_indptr, pattern_stops, can_board, n_stops)
+    near_stop, near_s = _nearest_first(transfer_indptr, transfer_stop, transfer_s)
+    run_pattern = np.empty(run_indptr[-1], np.int32)
+    for p in range(run_indptr.size - 1):
+        run_pattern[run_indptr[p] : run_indptr[p + 1]] = p
+    n_stays = 0
+    for run in stay_run:
+        n_stays += run >= 0
+    stay_indptr = np.zeros(1 if n_stays == 0 else stay_run.size + 1, np.int64)
+    stays = np.empty(n_stays, np.int32)
+    if n_stays > 0:
+        size = 0
+        for run in range(stay_run.size):
+            if stay_run[run] >= 0:
+                stays[size] = stay_run[run]
+                size += 1
+            stay_indptr[run + 1] = size
+    return Lines(
+        pattern_indptr, pattern_stops, can_board, can_alight, run_indptr, time_indptr, arrival, departure,
+        stop_indptr, stop_pattern, stop_position, transfer_indptr, near_stop, near_s, change_s,
+        stay_indptr, stays, run_pattern,
+    )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True)
+def _reversed_blocks(indptr, values):
+    """Return values with the order inside each block turned around."""
+    out = np.empty_like(values)
+    for block in range(indptr.size - 1):
+        start, end = indptr[block], indptr[block + 1]
+        for i in range(start, end):
+            out[i] = values[start + end - 1 - i]
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def mirrored(lines):
+    """
+    Return the lines with time running backwards.
+
+    Run r of a pattern with n runs becomes run n - 1 - r, position k of m becomes m - 1 - k, time t becomes -t.
+    """
+    n_stops = lines.change_s.size
+    n_runs = lines.run_pattern.size
+    pattern_stops = _reversed_blocks(lines.pattern_indptr, lines.pattern_stops)
+    can_board = _reversed_blocks(lines.pattern_indptr, lines.can_alight)
+    can_alight = _reversed_blocks(lines.pattern_indptr, lines.can_board)
+    stop_indptr, stop_pattern, stop_position = _boardings(lines.pattern_indptr, pattern_stops, can_board, n_stops)
+
+    source = np.empty(lines.transfer_stop.size, np.int32)
+    for stop in range(n_stops):
+        source[lines.transfer_indptr[stop] : lines.transfer_indptr[stop + 1]] = stop
+    transfer_indptr, order = _csr(lines.transfer_stop, n_stops)
+    near_stop, near_s = _nearest_first(transfer_indptr, source[order], lines.transfer_s[order])
+
+    stay_indptr = np.zeros(1, np.int64)
+    stays = np.empty(0, np.int32)
+    if lines.stay_run.size > 0:
+        before = np.empty(lines.stay_run.size, np.int32)
+        after = np.empty(lines.stay_run.size, np.int32)
+        for run in range(n_runs):
+            p = lines.run_pattern[run]
+            for k in range(lines.stay_indptr[run], lines.stay_indptr[run + 1]):
+                q = lines.run_pattern[lines.stay_run[k]]
+                after[k] = lines.run_indptr[p] + lines.run_indptr[p + 1] - 1 - run
+                before[k] = lines.run_indptr[q] + lines.run_indptr[q + 1] - 1 - lines.stay_run[k]
+        stay_indptr, order = _csr(before, n_runs)
+        stays = after[order]
+    return Lines(
+        lines.pattern_indptr, pattern_stops, can_board, can_alight, lines.run_indptr, lines.time_indptr,
+        -_reversed_blocks(lines.time_indptr, lines.departure), -_reversed_blocks(lines.time_indptr, lines.arrival),
+        stop_indptr, stop_pattern, stop_position, transfer_indptr, near_stop, near_s, lines.change_s,
+        stay_indptr, stays, lines.run_pattern,
+    )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True)
+def first_fault(lines):
+    """
+    Return the first broken promise of the lines as (kind, pattern, run, position); kind 0 means none.
+
+    1: a run departs before it arrives. 2: it arrives before it departed from the stop before. 3: it overtakes the run
+    before it. 4: a vehicle continues before it has arrived. 5: a footpath takes less than no time. 6: a change does.
+    """
+    for p in range(lines.pattern_indptr.size - 1):
+        n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
+        for r in range(lines.run_indptr[p + 1] - lines.run_indptr[p]):
+            row = lines.time_indptr[p] + r * n
+            for k in range(n):
+                i = row + k
+                if lines.departure[i] < lines.arrival[i]:
+                    return 1, p, r, k
+                if k > 0 and lines.arrival[i] < lines.departure[i - 1]:
+                    return 2, p, r, k
+                if r > 0 and (lines.arrival[i] < lines.arrival[i - n] or lines.departure[i] < lines.departure[i - n]):
+                    return 3, p, r, k
+            run = lines.run_indptr[p] + r
+            if lines.stay_run.size > 0:
+                for s in range(lines.stay_indptr[run], lines.stay_indptr[run + 1]):
+                    q = lines.run_pattern[lines.stay_run[s]]
+                    m = lines.pattern_indptr[q + 1] - lines.pattern_indptr[q]
+                    entry = lines.time_indptr[q] + (lines.stay_run[s] - lines.run_indptr[q]) * m
+                    if lines.departure[entry] < lines.arrival[row + n - 1]:
+                        return 4, p, r, n - 1
+    for stop in range(lines.change_s.size):
+        if lines.change_s[stop] < 0:
+            return 6, stop, 0, 0
+        for k in range(lines.transfer_indptr[stop], lines.transfer_indptr[stop + 1]):
+            if lines.transfer_s[k] < 0:
+                return 5, stop, 0, 0
+    return 0, 0, 0, 0

@@ -1,0 +1,164 @@
+"""
+Times at the cells of a raster that rides bring, with a walk of at most so long from the last stop.
+
+The earliest way to a junction may have used up its walk, while a later one has not. So a cell takes the quick answer
+of its street's ends where that keeps the budget, and else asks all stops around. Cells on streets with stops ask too.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from traveltime_lab.kernels.stops import NEVER, straight_ms
+
+
+@numba.njit(cache=True, nogil=True)
+def edge_starts(state_ms, state_walk_ms, port_indptr, port_states, port_keys, is_open, start_ms, walk_ms):
+    """
+    Fill time and walk at the start of each directed edge, or backwards at its end.
+
+    Parameters
+    ----------
+    state_ms, state_walk_ms : int32 arrays of shape (n_states,)
+        See `traveltime_lab.kernels.stops.spread`.
+    port_indptr, port_states, port_keys : int64, int32, int64 arrays
+        Entry ports of directed edges, or backwards their exit ports.
+    is_open : bool array of shape (n_directed,)
+    start_ms, walk_ms : int32 arrays of shape (n_directed,)
+        Overwritten; `NEVER` where not reached.
+    """
+    for d in range(start_ms.size):
+        start_ms[d] = NEVER
+        walk_ms[d] = 0
+        if not is_open[d]:
+            continue
+        for k in range(port_indptr[d], port_indptr[d + 1]):
+            state = port_states[k]
+            if state_ms[state] == NEVER:
+                continue
+            extra = port_keys[k] >> 32
+            if state_ms[state] + extra < start_ms[d]:
+                start_ms[d] = state_ms[state] + extra
+                walk_ms[d] = state_walk_ms[state] + extra
+
+
+@numba.njit(cache=True, nogil=True)
+def _ask_all(
+    d,
+    part_ms,
+    budget_ms,
+    port_indptr,
+    port_states,
+    port_keys,
+    state_indptr,
+    state_stops,
+    state_ms,
+    stop_ms,
+):
+    """Return the least time over all stops around the start of a directed edge, walked on for `part_ms`."""
+    best = np.float64(NEVER)
+    for k in range(port_indptr[d], port_indptr[d + 1]):
+        state = port_states[k]
+        onward = part_ms + (port_keys[k] >> 32)
+        for j in range(state_indptr[state], state_indptr[state + 1]):
+            walk = state_ms[j] + onward
+            time = stop_ms[state_stops[j]] + walk
+            if walk <= budget_ms and time < best:
+                best = time
+    return best
+
+
+@numba.njit(cache=True, nogil=True)
+def gather_rides(
+    edge,
+    fraction,
+    distance,
+    per_metre,
+    buffer_m,
+    start_ms,
+    walk_ms,
+    cross,
+    is_open,
+    is_backward,
+    budget_ms,
+    port_indptr,
+    port_states,
+    port_keys,
+    state_indptr,
+    state_stops,
+    state_ms,
+    stop_ms,
+    edge_indptr,
+    edge_stops,
+    stop_fraction,
+    stop_connector_ms,
+    values,
+):
+    """
+    Lower the value of each cell to what rides and a walk bring.
+
+    Parameters
+    ----------
+    edge, fraction, distance, per_metre, buffer_m
+        As in `traveltime_lab.kernels.surface.gather`.
+    start_ms, walk_ms : int32 arrays of shape (n_directed,)
+        From `edge_starts`.
+    cross : int64 array of shape (n_directed,)
+        Labels of the directed edges.
+    is_open : bool array of shape (n_directed,)
+    is_backward : bool
+    budget_ms : int
+        Longest walk, the cell's own metres to its street included.
+    port_indptr, port_states, port_keys
+        As in `edge_starts`.
+    state_indptr, state_stops, state_ms : int64, int32, int32 arrays
+        By state the stops around it.
+    stop_ms : int32 array of shape (n_stops,)
+        Time of being at each stop, `NEVER` if one is not.
+    edge_indptr, edge_stops : int64, int32 arrays
+        By edge the stops on it.
+    stop_fraction, stop_connector_ms : float64, int64 arrays of shape (n_stops,)
+    values : float32 array
+        Seconds, lowered.
+    """
+    for r in range(edge.shape[0]):
+        for c in range(edge.shape[1]):
+            e = edge[r, c]
+            if e < 0 or distance[r, c] > buffer_m:
+                continue
+            f = np.float64(fraction[r, c])
+            off_ms = 1000.0 * per_metre * distance[r, c]
+            best = 1000.0 * np.float64(values[r, c])
+            for side in range(2):
+                # Backwards it is what lies between the place and the end of the edge.
+                d = 2 * e + (1 - side if is_backward else side)
+                if start_ms[d] == NEVER:
+                    continue
+                part_ms = (f if side == 0 else 1.0 - f) * (cross[d] >> 32) + off_ms
+                time = start_ms[d] + part_ms
+                if time >= best:
+                    continue
+                if walk_ms[d] + part_ms > budget_ms:
+                    time = _ask_all(
+                        d,
+                        part_ms,
+                        budget_ms,
+                        port_indptr,
+                        port_states,
+                        port_keys,
+                        state_indptr,
+                        state_stops,
+                        state_ms,
+                        stop_ms,
+                    )
+                best = min(best, time)
+            for k in range(edge_indptr[e], edge_indptr[e + 1]):
+                stop = edge_stops[k]
+                if stop_ms[stop] == NEVER:
+                    continue
+                walk = straight_ms(e, f, stop_fraction[stop], cross, is_open, not is_backward)
+                walk += stop_connector_ms[stop] + off_ms
+                if walk <= budget_ms:
+                    best = min(best, stop_ms[stop] + walk)
+            values[r, c] = best / 1000.0

@@ -1,0 +1,100 @@
+"""
+What a feed's route types mean: the mode that the contract reports and the transportation types that select it.
+
+==================  =============================================  ==================  ======  ==========
+route_type          GTFS name                                      mode in answers     group   assumed
+==================  =============================================  ==================  ======  ==========
+0, 900-906          tram, streetcar, light rail                    train               train   mode, group
+1, 400-404          metro, underground, urban railway              rail_underground    train   group
+2, 100-117          rail of every distance                         train               train
+3, 700-716          bus of every kind                              bus                 bus
+4, 1000, 1200       ferry, water transport                         ferry               ferry
+5                   cable tram (cars on street-level rails)        train               train   mode, group
+6, 1300-1307        aerial lift, gondola, telecabin                cable_car           other
+7, 1400             funicular                                      train               train   mode, group
+11, 800             trolleybus                                     bus                 bus     group
+12, 405             monorail                                       train               train   mode, group
+200-209             coach                                          coach               coach
+1100-1114           air                                            plane               other
+1500-1507           taxi                                           bus                 other   mode
+1700, 1702          miscellaneous, horse-drawn carriage            bus                 other   mode
+==================  =============================================  ==================  ======  ==========
+
+Codes and names: GTFS Schedule reference, ``routes.txt``, and Google's extended route types
+(developers.google.com/transit/gtfs/reference/extended-route-types). Modes are those that the contract lists for parts
+of a route, section 6.4, which has none for trams, taxis and carriages. The contract says that ``train`` is "walk +
+rail" (5.1) and reports underground and light railways as kinds of rail: so everything on rails is ``train`` here.
+``public_transport`` takes all, also what no narrower type selects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+GROUPS: Final = ("train", "bus", "coach", "ferry", "other")
+
+
+class RouteClass(NamedTuple):
+    """The mode that answers name, and the group that transportation types select by."""
+
+    mode: str
+    group: str
+
+
+_RANGES: Final[tuple[tuple[int, int, RouteClass], ...]] = (
+    (0, 0, RouteClass("train", "train")),
+    (1, 1, RouteClass("rail_underground", "train")),
+    (2, 2, RouteClass("train", "train")),
+    (3, 3, RouteClass("bus", "bus")),
+    (4, 4, RouteClass("ferry", "ferry")),
+    (5, 5, RouteClass("train", "train")),
+    (6, 6, RouteClass("cable_car", "other")),
+    (7, 7, RouteClass("train", "train")),
+    (11, 11, RouteClass("bus", "bus")),
+    (12, 12, RouteClass("train", "train")),
+    (100, 117, RouteClass("train", "train")),
+    (200, 209, RouteClass("coach", "coach")),
+    (400, 404, RouteClass("rail_underground", "train")),
+    (405, 405, RouteClass("train", "train")),
+    (700, 716, RouteClass("bus", "bus")),
+    (800, 800, RouteClass("bus", "bus")),
+    (900, 906, RouteClass("train", "train")),
+    (1000, 1000, RouteClass("ferry", "ferry")),
+    (1100, 1114, RouteClass("plane", "other")),
+    (1200, 1200, RouteClass("ferry", "ferry")),
+    (1300, 1307, RouteClass("cable_car", "other")),
+    (1400, 1400, RouteClass("train", "train")),
+    (1500, 1507, RouteClass("bus", "other")),
+    (1700, 1700, RouteClass("bus", "other")),
+    (1702, 1702, RouteClass("bus", "other")),
+)
+
+_ALL: Final = frozenset(GROUPS)
+#: Groups that each transportation type rides.
+SELECTS: Final[Mapping[str, frozenset[str]]] = {
+    "public_transport": _ALL,
+    "bus": frozenset({"bus"}),
+    "coach": frozenset({"coach"}),
+    "train": frozenset({"train"}),
+    "ferry": frozenset({"ferry"}),
+    "driving+train": frozenset({"train"}),
+    "driving+public_transport": _ALL,
+    "cycling+public_transport": _ALL,
+}
+
+
+def route_class(route_type: int) -> RouteClass | None:
+    """Return mode and group of a basic or extended route type, None for an unknown one."""
+    for first, last, kind in _RANGES:
+        if first <= route_type <= last:
+            return kind
+    return None
+
+
+def is_selected(groups: npt.NDArray[np.object_] | list[str], transportation_type: str) -> npt.NDArray[np.bool_]:
+    """Return by route whether a transportation type rides it; `groups` is the ``group`` column of the routes."""
+    return np.isin(np.asarray(groups, dtype=object).astype(str), sorted(SELECTS[transportation_type]))

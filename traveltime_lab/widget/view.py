@@ -1,0 +1,497 @@
+"""
+`TravelTimeMap`: the state as sliders and markers, the answers as shapes on a map.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import contextlib
+import logging
+import math
+import time
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import geopandas as gpd
+
+try:
+    import ipyleaflet
+    import ipywidgets
+    import traitlets
+except ImportError as error:
+    from traveltime_lab.errors import MissingDependencyError
+
+    msg = f"TravelTimeMap needs {error.name}; install it with pip install 'traveltime_lab[notebook]'"
+    raise MissingDependencyError(msg) from error
+
+from traveltime_lab import basemap, looks
+from traveltime_lab.errors import InputError, MissingFileError, TravelTimeError
+from traveltime_lab.widget import answers, wire
+from traveltime_lab.widget.jobs import Cancelled, Job, LatestOnly
+from traveltime_lab.widget.panel import Panel
+from traveltime_lab.widget.state import MapState, Origin, Question, colour_of, new_name, state_of
+
+if TYPE_CHECKING:
+    from traveltime_lab.network import Network
+
+logger = logging.getLogger(__name__)
+
+#: Size of the map that first pictures are made for, before the browser tells the real one.
+_ASSUMED_PX = (1000, 560)
+#: The base map reaches this share of the window beyond each of its sides, so that small moves need no new one.
+_SPARE = 0.5
+#: Seconds that a move of the map, and slow work, may last before something happens.
+_SETTLE_S = 0.06
+_SLOW_S = 0.4
+#: Answers that take longer than this are drawn coarsely while a marker is dragged.
+_SLOW_DRAG_S = 0.15
+
+
+class _Shapes(ipyleaflet.GeoJSON):
+    """Shapes in a pane: ipyleaflet tells Leaflet the pane of a layer too late for the parts of a GeoJSON layer."""
+
+    pane = traitlets.Unicode("").tag(sync=True, o=True)
+
+
+class _Line(ipyleaflet.Polyline):
+    """A line in a pane."""
+
+    pane = traitlets.Unicode("").tag(sync=True, o=True)
+
+
+class TravelTimeMap(ipywidgets.VBox):
+    """
+    A map on which areas within reach follow their origins.
+
+    Parameters
+    ----------
+    network : Network
+    origins : GeoDataFrame, GeoSeries, shapely Point or (lng, lat), optional
+        Where to start; by default the middle of the network. Labels of tables become names.
+    base_map : {"network", "none"}, str or tile provider, default "network"
+        What lies underneath: the network itself, drawn offline; nothing; or tiles from the internet, as an address
+        with ``{z}/{x}/{y}``, an entry of ``ipyleaflet.basemaps`` or an ``ipyleaflet.TileLayer``.
+    height : int, default 520
+        Of the map in pixels.
+    folder : path-like, default "."
+        Where the export buttons write.
+    **values
+        ``travel_time`` or ``distance``, ``rings`` (default 3), ``combine`` (``"each"``, ``"union"``,
+        ``"intersection"``, ``"difference"``) and every option of `time_map`: ``transportation``,
+        ``departure_time``, ``arrival_time``, ``level_of_detail`` and so on.
+
+    Attributes
+    ----------
+    state : MapState
+        Everything that decides what is drawn; observe it, or set its values from other cells.
+    areas : GeoDataFrame
+        The shapes on the map, see `traveltime_lab.widget.answers.areas`.
+    error : str
+        What is told beside the map, empty if all is well.
+
+    Raises
+    ------
+    InputError
+        If a keyword does not exist or a value cannot be used.
+    MissingDependencyError
+        If ipyleaflet is not installed.
+
+    Examples
+    --------
+    >>> TravelTimeMap(network, homes, travel_time=900, transportation="cycling")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        origins: Any = None,
+        *,
+        base_map: Any = "network",
+        height: int = 520,
+        folder: str | Path = ".",
+        **values: Any,
+    ) -> None:
+        self.network = network
+        self.state: MapState = state_of(network, origins, **values)
+        self.folder = Path(folder)
+        self.areas: gpd.GeoDataFrame | None = None
+        self.error = ""
+        self._drawn_question: Question | None = None
+        self._is_dragging = False
+        self._pressed: str | None = None
+        self._full_s = 0.0
+        self._markers: dict[str, ipyleaflet.Marker] = {}
+        self._shape_jobs, self._probe_jobs, self._base_jobs = LatestOnly(), LatestOnly(), LatestOnly()
+        self._base: basemap.Overlays | None = None
+        self._settling: asyncio.TimerHandle | None = None
+        self._uses_network = isinstance(base_map, str) and base_map == "network"
+
+        # Not timed: the first answer of a network prepares what later ones find ready.
+        drawn = answers.areas(network, self.state.question())
+        self.map = self._make_map(drawn, base_map, height)
+        self.panel = Panel(self.state, on_remove=self.remove_origin, on_export=self._export, on_cancel=self.cancel)
+        self._note = ipywidgets.HTML(layout=ipywidgets.Layout(min_height="24px", margin="2px 4px"))
+        self.map.layout.flex = "1 1 auto"
+        row = ipywidgets.HBox([self.map, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="stretch"))
+        super().__init__([row, self._note], layout=ipywidgets.Layout(width="100%"))
+        self._show(self.state.question(), drawn)
+        self._place_markers()
+        self._draw_base()
+        self.state.observe(self._on_state)
+        self.map.observe(self._on_move, ["bounds", "zoom"])
+        self.map.on_interaction(self._on_map_event)
+
+    # What is on the map ----------------------------------------------------------------------------------------------
+
+    def _make_map(self, drawn: gpd.GeoDataFrame, base_map: Any, height: int) -> Any:
+        """Return the map with its layers, looking at the first shapes."""
+        shown = drawn[~drawn.geometry.is_empty]
+        bounds = tuple(shown.total_bounds) if len(shown) else self.network.bounds
+        west, south, east, north = (float(value) for value in bounds)
+        self._ground = ipyleaflet.ImageOverlay(pane="ground", attribution=escape(self.network.attribution))
+        self._streets = ipyleaflet.ImageOverlay(pane="streets")
+        self._shapes = _Shapes(pane="areas")
+        self._route = _Line(pane="routes", color=looks.ROUTE, weight=3, fill=False, opacity=0.85, smooth_factor=1.0)
+        layers: list[Any] = [self._shapes, self._route]
+        if self._uses_network:
+            layers = [self._ground, self._streets, *layers]
+        elif not (isinstance(base_map, str) and base_map == "none"):
+            layers = [_tile_layer(base_map), *layers]
+        self._legend = ipywidgets.HTML()
+        made = ipyleaflet.Map(
+            layers=layers,
+            center=((south + north) / 2.0, (west + east) / 2.0),
+            zoom=wire.zoom_for((west, south, east, north), *(0.85 * side for side in _ASSUMED_PX)),
+            scroll_wheel_zoom=True,
+            double_click_zoom=False,
+            max_zoom=19,
+            panes={
+                "ground": {"zIndex": 150, "pointerEvents": "none"},
+                "areas": {"zIndex": 410, "opacity": looks.AREA_OPACITY, "pointerEvents": "none"},
+                "streets": {"zIndex": 420, "pointerEvents": "none"},
+                "routes": {"zIndex": 430, "pointerEvents": "none"},
+            },
+            layout=ipywidgets.Layout(height=f"{height}px", min_width="300px"),
+        )
+        made.add(ipyleaflet.WidgetControl(widget=self._legend, position="bottomleft"))
+        made.add(ipyleaflet.ScaleControl(position="bottomright", imperial=False))
+        return made
+
+    def _show(self, question: Question, drawn: gpd.GeoDataFrame) -> None:
+        """Put shapes and legend on the map."""
+        self.areas, self._drawn_question = drawn, question
+        lat = question.origins[0].lat
+        pixel_m = wire.metres_per_pixel(self.map.zoom, lat)
+        self._shapes.data = wire.feature_collection(drawn, question, pixel_m)
+        legend = wire.legend_html(question)
+        if self._legend.value != legend:
+            self._legend.value = legend
+        self._tell(" ".join(answers.remarks(drawn)))
+
+    def _place_markers(self) -> None:
+        """Make the markers agree with the origins."""
+        wanted = {str(origin.name): (i, origin) for i, origin in enumerate(self.state.origins)}
+        for name in [name for name in self._markers if name not in wanted]:
+            self.map.remove(self._markers.pop(name))
+        is_single = len(wanted) == 1
+        for name, (i, origin) in wanted.items():
+            colour = looks.ORIGIN if is_single else colour_of(i)
+            marker = self._markers.get(name)
+            if marker is None:
+                marker = self._markers[name] = self._marker(name, origin)
+                self.map.add(marker)
+            elif tuple(marker.location) != (origin.lat, origin.lng) and not self._is_dragging:
+                marker.location = (origin.lat, origin.lng)
+            if getattr(marker, "colour", None) != colour:
+                marker.colour = colour
+                marker.icon = ipyleaflet.Icon(icon_url=wire.pin(colour), icon_size=(26, 36), icon_anchor=(13, 36))
+
+    def _marker(self, name: str, origin: Origin) -> Any:
+        marker = ipyleaflet.Marker(location=(origin.lat, origin.lng), draggable=True, title=name, alt=name)
+
+        def on_event(_: Any, event: dict[str, Any], __: Any) -> None:
+            # ipyleaflet has no event for a marker on the move, but whatever the mouse does to a marker tells where
+            # the marker is, and while it is dragged the mouse keeps entering, leaving and crossing it.
+            kind, place = event.get("type"), event.get("coordinates")
+            if kind == "mousedown":
+                self._pressed = name
+            elif kind == "mouseup":
+                self._pressed = None
+            elif self._pressed == name and place and tuple(place) != tuple(marker.location):
+                self.move_origin(name, place[1], place[0], is_dragging=True)
+
+        def on_location(change: Any) -> None:
+            lat, lng = change["new"]
+            self._pressed = None
+            self.move_origin(name, lng, lat)
+
+        marker.on_msg(on_event)
+        marker.observe(on_location, "location")
+        return marker
+
+    def _draw_base(self) -> None:
+        """Draw the base map for the window, unless the one that is there will do."""
+        if not self._uses_network:
+            return
+        window = self._window()
+        zoom = float(self.map.zoom)
+        if self._base is not None:
+            (south, west), (north, east) = self._base.bounds
+            fits = west <= window[0] and south <= window[1] and east >= window[2] and north >= window[3]
+            if fits and math.isclose(self._base.metres_per_pixel, self._pixel_m(zoom, window), rel_tol=0.2):
+                return
+        wide, high = window[2] - window[0], window[3] - window[1]
+        bounds = (
+            window[0] - _SPARE * wide,
+            max(window[1] - _SPARE * high, -85.0),
+            window[2] + _SPARE * wide,
+            min(window[3] + _SPARE * high, 85.0),
+        )
+        pixel_m = self._pixel_m(zoom, window)
+        self._base_jobs.submit(
+            lambda _: basemap.overlays(self.network, bounds, pixel_m),
+            self._show_base,
+            self._on_failure,
+            at_once=self._base is None,
+        )
+
+    @staticmethod
+    def _pixel_m(zoom: float, window: tuple[float, float, float, float]) -> float:
+        return wire.metres_per_pixel(zoom, (window[1] + window[3]) / 2.0)
+
+    def _window(self) -> tuple[float, float, float, float]:
+        """Return west, south, east, north of what is seen; a guess until the browser has told."""
+        if self.map.north > self.map.south and self.map.east > self.map.west:
+            return self.map.west, self.map.south, self.map.east, self.map.north
+        lat, lng = self.map.center
+        degrees = wire.metres_per_pixel(self.map.zoom, 0.0) / 111_320.0
+        half_wide = _ASSUMED_PX[0] / 2.0 * degrees
+        half_high = _ASSUMED_PX[1] / 2.0 * degrees * math.cos(math.radians(lat))
+        return lng - half_wide, lat - half_high, lng + half_wide, lat + half_high
+
+    def _show_base(self, made: basemap.Overlays) -> None:
+        self._base = made
+        for overlay, picture in ((self._ground, made.ground), (self._streets, made.streets)):
+            with overlay.hold_sync():
+                overlay.url, overlay.bounds = picture, made.bounds
+
+    # What happens ----------------------------------------------------------------------------------------------------
+
+    def add_origin(self, lng: float, lat: float, name: Any = None) -> None:
+        """Add an origin; it is drawn at once."""
+        origin = Origin(new_name(self.state.origins) if name is None else name, float(lng), float(lat))
+        if str(origin.name) in {str(other.name) for other in self.state.origins}:
+            raise InputError(f"There is an origin {origin.name!r} already; give another name.")
+        self.state.origins = [*self.state.origins, origin]
+
+    def move_origin(self, name: Any, lng: float, lat: float, *, is_dragging: bool = False) -> None:
+        """Move an origin; while it is being dragged shapes are drawn coarsely."""
+        moved = [
+            Origin(origin.name, float(lng), float(lat)) if str(origin.name) == str(name) else origin
+            for origin in self.state.origins
+        ]
+        was_dragging, self._is_dragging = self._is_dragging, is_dragging
+        if moved != self.state.origins:
+            self.state.origins = moved
+        elif was_dragging and not is_dragging:
+            self._draw()
+
+    def remove_origin(self, name: Any) -> None:
+        """Take an origin away."""
+        self.state.origins = [origin for origin in self.state.origins if str(origin.name) != str(name)]
+
+    def cancel(self) -> None:
+        """Stop slow work; what is on the map stays."""
+        self._shape_jobs.cancel()
+
+    def _on_state(self, change: Any) -> None:
+        if change["name"] == "origins":
+            self._place_markers()
+            self._clear_probe()
+        self._draw()
+
+    def _draw(self) -> None:
+        """Ask for the shapes of the state and show them when they come."""
+        try:
+            question = self.state.question()
+        except (TravelTimeError, TypeError, ValueError) as error:
+            self._on_failure(error)
+            return
+        # A draft has its own cells to prepare, so it pays only where the real thing is slow.
+        if self._is_dragging and self._full_s > _SLOW_DRAG_S:
+            question = question.draft()
+        self._shape_jobs.submit(
+            lambda job: self._answer(question, job),
+            lambda drawn: self._on_shapes(question, drawn),
+            self._on_failure,
+        )
+        self._watch(self._shape_jobs.running)
+
+    def _answer(self, question: Question, job: Job) -> gpd.GeoDataFrame:
+        """Return the shapes of a question, noting how long they took."""
+        drawn = answers.areas(self.network, question, step=job.step)
+        if not self._is_dragging or question.draft() == question:
+            self._full_s = time.perf_counter() - job.started
+        return drawn
+
+    def _watch(self, job: Job | None) -> None:
+        """Show the progress of a job once it turns out to be slow."""
+        if job is None:
+            return
+        loop = asyncio.get_running_loop()
+
+        def look() -> None:
+            running = self._shape_jobs.running
+            self.panel.show_progress(running)
+            if running is not None:
+                loop.call_later(0.2, look)
+
+        loop.call_later(_SLOW_S, look)
+
+    def _on_shapes(self, question: Question, drawn: gpd.GeoDataFrame) -> None:
+        if self._shape_jobs.running is None:
+            self.panel.show_progress(None)
+        self._show(question, drawn)
+
+    def _on_failure(self, error: BaseException) -> None:
+        """Say what went wrong beside the map, never in a log that nobody sees."""
+        self.panel.show_progress(self._shape_jobs.running)
+        if isinstance(error, Cancelled):
+            self._tell("Cancelled; the map shows the answer before.")
+            return
+        if not isinstance(error, TravelTimeError):
+            logger.error("widget failure", exc_info=error)
+        self._tell(str(error) if isinstance(error, TravelTimeError) else f"{type(error).__name__}: {error}")
+
+    def _tell(self, text: str) -> None:
+        """Show a sentence beside the map, or take it away."""
+        self.error = text
+        self.panel.show_error(text)
+
+    def _on_move(self, _change: Any) -> None:
+        """Wait until the window has stopped moving, then see to the base map."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._draw_base()
+            return
+        if self._settling is not None:
+            self._settling.cancel()
+        self._settling = loop.call_later(_SETTLE_S, self._draw_base)
+
+    def _on_map_event(self, **event: Any) -> None:
+        kind = event.get("type")
+        if kind not in ("click", "mousemove"):
+            return
+        lat, lng = event["coordinates"]
+        if kind == "click" and self.panel.click_adds:
+            self.add_origin(lng, lat)
+        elif self._pressed is None and (kind == "click" or self.panel.hover_asks):
+            self.ask(lng, lat)
+
+    def ask(self, lng: float, lat: float) -> None:
+        """Tell travel time and route between the origins and a point, as pointing at it does."""
+        question = self._drawn_question
+        if question is None or not question.origins:
+            return
+        network = self.network
+        self._probe_jobs.submit(
+            lambda _: answers.probe(network, question, lng, lat),
+            lambda found: self._show_probe(question, found),
+            self._on_failure,
+        )
+
+    def _show_probe(self, question: Question, found: gpd.GeoDataFrame) -> None:
+        """Show travel times in words and the routes as lines."""
+        self._route.locations = [
+            [[round(y, 6), round(x, 6)] for x, y in line.coords] for line in found.geometry if not line.is_empty
+        ]
+        self._note.value = wire.probe_html(question, found)
+
+    def _clear_probe(self) -> None:
+        if self._route.locations:
+            self._route.locations = []
+        self._note.value = ""
+
+    # What one takes away ---------------------------------------------------------------------------------------------
+
+    def code(self) -> str:
+        """Return Python code that computes what the map shows."""
+        return answers.code_of(self.state.question())
+
+    def to_cell(self) -> None:
+        """Put the code of the map into a new cell below."""
+        find_shell = getattr(builtins, "get_ipython", None)
+        if find_shell is None:
+            raise InputError("to_cell() works in a notebook only; code() returns the text.")
+        find_shell().set_next_input(self.code())
+
+    def to_geojson(self, path: str | Path) -> Path:
+        """Write the shapes on the map as GeoJSON in full precision and return the file's path."""
+        self._current().to_file(path, driver="GeoJSON")
+        return Path(path)
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write the shapes on the map as GeoParquet and return the file's path."""
+        self._current().to_parquet(path)
+        return Path(path)
+
+    def to_png(self, path: str | Path) -> Path:
+        """Write a picture of the map as `traveltime_lab.plot` draws it and return the file's path."""
+        from traveltime_lab import pictures  # noqa: PLC0415 - needs matplotlib
+
+        origins = answers.table_of(tuple(self.state.origins))
+        pictures.save(path, self.network, self._current(), origins)
+        return Path(path)
+
+    def _current(self) -> gpd.GeoDataFrame:
+        """Return what the state describes, computed anew where the map shows a draft or something older."""
+        question = self.state.question()
+        if self.areas is None or question != self._drawn_question:
+            return answers.areas(self.network, question)
+        return self.areas
+
+    def _export(self, kind: str) -> None:
+        """Do what an export button says and tell where the result is."""
+        with self._errors_told():
+            if kind == "code":
+                self.panel.show_code(self.code())
+                return
+            if not self.folder.is_dir():
+                raise MissingFileError(f"There is no folder {self.folder} to write to; set the map's folder.")
+            suffix = {"geojson": ".geojson", "parquet": ".parquet", "png": ".png"}[kind]
+            path = _free_path(self.folder, f"areas-{self.state.transportation.replace('+', '-')}", suffix)
+            getattr(self, f"to_{kind}")(path)
+            self.panel.show_export(f"Saved <code>{escape(str(path))}</code>")
+
+    @contextlib.contextmanager
+    def _errors_told(self) -> Iterator[None]:
+        try:
+            yield
+        except (TravelTimeError, OSError) as error:
+            self._on_failure(error)
+
+
+def _free_path(folder: Path, stem: str, suffix: str) -> Path:
+    """Return a file's path in a folder that does not exist yet."""
+    path, number = folder / f"{stem}{suffix}", 2
+    while path.exists():
+        path, number = folder / f"{stem}-{number}{suffix}", number + 1
+    return path
+
+
+def _tile_layer(base_map: Any) -> Any:
+    """Return a layer of tiles from whatever describes one."""
+    if isinstance(base_map, ipyleaflet.TileLayer):
+        return base_map
+    if isinstance(base_map, str) and "{z}" in base_map:
+        return ipyleaflet.TileLayer(url=base_map)
+    if isinstance(base_map, dict) and "url" in base_map:
+        return ipyleaflet.basemap_to_tiles(base_map)
+    raise InputError(
+        "base_map must be 'network', 'none', an address with {z}/{x}/{y}, an entry of ipyleaflet.basemaps or a "
+        f"TileLayer; got {base_map!r}"
+    )
