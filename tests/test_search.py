@@ -364,7 +364,7 @@ POINT = at((0, 0))
         ({"travel_time": "600"}, tl.InputError, "whole number"),
         ({"travel_time": True}, tl.InputError, "whole number"),
         ({"transportation": "walkng"}, tl.ModeError, "walking"),
-        ({"transportation": "public_transport"}, tl.UnsupportedError, "timetable"),
+        ({"transportation": "public_transport"}, tl.InputError, "timetable"),
         ({"origins": gpd.GeoSeries([], crs="EPSG:4326")}, tl.InputError, "empty"),
         ({"origins": gpd.GeoSeries.from_xy([0.5], [0.5])}, tl.CrsError, "set_crs"),
         ({"origins": [(0.5, 0.5)]}, tl.InputError, "from_xy"),
