@@ -447,6 +447,19 @@ def test_the_map_follows_in_an_event_loop(street: Network) -> None:
     asyncio.run(run())
 
 
+def test_a_cell_that_sets_a_value_can_read_the_answer(street: Network) -> None:
+    async def run() -> None:
+        made = tl.TravelTimeMap(street, at((0, 0)).set_axis(["home"]), travel_time=120)
+        made.state.travel_time = 240
+        assert made.areas["travel_time"].max() == 240
+        made.add_origin(80.0, 10.0, "far")
+        assert made.error == "far lies outside the network."
+        await asyncio.sleep(0.05)
+        assert made.error == "far lies outside the network."
+
+    asyncio.run(run())
+
+
 def test_state_needs_no_widgets() -> None:
     state = MapState(origins=[Origin("a", 0.0, 0.0)])
     seen = []

@@ -88,9 +88,9 @@ class TravelTimeMap(ipywidgets.VBox):
     state : MapState
         Everything that decides what is drawn; observe it, or set its values from other cells.
     areas : GeoDataFrame
-        The shapes on the map, see `traveltime_lab.widget.answers.areas`.
+        The shapes on the map, see `traveltime_lab.widget.answers.areas`. Waits for the latest.
     error : str
-        What is told beside the map, empty if all is well.
+        What is told beside the map, empty if all is well. Waits for the latest.
 
     Raises
     ------
@@ -117,8 +117,8 @@ class TravelTimeMap(ipywidgets.VBox):
         self.network = network
         self.state: MapState = state_of(network, origins, **values)
         self.folder = Path(folder)
-        self.areas: gpd.GeoDataFrame | None = None
-        self.error = ""
+        self._areas: gpd.GeoDataFrame | None = None
+        self._error = ""
         self._drawn_question: Question | None = None
         self._is_dragging = False
         self._pressed: str | None = None
@@ -182,7 +182,7 @@ class TravelTimeMap(ipywidgets.VBox):
 
     def _show(self, question: Question, drawn: gpd.GeoDataFrame) -> None:
         """Put shapes and legend on the map."""
-        self.areas, self._drawn_question = drawn, question
+        self._areas, self._drawn_question = drawn, question
         lat = question.origins[0].lat
         pixel_m = wire.metres_per_pixel(self.map.zoom, lat)
         self._shapes.data = wire.feature_collection(drawn, question, pixel_m)
@@ -313,7 +313,7 @@ class TravelTimeMap(ipywidgets.VBox):
             self._clear_probe()
         self._draw()
 
-    def _draw(self) -> None:
+    def _draw(self, *, at_once: bool = False) -> None:
         """Ask for the shapes of the state and show them when they come."""
         try:
             question = self.state.question()
@@ -327,6 +327,7 @@ class TravelTimeMap(ipywidgets.VBox):
             lambda job: self._answer(question, job),
             lambda drawn: self._on_shapes(question, drawn),
             self._on_failure,
+            at_once=at_once,
         )
         self._watch(self._shape_jobs.running)
 
@@ -368,7 +369,7 @@ class TravelTimeMap(ipywidgets.VBox):
 
     def _tell(self, text: str) -> None:
         """Show a sentence beside the map, or take it away."""
-        self.error = text
+        self._error = text
         self.panel.show_error(text)
 
     def _on_move(self, _change: Any) -> None:
@@ -416,6 +417,23 @@ class TravelTimeMap(ipywidgets.VBox):
             self._route.locations = []
         self._note.value = ""
 
+    @property
+    def areas(self) -> gpd.GeoDataFrame:
+        """The shapes on the map, once the latest are there."""
+        self._catch_up()
+        return self._areas
+
+    @property
+    def error(self) -> str:
+        """What is told beside the map, once the latest answer is there."""
+        self._catch_up()
+        return self._error
+
+    def _catch_up(self) -> None:
+        """Answer here and now what is being answered: a cell that sets a value and reads the answer expects both."""
+        if self._shape_jobs.running is not None:
+            self._draw(at_once=True)
+
     # What one takes away ---------------------------------------------------------------------------------------------
 
     def code(self) -> str:
@@ -450,9 +468,9 @@ class TravelTimeMap(ipywidgets.VBox):
     def _current(self) -> gpd.GeoDataFrame:
         """Return what the state describes, computed anew where the map shows a draft or something older."""
         question = self.state.question()
-        if self.areas is None or question != self._drawn_question:
+        if self._areas is None or question != self._drawn_question:
             return answers.areas(self.network, question)
-        return self.areas
+        return self._areas
 
     def _export(self, kind: str) -> None:
         """Do what an export button says and tell where the result is."""
