@@ -105,6 +105,7 @@ def _add_serve(commands: Any) -> None:
     serve.add_argument("--certificate", metavar="PEM", type=Path, help="speak https with this certificate")
     serve.add_argument("--key", metavar="PEM", type=Path, help="key of --certificate")
     serve.add_argument("--zones", metavar="PATH", type=Path, help="postcodes: .csv or .parquet with postcode, lat, lng")
+    serve.add_argument("--nominatim", metavar="URL", help="server that answers about names; default: the networks")
     serve.add_argument("--body-limit", metavar="MB", type=float, default=100.0, help="default: %(default)s")
     serve.add_argument("--timeout", metavar="S", type=float, default=300.0, help="default: %(default)s")
     serve.add_argument("--hits-per-minute", metavar="N", type=int, help="rate limit by application id; default: none")
@@ -114,9 +115,12 @@ def _add_serve(commands: Any) -> None:
 
 def _serve(options: argparse.Namespace) -> None:
     import logging
+    import warnings
 
+    from traveltime_lab.nominatim import Nominatim
     from traveltime_lab.server import credentials, running
     from traveltime_lab.server.options import Options
+    from traveltime_lab.timetable import ServiceWarning
 
     if (options.certificate is None) != (options.key is None):
         raise tl.InputError("--certificate and --key go together")
@@ -125,6 +129,8 @@ def _serve(options: argparse.Namespace) -> None:
     pairs = credentials.find_pairs(options.credentials, options.credentials_file)
     is_made_up = not pairs
     pairs = pairs or [credentials.generate_pair()]
+    # Days of little service are the client's choice, and no news.
+    warnings.simplefilter("ignore", ServiceWarning)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     if not options.quiet:
         logging.getLogger("traveltime_lab.access").setLevel(logging.INFO)
@@ -157,6 +163,7 @@ def _serve(options: argparse.Namespace) -> None:
             body_limit=int(options.body_limit * 1e6),
             timeout_s=options.timeout,
             hits_per_minute=options.hits_per_minute,
+            nominatim=None if options.nominatim is None else Nominatim(options.nominatim),
         ),
     )
 

@@ -17,6 +17,7 @@ from traveltime_lab import shapes
 from traveltime_lab.errors import TravelTimeError
 from traveltime_lab.interrupts import checkpoint
 from traveltime_lab.levels import parse_level_of_detail
+from traveltime_lab.modes import TIMETABLE_TYPES
 from traveltime_lab.network import Network
 from traveltime_lab.server import engine, formats, limits
 from traveltime_lab.server.bulk import BulkPlaces
@@ -184,20 +185,28 @@ def shape_results(atlas: Atlas, request: Any, *, is_fast: bool, media: str) -> l
         lng, lat = search.coords.lng, search.coords.lat
         network = map_of(atlas, search, lng, lat).network
         transportation = transportation_of(search, is_fast=is_fast)
-        if window_of(search) if hasattr(search, "range") else None:
-            engine.check_transportation(network, transportation)
-            raise NotAvailableError("windows are not in this version")
+        question: dict[str, Any] = {
+            "transportation": transportation,
+            "when": when_of(path, search),
+            "options": _shape_options(search, media),
+            "travel_time": getattr(search, "travel_time", None),
+        }
         found = engine.shape(
             network,
             lng,
             lat,
-            transportation=transportation,
-            when=when_of(path, search),
-            options=_shape_options(search, media),
-            travel_time=getattr(search, "travel_time", None),
             distance=getattr(search, "travel_distance", None),
+            window=window_of(search) if hasattr(search, "range") else None,
+            **question,
         )
-        return formats.ShapeResult(search.id, found, _shape_properties(search, transportation))
+        properties: dict[str, Any] = {}
+        wanted = getattr(search, "properties", None) or ()
+        if "is_only_walking" in wanted:
+            properties["is_only_walking"] = engine.is_only_walking(network, lng, lat, found, **question)
+        if "agencies" in wanted and transportation["type"] not in TIMETABLE_TYPES:
+            # Streets have none; those of the rides of a shape are not known.
+            properties["agencies"] = []
+        return formats.ShapeResult(search.id, found, properties)
 
     results = each_search(request, answer)
     return results + _combined(request, results)
@@ -219,17 +228,6 @@ def _shape_options(search: Any, media: str) -> dict[str, Any]:
         level = parse_level_of_detail(detail)
         options["level_of_detail"] = replace(level, is_kept=media == formats.BOXES)
     return options
-
-
-def _shape_properties(search: Any, transportation: dict[str, Any]) -> dict[str, Any]:
-    wanted = getattr(search, "properties", None) or ()
-    found: dict[str, Any] = {}
-    if "is_only_walking" in wanted:
-        found["is_only_walking"] = engine.is_only_walking(transportation)
-    if "agencies" in wanted:
-        # Streets have none.
-        found["agencies"] = []
-    return found
 
 
 def _combined(request: Any, results: list[formats.ShapeResult]) -> list[formats.ShapeResult]:
@@ -290,6 +288,7 @@ def matrix_results(call: Call, request: Any, places: Places | BulkPlaces, *, is_
                 when=when_of(path, search),
                 snapping=snapping_of(search),
                 with_distance=not wanted.isdisjoint(("distance", "distance_breakdown")),
+                window=window_of(search) if hasattr(search, "range") else None,
             )
         with call.lap("encode"):
             reached = inside[times.reached]
@@ -323,11 +322,15 @@ def _chosen(
 
 def needs_journeys(search: Any, transportation: dict[str, Any]) -> bool:
     """Return whether whole ways have to be found, not only times and distances."""
-    if "route" in search.properties or "fares" in search.properties:
+    wanted = set(search.properties)
+    if not wanted.isdisjoint(("route", "fares")):
         return True
-    if "distance_breakdown" in search.properties and transportation["type"] not in engine.ROUTE_MODES:
+    if transportation["type"] in engine.ROUTE_MODES:
+        return False
+    if "distance_breakdown" in wanted:
         return True
-    return hasattr(search, "range") and window_of(search) is not None
+    # Distances of timetable trips come with their journeys; the fast endpoints get what `engine.times` knows.
+    return "distance" in wanted and transportation["type"] in TIMETABLE_TYPES and hasattr(search, "range")
 
 
 def route_results(atlas: Atlas, request: Any, places: Places) -> list[MatrixResult]:

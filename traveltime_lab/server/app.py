@@ -140,7 +140,7 @@ def _response(service: Service, endpoint_of: Callable[[Request], Endpoint], *, i
                 body = await service.read_body(request)
                 call = Call(
                     service.atlas, body, request.query_params, request.path_params, request.headers, app_id,
-                    service.meter, service.zones,
+                    service.meter, service.zones, service.options.nominatim,
                 )  # fmt: skip
                 found = await service.work(request, endpoint.answer, call)
             response = Response(found.body, 200, dict(found.headers), found.media)

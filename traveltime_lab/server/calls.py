@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from traveltime_lab.nominatim import Nominatim
 from traveltime_lab.server.failures import plain_failure
 from traveltime_lab.server.formats import JSON
 from traveltime_lab.server.networks import Atlas
@@ -66,6 +67,8 @@ class Call:
     app_id : str
     meter : Meter
     zones : Zones or None
+    nominatim : Nominatim or None
+        Who answers about names, instead of the networks.
     laps : dict of str to float
         Seconds spent in validation, engine and encoding, for the access log.
     """
@@ -78,6 +81,7 @@ class Call:
     app_id: str
     meter: Meter
     zones: Zones | None
+    nominatim: Nominatim | None = None
     laps: dict[str, float] = field(default_factory=dict)
 
     @contextlib.contextmanager

@@ -8,10 +8,11 @@ What the library does not answer yet raises `UnsupportedError` here, in one plac
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import geopandas as gpd
 import numpy as np
@@ -20,12 +21,14 @@ import pandas as pd
 import shapely
 
 from traveltime_lab import cells as library_cells
+from traveltime_lab import geocoding as library_geocoding
 from traveltime_lab import journeys as library_journeys
 from traveltime_lab import search
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.legs import Route
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
 from traveltime_lab.network import Network
+from traveltime_lab.nominatim import Nominatim
 from traveltime_lab.search import snap
 
 FloatArray = npt.NDArray[np.float64]
@@ -33,6 +36,12 @@ IntArray = npt.NDArray[np.int64]
 
 #: Names of the modes in routes and in the breakdown of distances. Source: contract 6.4.
 ROUTE_MODES: Final[Mapping[str, str]] = {"walking": "walk", "cycling": "bike", "driving": "car"}
+
+
+#: Places to which distances of timetable trips are told, one trip after the other.
+MOST_TOLD: Final = 2_000
+#: Places that a search by name returns unless asked for another number (assumed; the contract shows none).
+DEFAULT_RESULTS: Final = 10
 
 
 class NotCoveredError(InputError):
@@ -99,12 +108,17 @@ def check_transportation(network: Network, transportation: Mapping[str, Any]) ->
 
 def has_timetable(network: Network) -> bool:
     """Return whether a network can answer for public transport."""
-    return getattr(network, "timetable", None) is not None
+    return network.timetable is not None
 
 
 def timetable_dates(network: Network) -> tuple[dt.datetime, dt.datetime] | None:
     """Return the first and the last moment of a network's timetable, aware; None without one."""
-    return None
+    spans = None if network.timetable is None else network.timetable.dates().dropna()
+    if spans is None or not len(spans):
+        return None
+    zone = ZoneInfo(network.timezone)
+    first = dt.datetime.combine(spans["first"].min(), dt.time(), zone)
+    return first, dt.datetime.combine(spans["last"].max(), dt.time(23, 59, 59), zone)
 
 
 def has_fares(network: Network) -> bool:
@@ -129,6 +143,7 @@ def times(
     when: When,
     snapping: Mapping[str, Any] | None,
     with_distance: bool,
+    window: Mapping[str, Any] | None = None,
 ) -> Times:
     """
     Return travel times between one place and many.
@@ -146,6 +161,9 @@ def times(
         Objects of the contract.
     when : When
     with_distance : bool
+        Distances of timetable trips are told for `MOST_TOLD` places at most, and not over a window.
+    window : mapping, optional
+        The contract's range, if it is enabled: the times are then the least of the window.
 
     Returns
     -------
@@ -160,6 +178,8 @@ def times(
     one = points(np.array([lng]), np.array([lat]))
     reached = np.empty(0, np.int64)
     table = None
+    by_timetable = transportation["type"] in TIMETABLE_TYPES
+    is_measured = with_distance and not by_timetable
     if lngs.size:
         many = points(lngs, lats)
         table = search.time_filter(
@@ -168,9 +188,10 @@ def times(
             one if when.is_arrival else many,
             travel_time=travel_time,
             transportation=transportation,
-            properties=("travel_time", "distance") if with_distance else ("travel_time",),
+            properties=("travel_time", "distance") if is_measured else ("travel_time",),
             snapping=snapping,
             form="sparse",
+            window=_seconds(window),
             **when.arguments(),
         )
         reached = table["origin" if when.is_arrival else "destination"].to_numpy(np.int64)
@@ -179,9 +200,38 @@ def times(
         nothing = np.empty(0, np.int64)
         return Times(nothing, nothing, nothing if with_distance else None)
     metres = None
-    if with_distance:
+    if is_measured:
         metres = np.floor(table["distance"].to_numpy(np.float64) + 0.5).astype(np.int64)
+    elif with_distance and window is None and reached.size <= MOST_TOLD:
+        told = _routes(network, one, points(lngs[reached], lats[reached]), transportation, when, snapping)
+        metres = np.array([-1 if route is None else _metres(route.distance) for route in told], np.int64)
     return Times(reached, table["travel_time"].to_numpy(np.int64), metres)
+
+
+def _seconds(window: Mapping[str, Any] | None) -> int | None:
+    """Return the width of an enabled window."""
+    return None if window is None else int(window["width"])
+
+
+def _routes(
+    network: Network,
+    one: gpd.GeoSeries,
+    many: gpd.GeoSeries,
+    transportation: Mapping[str, Any],
+    when: When,
+    snapping: Mapping[str, Any] | None,
+) -> list[Route | None]:
+    """Return the route to each of many places, None where there is none."""
+    table = library_journeys.routes(
+        network,
+        many if when.is_arrival else one,
+        one if when.is_arrival else many,
+        transportation=transportation,
+        properties=("route",),
+        snapping=snapping,
+        **when.arguments(),
+    )
+    return list(table["route"])
 
 
 def _check_snapped(network: Network, place: gpd.GeoSeries, transportation: Any, snapping: Any) -> None:
@@ -200,6 +250,7 @@ def shape(
     options: Mapping[str, Any],
     travel_time: int | None = None,
     distance: int | None = None,
+    window: Mapping[str, Any] | None = None,
 ) -> shapely.MultiPolygon:
     """
     Return the shape of what lies within a travel time or a distance.
@@ -216,6 +267,8 @@ def shape(
         Limit in seconds.
     distance : int, optional
         Limit in metres; one of the two.
+    window : mapping, optional
+        The contract's range, if it is enabled: the shape is then that of all trips of the window.
 
     Returns
     -------
@@ -233,7 +286,7 @@ def shape(
     if distance is not None:
         table = search.distance_map(network, one, distance=distance, **arguments)
     elif travel_time is not None:
-        table = search.time_map(network, one, travel_time=travel_time, **arguments)
+        table = search.time_map(network, one, travel_time=travel_time, window=_seconds(window), **arguments)
     else:
         raise TypeError("shape() needs a travel time or a distance")
     if table["reason"].iloc[0] in ("origin_outside_network", "origin_not_snapped"):
@@ -243,9 +296,22 @@ def shape(
     return found
 
 
-def is_only_walking(transportation: Mapping[str, Any]) -> bool:
-    """Return whether all of a shape is reached on foot, without any vehicle."""
-    return bool(transportation["type"] == "walking")
+def is_only_walking(
+    network: Network,
+    lng: float,
+    lat: float,
+    found: shapely.MultiPolygon,
+    *,
+    transportation: Mapping[str, Any],
+    when: When,
+    options: Mapping[str, Any],
+    travel_time: int,
+) -> bool:
+    """Return whether a shape, found with the same arguments, is reached on foot without any vehicle."""
+    if transportation["type"] not in TIMETABLE_TYPES:
+        return bool(transportation["type"] == "walking")
+    on_foot = {"transportation": {"type": "walking"}, "when": when, "options": options}
+    return bool(shape(network, lng, lat, travel_time=travel_time, **on_foot).equals(found))  # type: ignore[arg-type]
 
 
 def cells(
@@ -288,8 +354,6 @@ def cells(
         If the place has no street.
     """
     check_transportation(network, transportation)
-    if window is not None:
-        raise NotAvailableError("windows are not in this version")
     one = points(np.array([lng]), np.array([lat]))
     search_cells = library_cells.h3_cells if system == "h3" else library_cells.geohash_cells
     table = search_cells(
@@ -300,6 +364,7 @@ def cells(
         transportation=transportation,
         remove_water_bodies=remove_water_bodies,
         snapping=snapping,
+        window=_seconds(window),
         geometry=False,
         **when.arguments(),
     )
@@ -385,7 +450,7 @@ def journeys(
     """
     check_transportation(network, transportation)
     if window is not None:
-        raise NotAvailableError("windows are not in this version")
+        raise NotAvailableError("journeys of a window are not in this version, only their travel times")
     reached = np.arange(lngs.size)
     if travel_time is not None:
         # The limit is compared before times are rounded, which only the matrix does.
@@ -406,19 +471,10 @@ def journeys(
     if not reached.size:
         _check_snapped(network, one, transportation, snapping)
         return ways
-    many = points(lngs[reached], lats[reached])
-    table = library_journeys.routes(
-        network,
-        many if when.is_arrival else one,
-        one if when.is_arrival else many,
-        transportation=transportation,
-        properties=("route",),
-        snapping=snapping,
-        **when.arguments(),
-    )
-    if table["route"].isna().all():
+    told = _routes(network, one, points(lngs[reached], lats[reached]), transportation, when, snapping)
+    if all(route is None for route in told):
         _check_snapped(network, one, transportation, snapping)
-    for i, route in zip(reached.tolist(), table["route"], strict=True):
+    for i, route in zip(reached.tolist(), told, strict=True):
         if route is not None:
             ways[i].append(_journey(route))
     return ways
@@ -446,25 +502,67 @@ def _metres(value: float) -> int:
     return int(np.floor(value + 0.5))
 
 
-def geocode(networks: list[tuple[str, Network]], query: str, **options: Any) -> list[dict[str, Any]]:
+def geocode(
+    networks: Sequence[Network], nominatim: Nominatim | None, query: str, *, limit: int | None, **options: Any
+) -> list[dict[str, Any]]:
     """
     Return places by name, best first.
 
     Parameters
     ----------
-    networks : list of (name, Network)
+    networks : sequence of Network
+    nominatim : Nominatim, optional
+        Who to ask instead of the networks.
     query : str
+    limit : int, optional
     options
-        ``limit``, ``countries``, ``bounds``, ``focus``, ``language``, ``with_name``, ``with_country``.
+        Further arguments of `traveltime_lab.geocode`.
 
     Returns
     -------
     list of dict
-        ``lng``, ``lat`` and the properties of contract 7.17.
+        ``lng``, ``lat`` and the properties of contract 7.17, as far as they are known.
     """
-    raise NotAvailableError("geocoding is not in this version")
+    most = limit or DEFAULT_RESULTS
+    if nominatim is not None:
+        return _places(nominatim.geocode(query, limit=most, **options))
+    found = [
+        place
+        for network in networks
+        for place in _places(library_geocoding.geocode(network, query, limit=most, **options))
+    ]
+    return sorted(found, key=lambda place: -place["score"])[:most]
 
 
-def reverse_geocode(networks: list[tuple[str, Network]], lng: float, lat: float, **options: Any) -> dict[str, Any]:
-    """Return the address of a place, in the form of `geocode`; `NotCoveredError` far from any."""
-    raise NotAvailableError("geocoding is not in this version")
+def reverse_geocode(
+    networks: Sequence[Network],
+    nominatim: Nominatim | None,
+    lng: float,
+    lat: float,
+    *,
+    within_country: str | None,
+) -> dict[str, Any]:
+    """Return what is at a place, in the form of `geocode`; `NotCoveredError` where nothing is."""
+    if nominatim is not None:
+        tables = [nominatim.reverse_geocode(lng, lat)]
+    else:
+        tables = [
+            library_geocoding.reverse_geocode(network, lng, lat, within_country=within_country) for network in networks
+        ]
+    for table in tables:
+        if len(table):
+            return _places(table)[0]
+    raise NotCoveredError("there is nothing at this place")
+
+
+def _places(table: gpd.GeoDataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table of places, without what is empty."""
+    names = [*library_geocoding.TEXTS, *(["score"] if "score" in table else [])]
+    rows = table[names].to_dict("records")
+    return [
+        {"lng": float(point.x), "lat": float(point.y)}
+        | {key: value for key, value in row.items() if value != ""}
+        # Both are always there for the clients.
+        | {"name": row["name"], "label": row["label"]}
+        for row, point in zip(rows, table.geometry, strict=True)
+    ]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 
+from traveltime_lab.errors import InputError, ServiceError
+from traveltime_lab.network import Network
+from traveltime_lab.nominatim import Nominatim
 from traveltime_lab.server import engine, queries
 from traveltime_lab.server.calls import Answer, Call
-from traveltime_lab.server.failures import Failure, plain_failure
+from traveltime_lab.server.failures import Failure, plain_failure, schema_failure
 from traveltime_lab.server.moments import write_moment
 from traveltime_lab.server.networks import Atlas, Map
 from traveltime_lab.server.zones import Zones
@@ -73,22 +77,24 @@ def language_of(header: str | None) -> str:
 def search(call: Call, query: queries.SearchQuery) -> Answer:
     """Answer a search for places by name."""
     language = language_of(call.headers.get("accept-language"))
-    focus = None if query.focus_lat is None else (query.focus_lng, query.focus_lat)
+    focus = None if query.focus_lat is None else {"lat": query.focus_lat, "lng": query.focus_lng}
     with call.lap("engine"):
         try:
             found = engine.geocode(
-                _named(call.atlas),
+                _networks(call.atlas),
+                _geocoder(call, language),
                 query.query,
                 limit=query.limit,
-                countries=_countries(query.within_country),
+                within_country=query.within_country,
                 bounds=None if query.bounds is None else queries.read_bounds(query.bounds),
                 focus=focus,
-                language=language,
-                with_name=bool(query.format_name),
-                with_country=not query.format_exclude_country,
+                format_name=bool(query.format_name),
+                exclude_country=bool(query.format_exclude_country),
             )
-        except engine.NotAvailableError as error:
-            raise _absent(error) from error
+        except InputError as error:
+            raise _told(error, query.within_country) from error
+        except ServiceError as error:
+            raise plain_failure(500, "The geocoder behind this service does not answer") from error
     return _features(call, found, language)
 
 
@@ -98,25 +104,33 @@ def reverse(call: Call, query: queries.ReverseQuery) -> Answer:
     with call.lap("engine"):
         try:
             found = engine.reverse_geocode(
-                _named(call.atlas), query.lng, query.lat, countries=_countries(query.within_country), language=language
+                _networks(call.atlas),
+                _geocoder(call, language),
+                query.lng,
+                query.lat,
+                within_country=query.within_country,
             )
-        except engine.NotAvailableError as error:
-            raise _absent(error) from error
         except engine.NotCoveredError as error:
             raise plain_failure(400, "There is no address near this place") from error
+        except InputError as error:
+            raise _told(error, query.within_country) from error
+        except ServiceError as error:
+            raise plain_failure(500, "The geocoder behind this service does not answer") from error
     return _features(call, [found], language)
 
 
-def _absent(error: Exception) -> Failure:
-    return plain_failure(404, f"Not available here: {error}")
+def _told(error: InputError, within_country: str | None) -> Failure:
+    """Return the failure of a query that the geocoder cannot use."""
+    name = "within.country" if within_country is not None and "within_country" in str(error) else "query"
+    return schema_failure({f"obj.{name}": [str(error)]})
 
 
-def _named(atlas: Atlas) -> list[tuple[str, Any]]:
-    return [(item.name, item.network) for item in atlas.maps]
+def _geocoder(call: Call, language: str) -> Nominatim | None:
+    return None if call.nominatim is None else replace(call.nominatim, language=language)
 
 
-def _countries(text: str | None) -> list[str]:
-    return [part.strip().upper() for part in (text or "").split(",") if part.strip()]
+def _networks(atlas: Atlas) -> list[Network]:
+    return [item.network for item in atlas.maps]
 
 
 def _features(call: Call, found: list[dict[str, Any]], language: str) -> Answer:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from traveltime_lab.nominatim import Nominatim
+
 #: A request of 100,000 locations is 7 to 11 MB; ten such searches in one body stay below this.
 DEFAULT_BODY_LIMIT: Final = 100_000_000
 #: Seconds; what the public Python client waits by default.
@@ -28,9 +30,12 @@ class Options:
         For each application id; None for no limit.
     workers : int
         Requests worked on at once.
+    nominatim : Nominatim, optional
+        Who answers about names and addresses, instead of the networks.
     """
 
     body_limit: int = DEFAULT_BODY_LIMIT
     timeout_s: float = DEFAULT_TIMEOUT_S
     hits_per_minute: int | None = None
     workers: int = DEFAULT_WORKERS
+    nominatim: Nominatim | None = None

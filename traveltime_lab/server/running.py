@@ -18,6 +18,7 @@ from typing import Any
 
 from traveltime_lab.errors import InputError, MissingDependencyError, MissingFileError, TravelTimeError
 from traveltime_lab.network import Network
+from traveltime_lab.nominatim import Nominatim
 from traveltime_lab.server.credentials import Credentials, generate_pair
 from traveltime_lab.server.networks import Atlas
 from traveltime_lab.server.options import Options
@@ -143,6 +144,7 @@ def serve(
     body_limit: int = Options.body_limit,
     timeout_s: float = Options.timeout_s,
     hits_per_minute: int | None = None,
+    nominatim: str | None = None,
 ) -> Iterator[Served]:
     """
     Serve networks over HTTP for the length of a ``with`` block.
@@ -167,6 +169,8 @@ def serve(
         Seconds that a request may take.
     hits_per_minute : int, optional
         Rate limit for each application id.
+    nominatim : str, optional
+        Address of a Nominatim server that answers about names; by default the networks do.
 
     Returns
     -------
@@ -185,7 +189,12 @@ def serve(
     >>> with serve(network) as url:  # doctest: +SKIP
     ...     requests.get(f"{url}/v4/map-info", headers=url.headers).json()
     """
-    options = Options(body_limit=body_limit, timeout_s=timeout_s, hits_per_minute=hits_per_minute)
+    options = Options(
+        body_limit=body_limit,
+        timeout_s=timeout_s,
+        hits_per_minute=hits_per_minute,
+        nominatim=None if nominatim is None else Nominatim(nominatim),
+    )
     with _prepared(networks, host, port, credentials, tls, zones, options) as prepared:
         server = prepared.server
         thread = threading.Thread(

@@ -21,6 +21,7 @@ from traveltime_lab.server.answers import (
     transportation_of,
     ways,
     when_of,
+    window_of,
 )
 from traveltime_lab.server.failures import NOT_COVERED, SearchFailure
 from traveltime_lab.server.networks import Atlas
@@ -85,6 +86,7 @@ def _times(
         transportation=transportation_of(search, is_fast=False),
         when=when_of(path, search),
         snapping=snapping_of(search),
+        window=window_of(search),
         **options,
     )
 

@@ -1,0 +1,97 @@
+"""Names to places and back over HTTP."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+import worlds
+from door import PAIR, STATION, Door, assert_error, ok, open_door
+
+from traveltime_lab.nominatim import Nominatim
+from traveltime_lab.server.app import create_app
+from traveltime_lab.server.credentials import Credentials
+from traveltime_lab.server.networks import Atlas
+from traveltime_lab.server.options import Options
+
+SEARCH, REVERSE = "/v4/geocoding/search", "/v4/geocoding/reverse"
+
+
+def test_search(door: Door) -> None:
+    response = door.get(
+        SEARCH, {"query": "Mannerheimintie", "limit": 1, "within.country": "FI,SWE", "format.name": True}
+    )
+    (feature,) = ok(response)["features"]
+    assert sorted(feature) == ["geometry", "properties", "type"]
+    lng, lat = feature["geometry"]["coordinates"]
+    assert 24.9 < lng < 25.0 and 60.1 < lat < 60.2
+    properties = feature["properties"]
+    assert "Mannerheimintie" in properties["name"] and properties["label"] and 0 < properties["score"] <= 1
+    assert properties["country_code"] == "FIN" and "" not in properties.values()
+    assert properties["features"]["fares"] is False
+    assert response.headers["content-language"] == "en"
+    assert ok(door.get("/v4/geocoding/autocomplete", {"query": "Mannerheimintie"}))["features"]
+    assert ok(door.get(SEARCH, {"query": "xyzzyx"})) == {"type": "FeatureCollection", "features": []}
+
+
+@pytest.mark.parametrize("bounds", ["60.0,24.0,61.0,25.5", "60.0,25.5,61.0,24.0", "61.0,25.5,60.0,24.0"])
+def test_bounds_are_two_corners(door: Door, bounds: str) -> None:
+    assert ok(door.get(SEARCH, {"query": "Mannerheimintie", "bounds": bounds}))["features"]
+    assert not ok(door.get(SEARCH, {"query": "Mannerheimintie", "bounds": "10,10,11,11"}))["features"]
+
+
+@pytest.mark.parametrize("flag", ["true", "True", "FALSE"])
+def test_flags(door: Door, flag: str) -> None:
+    assert ok(door.get(SEARCH, {"query": "Mannerheimintie", "format.name": flag, "format.exclude.country": flag}))
+
+
+def test_reverse(door: Door) -> None:
+    (feature,) = ok(door.get(REVERSE, {"lat": STATION[0], "lng": STATION[1]}))["features"]
+    assert feature["properties"]["name"] and feature["properties"]["label"]
+    assert_error(door.get(REVERSE, {"lat": 40.0, "lng": -40.0}), 400)
+
+
+def test_faults(door: Door) -> None:
+    assert_error(door.get(SEARCH, {"query": "?!"}), 422, 2, paths={"obj.query"})
+    assert_error(door.get(SEARCH, {"query": "a", "within.country": "XX"}), 422, 2, paths={"obj.within.country"})
+
+
+class _Nominatim(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        found: Any = {
+            "osm_type": "node", "osm_id": 1, "lat": "0.5", "lon": "0.5", "category": "place", "type": "city",
+            "importance": 0.5, "name": "Nowhere", "display_name": f"Nowhere ({self.headers['Accept-Language']})",
+            "address": {"city": "Nowhere", "country_code": "gh"}, "boundingbox": ["0", "1", "0", "1"],
+        }  # fmt: skip
+        body = json.dumps([found] if self.path.startswith("/search") else found).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def answerer() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), _Nominatim) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_nominatim(answerer: str) -> None:
+    """A configured server answers instead of the networks; if it does not, the failure has the usual form."""
+    network = worlds.world({"a": (0.0, 0.0), "b": (1000.0, 0.0)}, [("a", "b")])
+    atlas, pairs = Atlas(network), Credentials([PAIR])
+    with open_door(create_app(atlas, pairs, Options(nominatim=Nominatim(answerer)))) as door:
+        (feature,) = ok(door.get(SEARCH, {"query": "anything"}))["features"]
+        assert feature["geometry"]["coordinates"] == [0.5, 0.5] and feature["properties"]["name"] == "Nowhere"
+        assert ok(door.get(REVERSE, {"lat": 0.5, "lng": 0.5}))["features"]
+    with open_door(create_app(atlas, pairs, Options(nominatim=Nominatim("http://127.0.0.1:9")))) as door:
+        assert_error(door.get(SEARCH, {"query": "anything"}), 500)

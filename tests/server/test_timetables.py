@@ -1,0 +1,135 @@
+"""Public transport over HTTP: the library's answers, windows, and days without service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from door import Door, assert_error, coords, locations, matrix_search, ok, time_map_search
+from test_contract import polygons
+from test_protobuf import asked, matrix_message
+
+import traveltime_lab as tl
+
+#: Places of Coquimbo and a Tuesday of its timetable.
+PLAZA, TERMINAL, CANTERA = (-29.90270, -71.25190), (-29.90953, -71.25888), (-29.96322, -71.31617)
+TUESDAY = "2016-03-08T08:00:00-03:00"
+BUS: dict[str, Any] = {"type": "public_transport", "walking_time": 900, "max_changes": {"enabled": True, "limit": 2}}
+
+
+@pytest.fixture(scope="module")
+def timetabled(coquimbo: tl.Network) -> tl.Network:
+    if coquimbo.timetable is None:
+        pytest.skip("the sample has no timetable")
+    return coquimbo
+
+
+def matrix(door: Door, **more: Any) -> Any:
+    defaults = {
+        "departure_time": TUESDAY, "travel_time": 7200, "transportation": BUS, "properties": ["travel_time"],
+    }  # fmt: skip
+    search = matrix_search(targets=2, **{**defaults, **more})
+    request = {"locations": locations(PLAZA, TERMINAL, CANTERA), "departure_searches": [search]}
+    return door.post("/v4/time-filter", request)
+
+
+def times(response: Any) -> dict[str, int]:
+    (result,) = ok(response)["results"]
+    return {location["id"]: location["properties"][0]["travel_time"] for location in result["locations"]}
+
+
+def test_matrix(door: Door, timetabled: tl.Network) -> None:
+    import geopandas as gpd
+
+    lat, lng = zip(PLAZA, TERMINAL, CANTERA, strict=True)
+    points = gpd.GeoSeries.from_xy(lng, lat, index=["p0", "p1", "p2"], crs="EPSG:4326")
+    table = tl.time_filter(
+        timetabled, points[:1], points[1:], travel_time=7200, transportation=BUS, departure_time=TUESDAY
+    )
+    found = times(matrix(door))
+    assert found == dict(zip(table["destination"], table["travel_time"], strict=True)) and found["p2"] > 0
+    walked = times(matrix(door, transportation={"type": "walking"}))
+    assert found["p2"] < walked.get("p2", 7201)
+
+
+def test_routes(door: Door, timetabled: tl.Network) -> None:
+    """Parts of the four types with what each must have, in a matrix and as routes."""
+    properties = ["travel_time", "distance", "distance_breakdown", "route"]
+    (result,) = ok(matrix(door, properties=properties))["results"]
+    (entry,) = next(location for location in result["locations"] if location["id"] == "p2")["properties"]
+    rides = [part for part in entry["route"]["parts"] if part["type"] == "public_transport"]
+    assert rides and entry["travel_time"] == times(matrix(door))["p2"]
+    for ride in rides:
+        assert {"line", "departure_station", "arrival_station", "departs_at", "arrives_at", "num_stops"} <= set(ride)
+        assert len(ride["departs_at"]) == 8 and ride["mode"] == "bus"
+    assert {part["mode"] for part in entry["distance_breakdown"]} >= {"bus", "walk"}
+    search = matrix_search(departure_time=TUESDAY, travel_time=..., transportation=BUS, properties=["route"])
+    (result,) = ok(door.post("/v4/routes", {"locations": locations(PLAZA, CANTERA), "departure_searches": [search]}))[
+        "results"
+    ]
+    assert result["locations"][0]["properties"][0]["route"] == entry["route"]
+
+
+def test_window(door: Door, timetabled: tl.Network) -> None:
+    """A window of departures is never slower than its beginning."""
+    window = {"enabled": True, "max_results": 2, "width": 3600}
+    at_once, later = times(matrix(door)), times(matrix(door, range=window))
+    assert all(later[name] <= at_once[name] for name in at_once)
+    search = time_map_search(
+        place=PLAZA, departure_time=TUESDAY, travel_time=1800, transportation=BUS, properties=["is_only_walking"]
+    )
+    (one,) = ok(door.post("/v4/time-map", {"departure_searches": [search]}))["results"]
+    search["range"] = {"enabled": True, "width": 3600}
+    (all_of_it,) = ok(door.post("/v4/time-map", {"departure_searches": [search]}))["results"]
+    assert polygons(all_of_it).area >= polygons(one).area > 0
+    assert all_of_it["properties"] == {"is_only_walking": False}
+    request = {"resolution": 8, "properties": ["min"], "departure_searches": [search]}
+    assert ok(door.post("/v4/h3", request))["results"][0]["cells"]
+
+
+def test_only_walking(door: Door, timetabled: tl.Network) -> None:
+    """At three in the night no bus runs."""
+    search = time_map_search(
+        place=PLAZA, departure_time="2016-03-08T03:00:00-03:00", travel_time=600, transportation=BUS,
+        properties=["is_only_walking"],
+    )  # fmt: skip
+    (result,) = ok(door.post("/v4/time-map", {"departure_searches": [search]}))["results"]
+    assert result["properties"] == {"is_only_walking": True}
+
+
+@pytest.mark.parametrize("kind", ["bus", "train", "coach", "driving+public_transport", "cycling+public_transport"])
+def test_types(door: Door, timetabled: tl.Network, kind: str) -> None:
+    assert ok(matrix(door, transportation={"type": kind}))
+
+
+def test_days_without_service(door: Door, timetabled: tl.Network) -> None:
+    assert_error(matrix(door, departure_time="2030-03-05T08:00:00Z"), 422, 15, search_ids=["m"])
+
+
+def test_fast(door: Door, timetabled: tl.Network) -> None:
+    search = matrix_search(
+        departure_time=..., transportation={"type": "public_transport"}, travel_time=7200,
+        properties=["travel_time", "distance"],
+    )  # fmt: skip
+    request = {"locations": locations(PLAZA, CANTERA), "arrival_searches": {"one_to_many": [search]}}
+    (result,) = ok(door.post("/v4/time-filter/fast", request))["results"]
+    (location,) = result["locations"]
+    assert location["properties"]["travel_time"] > 0 and location["properties"]["distance"] > 0
+    answer = asked(door, matrix_message(type=0, place=PLAZA, targets=[CANTERA], travelTime=7200)).properties
+    assert abs(answer.travelTimes[0] - location["properties"]["travel_time"]) <= 60
+    details = matrix_message(type=0, place=PLAZA, targets=[CANTERA], travelTime=7200)
+    details.oneToManyRequest.transportation.publicTransport.walkingTimeToStation.value = 1
+    assert asked(door, details).properties.travelTimes[0] != answer.travelTimes[0]
+
+
+def test_map_info(door: Door, timetabled: tl.Network) -> None:
+    maps = {item["name"]: item["features"] for item in ok(door.get("/v4/map-info"))["maps"]}
+    assert maps["coquimbo"]["public_transport"]["date_start"].startswith("2015-12-29T00:00:00-03:00")
+    assert "public_transport" not in maps["helsinki"]
+    modes = {item["transportation_mode"] for item in maps["coquimbo"]["time_filter_fast"]["periods"][0]["supported"]}
+    assert "public_transport" in modes
+
+
+def test_get(door: Door, timetabled: tl.Network) -> None:
+    query = {"type": "public_transport", "travel_time": 1200, **coords(PLAZA), "departure_time": TUESDAY}
+    assert ok(door.get("/v4/time-map", query))["results"][0]["shapes"]
