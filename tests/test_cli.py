@@ -99,7 +99,9 @@ def test_errors_are_explained(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", [[], ["serve", "--port", "many"], ["demo", "--sample", "atlantis"], ["build", "one"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["serve", "--port", "many"], ["demo", "--sample", "atlantis"], ["build", "one"]]
+)
 def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         cli.main(arguments)
