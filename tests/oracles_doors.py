@@ -13,7 +13,7 @@ import numpy as np
 
 from tests.oracles import StreetOracle
 from tests.oracles_transit import TransitOracle
-from traveltime_lab import stations
+from traveltime_lab import costs, stations
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
 from traveltime_lab.route_types import is_selected
@@ -52,7 +52,10 @@ class DoorOracle:
         if means.access.base == "walking":
             access, access_stops, access_starts = on_foot, stops.snaps, self.starts
         else:
-            access = StreetOracle(network, means.access.base, boarding_time=means.boarding_time)
+            # Cars need ``peak`` or ``off_peak`` here, so that no moment decides their speed.
+            is_car = means.access.base == "driving"
+            multiplier = costs.congestion(means.access.traffic_model, None) if is_car else 1.0
+            access = StreetOracle(network, means.access.base, multiplier=multiplier, boarding_time=means.boarding_time)
             joined = stations.stations(network, network.road_graph(means.access), means.access)
             access_stops = joined.snaps
             access_starts = snap_points(network, *origins, means.access, Snapping())

@@ -207,7 +207,7 @@ def test_matrices_equal_the_oracle(
     streets = tables(nodes, [(*link, ON_FOOT) for link in links])
     network = tl.build_network(streets, gtfs=path, timezone="UTC")
     transportation = as_transportation(
-        {**means, **({"traffic_model": "optimistic"} if means["type"].startswith("driving") else {})}
+        {**means, **({"traffic_model": "off_peak"} if means["type"].startswith("driving") else {})}
     )
     rng = np.random.default_rng(seed)
     side = max(x for x, _ in nodes.values()) + 60
