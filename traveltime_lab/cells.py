@@ -176,7 +176,7 @@ def geohash_cells(
         Limit in seconds, 1 to 14400.
     resolution : int
         Length of the geohashes, 1 (largest) to 9 (smallest, about 5 m).
-    transportation, departure_time, arrival_time, properties, remove_water_bodies, snapping, geometry
+    transportation, departure_time, arrival_time, properties, remove_water_bodies, snapping, geometry, window
         As in `h3_cells`.
 
     Returns
