@@ -204,11 +204,11 @@ class Panel:
         )
         traffic = self._bind_option(
             ipywidgets.Dropdown(
-                options=[("by the hour", None), *((name.replace("_", " "), name) for name in TRAFFIC_MODELS)]
+                options=[("by the hour", ""), *((name.replace("_", " "), name) for name in TRAFFIC_MODELS)]
             ),
             "mode_options",
             "traffic_model",
-            None,
+            "",  # for a list None means that nothing is chosen
         )
         self._click = ipywidgets.ToggleButtons(
             options=[("adds origin", True), ("asks only", False)], value=True, style={"button_width": "98px"}
