@@ -211,7 +211,7 @@ def _table(table: Any, name: str) -> gpd.GeoDataFrame | None:
     return table[~(shapely.is_missing(shapes) | shapely.is_empty(shapes))].to_crs("EPSG:4326")
 
 
-def _scene(network: Network, areas: Any, points: Any, lines: Any, column: str | None, bounds: Any) -> _Scene:
+def _scene(network: Any, areas: Any, points: Any, lines: Any, column: str | None, bounds: Any) -> _Scene:
     """Check the input and bring it to local metres."""
     if not isinstance(network, Network):
         msg = f"the first argument must be a Network; got {type(network).__name__}"

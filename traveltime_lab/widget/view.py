@@ -136,7 +136,9 @@ class TravelTimeMap(ipywidgets.VBox):
         self.panel = Panel(self.state, on_remove=self.remove_origin, on_export=self._export, on_cancel=self.cancel)
         self._note = ipywidgets.HTML(layout=ipywidgets.Layout(min_height="24px", margin="2px 4px"))
         self.map.layout.flex = "1 1 auto"
-        row = ipywidgets.HBox([self.map, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="stretch"))
+        row = ipywidgets.HBox(
+            [self.map, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="flex-start")
+        )
         super().__init__([row, self._note], layout=ipywidgets.Layout(width="100%"))
         self._show(self.state.question(), drawn)
         self._place_markers()
@@ -149,9 +151,7 @@ class TravelTimeMap(ipywidgets.VBox):
 
     def _make_map(self, drawn: gpd.GeoDataFrame, base_map: Any, height: int) -> Any:
         """Return the map with its layers, looking at the first shapes."""
-        shown = drawn[~drawn.geometry.is_empty]
-        bounds = tuple(shown.total_bounds) if len(shown) else self.network.bounds
-        west, south, east, north = (float(value) for value in bounds)
+        west, south, east, north = _worth_seeing(drawn, self.state.origins, self.network)
         self._ground = ipyleaflet.ImageOverlay(pane="ground", attribution=escape(self.network.attribution))
         self._streets = ipyleaflet.ImageOverlay(pane="streets")
         self._shapes = _Shapes(pane="areas")
@@ -495,6 +495,20 @@ class TravelTimeMap(ipywidgets.VBox):
             yield
         except (TravelTimeError, OSError) as error:
             self._on_failure(error)
+
+
+def _worth_seeing(
+    drawn: gpd.GeoDataFrame, origins: list[Origin], network: Network
+) -> tuple[float, float, float, float]:
+    """Return west, south, east, north around shapes and their origins; around the network if there is no shape."""
+    shown = drawn[~drawn.geometry.is_empty]
+    if not len(shown):
+        return network.bounds
+    west, south, east, north = network.bounds
+    inside = [o for o in origins if west <= o.lng <= east and south <= o.lat <= north]
+    lng = [*shown.total_bounds[[0, 2]], *(origin.lng for origin in inside)]
+    lat = [*shown.total_bounds[[1, 3]], *(origin.lat for origin in inside)]
+    return float(min(lng)), float(min(lat)), float(max(lng)), float(max(lat))
 
 
 def _free_path(folder: Path, stem: str, suffix: str) -> Path:
