@@ -144,6 +144,8 @@ def test_errors(helsinki: Network) -> None:
         tl.plot(helsinki, points=places.set_crs(None, allow_override=True))
     with pytest.raises(tl.InputError, match="areas must be a GeoDataFrame"):
         tl.plot(helsinki, [1, 2])  # type: ignore[arg-type]
+    with pytest.raises(tl.InputError, match="first argument must be a Network"):
+        tl.plot(places, helsinki)  # type: ignore[arg-type]
     with pytest.raises(tl.InputError, match="column 'jobs'"):
         tl.plot(helsinki, points=places, column="jobs")
     with pytest.raises(tl.InputError, match="points must hold points"):

@@ -367,6 +367,6 @@ def test_bad_requests_are_refused():
     with pytest.raises(LimitError, match="max_changes"):
         RideOptions(10, max_changes=-1)
     with pytest.raises(LimitError, match="wide"):
-        search.window_stop_times(links([(0, 0)]), 0, 43_201, ANY)
+        search.window_stop_times(links([(0, 0)]), 0, UNREACHED // 4, ANY)
     with pytest.raises(InputError, match="shape"):
         search.target_times(links([(0, 0)]), 0, links([(1, 0)]), ANY, direct_s=np.zeros(3, np.int32))

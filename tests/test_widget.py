@@ -102,8 +102,10 @@ def test_moments(street: Network) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"travel_tim": 5}, "has no option 'travel_tim'. Did you mean 'travel_time'"),
-        ({"colour": 5}, "Known: origins"),
+        ({"travel_tim": 5}, "has no option 'travel_tim'. Did you mean travel_time"),
+        ({"colour": 5}, "Known: travel_time"),
+        ({"mode": "walking"}, "has no option 'mode'. Here it is transportation"),
+        ({"minutes": 15}, "travel_time, in seconds"),
         ({"travel_time": 60, "distance": 100}, "not both"),
         ({"travel_time": "soon"}, "travel_time must be a whole number"),
         ({"rings": 9}, "rings must be from 1 to 8"),
@@ -121,6 +123,13 @@ def test_moments(street: Network) -> None:
 def test_wrong_arguments_are_refused(street: Network, values: dict[str, Any], message: str) -> None:
     with pytest.raises(tl.InputError, match=message):
         tl.TravelTimeMap(street, **values)
+
+
+def test_swapped_arguments(street: Network) -> None:
+    with pytest.raises(tl.InputError, match="first argument must be a Network"):
+        tl.TravelTimeMap(at((0, 0)), street)  # type: ignore[arg-type]
+    with pytest.raises(tl.InputError, match="Two brackets"):
+        tl.TravelTimeMap(street, gpd.GeoDataFrame(geometry=at((0, 0))).loc[0])
 
 
 def test_origins_of_many_kinds(street: Network) -> None:
@@ -252,7 +261,7 @@ def test_controls_and_state_follow_each_other(made: tl.TravelTimeMap) -> None:
     made.state.transportation = "driving"
     traffic.value = "peak"
     assert made.state.question().options["transportation"] == {"type": "driving", "traffic_model": "peak"}
-    traffic.value = None
+    traffic.value = ""
     assert made.state.question().options["transportation"] == "driving"
 
 

@@ -57,8 +57,8 @@ class StreetRank:
 #: From small to large; a street class that is not in `_RANK_OF` is small (assumed throughout: chosen by eye).
 RANKS: Final = (
     StreetRank(0.35, 9.0),
-    StreetRank(0.55, 30.0),
-    StreetRank(0.9, 70.0),
+    StreetRank(0.5, 50.0),
+    StreetRank(0.8, 90.0),
     StreetRank(1.2, 150.0),
     StreetRank(1.6, 400.0),
     StreetRank(2.1, 1e9),
@@ -118,7 +118,7 @@ def minutes_label(seconds: float) -> str:
     """Return a travel time as people write it on a map: ``"7.5 min"``, ``"1 h 30 min"``."""
     minutes = seconds / 60.0
     if minutes < 60:
-        return f"{minutes:.3g} min"
+        return f"{minutes:.1f}".removesuffix(".0") + " min"
     hours, rest = divmod(round(minutes), 60)
     return f"{hours} h {rest} min" if rest else f"{hours} h"
 

@@ -207,10 +207,7 @@ class Transportation:
         values |= {option: _whole(getattr(self, option), option, "seconds") for option in _SECONDS}
         for option, types in _APPLIES_TO.items():
             if values[option] != _DEFAULTS[option] and kind not in types:
-                raise ModeError(
-                    f"{option} does not apply to transportation type {kind!r}; it applies to {_listed(types)}. "
-                    f"Leave it out; got {values[option]!r}."
-                )
+                raise _misplaced(option, kind, values[option])
         if values["disable_border_crossing"]:
             raise UnsupportedError("disable_border_crossing=True: networks carry no country borders in this version.")
         for option, value in values.items():
@@ -354,12 +351,18 @@ def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transp
     known = tuple(field.name for field in fields(Transportation))
     for key in given:
         if kind not in _APPLIES_TO.get(key, (kind,)):
-            raise ModeError(
-                f"{key} does not apply to transportation type {kind!r}; it applies to {_listed(_APPLIES_TO[key])}."
-            )
+            raise _misplaced(key, kind, given[key])
         if key not in known:
             raise ModeError(f"Unknown transportation option {key!r}. {_guess(key, known)}")
     return Transportation(**given)
+
+
+def _misplaced(option: str, kind: str, value: object) -> ModeError:
+    """Return the error of an option that its type of travel does not have."""
+    return ModeError(
+        f"{option} does not apply to transportation type {kind!r}; it applies to {_listed(_APPLIES_TO[option])}. "
+        f"Leave it out; got {value!r}."
+    )
 
 
 def as_snapping(value: Snapping | Mapping[str, Any] | None) -> Snapping:

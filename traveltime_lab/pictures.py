@@ -211,8 +211,11 @@ def _table(table: Any, name: str) -> gpd.GeoDataFrame | None:
     return table[~(shapely.is_missing(shapes) | shapely.is_empty(shapes))].to_crs("EPSG:4326")
 
 
-def _scene(network: Network, areas: Any, points: Any, lines: Any, column: str | None, bounds: Any) -> _Scene:
+def _scene(network: Any, areas: Any, points: Any, lines: Any, column: str | None, bounds: Any) -> _Scene:
     """Check the input and bring it to local metres."""
+    if not isinstance(network, Network):
+        msg = f"the first argument must be a Network; got {type(network).__name__}"
+        raise InputError(msg)
     frame = network.frame
 
     def local(shapes: Any) -> npt.NDArray[Any]:
@@ -535,11 +538,17 @@ def _emptier_corner(scene: _Scene) -> str:
 
 
 def _draw_scale_bar(ax: Any, scene: _Scene, shrink: float, room: _Room) -> None:
-    """Draw a bar of a round length in the lower left corner."""
+    """Draw a bar of a round length at the lower border."""
     west, south, east, north = scene.box
     length = looks.round_length((east - west) * shrink * 0.25)
-    x0, y0 = west + (east - west) * 0.025, south + (north - south) * 0.03
-    x1 = x0 + length / shrink
+    y0 = south + (north - south) * 0.03
+    # Further to the right if a point lies where it would be.
+    for share in (0.025, 0.3, 0.45, 0.025):
+        x0, x1 = west + (east - west) * share, west + (east - west) * share + length / shrink
+        margin = (north - south) * 0.02
+        ground = shapely.box(x0 - margin, south, x1 + margin, y0 + 3 * margin)
+        if not len(scene.point_xy) or not shapely.contains_xy(ground, *scene.point_xy.T).any():
+            break
     ax.plot([x0, x1], [y0, y0], color="white", linewidth=4.5, solid_capstyle="butt", zorder=7)
     ax.plot([x0, x1], [y0, y0], color=looks.LABEL, linewidth=2.0, solid_capstyle="butt", zorder=7.1)
     text = ax.annotate(

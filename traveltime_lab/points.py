@@ -86,6 +86,8 @@ def read_points(table: Any, name: str, network: Network) -> Points:
             f"{name} must be a GeoDataFrame or GeoSeries of points; got {type(table).__name__}. "
             "gpd.GeoSeries.from_xy(lng, lat, crs='EPSG:4326') makes one"
         )
+        if isinstance(table, pd.Series):
+            msg = f"{name} must be a table; one row of it came without. Two brackets keep it: places.loc[['label']]"
         raise InputError(msg)
     if len(series) == 0:
         msg = f"{name} is empty; pass at least one point"

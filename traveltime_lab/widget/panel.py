@@ -84,9 +84,7 @@ class Panel:
         )
         self.box = ipywidgets.VBox(
             [*self._main(), self._origin_rows, self._error, self._progress, sections],
-            layout=ipywidgets.Layout(
-                width="310px", flex="0 0 310px", padding="0 0 0 10px", overflow="hidden auto", max_height="620px"
-            ),
+            layout=ipywidgets.Layout(width="310px", flex="0 0 310px", padding="0 0 0 10px", overflow="hidden"),
         )
         self._list_origins()
         self._follow_kind()
@@ -204,11 +202,11 @@ class Panel:
         )
         traffic = self._bind_option(
             ipywidgets.Dropdown(
-                options=[("by the hour", None), *((name.replace("_", " "), name) for name in TRAFFIC_MODELS)]
+                options=[("by the hour", ""), *((name.replace("_", " "), name) for name in TRAFFIC_MODELS)]
             ),
             "mode_options",
             "traffic_model",
-            None,
+            "",  # for a list None means that nothing is chosen
         )
         self._click = ipywidgets.ToggleButtons(
             options=[("adds origin", True), ("asks only", False)], value=True, style={"button_width": "98px"}
@@ -304,10 +302,12 @@ class Panel:
         """Return the buttons that take something away."""
         buttons = []
         for kind, text in (("code", "Code"), ("geojson", "GeoJSON"), ("parquet", "GeoParquet"), ("png", "PNG")):
-            button = ipywidgets.Button(description=text, layout=ipywidgets.Layout(width="auto", flex="1 1 auto"))
+            button = ipywidgets.Button(description=text, layout=ipywidgets.Layout(width="116px"))
             button.on_click(lambda _, kind=kind: self._on_export(kind))
             buttons.append(button)
-        return ipywidgets.VBox([ipywidgets.HBox(buttons), self._export_note, self._code])
+        return ipywidgets.VBox(
+            [ipywidgets.HBox(buttons[:2]), ipywidgets.HBox(buttons[2:]), self._export_note, self._code]
+        )
 
     def _follow_kind(self) -> None:
         """Show the controls that matter for the kind of travel, hide the others."""

@@ -205,10 +205,27 @@ def _shortest(means: Transportation) -> str | dict[str, Any]:
 
 
 _STATE_NAMES: Final = (
-    "origins", "travel_time", "distance", "rings", "combine", "transportation", "departure_time", "arrival_time",
+    "travel_time", "distance", "rings", "combine", "transportation", "departure_time", "arrival_time",
     "level_of_detail", "no_holes", "polygons_filter", "render_mode", "buffer_distance", "remove_water_bodies",
     "snapping",
 )  # fmt: skip
+
+
+#: What people who know other packages type, and what it is called here.
+_SYNONYMS: Final = {
+    "mode": "transportation",
+    "modes": "transportation",
+    "minutes": "travel_time, in seconds",
+    "time": "travel_time, in seconds",
+    "duration": "travel_time, in seconds",
+    "metres": "distance",
+    "departure": "departure_time",
+    "arrival": "arrival_time",
+    "buffer": "buffer_distance",
+    "detail": "level_of_detail",
+    "tiles": "base_map",
+    "basemap": "base_map",
+}
 
 
 def refuse_unknown(given: Sequence[str], known: Sequence[str], where: str) -> None:
@@ -216,7 +233,8 @@ def refuse_unknown(given: Sequence[str], known: Sequence[str], where: str) -> No
     for name in given:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
+            hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known)}."
+            hint = f"Here it is {_SYNONYMS[name]}." if name in _SYNONYMS else hint
             raise InputError(f"{where} has no option {name!r}. {hint}")
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import geopandas as gpd
 
@@ -29,13 +29,11 @@ except ImportError as error:
 
 from traveltime_lab import basemap, looks
 from traveltime_lab.errors import InputError, MissingFileError, TravelTimeError
+from traveltime_lab.network import Network
 from traveltime_lab.widget import answers, wire
 from traveltime_lab.widget.jobs import Cancelled, Job, LatestOnly
 from traveltime_lab.widget.panel import Panel
 from traveltime_lab.widget.state import MapState, Origin, Question, colour_of, new_name, state_of
-
-if TYPE_CHECKING:
-    from traveltime_lab.network import Network
 
 logger = logging.getLogger(__name__)
 
@@ -114,6 +112,8 @@ class TravelTimeMap(ipywidgets.VBox):
         folder: str | Path = ".",
         **values: Any,
     ) -> None:
+        if not isinstance(network, Network):
+            raise InputError(f"The first argument must be a Network; got {type(network).__name__}.")
         self.network = network
         self.state: MapState = state_of(network, origins, **values)
         self.folder = Path(folder)
@@ -123,6 +123,7 @@ class TravelTimeMap(ipywidgets.VBox):
         self._is_dragging = False
         self._pressed: str | None = None
         self._full_s = 0.0
+        self._is_draft = False
         self._markers: dict[str, ipyleaflet.Marker] = {}
         self._shape_jobs, self._probe_jobs, self._base_jobs = LatestOnly(), LatestOnly(), LatestOnly()
         self._base: basemap.Overlays | None = None
@@ -135,7 +136,9 @@ class TravelTimeMap(ipywidgets.VBox):
         self.panel = Panel(self.state, on_remove=self.remove_origin, on_export=self._export, on_cancel=self.cancel)
         self._note = ipywidgets.HTML(layout=ipywidgets.Layout(min_height="24px", margin="2px 4px"))
         self.map.layout.flex = "1 1 auto"
-        row = ipywidgets.HBox([self.map, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="stretch"))
+        row = ipywidgets.HBox(
+            [self.map, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="flex-start")
+        )
         super().__init__([row, self._note], layout=ipywidgets.Layout(width="100%"))
         self._show(self.state.question(), drawn)
         self._place_markers()
@@ -148,9 +151,7 @@ class TravelTimeMap(ipywidgets.VBox):
 
     def _make_map(self, drawn: gpd.GeoDataFrame, base_map: Any, height: int) -> Any:
         """Return the map with its layers, looking at the first shapes."""
-        shown = drawn[~drawn.geometry.is_empty]
-        bounds = tuple(shown.total_bounds) if len(shown) else self.network.bounds
-        west, south, east, north = (float(value) for value in bounds)
+        west, south, east, north = _worth_seeing(drawn, self.state.origins, self.network)
         self._ground = ipyleaflet.ImageOverlay(pane="ground", attribution=escape(self.network.attribution))
         self._streets = ipyleaflet.ImageOverlay(pane="streets")
         self._shapes = _Shapes(pane="areas")
@@ -296,7 +297,7 @@ class TravelTimeMap(ipywidgets.VBox):
         was_dragging, self._is_dragging = self._is_dragging, is_dragging
         if moved != self.state.origins:
             self.state.origins = moved
-        elif was_dragging and not is_dragging:
+        elif was_dragging and not is_dragging and self._is_draft:
             self._draw()
 
     def remove_origin(self, name: Any) -> None:
@@ -323,6 +324,9 @@ class TravelTimeMap(ipywidgets.VBox):
         # A draft has its own cells to prepare, so it pays only where the real thing is slow.
         if self._is_dragging and self._full_s > _SLOW_DRAG_S:
             question = question.draft()
+            self._is_draft = True
+        else:
+            self._is_draft = False
         self._shape_jobs.submit(
             lambda job: self._answer(question, job),
             lambda drawn: self._on_shapes(question, drawn),
@@ -491,6 +495,20 @@ class TravelTimeMap(ipywidgets.VBox):
             yield
         except (TravelTimeError, OSError) as error:
             self._on_failure(error)
+
+
+def _worth_seeing(
+    drawn: gpd.GeoDataFrame, origins: list[Origin], network: Network
+) -> tuple[float, float, float, float]:
+    """Return west, south, east, north around shapes and their origins; around the network if there is no shape."""
+    shown = drawn[~drawn.geometry.is_empty]
+    if not len(shown):
+        return network.bounds
+    west, south, east, north = network.bounds
+    inside = [o for o in origins if west <= o.lng <= east and south <= o.lat <= north]
+    lng = [*shown.total_bounds[[0, 2]], *(origin.lng for origin in inside)]
+    lat = [*shown.total_bounds[[1, 3]], *(origin.lat for origin in inside)]
+    return float(min(lng)), float(min(lat)), float(max(lng)), float(max(lat))
 
 
 def _free_path(folder: Path, stem: str, suffix: str) -> Path:

@@ -1,0 +1,68 @@
+"""
+Draw the pictures of the README anew: ``python benchmarks/readme_pictures.py``.
+
+Two still maps and the widget, the latter as JupyterLab shows it in headless Chromium (left out with ``--no-browser``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+import traveltime_lab as tl
+from traveltime_lab import pictures
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "pictures"
+
+
+def still() -> None:
+    network, places = tl.sample_network(), tl.sample_points()
+    plaza = places.loc[["Plaza de Armas, La Serena"]]
+    morning = {"transportation": "driving", "departure_time": "2026-03-02T08:00", "level_of_detail": "high"}
+    rings = pd.concat([tl.time_map(network, plaza, travel_time=limit, **morning) for limit in (300, 600, 900)])
+    pictures.save(FOLDER / "isochrones.png", network, rings, places, title="By car, Monday at eight", size=6.5, dpi=110)
+    zones = tl.sample_points(kind="zones")
+    times = tl.time_filter(network, zones, places.loc[["Hospital, Coquimbo"]], travel_time=7200, **_no_shape(morning))
+    minutes = zones.assign(minutes=times["travel_time"].to_numpy(dtype=float, na_value=float("nan")) / 60)
+    title = "To the hospital in Coquimbo"
+    pictures.save(
+        FOLDER / "matrix.png", network, None, minutes, column="minutes", title=title, size=6.5, dpi=110,
+        street_names=False,
+    )  # fmt: skip
+
+
+def _no_shape(options: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if name != "level_of_detail"}
+
+
+def widget() -> None:
+    sys.path.insert(0, str(ROOT / "tests"))
+    import browsing
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        browsing.serve_lab(Path(folder)) as lab,
+        browsing.chromium() as browser,
+    ):
+        page, _ = browsing.run_notebook(browser, lab, "01-quick-start")
+        box = page.locator(".leaflet-container").first.bounding_box()
+        page.mouse.move(box["x"] + 0.62 * box["width"], box["y"] + 0.3 * box["height"])
+        page.get_by_text("Here", exact=False).last.wait_for()
+        page.wait_for_timeout(1000)
+        clip = {"x": box["x"] - 4, "y": box["y"] - 4, "width": box["width"] + 330, "height": box["height"] + 44}
+        page.screenshot(path=FOLDER / "widget.png", clip=clip)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--no-browser", action="store_true")
+    options = parser.parse_args()
+    FOLDER.mkdir(exist_ok=True)
+    still()
+    if not options.no_browser:
+        widget()

@@ -1,0 +1,126 @@
+"""
+What a drag of the widget's marker costs on the sample: milliseconds to repaint and bytes on the wire.
+
+``python benchmarks/widget.py`` measures what Python does and sends; with ``--browser`` also JupyterLab in headless
+Chromium, from the mouse's release to the changed shape on the screen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+from ipywidgets.embed import dependency_state
+
+import traveltime_lab as tl
+
+ROOT = Path(__file__).parents[1]
+PLACE = "Plaza de Armas, La Serena"
+CASES = {
+    "walking 15 min": {"travel_time": 900, "transportation": "walking"},
+    "cycling 15 min": {"travel_time": 900, "transportation": "cycling"},
+    "driving 15 min": {"travel_time": 900, "transportation": "driving"},
+    "driving 30 min": {"travel_time": 1800, "transportation": "driving"},
+}
+
+
+def in_python(n: int) -> None:
+    network = tl.sample_network()
+    plaza = tl.sample_points().loc[[PLACE]]
+    sent: list[int] = []
+    send = ipywidgets.Widget._send
+
+    def counted(self: Any, message: dict[str, Any], buffers: Any = None) -> Any:
+        sent.append(len(json.dumps(message)))
+        return send(self, message, buffers)
+
+    ipywidgets.Widget._send = counted
+    print(f"{n} drags of 100 to 400 m, warm; three rings; median and 90 % of milliseconds, kB to the browser\n")
+    print(f"{'':16} {'wall ms':>16} {'CPU ms':>8} {'kB a drag':>10} {'kB at first':>12}")
+    for name, values in CASES.items():
+        made = tl.TravelTimeMap(network, plaza, **values)
+        first = len(json.dumps(dependency_state([made]))) / 1000
+        start = made.state.origins[0]
+        walls, cpus, sizes = [], [], []
+        for i in range(n + 5):
+            step = 0.001 + 0.003 * (i % 7) / 7
+            sent.clear()
+            wall, cpu = time.perf_counter(), time.process_time()
+            made.move_origin(PLACE, start.lng + step * (-1) ** i, start.lat + step * (i % 3 - 1))
+            if i >= 5:
+                walls.append((time.perf_counter() - wall) * 1e3)
+                cpus.append((time.process_time() - cpu) * 1e3)
+                sizes.append(sum(sent) / 1000)
+        middle, most = statistics.median(walls), sorted(walls)[int(0.9 * n)]
+        print(
+            f"{name:16} {middle:7.0f} {most:8.0f} {statistics.median(cpus):8.0f} "
+            f"{statistics.median(sizes):10.1f} {first:12.0f}"
+        )
+
+
+def in_browser(n: int) -> None:
+    sys.path.insert(0, str(ROOT / "tests"))
+    import browsing
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        browsing.serve_lab(Path(folder)) as lab,
+        browsing.chromium() as browser,
+    ):
+        received: list[int] = []
+        page, _ = browsing.run_notebook(browser, lab, "01-quick-start")
+        session = page.context.new_cdp_session(page)
+        session.send("Network.enable")
+        session.on(
+            "Network.webSocketFrameReceived", lambda frame: received.append(len(frame["response"]["payloadData"]))
+        )
+        page.evaluate(
+            """() => {
+                window.painted = [];
+                const pane = document.querySelector('.leaflet-areas-pane');
+                new MutationObserver(() => requestAnimationFrame(() => window.painted.push(performance.now())))
+                    .observe(pane, {subtree: true, childList: true, attributes: true, attributeFilter: ['d']});
+                document.addEventListener('mouseup', () => { window.released = performance.now(); }, true);
+            }"""
+        )
+        times, sizes = [], []
+        for i in range(n):
+            browsing.drag_marker(page, 40 * (-1) ** i, 20 * (i % 3 - 1), drop=False)
+            page.wait_for_timeout(1500)
+            page.mouse.move(*_at_marker(page, 12 * (-1) ** i))
+            page.evaluate("() => { window.painted = []; }")
+            received.clear()
+            page.mouse.up()
+            page.wait_for_timeout(1500)
+            first = page.evaluate("() => window.painted.length ? window.painted[0] - window.released : null")
+            if first is not None:
+                times.append(first)
+            sizes.append(sum(received) / 1000)
+        times.sort()
+        print(
+            f"\nIn JupyterLab, walking 15 min, release of the mouse to the changed shape: median "
+            f"{statistics.median(times):.0f} ms, 90 % {times[int(0.9 * len(times))]:.0f} ms ({len(times)} drags); "
+            f"{statistics.median(sizes):.1f} kB received as text of the web socket"
+        )
+
+
+def _at_marker(page: Any, dx: float) -> tuple[float, float]:
+    box = page.locator(".leaflet-marker-icon").first.bounding_box()
+    return box["x"] + box["width"] / 2 + dx, box["y"] + box["height"] / 3
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--drags", type=int, default=30)
+    parser.add_argument("--browser", action="store_true")
+    options = parser.parse_args()
+    in_python(options.drags)
+    if options.browser:
+        in_browser(min(options.drags, 15))

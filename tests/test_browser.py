@@ -1,0 +1,113 @@
+"""
+The widget in a real browser: JupyterLab runs notebooks in headless Chromium, markers are dragged, sliders moved.
+
+Pictures of what a person would see go to the folder that ``TRAVELTIME_LAB_SCREENSHOTS`` names.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import browsing
+import pytest
+from browsing import HOLDS_MARKER, OUTLINE, WIDTH, drag_marker, run_notebook, until_changed, until_text
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SCREENSHOTS = "TRAVELTIME_LAB_SCREENSHOTS"
+
+pytestmark = [
+    pytest.mark.skipif(browsing.CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium"),
+    pytest.mark.skipif(importlib.util.find_spec("playwright") is None, reason="playwright is not installed"),
+    pytest.mark.skipif(importlib.util.find_spec("jupyterlab") is None, reason="jupyterlab is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a JupyterLab with copies of the notebooks."""
+    with browsing.serve_lab(tmp_path_factory.mktemp("lab")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium."""
+    with browsing.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def shoot(tmp_path: Path) -> Callable[[Page, str], None]:
+    """Keep a picture of the page."""
+    folder = Path(os.environ.get(SCREENSHOTS) or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    return lambda page, name: page.screenshot(path=folder / f"{name}.png") and None
+
+
+def test_quick_start(browser: Browser, lab: str, shoot: Callable[[Page, str], None]) -> None:
+    page, complaints = run_notebook(browser, lab, "01-quick-start")
+    shoot(page, "quick-start-1-opened")
+    opened = page.evaluate(OUTLINE)
+    assert page.evaluate(HOLDS_MARKER)
+
+    drag_marker(page, -140, 60, drop=False)
+    while_dragging = until_changed(page, opened)
+    shoot(page, "quick-start-2-dragging")
+    assert page.evaluate(HOLDS_MARKER), "shapes follow while the marker moves"
+    page.mouse.up()
+    page.wait_for_timeout(1500)
+    dropped = page.evaluate(OUTLINE)
+    assert dropped and while_dragging != opened
+    assert page.evaluate(HOLDS_MARKER)
+    shoot(page, "quick-start-3-dropped")
+
+    width = page.evaluate(WIDTH)
+    page.locator(".traveltime-minutes .noUi-handle").first.focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    until_changed(page, dropped)
+    until_text(page.locator(".leaflet-control-container").first, lambda text: "20 min" in text)
+    assert page.evaluate(WIDTH) > 1.1 * width, "five minutes more reach farther"
+    assert page.evaluate(HOLDS_MARKER)
+    shoot(page, "quick-start-4-slider")
+
+    box = page.locator(".leaflet-container").first.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.3 * box["height"])
+    page.get_by_text("Here", exact=False).last.wait_for()
+    page.locator(".leaflet-routes-pane path").first.wait_for(state="attached")
+    page.wait_for_timeout(400)
+    shoot(page, "quick-start-5-pointing")
+    before = page.evaluate(OUTLINE)
+    page.mouse.click(box["x"] + 0.75 * box["width"], box["y"] + 0.4 * box["height"])
+    until_changed(page, before)
+    assert page.locator(".leaflet-marker-icon").count() == 2
+    shoot(page, "quick-start-6-second-origin")
+    assert not complaints
+    page.close()
+
+
+def test_traffic(browser: Browser, lab: str, shoot: Callable[[Page, str], None]) -> None:
+    page, complaints = run_notebook(browser, lab, "03-traffic")
+    shoot(page, "traffic-1-eight")
+    peak, width = page.evaluate(OUTLINE), page.evaluate(WIDTH)
+    assert page.evaluate(HOLDS_MARKER)
+    page.locator(".traveltime-clock .noUi-handle").first.focus()
+    for _ in range(20):
+        page.keyboard.press("ArrowLeft")
+    page.get_by_text("03:00", exact=True).first.wait_for()
+    night = until_changed(page, peak)
+    assert page.evaluate(WIDTH) > width, "at night one gets farther"
+    shoot(page, "traffic-2-night")
+    drag_marker(page, 120, 40)
+    until_changed(page, night)
+    assert page.evaluate(HOLDS_MARKER)
+    shoot(page, "traffic-3-dragged")
+    assert not complaints
+    page.close()
