@@ -21,7 +21,7 @@ from oracles import StreetOracle, random_points
 import traveltime_lab as ttl
 from traveltime_lab import costs
 from traveltime_lab.modes import as_snapping, as_transportation
-from traveltime_lab.search import MAX_TRAVEL_TIME_S
+from traveltime_lab.questions import MAX_TRAVEL_TIME_S
 from traveltime_lab.snapping import snap_points
 
 MODES = ("walking", "cycling", "driving", "walking+ferry", "cycling+ferry", "driving+ferry")

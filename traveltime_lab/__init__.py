@@ -51,7 +51,7 @@ _HOMES = {
     "add_speeds": "speeds",
     "build_network": "network",
     "difference": "shapes",
-    "distance_map": "search",
+    "distance_map": "areas",
     "geocode": "geocoding",
     "geohash_cells": "cells",
     "geohash_centroids": "cells",
@@ -66,10 +66,10 @@ _HOMES = {
     "sample_network": "sample",
     "sample_points": "sample",
     "serve": "server.running",
-    "shape_accuracy": "search",
-    "snap": "search",
-    "time_filter": "search",
-    "time_map": "search",
+    "shape_accuracy": "areas",
+    "snap": "time_filters",
+    "time_filter": "time_filters",
+    "time_map": "areas",
     "union": "shapes",
     "union_cells": "cells",
 }
@@ -129,6 +129,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
 ]
 
 if TYPE_CHECKING:
+    from traveltime_lab.areas import distance_map, shape_accuracy, time_map
     from traveltime_lab.cells import (
         geohash_cells,
         geohash_centroids,
@@ -163,10 +164,10 @@ if TYPE_CHECKING:
     from traveltime_lab.nominatim import Nominatim
     from traveltime_lab.pictures import plot
     from traveltime_lab.sample import sample_network, sample_points
-    from traveltime_lab.search import distance_map, shape_accuracy, snap, time_filter, time_map
     from traveltime_lab.server.running import serve
     from traveltime_lab.shapes import difference, intersection, union
     from traveltime_lab.speeds import add_speeds
+    from traveltime_lab.time_filters import snap, time_filter
     from traveltime_lab.widget.view import TravelTimeMap
 
 

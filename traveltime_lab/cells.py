@@ -29,7 +29,7 @@ from traveltime_lab.levels import CELL_M
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
 from traveltime_lab.points import Points, read_points
-from traveltime_lab.search import MAX_TRAVEL_TIME_S, MomentLike, _Question, _question, _whole
+from traveltime_lab.questions import MAX_TRAVEL_TIME_S, MomentLike, Question, ask, whole
 from traveltime_lab.snapping import SNAPPED
 from traveltime_lab.surfaces import TILE
 
@@ -144,8 +144,8 @@ def h3_cells(
     --------
     >>> cells = h3_cells(network, homes, travel_time=1800, resolution=9)  # doctest: +SKIP
     """
-    limit = _whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
-    question = _question(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
+    limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
+    question = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
     return _cells(question, origins, "h3", resolution, limit, properties, remove_water_bodies, with_geometry=geometry)
 
 
@@ -189,8 +189,8 @@ def geohash_cells(
     InputError, CrsError, CoordinateError, LimitError, ModeError, MomentError
         As in `h3_cells`.
     """
-    limit = _whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
-    question = _question(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
+    limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
+    question = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
     return _cells(
         question, origins, "geohash", resolution, limit, properties, remove_water_bodies, with_geometry=geometry
     )
@@ -243,7 +243,7 @@ def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
 
 
 def _cells(
-    question: _Question,
+    question: Question,
     origins: Any,
     grid: Grid,
     resolution: Any,
@@ -296,14 +296,14 @@ def _outlines(grid: Grid, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def cell_times(
-    question: _Question, places: Points, grid: Grid, resolution: int, limit: int, *, no_water: bool
+    question: Question, places: Points, grid: Grid, resolution: int, limit: int, *, no_water: bool
 ) -> list[CellTimes]:
     """
     Return the cells and travel times of each origin, without tables and outlines.
 
     Parameters
     ----------
-    question : _Question
+    question : Question
         What to search, checked.
     places : Points
     grid : {"h3", "geohash"}

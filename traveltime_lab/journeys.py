@@ -20,10 +20,11 @@ from traveltime_lab.kernels import road
 from traveltime_lab.legs import timed
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
+from traveltime_lab.pairs import chosen_pairs, metres_of, reasons_of, seconds_of
 from traveltime_lab.paths import paths
 from traveltime_lab.points import Points, read_points
+from traveltime_lab.questions import MomentLike, Question, ask
 from traveltime_lab.ride_routes import Found, ride_routes
-from traveltime_lab.search import MomentLike, _chosen_pairs, _metres, _Question, _question, _reasons, _seconds
 from traveltime_lab.snapping import Snaps, snapped_coordinates
 
 #: Longest journey in seconds. Source: contract 3.9.
@@ -106,10 +107,10 @@ def routes(
         if name not in ROUTE_PROPERTIES:
             msg = f"properties must be of {', '.join(map(repr, ROUTE_PROPERTIES))}; got {name!r}"
             raise InputError(msg)
-    question = _question(network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S)
+    question = ask(network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S)
     starts = read_points(origins, "origins", network)
     ends = read_points(destinations, "destinations", network)
-    chosen = _chosen_pairs(pairs, starts, ends)
+    chosen = chosen_pairs(pairs, starts, ends)
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
     if n_pairs > _MOST_ROUTES:
         msg = (
@@ -143,19 +144,19 @@ def routes(
         if name not in wanted:
             continue
         if name == "travel_time":
-            columns[name] = pd.arrays.IntegerArray(_seconds(labels), ~is_reached)
+            columns[name] = pd.arrays.IntegerArray(seconds_of(labels), ~is_reached)
         elif name == "distance":
-            columns[name] = pd.arrays.FloatingArray(_metres(labels), ~is_reached)
+            columns[name] = pd.arrays.FloatingArray(metres_of(labels), ~is_reached)
         elif name == "distance_breakdown":
             columns[name] = _objects([None if route is None else route.distance_breakdown for route in found])
         else:
             columns[name] = found
-    columns["reason"] = _reasons(question, start_snaps, end_snaps, origin_of, destination_of, is_reached)
+    columns["reason"] = reasons_of(question, start_snaps, end_snaps, origin_of, destination_of, is_reached)
     return gpd.GeoDataFrame(columns, geometry=lines, crs="EPSG:4326")
 
 
 def _street_routes(
-    question: _Question,
+    question: Question,
     starts: Points,
     ends: Points,
     start_snaps: Snaps,

@@ -20,16 +20,16 @@ import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab import areas, time_filters
 from traveltime_lab import cells as library_cells
 from traveltime_lab import geocoding as library_geocoding
 from traveltime_lab import journeys as library_journeys
-from traveltime_lab import search
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.legs import Route
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
 from traveltime_lab.network import Network
 from traveltime_lab.nominatim import Nominatim
-from traveltime_lab.search import snap
+from traveltime_lab.time_filters import snap
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -182,7 +182,7 @@ def times(
     is_measured = with_distance and not by_timetable
     if lngs.size:
         many = points(lngs, lats)
-        table = search.time_filter(
+        table = time_filters.time_filter(
             network,
             many if when.is_arrival else one,
             one if when.is_arrival else many,
@@ -284,9 +284,9 @@ def shape(
     one = points(np.array([lng]), np.array([lat]))
     arguments: dict[str, Any] = {"transportation": transportation, **when.arguments(), **options}
     if distance is not None:
-        table = search.distance_map(network, one, distance=distance, **arguments)
+        table = areas.distance_map(network, one, distance=distance, **arguments)
     elif travel_time is not None:
-        table = search.time_map(network, one, travel_time=travel_time, window=_seconds(window), **arguments)
+        table = areas.time_map(network, one, travel_time=travel_time, window=_seconds(window), **arguments)
     else:
         raise TypeError("shape() needs a travel time or a distance")
     if table["reason"].iloc[0] in ("origin_outside_network", "origin_not_snapped"):

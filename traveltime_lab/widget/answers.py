@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final
 import geopandas as gpd
 import pandas as pd
 
-from traveltime_lab import looks, search, shapes
+from traveltime_lab import looks, questions, shapes
+from traveltime_lab.areas import distance_map, time_map
 from traveltime_lab.errors import InputError
+from traveltime_lab.time_filters import time_filter
 from traveltime_lab.widget.state import Origin, Question
 
 if TYPE_CHECKING:
@@ -96,8 +98,8 @@ def areas(network: Network, question: Question, *, step: Step = _no_step) -> gpd
 def _shapes(network: Network, origins: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.GeoDataFrame:
     """Return the shapes of one ring."""
     if question.measure == "distance":
-        return search.distance_map(network, origins, distance=limit, **question.options)
-    return search.time_map(network, origins, travel_time=limit, **question.options)
+        return distance_map(network, origins, distance=limit, **question.options)
+    return time_map(network, origins, travel_time=limit, **question.options)
 
 
 def _combined(ring: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.GeoDataFrame:
@@ -149,10 +151,10 @@ def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.G
     ends = (point, origins) if is_arrival else (origins, point)
     wanted = ("transportation", "departure_time", "arrival_time", "snapping")
     options = {name: question.options[name] for name in wanted if name in question.options}
-    found = search.time_filter(
+    found = time_filter(
         network,
         *ends,
-        travel_time=search.MAX_TRAVEL_TIME_S,
+        travel_time=questions.MAX_TRAVEL_TIME_S,
         properties=("travel_time", "distance", "route"),
         **options,
     )

@@ -1,0 +1,358 @@
+"""
+The areas within reach in a time or a distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import shapely
+
+from traveltime_lab import shapes, surfaces
+from traveltime_lab.errors import InputError
+from traveltime_lab.interrupts import checkpoint
+from traveltime_lab.kernels import road
+from traveltime_lab.levels import LevelOfDetail, parse_level_of_detail
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.network import Network
+from traveltime_lab.points import Points, read_points
+from traveltime_lab.questions import (
+    MAX_DISTANCE_M,
+    MAX_TRAVEL_TIME_S,
+    MIN_BUFFER_M,
+    MIN_DISTANCE_M,
+    MomentLike,
+    Question,
+    ask,
+    finite,
+    one_of,
+    whole,
+)
+from traveltime_lab.road_graph import Metric
+from traveltime_lab.snapping import OUTSIDE, SNAPPED, Snaps
+
+
+def time_map(
+    network: Network,
+    origins: gpd.GeoDataFrame | gpd.GeoSeries,
+    *,
+    travel_time: int,
+    transportation: str | Transportation | Mapping[str, Any] = "driving",
+    departure_time: MomentLike = None,
+    arrival_time: MomentLike = None,
+    level_of_detail: str | int | Mapping[str, Any] | None = None,
+    no_holes: bool = False,
+    polygons_filter: int | Mapping[str, Any] | None = None,
+    render_mode: Literal["approximate_time_filter", "road_buffering"] = "approximate_time_filter",
+    buffer_distance: int = 1000,
+    remove_water_bodies: bool = True,
+    snapping: Snapping | Mapping[str, Any] | None = None,
+    window: int | None = None,
+) -> gpd.GeoDataFrame:
+    """
+    Return the area within reach of each origin in a travel time.
+
+    Parameters
+    ----------
+    network : Network
+    origins : GeoDataFrame or GeoSeries
+        Points in any CRS, with a unique index. With `arrival_time` they are where trips end.
+    travel_time : int
+        Limit in seconds, 1 to 14400.
+    transportation : str, Transportation or mapping, default "driving"
+        How to travel; see `Transportation`.
+    departure_time, arrival_time : datetime, str, optional
+        As in `time_filter`.
+    level_of_detail : str, int or mapping, optional
+        ``"lowest"`` (default) to ``"highest"``, a number from -20 to 2, or the contract's object, which also knows
+        ``coarse_grid``. Lowered silently for long travel times, as the contract says.
+    no_holes : bool, default False
+        Whether to fill holes.
+    polygons_filter : int or mapping, optional
+        Keep only so many of the largest polygons (the contract's ``{"limit": n}`` or the number).
+    render_mode : {"approximate_time_filter", "road_buffering"}
+        The area where `time_filter` says yes, or the reached roads widened by `buffer_distance`.
+    buffer_distance : int, default 1000
+        Metres that the shape may extend from a road, at least 250.
+    remove_water_bodies : bool, default True
+        Whether to cut out the sea, lakes and wide rivers.
+    snapping : Snapping or mapping, optional
+    window : int, optional
+        As in `time_filter`: the area is that of all trips of the window.
+
+    Returns
+    -------
+    GeoDataFrame
+        Indexed like `origins` and in their order, EPSG:4326: ``travel_time`` (int32, s), ``snap_distance`` (float64,
+        m, NaN if not snapped), ``reason`` (why the shape is empty, NA if it is not) and ``geometry``: a valid
+        MultiPolygon, exterior rings counter-clockwise, empty if the origin has no street.
+
+    Raises
+    ------
+    InputError, CrsError, CoordinateError, LimitError, ModeError, MomentError
+        As in `time_filter`.
+
+    See Also
+    --------
+    time_filter : Travel times to known points.
+    union, intersection, difference : Combine shapes.
+    shape_accuracy : How well a shape agrees with `time_filter`.
+
+    Notes
+    -----
+    The shape is the contour of the travel-time surface: at the centres of a fixed grid of cells the surface has the
+    value that `time_filter` would give for that point.
+
+    Examples
+    --------
+    >>> areas = time_map(network, homes, travel_time=900, transportation="walking")  # doctest: +SKIP
+    """
+    limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
+    question = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
+    detail = parse_level_of_detail(level_of_detail).downgraded(limit)
+    style = _style(detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies)
+    return _shapes(question, origins, limit, style, "travel_time")
+
+
+def distance_map(
+    network: Network,
+    origins: gpd.GeoDataFrame | gpd.GeoSeries,
+    *,
+    distance: int,
+    transportation: str | Transportation | Mapping[str, Any] = "driving",
+    departure_time: MomentLike = None,
+    arrival_time: MomentLike = None,
+    level_of_detail: str | int | Mapping[str, Any] | None = None,
+    no_holes: bool = False,
+    polygons_filter: int | Mapping[str, Any] | None = None,
+    render_mode: Literal["approximate_time_filter", "road_buffering"] = "approximate_time_filter",
+    buffer_distance: int = 1000,
+    remove_water_bodies: bool = True,
+    snapping: Snapping | Mapping[str, Any] | None = None,
+) -> gpd.GeoDataFrame:
+    """
+    Return the area within a distance of each origin along the streets.
+
+    Parameters
+    ----------
+    network : Network
+    origins : GeoDataFrame or GeoSeries
+        Points in any CRS, with a unique index.
+    distance : int
+        Limit in metres of the *shortest* route, 75 to 800000; walks to and from the streets count.
+    transportation, departure_time, arrival_time, level_of_detail, no_holes, polygons_filter, render_mode, \
+buffer_distance, remove_water_bodies, snapping
+        As in `time_map`. Moments only tell departures from arrivals: distances do not depend on the hour.
+
+    Returns
+    -------
+    GeoDataFrame
+        As from `time_map`, with the column ``distance`` (int32, m) instead of ``travel_time``.
+
+    Raises
+    ------
+    InputError, CrsError, CoordinateError, LimitError, ModeError, MomentError
+        As in `time_map`.
+    """
+    limit = whole(distance, "distance", MIN_DISTANCE_M, MAX_DISTANCE_M, "metres")
+    question = ask(network, transportation, departure_time, arrival_time, snapping, "distance")
+    detail = parse_level_of_detail(level_of_detail)
+    style = _style(detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies)
+    return _shapes(question, origins, limit, style, "distance")
+
+
+@dataclass(frozen=True)
+class _Style:
+    """How shapes are drawn, checked."""
+
+    detail: LevelOfDetail
+    no_holes: bool
+    n_polygons: int | None
+    is_road_buffer: bool
+    buffer_m: int
+    no_water: bool
+
+
+def _style(
+    detail: LevelOfDetail,
+    no_holes: Any,
+    polygons_filter: Any,
+    render_mode: Any,
+    buffer_distance: Any,
+    remove_water_bodies: Any,
+) -> _Style:
+    """Check the options of shapes."""
+    for name, value in (("no_holes", no_holes), ("remove_water_bodies", remove_water_bodies)):
+        if not isinstance(value, bool | np.bool_):
+            msg = f"{name} must be True or False; got {value!r}"
+            raise InputError(msg)
+    if isinstance(polygons_filter, Mapping):
+        unknown = set(polygons_filter) - {"limit"}
+        if unknown or "limit" not in polygons_filter:
+            msg = f"polygons_filter must be {{'limit': n}} or a number; got {dict(polygons_filter)!r}"
+            raise InputError(msg)
+        polygons_filter = polygons_filter["limit"]
+    n_polygons = None
+    if polygons_filter is not None:
+        n_polygons = whole(polygons_filter, "polygons_filter", 1, 1_000_000, "polygons")
+    one_of(render_mode, "render_mode", ("approximate_time_filter", "road_buffering"))
+    return _Style(
+        detail=detail,
+        no_holes=bool(no_holes),
+        n_polygons=n_polygons,
+        is_road_buffer=render_mode == "road_buffering",
+        buffer_m=whole(buffer_distance, "buffer_distance", MIN_BUFFER_M, 100_000, "metres"),
+        no_water=bool(remove_water_bodies),
+    )
+
+
+def _shapes(question: Question, origins: Any, limit: int, style: _Style, column: str) -> gpd.GeoDataFrame:
+    """Return one shape per origin."""
+    places = read_points(origins, "origins", question.network)
+    snaps = question.snap(places, is_origin=not question.is_arrival)
+    geometry = np.array([_shape(question, snaps, i, places, limit, style) for i in range(len(places))], dtype=object)
+    codes = np.where(snaps.status == OUTSIDE, 0, np.where(snaps.status == SNAPPED, 2, 1))
+    codes[(codes == 2) & ~shapely.is_empty(geometry)] = -1
+    reasons = ["origin_outside_network", "origin_not_snapped", "over_limit"]
+    return gpd.GeoDataFrame(
+        {
+            column: np.full(len(places), limit, np.int32),
+            "snap_distance": finite(snaps.distance_m),
+            "reason": pd.Categorical.from_codes(codes, categories=reasons),
+        },
+        index=places.index,
+        geometry=geometry,
+        crs="EPSG:4326",
+    )
+
+
+def _shape(question: Question, snaps: Snaps, i: int, places: Points, limit: int, style: _Style) -> shapely.MultiPolygon:
+    """Return the shape of one origin."""
+    checkpoint()
+    if snaps.status[i] != SNAPPED:
+        return shapely.MultiPolygon()
+    network, snapping = question.network, question.snapping
+    family = question.far_side.base
+    cell_m = style.detail.cell_m(family)
+    # A cell farther than the limit, so that the contour lies between true values.
+    field = question.near_field(snaps.take(np.array([i])), limit + cell_m)
+    x, y = network.frame.to_xy(places.lng[i : i + 1], places.lat[i : i + 1])
+    here = float(x[0]), float(y[0])
+    radius = surfaces.origin_radius(field, snapping, cell_m, limit)
+    if style.is_road_buffer:
+        pieces = surfaces.reached_pieces(network, field, limit)
+        if not pieces.size:
+            return shapely.MultiPolygon()
+        cell_m = min(cell_m, style.buffer_m / 5.0)
+        drawn = shapes.road_buffer_surface(pieces, float(style.buffer_m), cell_m=cell_m, frame=network.frame)
+        shape = shapes.contour_polygons(drawn, float(style.buffer_m), steepest=cell_m)
+    else:
+        drawn = surfaces.surface(
+            network,
+            question.far_side,
+            snapping,
+            field,
+            cell_m=cell_m,
+            buffer_m=float(style.buffer_m),
+            limit=float(limit),
+        )
+        if style.detail.square_size_m is not None:
+            shape = shapes.coarse_grid_polygons(
+                drawn, float(limit), float(style.detail.square_size_m), origin_xy=here if radius > 0.0 else None
+            )
+        else:
+            shape = shapes.contour_polygons(drawn, float(limit))
+            if radius > 0.0:
+                shape = shapes.include_point(shape, *here, radius)
+    if style.no_water:
+        shape = network.water.subtract(shape)
+    if style.no_holes:
+        shape = shapes.fill_holes(shape)
+    if style.n_polygons is not None:
+        shape = shapes.largest_polygons(shape, style.n_polygons, frame=network.frame)
+    return shapes.to_lnglat(shape, network.frame)
+
+
+def shape_accuracy(
+    network: Network,
+    areas: gpd.GeoDataFrame,
+    origins: gpd.GeoDataFrame | gpd.GeoSeries,
+    *,
+    n_points: int = 2000,
+    seed: int = 0,
+    transportation: str | Transportation | Mapping[str, Any] = "driving",
+    departure_time: MomentLike = None,
+    arrival_time: MomentLike = None,
+    snapping: Snapping | Mapping[str, Any] | None = None,
+    remove_water_bodies: bool = True,
+    window: int | None = None,
+) -> pd.Series:
+    """
+    Return how often shapes and `time_filter` agree about random points.
+
+    Parameters
+    ----------
+    network : Network
+    areas : GeoDataFrame
+        From `time_map` (or `distance_map`) of `origins`.
+    origins : GeoDataFrame or GeoSeries
+        What the shapes were made for.
+    n_points : int, default 2000
+        Points per shape, uniform in 1.3 times its box.
+    seed : int, default 0
+        Of the random points.
+    transportation, departure_time, arrival_time, snapping, window
+        As the shapes were made.
+    remove_water_bodies : bool, default True
+        As the shapes were made: points on removed water are left out, because there a shape says no on purpose.
+
+    Returns
+    -------
+    Series
+        Share of agreeing points from 0 to 1 by the index of `areas`; NaN for empty shapes.
+
+    Raises
+    ------
+    InputError
+        If `areas` is not a result of `time_map` or `distance_map`, or does not fit `origins`.
+    """
+    column = next((name for name in ("travel_time", "distance") if name in getattr(areas, "columns", ())), None)
+    if column is None or not isinstance(areas, gpd.GeoDataFrame):
+        msg = "areas must be a GeoDataFrame from time_map or distance_map"
+        raise InputError(msg)
+    n_points = whole(n_points, "n_points", 1, 10_000_000, "points")
+    metric: Metric = "distance" if column == "distance" else "time"
+    largest = int(areas[column].max())
+    question = ask(
+        network, transportation, departure_time, arrival_time, snapping, metric, limit=largest, window=window
+    )
+    places = read_points(origins, "origins", network)
+    if not areas.index.equals(places.index):
+        msg = "areas and origins must have the same index; pass the origins that the areas were made for"
+        raise InputError(msg)
+    snaps = question.snap(places, is_origin=not question.is_arrival)
+    rng = np.random.default_rng(seed)
+    shares = np.full(len(places), np.nan)
+    for i, (shape, limit) in enumerate(zip(areas.geometry, areas[column], strict=True)):
+        if shape.is_empty:
+            continue
+        west, south, east, north = shape.bounds
+        middle, half = np.array([west + east, south + north]) / 2.0, np.array([east - west, north - south]) * 0.65
+        lng, lat = (middle + rng.uniform(-1.0, 1.0, (n_points, 2)) * half).T
+        lat = np.clip(lat, -90.0, 90.0)
+        if remove_water_bodies:
+            dry = ~network.water.contains(*network.frame.to_xy(lng, lat))
+            lng, lat = lng[dry], lat[dry]
+        if not lng.size:
+            continue
+        targets = question.snap_at(lng, lat, is_origin=question.is_arrival)
+        here = snaps.take(np.array([i]))
+        starts, ends = (targets, here) if question.is_arrival else (here, targets)
+        labels = np.concatenate([block.labels.ravel() for block in question.blocks(starts, ends, limit, "dijkstra")])
+        shares[i] = float(((labels != road.UNREACHED) == shapely.contains_xy(shape, lng, lat)).mean())
+    return pd.Series(shares, index=areas.index, name="accuracy")

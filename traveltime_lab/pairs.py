@@ -1,0 +1,106 @@
+"""
+Pairs of points: which are asked for, what their labels say, and why some have none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from traveltime_lab.errors import InputError
+from traveltime_lab.kernels import road
+from traveltime_lab.points import Points, plain
+from traveltime_lab.questions import Question
+from traveltime_lab.snapping import OUTSIDE, SNAPPED, Snaps
+
+#: Why a pair has no travel time.
+REASONS: Final = (
+    "origin_outside_network",
+    "origin_not_snapped",
+    "destination_outside_network",
+    "destination_not_snapped",
+    "other_component",
+    "over_limit",
+)
+PairIndex = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+
+def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
+    """Return the positions of chosen pairs, None for all."""
+    if isinstance(pairs, pd.DataFrame):
+        missing = {"origin", "destination"} - set(pairs.columns)
+        if missing:
+            msg = f"pairs lacks the column {sorted(missing)[0]!r}; it needs 'origin' and 'destination'"
+            raise InputError(msg)
+        if not len(pairs):
+            msg = "pairs is empty; pass at least one pair"
+            raise InputError(msg)
+        found = []
+        for column, points in (("origin", starts), ("destination", ends)):
+            position = points.index.get_indexer(pd.Index(pairs[column]))
+            if (position < 0).any():
+                label = pairs[column].iloc[int((position < 0).argmax())]
+                msg = f"pairs names {column} {plain(label)!r}, which is not in the index of {column}s"
+                raise InputError(msg)
+            found.append(position)
+        return found[0], found[1]
+    if isinstance(pairs, str) and pairs == "all":
+        return None
+    if isinstance(pairs, str) and pairs == "aligned":
+        if len(starts) != len(ends):
+            msg = f"pairs='aligned' needs as many origins as destinations; got {len(starts)} and {len(ends)}"
+            raise InputError(msg)
+        return np.arange(len(starts)), np.arange(len(ends))
+    msg = f"pairs must be 'all', 'aligned' or a DataFrame with the columns origin and destination; got {pairs!r}"
+    raise InputError(msg)
+
+
+def seconds_of(labels: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """Return whole seconds of labels, rounded half up; 0 where unreached."""
+    milliseconds = np.where(labels == road.UNREACHED, 0, labels >> road.TIME_SHIFT)
+    return ((milliseconds + 500) // 1000).astype(np.int32)
+
+
+def metres_of(labels: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return the metres of labels; 0 where unreached."""
+    return np.where(labels == road.UNREACHED, 0.0, (labels & road.LENGTH_MASK) / 100.0)
+
+
+def reasons_of(
+    question: Question,
+    starts: Snaps,
+    ends: Snaps,
+    origin_of: npt.NDArray[np.intp],
+    destination_of: npt.NDArray[np.intp],
+    is_reached: npt.NDArray[np.bool_],
+) -> pd.Categorical:
+    """Return why each pair is unreachable; NA where it is not."""
+    codes = np.full(origin_of.size, -1, np.int8)
+    lost = np.flatnonzero(~is_reached)
+    if lost.size:
+        a, b = origin_of[lost], destination_of[lost]
+        topology = question.graph.topology
+        why = np.full(lost.size, REASONS.index("over_limit"), np.int8)
+        if question.transit is None:
+            part_a, part_b = _component(topology, starts.edge)[a], _component(topology, ends.edge)[b]
+            stuck = topology.can_leave[starts.edge[a]] & ~topology.can_arrive[ends.edge[b]]
+            why[(part_a != part_b) | stuck] = REASONS.index("other_component")
+        why[ends.status[b] != SNAPPED] = REASONS.index("destination_not_snapped")
+        why[ends.status[b] == OUTSIDE] = REASONS.index("destination_outside_network")
+        why[starts.status[a] != SNAPPED] = REASONS.index("origin_not_snapped")
+        why[starts.status[a] == OUTSIDE] = REASONS.index("origin_outside_network")
+        codes[lost] = why
+    return pd.Categorical.from_codes(codes, categories=list(REASONS))
+
+
+def _component(topology: Any, edge: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Return the connected part that each edge is in, -1 for no edge."""
+    part = np.full(edge.size, -1, np.int32)
+    found = np.flatnonzero(edge >= 0)
+    side = 2 * edge[found].astype(np.int64)
+    side += ~topology.is_open[side]
+    part[found] = topology.component[topology.entry_states[topology.entry_indptr[side]]]
+    return part
