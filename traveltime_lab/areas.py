@@ -14,9 +14,10 @@ import pandas as pd
 import shapely
 
 from traveltime_lab import shapes, surfaces
-from traveltime_lab.errors import InputError
+from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.interrupts import checkpoint
 from traveltime_lab.kernels import road
+from traveltime_lab.kernels.lines import UNREACHED as NO_TIME
 from traveltime_lab.levels import LevelOfDetail, parse_level_of_detail
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
@@ -31,6 +32,7 @@ from traveltime_lab.questions import (
     ask,
     finite,
     one_of,
+    percent,
     whole,
 )
 from traveltime_lab.road_graph import Metric
@@ -53,6 +55,7 @@ def time_map(
     remove_water_bodies: bool = True,
     snapping: Snapping | Mapping[str, Any] | None = None,
     window: int | None = None,
+    percentile: float | None = None,
 ) -> gpd.GeoDataFrame:
     """
     Return the area within reach of each origin in a travel time.
@@ -84,6 +87,10 @@ def time_map(
     snapping : Snapping or mapping, optional
     window : int, optional
         As in `time_filter`: the area is that of all trips of the window.
+    percentile : float, optional
+        With a window: the area that at least so many percent of its departures (or arrivals, one a minute) reach in
+        the travel time, such as 80 for where one can rely on it. `time_filter` tells the same times as
+        ``percentiles``.
 
     Returns
     -------
@@ -113,7 +120,13 @@ def time_map(
     >>> areas = time_map(network, homes, travel_time=900, transportation="walking")  # doctest: +SKIP
     """
     limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
-    question = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
+    percents = () if percentile is None else (percent(percentile, "percentile"),)
+    question = ask(
+        network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window, percents=percents
+    )
+    if percents and render_mode == "road_buffering":
+        msg = "percentile needs render_mode='approximate_time_filter': the roads in reach differ by departure"
+        raise UnsupportedError(msg)
     detail = parse_level_of_detail(level_of_detail).downgraded(limit)
     style = _style(detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies)
     return _shapes(question, origins, limit, style, "travel_time")
@@ -291,6 +304,7 @@ def shape_accuracy(
     snapping: Snapping | Mapping[str, Any] | None = None,
     remove_water_bodies: bool = True,
     window: int | None = None,
+    percentile: float | None = None,
 ) -> pd.Series:
     """
     Return how often shapes and `time_filter` agree about random points.
@@ -306,7 +320,7 @@ def shape_accuracy(
         Points per shape, uniform in 1.3 times its box.
     seed : int, default 0
         Of the random points.
-    transportation, departure_time, arrival_time, snapping, window
+    transportation, departure_time, arrival_time, snapping, window, percentile
         As the shapes were made.
     remove_water_bodies : bool, default True
         As the shapes were made: points on removed water are left out, because there a shape says no on purpose.
@@ -328,9 +342,11 @@ def shape_accuracy(
     n_points = whole(n_points, "n_points", 1, 10_000_000, "points")
     metric: Metric = "distance" if column == "distance" else "time"
     largest = int(areas[column].max())
+    percents = () if percentile is None else (percent(percentile, "percentile"),)
     question = ask(
-        network, transportation, departure_time, arrival_time, snapping, metric, limit=largest, window=window
-    )
+        network, transportation, departure_time, arrival_time, snapping, metric, limit=largest, window=window,
+        percents=percents,
+    )  # fmt: skip
     places = read_points(origins, "origins", network)
     if not areas.index.equals(places.index):
         msg = "areas and origins must have the same index; pass the origins that the areas were made for"
@@ -353,6 +369,11 @@ def shape_accuracy(
         targets = question.snap_at(lng, lat, is_origin=question.is_arrival)
         here = snaps.take(np.array([i]))
         starts, ends = (targets, here) if question.is_arrival else (here, targets)
-        labels = np.concatenate([block.labels.ravel() for block in question.blocks(starts, ends, limit, "dijkstra")])
-        shares[i] = float(((labels != road.UNREACHED) == shapely.contains_xy(shape, lng, lat)).mean())
+        is_reached = np.concatenate(
+            [
+                (block.labels != road.UNREACHED if block.spread is None else block.spread.ms[..., 0] < NO_TIME).ravel()
+                for block in question.blocks(starts, ends, limit, "dijkstra")
+            ]
+        )
+        shares[i] = float((is_reached == shapely.contains_xy(shape, lng, lat)).mean())
     return pd.Series(shares, index=areas.index, name="accuracy")

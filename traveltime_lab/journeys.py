@@ -20,10 +20,10 @@ from traveltime_lab.kernels import road
 from traveltime_lab.legs import timed
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
-from traveltime_lab.pairs import chosen_pairs, metres_of, reasons_of, seconds_of
+from traveltime_lab.pairs import all_pairs, chosen_pairs, departures, metres_of, reasons_of, seconds_of
 from traveltime_lab.paths import paths
 from traveltime_lab.points import Points, read_points
-from traveltime_lab.questions import MomentLike, Question, ask
+from traveltime_lab.questions import MAX_RESULTS, MomentLike, Question, ask, whole
 from traveltime_lab.ride_routes import Found, ride_routes
 from traveltime_lab.snapping import Snaps, snapped_coordinates
 
@@ -45,6 +45,8 @@ def routes(
     properties: Sequence[str] = ("travel_time", "distance", "route"),
     pairs: Literal["all", "aligned"] | pd.DataFrame = "all",
     snapping: Snapping | Mapping[str, Any] | None = None,
+    window: int | None = None,
+    max_results: int = 1,
 ) -> gpd.GeoDataFrame:
     """
     Return the fastest routes from origins to destinations, with directions.
@@ -64,6 +66,8 @@ def routes(
         As in `time_filter`; 100,000 at most.
     snapping : Snapping or mapping, optional
         Threshold, penalty and accepted roads of the snap to the streets.
+    window, max_results : int, optional
+        As in `time_filter`: up to five journeys of a pair that leave or arrive in a window, in a row each.
 
     Returns
     -------
@@ -107,7 +111,13 @@ def routes(
         if name not in ROUTE_PROPERTIES:
             msg = f"properties must be of {', '.join(map(repr, ROUTE_PROPERTIES))}; got {name!r}"
             raise InputError(msg)
-    question = ask(network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S)
+    n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "journeys")
+    if n_best > 1 and window is None:
+        msg = "max_results lists the journeys of a window; give window, such as window=3600"
+        raise InputError(msg)
+    question = ask(
+        network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S, window=window
+    )
     starts = read_points(origins, "origins", network)
     ends = read_points(destinations, "destinations", network)
     chosen = chosen_pairs(pairs, starts, ends)
@@ -118,14 +128,20 @@ def routes(
         )
         raise LimitError(msg)
     if chosen is None:
-        chosen = np.repeat(np.arange(len(starts)), len(ends)), np.tile(np.arange(len(ends)), len(starts))
+        chosen = all_pairs(starts, ends)
     origin_of, destination_of = chosen
     start_snaps, end_snaps = question.snap(starts), question.snap(ends, is_origin=False)
-    labels = np.full(n_pairs, road.UNREACHED, np.int64)
-    found = np.full(n_pairs, None, dtype=object)
-    lines = np.full(n_pairs, shapely.LineString(), dtype=object)
+    when = None
+    if question.transit is not None and window is not None:
+        origin_of, destination_of, _, when = departures(question, start_snaps, end_snaps, chosen, n_best)
+        # Rows without a journey have no moment of their own; they stay without one.
+        when = [moment or question.transit.moment for moment in when]
+    n_rows = origin_of.size
+    labels = np.full(n_rows, road.UNREACHED, np.int64)
+    found = np.full(n_rows, None, dtype=object)
+    lines = np.full(n_rows, shapely.LineString(), dtype=object)
     if question.transit is not None:
-        answers: Iterator[Found] = ride_routes(question.transit, starts, ends, origin_of, destination_of)
+        answers: Iterator[Found] = ride_routes(question.transit, starts, ends, origin_of, destination_of, when)
     else:
         answers = _street_routes(question, starts, ends, start_snaps, end_snaps, origin_of, destination_of)
     for pair, route, label in answers:

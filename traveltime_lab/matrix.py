@@ -31,6 +31,24 @@ _BLOCK = 2_000_000
 
 
 @dataclass(frozen=True)
+class Spread:
+    """
+    How travel times differ over the departures (or arrivals) of a window.
+
+    Attributes
+    ----------
+    ms : int32 array of shape (..., n_percents)
+        What so many percent of the departures keep to, in milliseconds; the largest int32 that halves twice
+        (`traveltime_lab.kernels.lines.UNREACHED`) where too few make it.
+    share : float32 array of shape (...)
+        Of the departures that make it within the limit.
+    """
+
+    ms: npt.NDArray[np.int32]
+    share: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
 class Block:
     """
     Labels of some origins and some destinations.
@@ -41,11 +59,14 @@ class Block:
         Which origins and destinations.
     labels : int64 array of shape (n_rows, n_columns)
         `UNREACHED` where over the limit.
+    spread : Spread, optional
+        Of shape (n_rows, n_columns), where asked for.
     """
 
     rows: slice
     columns: slice
     labels: Int64Array
+    spread: Spread | None = None
 
 
 @dataclass(frozen=True)

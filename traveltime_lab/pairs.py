@@ -4,12 +4,15 @@ Pairs of points: which are asked for, what their labels say, and why some have n
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Sequence, Sized
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from traveltime_lab import transit
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels import road
 from traveltime_lab.points import Points, plain
@@ -104,3 +107,71 @@ def _component(topology: Any, edge: npt.NDArray[np.int32]) -> npt.NDArray[np.int
     side += ~topology.is_open[side]
     part[found] = topology.component[topology.entry_states[topology.entry_indptr[side]]]
     return part
+
+
+def all_pairs(starts: Sized, ends: Sized) -> PairIndex:
+    """Return the positions of every pair, origin by origin."""
+    return np.repeat(np.arange(len(starts)), len(ends)), np.tile(np.arange(len(ends)), len(starts))
+
+
+def departures(
+    question: Question, starts: Snaps, ends: Snaps, chosen: PairIndex, n_best: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.int64], list[Any]]:
+    """
+    Return a row for each of a window's journeys, or a single one for a pair without any.
+
+    Parameters
+    ----------
+    question : Question
+        With a timetable and a window.
+    starts, ends : Snaps
+    chosen : pair of intp arrays of shape (n_pairs,)
+    n_best : int
+        Most journeys of a pair.
+
+    Returns
+    -------
+    origin_of, destination_of : intp arrays of shape (n_rows,)
+    labels : int64 array of shape (n_rows,)
+    moments : list of datetime or None
+        When each journey leaves, or is to arrive.
+    """
+    assert question.transit is not None
+    origin_of, destination_of = chosen
+    found = transit.window_journeys(question.transit, starts, ends, origin_of, destination_of, n_best)
+    n_rows = np.maximum(np.bincount(found.pair, minlength=origin_of.size), 1)
+    pair_of = np.repeat(np.arange(origin_of.size), n_rows)
+    first = np.concatenate([[0], np.cumsum(n_rows)])[:-1]
+    rows = first[found.pair] + np.arange(found.pair.size) - np.searchsorted(found.pair, found.pair)
+    labels = np.full(pair_of.size, road.UNREACHED, np.int64)
+    labels[rows] = found.labels
+    moments: list[Any] = [None] * pair_of.size
+    for row, when in zip(rows.tolist(), found.moments, strict=True):
+        moments[row] = when
+    return origin_of[pair_of], destination_of[pair_of], labels, moments
+
+
+def moment_columns(
+    moments: Sequence[dt.datetime | None], seconds: npt.NDArray[np.int32], timezone: str, *, is_arrival: bool
+) -> dict[str, pd.Series]:
+    """
+    Return ``departure_time`` and ``arrival_time`` of journeys; NaT where there is none.
+
+    Parameters
+    ----------
+    moments : sequence of datetime or None
+        Aware: departures, or arrivals in an arrival search.
+    seconds : int32 array
+        How long each takes.
+    timezone : str
+        Of the columns.
+    is_arrival : bool
+    """
+    utc = [pd.NaT if moment is None else moment.astimezone(dt.UTC) for moment in moments]
+    asked = pd.to_datetime(pd.Series(utc), utc=True)
+    other = asked + pd.to_timedelta(-seconds if is_arrival else seconds, unit="s")
+    departure, arrival = (other, asked) if is_arrival else (asked, other)
+    return {
+        "departure_time": departure.dt.tz_convert(timezone),
+        "arrival_time": arrival.dt.tz_convert(timezone),
+    }

@@ -32,6 +32,8 @@ MIN_DISTANCE_M: Final = 75
 MAX_DISTANCE_M: Final = 800_000
 MIN_BUFFER_M: Final = 250
 MAX_WINDOW_S: Final = 43_200
+#: Most journeys of a window in one answer. Source: contract 4.3.
+MAX_RESULTS: Final = 5
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ def ask(
     *,
     limit: int | None = None,
     window: Any = None,
+    percents: tuple[float, ...] = (),
+    with_share: bool = False,
 ) -> Question:
     """Check the arguments that all searches share; without a limit no trip is searched for."""
     if not isinstance(network, Network):
@@ -97,6 +101,9 @@ def ask(
     transportation = as_transportation(transportation)
     snapping = as_snapping(snapping)
     moment, is_arrival = resolve_moments(departure_time, arrival_time, network.timezone)
+    if window is None and (percents or with_share):
+        msg = "percentiles and shares are over a window of departures or arrivals; give window, such as window=3600"
+        raise InputError(msg)
     if not transportation.uses_timetable:
         if window is not None:
             msg = f"window needs a timetable; transportation {transportation.type!r} is as quick at any time"
@@ -112,8 +119,9 @@ def ask(
         )
     seconds = 0 if window is None else whole(window, "window", 1, MAX_WINDOW_S, "seconds")
     asked = transit.transit_question(
-        network, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds
-    )
+        network, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds,
+        percents=percents, with_share=with_share,
+    )  # fmt: skip
     return Question(network, transportation, snapping, moment, is_arrival, asked.walking, asked)
 
 
@@ -132,6 +140,17 @@ def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
         msg = f"{name} must be from {least} to {most} {unit}; got {number}"
         raise LimitError(msg)
     return number
+
+
+def percent(value: Any, name: str) -> float:
+    """Return a percentage over 0 and up to 100."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        msg = f"{name} must be numbers over 0 and up to 100; got {value!r}"
+        raise InputError(msg)
+    if not 0.0 < float(value) <= 100.0:
+        msg = f"{name} must be over 0 and up to 100; got {value}"
+        raise LimitError(msg)
+    return float(value)
 
 
 def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:

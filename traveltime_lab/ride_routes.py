@@ -9,7 +9,7 @@ at the end of an arrival search is part of the last leg.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -52,6 +52,7 @@ def ride_routes(
     ends: Points,
     origin_of: npt.NDArray[np.intp],
     destination_of: npt.NDArray[np.intp],
+    moments: Sequence[dt.datetime] | None = None,
 ) -> Iterator[Found]:
     """
     Yield the quickest route of each pair that has one within the limit.
@@ -59,9 +60,11 @@ def ride_routes(
     Parameters
     ----------
     question : TransitQuestion
-        Without a window.
     starts, ends : Points
     origin_of, destination_of : intp arrays of shape (n_pairs,)
+        A pair may occur more than once.
+    moments : sequence of datetime of length n_pairs, optional
+        Aware, within the window: when each pair leaves, or is to arrive; the question's own by default.
 
     Yields
     ------
@@ -74,13 +77,21 @@ def ride_routes(
     near, far = (teller.end_snaps, teller.start_snaps) if is_arrival else (teller.start_snaps, teller.end_snaps)
     far_links = question.links(far, is_origin=is_arrival)
     search, options = question.search(), question.options
-    moment = question.at(search)
-    order = np.argsort(near_of, kind="stable")
-    for pairs in np.split(order, np.flatnonzero(np.diff(near_of[order])) + 1):
+    begin = question.at(search)
+    offsets = np.zeros(near_of.size, np.int64)
+    if moments is not None:
+        offsets[:] = [round((when.timestamp() - question.moment.timestamp()) * 1000) for when in moments]
+    order = np.lexsort((offsets, near_of))
+    is_new = (np.diff(near_of[order]) != 0) | (np.diff(offsets[order]) != 0)
+    here, links = -1, far_links
+    for pairs in np.split(order, np.flatnonzero(is_new) + 1):
         if not pairs.size:
             continue
-        here = int(near_of[pairs[0]])
-        links = question.links(near.take(np.array([here])), is_origin=not is_arrival)
+        if near_of[pairs[0]] != here:
+            here = int(near_of[pairs[0]])
+            links = question.links(near.take(np.array([here])), is_origin=not is_arrival)
+        when = question.moment if moments is None else moments[int(pairs[0])]
+        moment = begin + int(offsets[pairs[0]])
         times = search.stop_times(
             StopLinks(links.indptr, links.stops, links.ms), moment, options, is_arrival=is_arrival
         )[0]
@@ -96,9 +107,9 @@ def ride_routes(
             if min(ms, walk_ms) > question.limit * 1000:
                 continue
             if walked is not None and walk_ms <= ms:
-                route, total = timed(walked[0], question.moment, is_arrival=is_arrival), walk_ms
+                route, total = timed(walked[0], when, is_arrival=is_arrival), walk_ms
             else:
-                route, total = teller.ridden(search, journeys, stops.index(stop), i, j, ms), ms
+                route, total = teller.ridden(search, journeys, stops.index(stop), i, j, ms, when), ms
             centimetres = sum(round(leg.distance * 100.0) for leg in route.legs)
             yield Found(pair, route, (int(total) << road.TIME_SHIFT) + centimetres)
 
@@ -181,8 +192,10 @@ class _Teller:
 
     # With rides
 
-    def ridden(self, search: RideSearch, journeys: Journeys, row: int, i: int, j: int, ms: int) -> Route:
-        """Return the route of a pair with the rides of a journey."""
+    def ridden(
+        self, search: RideSearch, journeys: Journeys, row: int, i: int, j: int, ms: int, moment: dt.datetime
+    ) -> Route:
+        """Return the route of a pair with the rides of a journey that leaves, or arrives, at a moment."""
         question, means, table = self.question, self.question.transportation, search.table
         rides = range(int(journeys.indptr[row]), int(journeys.indptr[row + 1]))
         first, last = int(journeys.board_stop[rides[0]]), int(journeys.alight_stop[rides[-1]])
@@ -210,7 +223,7 @@ class _Teller:
                 Leg(_PARKING[means.access.base], text, means.access_penalty, 0.0, _line(np.array([where, where])))
             )
         total = (int(ms) + 500) // 1000
-        begin = question.moment.timestamp() - (total if question.is_arrival else 0)
+        begin = moment.timestamp() - (total if question.is_arrival else 0)
         reference = table.reference
         now = begin + sum(leg.travel_time for leg in legs)
         for ride in rides:
@@ -231,7 +244,7 @@ class _Teller:
             legs[-1] = replace(
                 legs[-1], travel_time=legs[-1].travel_time + spare, waiting_time=legs[-1].waiting_time + spare
             )
-        return timed(tuple(legs), question.moment, is_arrival=question.is_arrival)
+        return timed(tuple(legs), moment, is_arrival=question.is_arrival)
 
     def _ride_leg(self, table: TripTable, journeys: Journeys, ride: int, leaves: int, arrives: int, now: int) -> Leg:
         """Return the leg of one ride, the wait before it included."""

@@ -280,13 +280,20 @@ class RideSearch:
         return out
 
     def window_stop_times(
-        self, access: StopLinks, moments: npt.ArrayLike, width: int, options: RideOptions, *, is_arrival: bool = False
+        self,
+        access: StopLinks,
+        moments: npt.ArrayLike,
+        width: int,
+        options: RideOptions,
+        *,
+        is_arrival: bool = False,
+        step: int = 1,
     ) -> Int32:
         """
-        Return the least travel time to each stop over all seconds of a window; see `stop_times`.
+        Return the least travel time to each stop over all starts of a window; see `stop_times`.
 
-        The window begins at the moment and lasts `width` seconds, both ends included; in arrival searches it ends at
-        the moment. This is the union of all journeys of the window.
+        The window begins at the moment, lasts `width` and has a start every `step`, both ends included; in arrival
+        searches it ends at the moment. This is the union of all journeys of the window.
         """
         lines = self.lines(is_arrival)
         starts = self._starts(access, moments, is_arrival)
@@ -294,7 +301,7 @@ class RideSearch:
         out = np.empty((access.n_points, self.table.n_stops), np.int32)
         for point in range(access.n_points):
             stops, seconds = access.of(point)
-            events = windows.window_starts(lines, stops, seconds, int(starts[point]), _end(starts[point], width))
+            events = windows.window_starts(lines, stops, seconds, int(starts[point]), _end(starts[point], width), step)
             windows.window_least(lines, state, stops, seconds, events, *options._limits, out[point])
         return out
 
@@ -308,6 +315,7 @@ class RideSearch:
         options: RideOptions,
         *,
         is_arrival: bool = False,
+        step: int = 1,
     ) -> tuple[Int32, Int32]:
         """
         Return the shortest journeys of a window between points and targets; see `window_stop_times`.
@@ -328,7 +336,7 @@ class RideSearch:
         out_start = np.empty_like(out_s)
         for point in range(access.n_points):
             stops, seconds = access.of(point)
-            events = windows.window_starts(lines, stops, seconds, int(starts[point]), _end(starts[point], width))
+            events = windows.window_starts(lines, stops, seconds, int(starts[point]), _end(starts[point], width), step)
             windows.window_best(
                 lines, state, stops, seconds, events, *options._limits,
                 reach.indptr, reach.targets, reach.seconds, out_s[point], out_start[point],
@@ -364,19 +372,42 @@ class RideSearch:
             Rows as `moments`.
         """
         lines = self.lines(is_arrival)
-        when = np.atleast_1d(np.asarray(moments, np.int64))
-        order = np.argsort(when, kind="stable")
-        if not is_arrival:
-            order = order[::-1]
+        starts, order = _falling(moments, is_arrival)
         reach = egress if isinstance(egress, StopReach) else StopReach.of(egress, self.table.n_stops)
-        starts = _moments(when[order], is_arrival)
         state = windows.window_state(lines, options.max_rides)
         direct = _direct(direct_s, (reach.n_targets,), options)
-        found = np.empty((when.size, reach.n_targets), np.int32)
+        found = np.empty((starts.size, reach.n_targets), np.int32)
         windows.window_times(
             lines, state, _array(access[0], np.int32), _array(access[1], np.int32), starts, *options._limits,
             reach.indptr, reach.targets, reach.seconds, direct, found,
         )  # fmt: skip
+        out = np.empty_like(found)
+        out[order] = found
+        return out
+
+    def stop_times_by_moment(
+        self,
+        access: tuple[Int32, Int32],
+        moments: npt.ArrayLike,
+        options: RideOptions,
+        *,
+        is_arrival: bool = False,
+    ) -> Int32:
+        """
+        Return travel times between one point and all stops for each of many moments; see `stop_times`.
+
+        Returns
+        -------
+        int32 array of shape (n_moments, n_stops)
+            Rows as `moments`.
+        """
+        lines = self.lines(is_arrival)
+        starts, order = _falling(moments, is_arrival)
+        state = windows.window_state(lines, options.max_rides)
+        found = np.empty((starts.size, self.table.n_stops), np.int32)
+        windows.window_stops(
+            lines, state, _array(access[0], np.int32), _array(access[1], np.int32), starts, *options._limits, found
+        )
         out = np.empty_like(found)
         out[order] = found
         return out
@@ -470,6 +501,15 @@ def _moments(moments: npt.NDArray[np.int64], is_arrival: bool) -> Int32:
         msg = f"moments must be seconds around the table's reference; got {moments.min()} to {moments.max()}"
         raise InputError(msg)
     return (-moments if is_arrival else moments).astype(np.int32)
+
+
+def _falling(moments: npt.ArrayLike, is_arrival: bool) -> tuple[Int32, npt.NDArray[np.intp]]:
+    """Return moments in the direction of a search, latest first, and where each was."""
+    when = np.atleast_1d(np.asarray(moments, np.int64))
+    order = np.argsort(when, kind="stable")
+    if not is_arrival:
+        order = order[::-1]
+    return _moments(when[order], is_arrival), order
 
 
 def _end(begin: np.int32, width: int) -> int:

@@ -60,6 +60,13 @@ class Links:
         begin, end = self.indptr[first], self.indptr[last]
         return Links(self.indptr[first : last + 1] - begin, self.stops[begin:end], self.ms[begin:end])
 
+    def take(self, points: npt.NDArray[np.intp]) -> Links:
+        """Return the links of chosen points."""
+        sizes = np.diff(self.indptr)[points]
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        at = np.repeat(self.indptr[points] - indptr[:-1], sizes) + np.arange(indptr[-1])
+        return Links(indptr, self.stops[at], self.ms[at])
+
     def later(self, ms: int) -> Links:
         """Return the links with some milliseconds more each."""
         return Links(self.indptr, self.stops, (self.ms + np.int32(ms)).astype(np.int32)) if ms else self

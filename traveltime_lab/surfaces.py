@@ -21,6 +21,7 @@ from traveltime_lab import costs
 from traveltime_lab.errors import LimitError
 from traveltime_lab.kernels import nearest, ride_surface, road
 from traveltime_lab.kernels.surface import edge_rows, gather
+from traveltime_lab.kernels.windows import nearest_rank
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
 from traveltime_lab.settings import settings
@@ -40,6 +41,24 @@ _MOST_CELLS = 16_000_000
 
 
 @dataclass(frozen=True)
+class Reached:
+    """
+    What the rides of one departure reach.
+
+    Attributes
+    ----------
+    stop_ms : int32 array of shape (n_stops,)
+        Milliseconds until one is at each stop (backwards: from there), `UNREACHED` if one is not.
+    start_ms, walk_ms : int32 arrays of shape (n_directed,)
+        At the start of each directed edge (backwards: from its end), and what of it is the walk after the ride.
+    """
+
+    stop_ms: npt.NDArray[np.int32]
+    start_ms: npt.NDArray[np.int32]
+    walk_ms: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
 class RideField(EdgeField):
     """
     Labels of a whole walking network that rides reach, or those on foot all the way.
@@ -47,21 +66,20 @@ class RideField(EdgeField):
     Attributes
     ----------
     label : int64 array of shape (n_directed,)
-        The lesser of both.
+        The least of all of them.
     direct : EdgeField
         On foot all the way.
-    stop_ms : int32 array of shape (n_stops,)
-        Milliseconds until one is at each stop (backwards: from there), `NEVER` if one is not.
-    state_ms, state_walk_ms : int32 arrays of shape (n_states,)
-        Of the earliest ride and walk to each state, and of that walk alone.
+    reached : tuple of Reached
+        By the rides of each departure that counts, or of all of a window together.
+    percent : float
+        Values are those that so many percent of the departures keep to.
     around : Walks
     stops : Stations
     """
 
     direct: EdgeField
-    stop_ms: npt.NDArray[np.int32]
-    state_ms: npt.NDArray[np.int32]
-    state_walk_ms: npt.NDArray[np.int32]
+    reached: tuple[Reached, ...]
+    percent: float
     around: Walks
     stops: Stations
 
@@ -72,19 +90,24 @@ class RideField(EdgeField):
 
     def gatherer(self, per_metre: float, buffer_m: float) -> Callable[..., None]:
         """Return what lowers the values of cells given their edges, places and distances."""
-        graph, topology = self.graph, self.graph.topology
+        graph, is_open = self.graph, self.graph.topology.is_open
         ports = graph.exit_ports() if self.is_backward else graph.entry_ports()
-        start_ms, walk_ms = (np.empty(topology.is_open.size, np.int32) for _ in range(2))
-        ride_surface.edge_starts(self.state_ms, self.state_walk_ms, *ports, topology.is_open, start_ms, walk_ms)
-
-        where = (
-            start_ms, walk_ms, graph.cross, topology.is_open, self.is_backward, self.around.budget_ms, *ports,
-            *self.around.by_state, self.stop_ms, self.stops.edge_indptr, self.stops.edge_stops,
-            self.stops.snaps.fraction, self.stops.connector >> road.TIME_SHIFT,
+        where = (graph.cross, is_open, self.is_backward, self.around.budget_ms, *ports, *self.around.by_state)
+        there = (
+            self.stops.edge_indptr, self.stops.edge_stops, self.stops.snaps.fraction,
+            self.stops.connector >> road.TIME_SHIFT,
         )  # fmt: skip
 
         def lower(edge: Any, fraction: Any, distance: Any, values: Any) -> None:
-            ride_surface.gather_rides(edge, fraction, distance, per_metre, buffer_m, *where, values)
+            stack = [values, *(values.copy() for _ in self.reached[1:])]
+            for part, rides in zip(stack, self.reached, strict=True):
+                ride_surface.gather_rides(
+                    edge, fraction, distance, per_metre, buffer_m, rides.start_ms, rides.walk_ms, *where,
+                    rides.stop_ms, *there, part,
+                )  # fmt: skip
+            if len(stack) > 1:
+                rank = nearest_rank(self.percent, len(stack))
+                values[...] = np.partition(np.stack(stack), rank, axis=0)[rank]
 
         return lower
 
@@ -221,7 +244,9 @@ def surface(
     tile_columns = range(first_column // TILE, (first_column + n_columns - 1) // TILE + 1)
     tiles = cache.get([(r, c) for r in tile_rows for c in tile_columns])
     read = _reader(network, edge_field, rows, limit=limit, per_metre=per_metre, buffer_m=buffer_m)
-    for (r, c), tile in tiles.items():
+
+    def fill(place: tuple[int, int]) -> None:
+        (r, c), tile = place, tiles[place]
         top, left = r * TILE - first_row, c * TILE - first_column
         inside_rows = slice(max(0, -top), min(TILE, n_rows - top))
         inside_columns = slice(max(0, -left), min(TILE, n_columns - left))
@@ -234,6 +259,13 @@ def surface(
             tile.distance[inside_rows, inside_columns],
             target,
         )
+
+    if len(tiles) > 1 and settings.threads > 1:
+        with ThreadPoolExecutor(settings.threads) as pool:
+            list(pool.map(fill, tiles))
+    else:
+        for place in tiles:
+            fill(place)
     return Surface(
         frame=network.frame,
         x0=(first_column + 0.5) * cell_m,

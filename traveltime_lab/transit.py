@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -28,7 +28,7 @@ import numpy.typing as npt
 from traveltime_lab import matrix, road_graph
 from traveltime_lab import stations as street_side
 from traveltime_lab.errors import InputError, MomentError, UnsupportedError
-from traveltime_lab.kernels import ports, road
+from traveltime_lab.kernels import ports, ride_surface, road, windows
 from traveltime_lab.kernels import stops as stop_kernel
 from traveltime_lab.kernels.lines import UNREACHED
 from traveltime_lab.modes import Snapping, Transportation
@@ -41,7 +41,7 @@ from traveltime_lab.runs import trip_table
 from traveltime_lab.settings import settings
 from traveltime_lab.snapping import Snaps, snap_points
 from traveltime_lab.stations import Links, Stations, Walks
-from traveltime_lab.surfaces import RideField
+from traveltime_lab.surfaces import Reached, RideField
 from traveltime_lab.travel_times import edge_field
 from traveltime_lab.trip_table import TripTable
 
@@ -54,6 +54,8 @@ _HOUR_S: Final = 3600
 _KEPT_TABLES: Final = 6
 #: Times in one block of a matrix.
 _BLOCK: Final = 2_000_000
+#: Seconds between two departures (or arrivals) of a window of which percentiles are taken (assumed: what r5 does).
+SAMPLE_S: Final = 60
 #: Near points from which a search each is quicker than reading what lies around all stops.
 _FEW: Final = 32
 WALKING: Final = Transportation("walking")
@@ -84,6 +86,10 @@ class TransitQuestion:
         Longest trip in seconds.
     window : int
         Seconds after the departure, or before the arrival, in which one may leave or arrive as well.
+    percents : tuple of float
+        Percentiles over the window to tell, too.
+    with_share : bool
+        Whether to tell the share of the window in which trips keep to the limit.
     """
 
     network: Network
@@ -93,6 +99,8 @@ class TransitQuestion:
     is_arrival: bool
     limit: int
     window: int = 0
+    percents: tuple[float, ...] = ()
+    with_share: bool = False
 
     # Streets
 
@@ -173,6 +181,16 @@ class TransitQuestion:
         """Return the moment in milliseconds after the reference of a search."""
         return round(self.moment.timestamp() * 1000) - search.table.reference * 1000
 
+    @property
+    def has_spread(self) -> bool:
+        """Whether single departures of the window count."""
+        return bool(self.percents) or self.with_share
+
+    def samples(self, search: RideSearch) -> Int64Array:
+        """Return the departures (or arrivals) of which percentiles are taken, as `at` does."""
+        steps = np.arange(0, max(self.window, 1), SAMPLE_S, dtype=np.int64) * 1000
+        return self.at(search) + (-steps if self.is_arrival else steps)
+
     # Ways between points and stops
 
     def walks(self, *, is_leaving: bool) -> Walks:
@@ -210,6 +228,8 @@ def transit_question(
     is_arrival: bool,
     limit: int,
     window: int = 0,
+    percents: tuple[float, ...] = (),
+    with_share: bool = False,
 ) -> TransitQuestion:
     """
     Check a question to a timetable.
@@ -231,7 +251,7 @@ def transit_question(
     if isinstance(moment, TypicalMoment):
         moment = typical_moment(network, is_arrival=is_arrival)
     network.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")
-    return TransitQuestion(network, transportation, snapping, moment, is_arrival, limit, window)
+    return TransitQuestion(network, transportation, snapping, moment, is_arrival, limit, window, percents, with_share)
 
 
 def typical_moment(network: Network, *, is_arrival: bool) -> dt.datetime:
@@ -303,8 +323,11 @@ def label_blocks(question: TransitQuestion, origins: Snaps, destinations: Snaps)
             direct[rows, columns] = times.T if is_arrival else times
         mine = near_links.rows(part.start, part.stop)
         access = StopLinks(mine.indptr, mine.stops, mine.ms)
+        spread = _spread(question, search, access, ends, direct) if question.has_spread else None
         if question.window:
-            at_stops = search.window_stop_times(access, moment, question.window * 1000, options, is_arrival=is_arrival)
+            at_stops = search.window_stop_times(
+                access, moment, question.window * 1000, options, is_arrival=is_arrival, step=1000
+            )
             times = direct
             for row, of_stops in zip(times, at_stops, strict=True):
                 ports.scatter(of_stops, 0, limit * 1000, ends.indptr, ends.targets, ends.seconds, row)
@@ -312,7 +335,11 @@ def label_blocks(question: TransitQuestion, origins: Snaps, destinations: Snaps)
             times = search.target_times(access, moment, ends, options, is_arrival=is_arrival, direct_s=direct)
         labels = np.where(times >= UNREACHED, road.UNREACHED, times.astype(np.int64) << road.TIME_SHIFT)
         everyone = slice(0, len(far))
-        return matrix.Block(everyone, part, labels.T) if is_arrival else matrix.Block(part, everyone, labels)
+        if not is_arrival:
+            return matrix.Block(part, everyone, labels, spread)
+        if spread is not None:
+            spread = matrix.Spread(spread.ms.transpose(1, 0, 2), spread.share.T)
+        return matrix.Block(everyone, part, labels.T, spread)
 
     if len(parts) == 1 or settings.threads == 1:
         yield from map(ride, parts)
@@ -327,16 +354,37 @@ def label_blocks(question: TransitQuestion, origins: Snaps, destinations: Snaps)
             yield future.result()
 
 
+def _spread(
+    question: TransitQuestion, search: RideSearch, access: StopLinks, ends: StopReach, direct: Int32Array
+) -> matrix.Spread:
+    """Return how the times of some near points differ over the window; `direct` is what they take on foot."""
+    moments, limit = question.samples(search), question.limit * 1000
+    ms = np.empty((*direct.shape, len(question.percents)), np.int32)
+    share = np.empty(direct.shape, np.float64)
+    for row, on_foot in enumerate(direct):
+        times = search.window_times(
+            access.of(row), moments, ends, question.options, is_arrival=question.is_arrival, direct_s=on_foot
+        )
+        windows.percentiles(times, np.array(question.percents, np.float64), ms[row])
+        windows.share_within(times, limit, share[row])
+    return matrix.Spread(ms, share.astype(np.float32))
+
+
 def pair_labels(
     question: TransitQuestion,
     origins: Snaps,
     destinations: Snaps,
     origin_of: npt.NDArray[np.intp],
     destination_of: npt.NDArray[np.intp],
-) -> Int64Array:
+) -> tuple[Int64Array, matrix.Spread | None]:
     """Return the labels of chosen pairs, one search for each point of the near side; see `label_blocks`."""
     near_of = destination_of if question.is_arrival else origin_of
     labels = np.full(near_of.size, road.UNREACHED, np.int64)
+    spread = None
+    if question.has_spread:
+        spread = matrix.Spread(
+            np.empty((near_of.size, len(question.percents)), np.int32), np.empty(near_of.size, np.float32)
+        )
     order = np.argsort(near_of, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(near_of[order])) + 1):
         if rows.size:
@@ -345,7 +393,92 @@ def pair_labels(
             sides = (mine[0], one[1]) if question.is_arrival else (one[0], mine[1])
             for block in label_blocks(question, *sides):
                 labels[rows] = block.labels.ravel()
-    return labels
+                if spread is not None and block.spread is not None:
+                    spread.ms[rows] = block.spread.ms.reshape(rows.size, -1)
+                    spread.share[rows] = block.spread.share.ravel()
+    return labels, spread
+
+
+class Departures(NamedTuple):
+    """
+    Journeys of a window by pair, each pair's shortest first.
+
+    Attributes
+    ----------
+    pair : intp array of shape (n_journeys,)
+        Rising.
+    labels : int64 array of shape (n_journeys,)
+    moments : list of datetime
+        Aware, in the network's zone: when each leaves its origin, or is to be at its destination.
+    """
+
+    pair: npt.NDArray[np.intp]
+    labels: Int64Array
+    moments: list[dt.datetime]
+
+
+def window_journeys(
+    question: TransitQuestion,
+    origins: Snaps,
+    destinations: Snaps,
+    origin_of: npt.NDArray[np.intp],
+    destination_of: npt.NDArray[np.intp],
+    n_best: int,
+) -> Departures:
+    """
+    Return the shortest journeys of a window for chosen pairs.
+
+    Of each pair they are those that no other beats by leaving no earlier and arriving no later. Walking all the way
+    counts once, at the beginning of the window (at its end in an arrival search), and beats all that takes longer.
+
+    Parameters
+    ----------
+    question : TransitQuestion
+        With a window.
+    origins, destinations : Snaps
+    origin_of, destination_of : intp arrays of shape (n_pairs,)
+    n_best : int
+        Most journeys of a pair.
+    """
+    is_arrival = question.is_arrival
+    near, far = (destinations, origins) if is_arrival else (origins, destinations)
+    near_of, far_of = (destination_of, origin_of) if is_arrival else (origin_of, destination_of)
+    near_links = question.links(near, is_origin=not is_arrival)
+    far_links = question.links(far, is_origin=is_arrival)
+    search, options = question.search(), question.options
+    begin = question.at(search)
+    walked = matrix.pair_labels(
+        question.network, question.walking, question.on_foot(origins, is_origin=True), destinations,
+        question.snapping, origin_of, destination_of, limit=question.limit, engine="dijkstra",
+    )  # fmt: skip
+    walk_ms = np.where(walked == road.UNREACHED, UNREACHED, walked >> road.TIME_SHIFT)
+    ms = np.full((near_of.size, n_best), UNREACHED, np.int64)
+    starts = np.full((near_of.size, n_best), begin, np.int64)
+    order = np.argsort(near_of, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(near_of[order])) + 1):
+        if not rows.size:
+            continue
+        mine = near_links.rows(int(near_of[rows[0]]), int(near_of[rows[0]]) + 1)
+        theirs = far_links.take(far_of[rows])
+        seconds, moments = search.window_best(
+            StopLinks(mine.indptr, mine.stops, mine.ms), begin, question.window * 1000,
+            StopLinks(theirs.indptr, theirs.stops, theirs.ms), n_best, options, is_arrival=is_arrival, step=1000,
+        )  # fmt: skip
+        ms[rows], starts[rows] = seconds[0], moments[0]
+    is_beaten = ms >= walk_ms[:, None]
+    ms[is_beaten] = UNREACHED
+    # The walk takes the place after the journeys that are shorter than it.
+    place = (~is_beaten).sum(axis=1)
+    walks = np.flatnonzero((place < n_best) & (walk_ms < UNREACHED))
+    ms[walks, place[walks]], starts[walks, place[walks]] = walk_ms[walks], begin
+    pair, column = np.nonzero(ms < UNREACHED)
+    zone = ZoneInfo(question.network.timezone)
+    epoch = search.table.reference
+    when = [
+        (dt.datetime.fromtimestamp(epoch, dt.UTC) + dt.timedelta(milliseconds=int(start))).astimezone(zone)
+        for start in starts[pair, column]
+    ]
+    return Departures(pair, ms[pair, column] << road.TIME_SHIFT, when)
 
 
 def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
@@ -372,37 +505,55 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
         raise UnsupportedError(msg)
     links = question.links(snaps, is_origin=not is_arrival)
     search = question.search()
-    access, moment = StopLinks(links.indptr, links.stops, links.ms), question.at(search)
-    if question.window:
+    if question.percents:
+        times = search.stop_times_by_moment(
+            (links.stops, links.ms), question.samples(search), question.options, is_arrival=is_arrival
+        )
+    elif question.window:
         times = search.window_stop_times(
-            access, moment, question.window * 1000, question.options, is_arrival=is_arrival
-        )[0]
+            StopLinks(links.indptr, links.stops, links.ms), question.at(search), question.window * 1000,
+            question.options, is_arrival=is_arrival, step=1000,
+        )  # fmt: skip
     else:
-        times = search.stop_times(access, moment, question.options, is_arrival=is_arrival)[0]
-    delay = question.transportation.pt_change_delay * 1000 if is_arrival else 0
-    times = np.where(times < UNREACHED, times + delay, UNREACHED).astype(np.int32)
+        times = search.stop_times(
+            StopLinks(links.indptr, links.stops, links.ms), question.at(search), question.options, is_arrival=is_arrival
+        )
     feet = question.on_foot(snaps, is_origin=not is_arrival)
-    graph, stops = question.walking, question.stops
+    graph = question.walking
     direct = edge_field(graph, feet, question.snapping, limit=question.limit, is_backward=is_arrival)
     around = question.walks(is_leaving=not is_arrival)
-    n_states = graph.topology.n_states
-    best = np.full(n_states, UNREACHED, np.int32)
-    walk = np.zeros(n_states, np.int32)
-    stop_kernel.spread(times, question.limit * 1000, *around.by_stop, best, walk)
-    state_label = np.where(best >= UNREACHED, road.UNREACHED, best.astype(np.int64) << road.TIME_SHIFT)
-    reading = graph.exit_ports() if is_arrival else graph.entry_ports()
+    delay = question.transportation.pt_change_delay * 1000 if is_arrival else 0
+    reached = tuple(
+        _reached(question, np.where(row < UNREACHED, row + delay, UNREACHED).astype(np.int32), around) for row in times
+    )
+    first = reached[0].start_ms.copy()
+    for rides in reached[1:]:
+        np.minimum(first, rides.start_ms, out=first)
+    label = np.where(first >= UNREACHED, road.UNREACHED, first.astype(np.int64) << road.TIME_SHIFT)
     return RideField(
         graph=graph,
-        label=np.minimum(direct.label, road.field_of_edges(state_label, *reading)),
+        label=np.minimum(direct.label, label),
         is_backward=is_arrival,
         edge=direct.edge,
         fraction=direct.fraction,
         connector=direct.connector,
         limit=int(road_graph.limit_label(question.limit, graph.metric)),
         direct=direct,
-        stop_ms=times,
-        state_ms=best,
-        state_walk_ms=walk,
+        reached=reached,
+        percent=question.percents[0] if question.percents else 0.0,
         around=around,
-        stops=stops,
+        stops=question.stops,
     )
+
+
+def _reached(question: TransitQuestion, stop_ms: Int32Array, around: Walks) -> Reached:
+    """Return what lies within the walks from stops where one is at known times."""
+    graph = question.walking
+    topology = graph.topology
+    best = np.full(topology.n_states, UNREACHED, np.int32)
+    walk = np.zeros(topology.n_states, np.int32)
+    stop_kernel.spread(stop_ms, question.limit * 1000, *around.by_stop, best, walk)
+    start_ms, walk_ms = (np.empty(topology.is_open.size, np.int32) for _ in range(2))
+    ports_of_edges = graph.exit_ports() if question.is_arrival else graph.entry_ports()
+    ride_surface.edge_starts(best, walk, *ports_of_edges, topology.is_open, start_ms, walk_ms)
+    return Reached(stop_ms, start_ms, walk_ms)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from traveltime_lab.kernels.stops import NEVER, straight_ms
+from traveltime_lab.kernels.lines import UNREACHED as NEVER
+from traveltime_lab.kernels.stops import straight_ms
 
 
 @numba.njit(cache=True, nogil=True)

@@ -9,10 +9,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from traveltime_lab.kernels.lines import UNREACHED as NEVER
 from traveltime_lab.kernels.road import TIME_SHIFT, UNREACHED, _grow, _search
-
-#: Time of what was not reached; two of them fit in int32.
-NEVER = 1_000_000_000
 
 
 @numba.njit(cache=True, nogil=True)

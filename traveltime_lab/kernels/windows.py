@@ -25,9 +25,11 @@ from traveltime_lab.kernels.raptor import UNLIMITED, forget_changes, new_state, 
 
 
 @numba.njit(cache=True, nogil=True)
-def window_starts(lines, seed_stop, seed_s, begin, end):
+def window_starts(lines, seed_stop, seed_s, begin, end, step):
     """
     Return the last start of the window and those with which some departure is just caught, latest first.
+
+    Starts are `step` apart, counted from the first.
 
     Parameters
     ----------
@@ -35,15 +37,16 @@ def window_starts(lines, seed_stop, seed_s, begin, end):
     seed_stop, seed_s : int32 arrays of shape (n_seeds,)
         Stops and the seconds to get there.
     begin, end : int
-        First and last start, both included.
+        First start, and the latest one if it is a step; both included.
+    step : int
 
     Returns
     -------
     int32 array of shape (n_starts,)
         Falling; no journey of another start is both quicker and not beaten.
     """
-    is_start = np.zeros(end - begin + 1, np.bool_)
-    is_start[end - begin] = True
+    is_start = np.zeros((end - begin) // step + 1, np.bool_)
+    is_start[-1] = True
     for i in range(seed_stop.size):
         for e in range(lines.stop_indptr[seed_stop[i]], lines.stop_indptr[seed_stop[i] + 1]):
             p = lines.stop_pattern[e]
@@ -62,8 +65,8 @@ def window_starts(lines, seed_stop, seed_s, begin, end):
                 start = lines.departure[at + r * n] - seed_s[i]
                 if start > end:
                     break
-                is_start[start - begin] = True
-    return (end - np.flatnonzero(is_start[::-1])).astype(np.int32)
+                is_start[(start - begin) // step] = True
+    return (begin + step * np.flatnonzero(is_start)[::-1]).astype(np.int32)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -231,6 +234,12 @@ def window_best(
 
 
 @numba.njit(cache=True, nogil=True)
+def nearest_rank(percent, n):
+    """Return the position among n rising values of the least that at least so many percent do not exceed."""
+    return min(max(np.int64(np.ceil(percent * n / 100.0 - 1e-9)) - 1, 0), n - 1)
+
+
+@numba.njit(cache=True, nogil=True)
 def percentiles(times, percents, out):
     """
     Fill ``out[target, percent]`` with the least time that at least so many percent of the starts keep to.
@@ -246,7 +255,7 @@ def percentiles(times, percents, out):
     n_starts, n_targets = times.shape
     ranks = np.empty(percents.size, np.int64)
     for i in range(percents.size):
-        ranks[i] = min(max(np.int64(np.ceil(percents[i] * n_starts / 100.0 - 1e-9)) - 1, 0), n_starts - 1)
+        ranks[i] = nearest_rank(percents[i], n_starts)
     # Blocks of targets: a column at a time would fetch a cache line per number.
     width = 64
     block = np.empty((width, n_starts), np.int32)
