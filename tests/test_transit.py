@@ -17,7 +17,7 @@ import traveltime_lab as tl
 from tests.feeds import feed, posix
 from tests.oracles_doors import DoorOracle
 from tests.worlds import FRAME, at, tables
-from traveltime_lab import surfaces
+from traveltime_lab import ride_fields, surfaces
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.points import read_points
 from traveltime_lab.questions import ask
@@ -282,6 +282,35 @@ def test_surfaces_equal_matrices(
     np.testing.assert_array_equal(np.isfinite(found)[sure], (values <= limit)[sure])
     both_reached = np.isfinite(found) & (values <= limit)
     assert np.abs(found - values)[both_reached].max(initial=0.0) <= 0.51
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(towns(), MEANS, st.booleans(), st.integers(0, 2**32 - 1))
+def test_both_ways_to_read_many_points(
+    tmp_path_factory: pytest.TempPathFactory, town: Any, means: dict[str, Any], is_arrival: bool, seed: int
+) -> None:
+    """Points linked to all stops around, and points read from the streets, have the same times."""
+    nodes, links, stops, trips = town
+    path = timetable(tmp_path_factory.mktemp("town"), stops, trips)
+    network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
+    if means["type"].startswith("driving"):
+        means = {**means, "traffic_model": "off_peak", "driving_time_to_station": 20, "parking_time": 30}
+    rng = np.random.default_rng(seed)
+    side = max(x for x, _ in nodes.values()) + 60
+    here, there = (
+        gpd.GeoSeries.from_xy(*FRAME.to_lnglat(*rng.uniform(-60, side, (2, n))), crs="EPSG:4326") for n in (2, 60)
+    )
+    ends = (there, here) if is_arrival else (here, there)
+    when = {"arrival_time": "2026-03-03T08:15"} if is_arrival else {"departure_time": "2026-03-03T08:00"}
+    how: dict[str, Any] = {"travel_time": 1500, "transportation": means, "form": "matrix", **when}
+    found = []
+    for few, cost in ((1_000, 8), (1, 10**9), (1, -(10**9))):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ride_fields, "FEW", few)
+            patch.setattr(ride_fields, "_LINK_COST", cost)
+            found.append(tl.time_filter(network, *ends, **how).to_numpy())
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
 
 
 class TestRoutes:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from traveltime_lab import transit
+from traveltime_lab import ride_times
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels import road
 from traveltime_lab.points import Points, plain
@@ -138,7 +138,7 @@ def departures(
     """
     assert question.transit is not None
     origin_of, destination_of = chosen
-    found = transit.window_journeys(question.transit, starts, ends, origin_of, destination_of, n_best)
+    found = ride_times.window_journeys(question.transit, starts, ends, origin_of, destination_of, n_best)
     n_rows = np.maximum(np.bincount(found.pair, minlength=origin_of.size), 1)
     pair_of = np.repeat(np.arange(origin_of.size), n_rows)
     first = np.concatenate([[0], np.cumsum(n_rows)])[:-1]

@@ -150,14 +150,16 @@ def stations(network: Network, graph: RoadGraph, transportation: Transportation)
         snaps.edge[~is_used] = -1
         return snaps
 
+    def place() -> tuple[Snaps, Int64Array, Int64Array, Int32Array]:
+        snaps = join()
+        found = np.flatnonzero(snaps.edge >= 0)
+        order = found[np.argsort(snaps.edge[found], kind="stable")]
+        edge_indptr = np.zeros(network.n_edges + 1, np.int64)
+        np.cumsum(np.bincount(snaps.edge[order], minlength=network.n_edges), out=edge_indptr[1:])
+        return snaps, travel_times.connectors(graph, snaps, STOP_SNAPPING), edge_indptr, order.astype(np.int32)
+
     key = (transportation.base, transportation.uses_ferry, transportation.include_roads, transportation.exclude_roads)
-    snaps: Snaps = network.cached(("stops", *key), join)
-    connector = travel_times.connectors(graph, snaps, STOP_SNAPPING)
-    found = np.flatnonzero(snaps.edge >= 0)
-    order = found[np.argsort(snaps.edge[found], kind="stable")]
-    edge_indptr = np.zeros(network.n_edges + 1, np.int64)
-    np.cumsum(np.bincount(snaps.edge[order], minlength=network.n_edges), out=edge_indptr[1:])
-    return Stations(graph, snaps, connector, edge_indptr, order.astype(np.int32))
+    return Stations(graph, *network.cached(("stops", *key), place))
 
 
 def walks(network: Network, stops: Stations, budget_s: int, *, is_leaving: bool) -> Walks:
