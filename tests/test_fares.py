@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import geopandas as gpd
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -473,3 +474,31 @@ def test_caltrain_by_hand(shared_data: Path) -> None:
     # After four hours the second train needs a ticket of its own: 8.50 for three zones and 6.25 for two.
     changing = [train(north, middle, 0), train(middle, south, 14_401)]
     assert fares.cheapest(changing).totals == {"USD": 14.75}
+
+
+def test_helsinki_by_hand(shared_data: Path) -> None:
+    """The ticket AB, 2.80 euros for 80 minutes of boarding, whatever the changes; nothing is said of A alone."""
+    fares = FareBook.of(read_feed(shared_data / "helsinki" / "gtfs.zip"))
+    rides = [ride("A", board=0), ride("AB", board=360, leg=2), ride("B", board=4800, leg=4)]
+    found = fares.cheapest(rides)
+    assert bought(found) == [("AB", (0, 2, 4))] and found is not None and found.totals == {"EUR": 2.8}
+    assert fares.cheapest([*rides[:2], dataclasses.replace(rides[2], zones=frozenset("B"), board=4801)]) is None
+    assert fares.cheapest([ride("A")]) is None
+    assert bought(fares.cheapest([ride("BC")])) == [("BC", (0,))]
+    assert bought(fares.cheapest([ride("ABC")])) == [("ABC", (0,))]
+
+
+def test_porto_alegre_from_door_to_door(porto_alegre_transit: tl.Network) -> None:
+    """A bus is 4.70 reais; the metro has no fares, and so has no journey with it."""
+    places = gpd.GeoSeries.from_xy(
+        [-51.176073, -51.222396, -51.240947, -51.197618], [-30.057972, -30.030426, -30.034038, -29.997721], crs=4326
+    )
+    found = tl.routes(
+        porto_alegre_transit, places[[0, 2]], places[[1, 3]], pairs="aligned", transportation="public_transport",
+        departure_time="2019-05-14T08:00", properties=["fares", "route"],
+    )  # fmt: skip
+    by_bus, with_metro = found["fares"]
+    modes = [[leg.mode for leg in route.legs if leg.ride is not None] for route in found["route"]]
+    assert modes == [["bus"], ["bus", "train"]]
+    assert bought(by_bus) == [("tarifa", (1,))] and by_bus.totals == {"BRL": 4.7}
+    assert with_metro is None

@@ -21,6 +21,9 @@ from traveltime_lab import surfaces
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.points import read_points
 from traveltime_lab.questions import ask
+from traveltime_lab.snapping import metres_to_streets, snap_indexes, snap_points
+from traveltime_lab.stations import stations
+from traveltime_lab.transit import WALKING
 
 ON_FOOT = {"walking_kph": 3.6, "cycling_kph": 14.4, "driving_kph": 36.0}
 
@@ -323,6 +326,38 @@ class TestRoutes:
         assert found.geometry.geom_type.tolist() == ["LineString"] * 2
         with pytest.raises(tl.UnsupportedError, match="form='pairs'"):
             tl.time_filter(street, at((0, 0)), at((1, 0)), properties=("distance",), form="sparse", **how)
+
+
+def test_the_report_names_stops_off_the_streets(tmp_path: Path) -> None:
+    """A stop joins a street within 1000 m, its ends included; others are listed by feed, with metres."""
+    stops = {"a": (0.0, 0.0), "near": (500.0, 999.0), "far": (600.0, 1001.0), "lost": (-3000.0, -4000.0)}
+    calls = [(name, 28_800 + 60 * i) for i, name in enumerate(stops)]
+    unused = {**stops, "unused": (0.0, 50_000.0)}
+    streets = tables({0: (0, 0), 1: (1000, 0)}, [(0, 1, ON_FOOT)])
+    feeds = []
+    for name, placed in (("two", unused), ("one", {"a": (0.0, 0.0), "b": (10.0, 0.0)})):
+        (tmp_path / name).mkdir()
+        feeds.append(
+            timetable(tmp_path / name, placed, [[call for call in calls if call[0] in placed] + [("a", 30_000)]])
+        )
+    network = tl.build_network(streets, gtfs=feeds, timezone="UTC")
+    two, one = (feed["stops_off_streets"] for feed in network.report()["timetable"].values())
+    assert two == {"number": 2, "of": 4, "farther_than_m": 1000, "such_as": "far (1,001 m), lost (5,000 m)"}
+    assert one == {"number": 0, "of": 1, "farther_than_m": 1000}
+    snaps = stations(network, network.road_graph(WALKING), WALKING).snaps
+    assert (snaps.edge >= 0).tolist() == [True, True, False, False, False, True, False]
+
+
+def test_distances_of_any_size_are_those_of_snapping(coquimbo: tl.Network) -> None:
+    rng = np.random.default_rng(3)
+    west, south, east, north = coquimbo.bounds
+    lng, lat = rng.uniform(west, east, 40), rng.uniform(south, north, 40)
+    snaps = snap_points(coquimbo, lng, lat, WALKING, tl.Snapping(threshold=100_000))
+    metres = metres_to_streets(coquimbo, lng, lat, WALKING)
+    main = snap_indexes(coquimbo, WALKING, "any_drivable")[0]
+    assert main.edge.size and (metres <= snaps.distance_m + 1e-6).all()
+    # Islands may be nearer than what points are snapped to.
+    assert (np.abs(metres - snaps.distance_m) < 1e-6).mean() > 0.5
 
 
 def test_routes_take_as_long_as_the_matrix_says(porto_alegre_transit: tl.Network) -> None:

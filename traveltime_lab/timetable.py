@@ -168,6 +168,15 @@ class Timetable:
         """Return a column of a table as a contiguous array."""
         return np.ascontiguousarray(getattr(self, table)[name].to_numpy())
 
+    @functools.cached_property
+    def is_called(self) -> npt.NDArray[np.bool_]:
+        """By stop whether a trip calls there and its place is known, shape (n_stops,)."""
+        found = np.zeros(self.n_stops, np.bool_)
+        found[self.pattern_stop] = True
+        for name in ("stop_lon", "stop_lat"):
+            found &= np.isfinite(self.column("stops", name).astype(np.float64))
+        return found
+
     @property
     def has_fares(self) -> bool:
         """Whether any feed says what rides cost."""
