@@ -18,10 +18,11 @@ from tests.feeds import feed, posix
 from tests.oracles_doors import DoorOracle
 from tests.worlds import FRAME, at, tables
 from traveltime_lab import surfaces
+from traveltime_lab.kernels import nearest
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.points import read_points
 from traveltime_lab.questions import ask
-from traveltime_lab.snapping import metres_to_streets, snap_indexes, snap_points
+from traveltime_lab.snapping import metres_to_streets, snap_indexes
 from traveltime_lab.stations import stations
 from traveltime_lab.transit import WALKING
 
@@ -351,13 +352,17 @@ def test_the_report_names_stops_off_the_streets(tmp_path: Path) -> None:
 def test_distances_of_any_size_are_those_of_snapping(coquimbo: tl.Network) -> None:
     rng = np.random.default_rng(3)
     west, south, east, north = coquimbo.bounds
-    lng, lat = rng.uniform(west, east, 40), rng.uniform(south, north, 40)
-    snaps = snap_points(coquimbo, lng, lat, WALKING, tl.Snapping(threshold=100_000))
-    metres = metres_to_streets(coquimbo, lng, lat, WALKING)
-    main = snap_indexes(coquimbo, WALKING, "any_drivable")[0]
-    assert main.edge.size and (metres <= snaps.distance_m + 1e-6).all()
-    # Islands may be nearer than what points are snapped to.
-    assert (np.abs(metres - snaps.distance_m) < 1e-6).mean() > 0.5
+    lng, lat = rng.uniform(west - 1, east + 1, 40), rng.uniform(south - 1, north + 1, 40)
+    x, y = coquimbo.frame.to_xy(lng, lat)
+    found = np.full(40, np.inf)
+    for index in snap_indexes(coquimbo, WALKING, "any_drivable"):
+        segment, position, metres = np.empty(40, np.int32), np.empty(40), np.empty(40)
+        nearest.nearest_segments(
+            x, y, coquimbo.frame.shrink(y), 300_000.0, *index.geometry(), segment, position, metres
+        )
+        found = np.minimum(found, metres)
+    assert found.max() > 50_000
+    np.testing.assert_allclose(metres_to_streets(coquimbo, lng, lat, WALKING), found, rtol=1e-9, atol=1e-6)
 
 
 def test_routes_take_as_long_as_the_matrix_says(porto_alegre_transit: tl.Network) -> None:

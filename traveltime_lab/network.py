@@ -310,12 +310,9 @@ class Network:
         stops = timetable.stops[timetable.is_called & (timetable.column("stops", "feed_idx") == feed)]
         walking = Transportation("walking")
         lng, lat = (stops[name].to_numpy(np.float64) for name in ("stop_lon", "stop_lat"))
-        far = np.flatnonzero(snapping.snap_points(self, lng, lat, walking, snapping.STOP_SNAPPING).edge < 0)
-        facts: dict[str, Any] = {
-            "number": far.size,
-            "of": len(stops),
-            "farther_than_m": snapping.STOP_SNAPPING.threshold,
-        }
+        how = snapping.STOP_SNAPPING
+        far = np.flatnonzero(snapping.snap_points(self, lng, lat, walking, how).edge < 0)
+        facts: dict[str, Any] = {"number": far.size, "of": len(stops), "farther_than_m": how.threshold}
         if far.size:
             some = far[:_STOPS_LISTED]
             metres = snapping.metres_to_streets(self, lng[some], lat[some], walking)
