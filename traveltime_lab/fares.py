@@ -22,9 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
-from typing import NamedTuple
-
-import numpy as np
+from typing import Any, Final, NamedTuple
 
 from traveltime_lab.legs import Fares, Ticket
 from traveltime_lab.timetable import Timetable
@@ -81,7 +79,8 @@ class _Cover(NamedTuple):
 
 
 #: feed, route, origin, destination; -1 and "" for any.
-_Rule = tuple[int, int, str, str]
+_Rule = tuple[Any, ...]
+_ANY: Final = frozenset[str]()
 
 
 @dataclass(frozen=True)
@@ -94,14 +93,14 @@ class FareBook:
     Parameters
     ----------
     fares : list of _Fare
-    anywhere : dict of int to frozenset of int
+    anywhere : dict of int to set of int
         By feed the rows of fares without rules.
     rules : dict of _Rule to list of (int, frozenset of str)
         Rows of fares, and the zones to be entered (none: any).
     """
 
     fares: list[_Fare]
-    anywhere: dict[int, frozenset[int]]
+    anywhere: dict[int, set[int]]
     rules: dict[_Rule, list[tuple[int, frozenset[str]]]]
 
     @classmethod
@@ -116,21 +115,19 @@ class FareBook:
                 zip(*(table[name] for name in names), strict=True)
             )
         ]
-        feed_of = table["feed_idx"].to_numpy()
-        zones: dict[tuple[int, int, str, str], set[str]] = {}
+        feed_of = table["feed_idx"].tolist()
         columns = ("fare_idx", "route_idx", "origin_id", "destination_id", "contains_id")
-        for fare, route, origin, destination, zone in zip(*(listed[name] for name in columns), strict=True):
-            entered = zones.setdefault((int(fare), int(route), str(origin), str(destination)), set())
-            if zone:
-                entered.add(str(zone))
+        zones: dict[tuple[Any, ...], frozenset[str]] = {}
+        for *key, zone in zip(*(listed[name].tolist() for name in columns), strict=True):
+            where = tuple(key)
+            known = zones.get(where, _ANY)
+            zones[where] = known | {zone} if zone else known
         rules: dict[_Rule, list[tuple[int, frozenset[str]]]] = {}
-        for (fare, *where), entered in zones.items():
-            key = (int(feed_of[fare]), *where)
-            rules.setdefault(key, []).append((fare, frozenset(entered)))  # type: ignore[arg-type]
-        has_rules = {fare for fare, *_ in zones}
-        anywhere = {
-            int(feed): frozenset(np.flatnonzero(feed_of == feed).tolist()) - has_rules for feed in np.unique(feed_of)
-        }
+        for (fare, *rest), entered in zones.items():
+            rules.setdefault((feed_of[fare], *rest), []).append((fare, entered))
+        anywhere: dict[int, set[int]] = {}
+        for fare in set(range(len(fares))) - {fare for fare, *_ in zones}:
+            anywhere.setdefault(feed_of[fare], set()).add(fare)
         return cls(fares, anywhere, rules)
 
     def cheapest(self, rides: Sequence[PaidRide]) -> Fares | None:
@@ -189,7 +186,7 @@ class FareBook:
         ends = rides[0].board_zone, rides[-1].alight_zone
         rows = frozenset.intersection(*(self._ruled(feed, route, *ends, entered) for route in routes))
         cheapest: dict[str, _Fare] = {}
-        for row in sorted(rows | self.anywhere.get(feed, frozenset())):
+        for row in sorted(rows | self.anywhere.get(feed, set())):
             fare = self.fares[row]
             fits = (
                 (fare.agency < 0 or agencies == {fare.agency})
