@@ -90,6 +90,16 @@ def test_tickets(fare_door: Door, path: str) -> None:
     assert all(set(entry) == {"travel_time", "fares"} for entry in without.values())
 
 
+def test_each_journey_of_a_window_has_its_own(fare_door: Door) -> None:
+    window = {"enabled": True, "max_results": 2, "width": 1200}
+    (result,) = ok(fare_door.post("/v4/time-filter", request(range=window)))["results"]
+    listed = {location["id"]: location["properties"] for location in result["locations"]}
+    assert all(entry["fares"] == NOTHING for entry in listed["p3"])
+    # The bus takes 5 minutes for what is a walk of 48; both count where one may leave later.
+    totals = [entry["fares"]["tickets_total"] for entry in listed["p2"]]
+    assert totals[0] == [single(1.4, "EUR")] and all(total in ([], [single(1.4, "EUR")]) for total in totals)
+
+
 def test_walking_costs_nothing(fare_door: Door) -> None:
     found = entries(fare_door.post("/v4/time-filter", request(transportation={"type": "walking"})))
     assert found and all(entry["fares"] == NOTHING for entry in found.values())
