@@ -25,6 +25,7 @@ _HOMES = {
     "CoordinateError": "errors",
     "CrsError": "errors",
     "DataError": "errors",
+    "Fares": "legs",
     "FormatError": "errors",
     "GtfsError": "errors",
     "InputError": "errors",
@@ -44,6 +45,7 @@ _HOMES = {
     "Snapping": "modes",
     "Step": "legs",
     "StopCall": "legs",
+    "Ticket": "legs",
     "Transportation": "modes",
     "TravelTimeError": "errors",
     "TravelTimeMap": "widget.view",
@@ -78,6 +80,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "CoordinateError",
     "CrsError",
     "DataError",
+    "Fares",
     "FormatError",
     "GtfsError",
     "InputError",
@@ -97,6 +100,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "Snapping",
     "Step",
     "StopCall",
+    "Ticket",
     "Transportation",
     "TravelTimeError",
     "TravelTimeMap",
@@ -158,7 +162,7 @@ if TYPE_CHECKING:
     )
     from traveltime_lab.geocoding import geocode, reverse_geocode
     from traveltime_lab.journeys import routes
-    from traveltime_lab.legs import Leg, Ride, Route, Step, StopCall
+    from traveltime_lab.legs import Fares, Leg, Ride, Route, Step, StopCall, Ticket
     from traveltime_lab.modes import Snapping, Transportation
     from traveltime_lab.network import Network, build_network, load_network
     from traveltime_lab.nominatim import Nominatim

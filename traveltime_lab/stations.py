@@ -23,7 +23,7 @@ from traveltime_lab.network import Network
 from traveltime_lab.road_graph import RoadGraph, take_rows
 from traveltime_lab.runs import Changes, Footpaths, merge_changes
 from traveltime_lab.settings import settings
-from traveltime_lab.snapping import Snaps, snap_points
+from traveltime_lab.snapping import STOP_SNAPPING, Snaps, snap_points
 from traveltime_lab.timetable import Timetable
 
 Int32Array = npt.NDArray[np.int32]
@@ -31,8 +31,6 @@ Int64Array = npt.NDArray[np.int64]
 
 #: Longest walk between two vehicles, s. Source: contract 5.4 (from the documentation of the Java client).
 CHANGE_WALK_S: Final = 600
-#: How stops join the streets: like other points.
-STOP_SNAPPING: Final = Snapping()
 
 _ROOM = 1 << 16
 
@@ -141,9 +139,7 @@ def stations(network: Network, graph: RoadGraph, transportation: Transportation)
         timetable = timetable_of(network)
         lng = timetable.column("stops", "stop_lon").astype(np.float64)
         lat = timetable.column("stops", "stop_lat").astype(np.float64)
-        is_used = np.zeros(timetable.n_stops, np.bool_)
-        is_used[timetable.pattern_stop] = True
-        is_used &= np.isfinite(lng) & np.isfinite(lat)
+        is_used = timetable.is_called
         snaps = snap_points(
             network, np.where(is_used, lng, 0.0), np.where(is_used, lat, 0.0), transportation, STOP_SNAPPING
         )
