@@ -25,6 +25,7 @@ _HOMES = {
     "CoordinateError": "errors",
     "CrsError": "errors",
     "DataError": "errors",
+    "Explanation": "reasons",
     "FormatError": "errors",
     "GtfsError": "errors",
     "InputError": "errors",
@@ -38,6 +39,7 @@ _HOMES = {
     "Network": "network",
     "NoServiceError": "errors",
     "Nominatim": "nominatim",
+    "Reason": "reasons",
     "Ride": "legs",
     "Route": "legs",
     "ServiceError": "errors",
@@ -52,6 +54,7 @@ _HOMES = {
     "build_network": "network",
     "difference": "shapes",
     "distance_map": "areas",
+    "explain": "explanations",
     "geocode": "geocoding",
     "geohash_cells": "cells",
     "geohash_centroids": "cells",
@@ -78,6 +81,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "CoordinateError",
     "CrsError",
     "DataError",
+    "Explanation",
     "FormatError",
     "GtfsError",
     "InputError",
@@ -91,6 +95,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "Network",
     "NoServiceError",
     "Nominatim",
+    "Reason",
     "Ride",
     "Route",
     "ServiceError",
@@ -105,6 +110,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "build_network",
     "difference",
     "distance_map",
+    "explain",
     "geocode",
     "geohash_cells",
     "geohash_centroids",
@@ -156,6 +162,7 @@ if TYPE_CHECKING:
         TravelTimeError,
         UnsupportedError,
     )
+    from traveltime_lab.explanations import explain
     from traveltime_lab.geocoding import geocode, reverse_geocode
     from traveltime_lab.journeys import routes
     from traveltime_lab.legs import Leg, Ride, Route, Step, StopCall
@@ -163,6 +170,7 @@ if TYPE_CHECKING:
     from traveltime_lab.network import Network, build_network, load_network
     from traveltime_lab.nominatim import Nominatim
     from traveltime_lab.pictures import plot
+    from traveltime_lab.reasons import Explanation, Reason
     from traveltime_lab.sample import sample_network, sample_points
     from traveltime_lab.server.running import serve
     from traveltime_lab.shapes import difference, intersection, union

@@ -1,0 +1,409 @@
+"""
+One pair asked again and again with other limits: what would reach it, and how little has to change for that.
+
+A request is loosened value by value (its travel time, the ways to stops, changes, the moment, the vehicles). The smallest
+sets of values whose loosening reaches the destination are what stands in the way; each is then tightened again to the
+least that still works.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from traveltime_lab import service_days, transit
+from traveltime_lab.errors import NoServiceError
+from traveltime_lab.kernels import road
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.moments import Moment
+from traveltime_lab.network import Network
+from traveltime_lab.points import Points
+from traveltime_lab.questions import MAX_TRAVEL_TIME_S, Question
+from traveltime_lab.snapping import SNAPPED, Snaps, snap_indexes
+from traveltime_lab.stations import timetable_of
+from traveltime_lab.timetable import ServiceWarning
+
+#: What may be loosened in a timetable request, in the order in which equally small sets are told.
+KNOBS: Final = ("travel_time", "ways", "max_changes", "vehicles", "moment")
+#: The type that takes every vehicle, by the type that does not.
+ALL_VEHICLES: Final = {
+    "bus": "public_transport",
+    "coach": "public_transport",
+    "train": "public_transport",
+    "driving+train": "driving+public_transport",
+}
+#: Options that bound the ways to and from stops.
+WAYS: Final = ("walking_time", "driving_time_to_station", "cycling_time_to_station")
+#: Hours looked through at once for departures that work.
+_HALF_DAY_S: Final = 43_200
+#: Journeys of half a day that are looked through; buses every minute all day long are fewer.
+_MANY: Final = 2000
+#: Days that run different services and are looked through, the nearest ones.
+_DAYS: Final = 6
+
+
+@dataclass(frozen=True)
+class Request:
+    """
+    What is asked about a pair.
+
+    Attributes
+    ----------
+    transportation : Transportation
+    snapping : Snapping
+    moment : datetime, TypicalMoment or None
+        With a timetable a datetime.
+    is_arrival : bool
+    travel_time : int
+        Limit in seconds.
+    window : int
+        Seconds, 0 for none.
+    """
+
+    transportation: Transportation
+    snapping: Snapping
+    moment: Moment | None
+    is_arrival: bool
+    travel_time: int
+    window: int = 0
+
+    def using(self, **options: Any) -> Request:
+        """Return the request with other options of its transportation."""
+        return replace(self, transportation=replace(self.transportation, **options))
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The options that bound this request's ways to and from stops, that of the first stop last."""
+        kind = self.transportation.type
+        if kind.startswith("driving+"):
+            return WAYS[0], WAYS[1]
+        return (WAYS[0], WAYS[2]) if kind.startswith("cycling+") else (WAYS[0],)
+
+
+class Journey(NamedTuple):
+    """A journey that keeps to the limit: milliseconds, and when it leaves (or is to arrive)."""
+
+    ms: int
+    moment: dt.datetime
+
+
+class Around(NamedTuple):
+    """The last journey before a moment and the first one after it."""
+
+    before: Journey | None
+    after: Journey | None
+
+    def nearest(self, moment: dt.datetime) -> Journey | None:
+        """Return the nearer one, the later of equally near ones."""
+        both = [journey for journey in (self.after, self.before) if journey is not None]
+        return min(both, key=lambda journey: abs(journey.moment - moment), default=None)
+
+
+class Solution(NamedTuple):
+    """A request that reaches, what was loosened for it, and the journeys around the moment if that was."""
+
+    request: Request
+    knobs: frozenset[str]
+    around: Around | None
+
+
+class Pair:
+    """One origin and one destination, and the answers so far."""
+
+    def __init__(self, network: Network, origin: Points, destination: Points) -> None:
+        self.network, self.origin, self.destination = network, origin, destination
+        self._known: dict[Request, int | None] = {}
+
+    def question(self, request: Request) -> Question:
+        """Return a request as a question, whatever its limits and whether or not its date is covered."""
+        means, moment = request.transportation, request.moment
+        common = (self.network, means, request.snapping, moment, request.is_arrival)
+        if not means.uses_timetable:
+            return Question(*common, self.network.road_graph(means, moment), needs_length=False)
+        assert isinstance(moment, dt.datetime)
+        asked = transit.TransitQuestion(
+            self.network, means, request.snapping, moment, request.is_arrival, request.travel_time, request.window
+        )
+        return Question(*common, asked.walking, asked)
+
+    def snaps(self, request: Request) -> tuple[Snaps, Snaps]:
+        """Return where origin and destination meet the streets."""
+        question = self.question(request)
+        return question.snap(self.origin), question.snap(self.destination, is_origin=False)
+
+    def milliseconds(self, request: Request) -> int | None:
+        """Return how long it takes within the limit, None if it takes longer."""
+        if request not in self._known:
+            question = self.question(request)
+            starts, ends = question.snap(self.origin), question.snap(self.destination, is_origin=False)
+            (block,) = question.blocks(starts, ends, request.travel_time)
+            label = int(block.labels[0, 0])
+            self._known[request] = None if label == road.UNREACHED else label >> road.TIME_SHIFT
+        return self._known[request]
+
+    def reaches(self, request: Request) -> bool:
+        """Return whether a request reaches the destination."""
+        return self.milliseconds(request) is not None
+
+    def turned(self) -> Pair:
+        """Return the way back."""
+        return Pair(self.network, self.destination, self.origin)
+
+    # Streets
+
+    def means(self, request: Request, side: str) -> Transportation:
+        """Return how one moves on the streets at a side, "origin" or "destination"."""
+        means = request.transportation
+        if not means.uses_timetable:
+            return means
+        return means.access if side == "origin" else transit.WALKING
+
+    def street_distances(self, request: Request, side: str) -> tuple[float, float]:
+        """
+        Return the metres to the nearest street of the connected network, and to the nearest of an island.
+
+        Both inf where there is none.
+        """
+        points = self.origin if side == "origin" else self.destination
+        indexes = snap_indexes(self.network, self.means(request, side), request.snapping.accept_roads)
+        x, y = self.network.frame.to_xy(points.lng, points.lat)
+        k = self.network.frame.shrink(y)
+        found = []
+        for index in indexes:
+            dx, dy = (index.x2 - index.x1) * k, index.y2 - index.y1
+            to_x, to_y = (index.x1 - x) * k, index.y1 - y
+            squared = dx * dx + dy * dy
+            t = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0.0, squared, 1.0), 0.0, 1.0)
+            found.append(float(np.hypot(to_x + t * dx, to_y + t * dy).min(initial=math.inf)))
+        return found[0], found[1]
+
+    def thresholds(self, request: Request) -> list[int]:
+        """Return the thresholds with which both sides are snapped, the given one first if it is enough, rising."""
+        given = request.snapping.threshold
+        sides = [self.street_distances(request, side) for side in ("origin", "destination")]
+        every = {given} | {math.floor(metres) + 1 for side in sides for metres in side if math.isfinite(metres)}
+        tried = [replace(request, snapping=replace(request.snapping, threshold=t)) for t in sorted(every) if t >= given]
+        return [each.snapping.threshold for each in tried if self.is_snapped(each)]
+
+    def is_snapped(self, request: Request) -> bool:
+        """Return whether both sides have a street."""
+        return all(int(snaps.status[0]) == SNAPPED for snaps in self.snaps(request))
+
+    # Timetables
+
+    def journeys(self, request: Request, begin: dt.datetime, seconds: int) -> list[Journey]:
+        """Return the journeys within the limit that leave (or arrive) in an interval, in order of time."""
+        moment = begin + dt.timedelta(seconds=seconds) if request.is_arrival else begin
+        asked = self.question(replace(request, moment=moment, window=seconds))
+        assert asked.transit is not None
+        starts, ends = asked.snap(self.origin), asked.snap(self.destination, is_origin=False)
+        zero = np.zeros(1, np.intp)
+        found = transit.window_journeys(asked.transit, starts, ends, zero, zero, _MANY)
+        every = [Journey(int(label) >> road.TIME_SHIFT, when) for label, when in zip(found.labels, found.moments)]
+        return sorted(every, key=lambda journey: journey.moment)
+
+    def is_covered(self, moment: dt.datetime) -> bool:
+        """Return whether the timetable says anything about a moment."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ServiceWarning)
+                timetable_of(self.network).check_moment(moment)
+        except NoServiceError:
+            return False
+        return True
+
+    def around(self, request: Request) -> Around:
+        """Return the journeys before and after the moment of a request, within a day or on the nearest other days."""
+        moment = request.moment
+        assert isinstance(moment, dt.datetime)
+        if self.is_covered(moment):
+            found = self._around(request, moment, 2)
+            if found.before or found.after:
+                return found
+        timetable = timetable_of(self.network)
+        trips = service_days.trips_of(timetable, request.transportation.vehicles)
+        for day in service_days.different_days(timetable, trips, moment.date(), _DAYS):
+            # Through UTC, as the clock may skip that time on that day.
+            target = dt.datetime.combine(day, moment.time(), ZoneInfo(self.network.timezone))
+            found = self._around(request, target.astimezone(dt.UTC).astimezone(target.tzinfo), 1)
+            best = found.nearest(target)
+            if best is not None:
+                return Around(best, None) if best.moment < moment else Around(None, best)
+        return Around(None, None)
+
+    def _around(self, request: Request, moment: dt.datetime, n_halves: int) -> Around:
+        """Return the journeys next to a moment within some halves of a day."""
+
+        def first(begins: Iterable[float], *, is_late: bool) -> Journey | None:
+            for begin in begins:
+                when = _shifted(moment, begin)
+                found = [each for each in self.journeys(request, when, _HALF_DAY_S) if self.is_covered(each.moment)]
+                if found:
+                    return found[-1 if is_late else 0]
+            return None
+
+        steps = [_HALF_DAY_S * k for k in range(n_halves)]
+        after = first(steps, is_late=False)
+        return Around(first([-_HALF_DAY_S - step for step in steps], is_late=True), after)
+
+
+def _shifted(moment: dt.datetime, seconds: float) -> dt.datetime:
+    """Return a moment so many real seconds later, in the same zone."""
+    return (moment.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(moment.tzinfo)
+
+
+def loosened(request: Request, knobs: Iterable[str]) -> Request:
+    """Return a request with some values as loose as can be; the moment is left alone."""
+    chosen = set(knobs)
+    if "travel_time" in chosen:
+        request = replace(request, travel_time=max(request.travel_time, MAX_TRAVEL_TIME_S))
+    if "vehicles" in chosen:
+        request = request.using(type=ALL_VEHICLES.get(request.transportation.type, request.transportation.type))
+    if "max_changes" in chosen:
+        request = request.using(max_changes=None)
+    if "ways" in chosen:
+        # A way to a stop that takes longer than the whole journey may is of no use.
+        wide = {name: max(getattr(request.transportation, name), request.travel_time) for name in request.ways}
+        request = request.using(**wide)
+    return request
+
+
+def solutions(pair: Pair, request: Request) -> list[Solution]:
+    """
+    Return the requests nearest to a timetable request that reach, the nearest first.
+
+    Parameters
+    ----------
+    pair : Pair
+    request : Request
+        Snapped at both sides; does not reach.
+
+    Returns
+    -------
+    list of Solution
+        One for each smallest set of values whose loosening is enough; empty if there is none.
+    """
+    plain = [knob for knob in KNOBS[:-1] if loosened(request, [knob]) != request]
+    found: list[Solution] = []
+    moment = request.moment
+    assert isinstance(moment, dt.datetime)
+    sets: list[frozenset[str]] = []
+    if pair.is_covered(moment):
+        for knobs in _subsets(plain):
+            if not any(less <= knobs for less in sets) and pair.reaches(loosened(request, knobs)):
+                sets.append(knobs)
+        found = [Solution(_tightest(pair, request, loosened(request, knobs), knobs), knobs, None) for knobs in sets]
+    # Other moments take longer to search: beside them something else is loosened only where nothing else helps.
+    most = 0 if sets else len(plain)
+    if not sets and not _has_any(pair.around(loosened(request, plain))):
+        return []
+    timed: list[frozenset[str]] = []
+    for knobs in _subsets(plain):
+        if len(knobs) > most or any(less <= knobs for less in timed):
+            continue
+        loose = loosened(request, knobs)
+        around = pair.around(loose)
+        nearest = around.nearest(moment)
+        if nearest is not None:
+            timed.append(knobs)
+            loose = replace(loose, moment=nearest.moment)
+            found.append(Solution(_tightest(pair, request, loose, knobs), knobs | {"moment"}, around))
+    return sorted(found, key=lambda each: cost(request, each.request))
+
+
+def _has_any(around: Around) -> bool:
+    """Return whether there is a journey."""
+    return around.before is not None or around.after is not None
+
+
+def _subsets(knobs: list[str]) -> Iterator[frozenset[str]]:
+    """Yield all subsets, the smallest first, the empty one included."""
+    for size in range(len(knobs) + 1):
+        yield from map(frozenset, combinations(knobs, size))
+
+
+def _tightest(pair: Pair, given: Request, loose: Request, knobs: frozenset[str]) -> Request:
+    """Return the cheapest of the requests that tightening in different orders leads to."""
+    orders = (("max_changes", "ways", "travel_time"), ("travel_time", "ways", "max_changes"))
+    every = []
+    for order in orders:
+        tight = loose
+        for knob in order:
+            if knob in knobs:
+                tight = _TIGHTEN[knob](pair, given, tight)
+        every.append(tight)
+    return min(every, key=lambda tight: cost(given, tight))
+
+
+def _tight_time(pair: Pair, given: Request, loose: Request) -> Request:
+    """Return a request with the least limit that reaches."""
+    ms = pair.milliseconds(loose)
+    assert ms is not None
+    return replace(loose, travel_time=max(given.travel_time, -(-ms // 1000)))
+
+
+def _tight_ways(pair: Pair, given: Request, loose: Request) -> Request:
+    """Return a request with the shortest ways to and from stops that reach, one after the other."""
+    for name in loose.ways:
+        low, high = (getattr(each.transportation, name) for each in (given, loose))
+        least = least_that(lambda value, name=name: pair.reaches(loose.using(**{name: value})), low, high)  # type: ignore[misc]
+        loose = loose.using(**{name: least})
+    return loose
+
+
+def _tight_changes(pair: Pair, given: Request, loose: Request) -> Request:
+    """Return a request with the fewest changes that reach."""
+    low = given.transportation.max_changes
+    assert low is not None
+    while not pair.reaches(loose.using(max_changes=low)):
+        low += 1
+    return loose.using(max_changes=low)
+
+
+_TIGHTEN: Final = {"travel_time": _tight_time, "ways": _tight_ways, "max_changes": _tight_changes}
+
+
+def least_that(works: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the least whole number from `low` to `high` that works; `high` is known to, and so does all above it."""
+    while low < high:
+        middle = (low + high) // 2
+        if works(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+def cost(given: Request, other: Request) -> float:
+    """
+    Return how far a request is from the given one.
+
+    Assumed: a doubled number counts 1, a change more 0.5, other vehicles 1, another moment 1 for an hour and 1 for each
+    time that this doubles.
+    """
+    means, others = given.transportation, other.transportation
+    total = math.log2(other.travel_time / given.travel_time)
+    for name in WAYS:
+        total += math.log2((getattr(others, name) + 60) / (getattr(means, name) + 60))
+    if means.max_changes is not None:
+        total += 0.5 * ((others.max_changes or means.max_changes) - means.max_changes)
+    total += float(means.type != others.type)
+    total += math.log2((other.snapping.threshold + 100) / (given.snapping.threshold + 100))
+    if isinstance(given.moment, dt.datetime) and isinstance(other.moment, dt.datetime):
+        total += math.log2(1.0 + abs((other.moment - given.moment).total_seconds()) / 3600.0)
+    return total
+
+
+def changed_options(given: Transportation, other: Transportation) -> dict[str, Any]:
+    """Return the options of a transportation that differ from the given one, by name."""
+    names = [field.name for field in dataclasses.fields(Transportation)]
+    return {name: getattr(other, name) for name in names if getattr(other, name) != getattr(given, name)}
