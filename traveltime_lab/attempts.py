@@ -1,9 +1,9 @@
 """
 One pair asked again and again with other limits: what would reach it, and how little has to change for that.
 
-A request is loosened value by value (its travel time, the ways to stops, changes, the moment, the vehicles). The smallest
-sets of values whose loosening reaches the destination are what stands in the way; each is then tightened again to the
-least that still works.
+A request is loosened value by value (its travel time, the ways to stops, changes, the moment, the vehicles). The
+smallest sets of values whose loosening reaches the destination are what stands in the way; each is then tightened again
+to the least that still works.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -43,6 +44,8 @@ ALL_VEHICLES: Final = {
 }
 #: Options that bound the ways to and from stops.
 WAYS: Final = ("walking_time", "driving_time_to_station", "cycling_time_to_station")
+#: Longest journey that is looked for, in seconds: what `routes` allows.
+LONGEST_S: Final = 43_200
 #: Hours looked through at once for departures that work.
 _HALF_DAY_S: Final = 43_200
 #: Journeys of half a day that are looked through; buses every minute all day long are fewer.
@@ -208,7 +211,10 @@ class Pair:
         starts, ends = asked.snap(self.origin), asked.snap(self.destination, is_origin=False)
         zero = np.zeros(1, np.intp)
         found = transit.window_journeys(asked.transit, starts, ends, zero, zero, _MANY)
-        every = [Journey(int(label) >> road.TIME_SHIFT, when) for label, when in zip(found.labels, found.moments)]
+        every = [
+            Journey(int(label) >> road.TIME_SHIFT, when)
+            for label, when in zip(found.labels, found.moments, strict=True)
+        ]
         return sorted(every, key=lambda journey: journey.moment)
 
     def is_covered(self, moment: dt.datetime) -> bool:
@@ -354,10 +360,15 @@ def _tight_time(pair: Pair, given: Request, loose: Request) -> Request:
 def _tight_ways(pair: Pair, given: Request, loose: Request) -> Request:
     """Return a request with the shortest ways to and from stops that reach, one after the other."""
     for name in loose.ways:
-        low, high = (getattr(each.transportation, name) for each in (given, loose))
-        least = least_that(lambda value, name=name: pair.reaches(loose.using(**{name: value})), low, high)  # type: ignore[misc]
+        low, high = (int(getattr(each.transportation, name)) for each in (given, loose))
+        least = least_that(partial(_reaches_with, pair, loose, name), low, high)
         loose = loose.using(**{name: least})
     return loose
+
+
+def _reaches_with(pair: Pair, request: Request, name: str, value: int) -> bool:
+    """Return whether a request reaches with another value of an option."""
+    return pair.reaches(request.using(**{name: value}))
 
 
 def _tight_changes(pair: Pair, given: Request, loose: Request) -> Request:

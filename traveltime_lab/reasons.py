@@ -158,13 +158,15 @@ def day(date: dt.date) -> str:
     return f"{date:%A} {date.isoformat()}"
 
 
-def parts_of(route: Route) -> tuple[dict[str, int], int]:
+def parts_of(route: Route | None) -> tuple[dict[str, int], int]:
     """
     Return the seconds of a route by what they are spent on, most first, and its number of changes.
 
     The walk between a point and its street is walking, whatever one travels by on the street.
     """
     parts: dict[str, int] = {}
+    if route is None:
+        return parts, 0
     for leg in route.legs:
         on_foot = 0
         if leg.mode != "walk":
