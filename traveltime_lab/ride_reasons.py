@@ -130,8 +130,8 @@ def _add_stops(told: Told, pair: Pair, request: Request, trips: service_days.Tri
     name = str(row["stop_name"] or row["stop_id"])
     told.add(
         "ways", code,
-        f"No {kind} is near enough to the {side}: the nearest, {name}, is {way} of {duration(needed)} away, and {option} "
-        f"allows {duration(budget)}.",
+        f"No {kind} is near enough to the {side}: the nearest, {name}, is {way} of {duration(needed)} away, and "
+        f"{option} allows {duration(budget)}.",
         side, option=option, budget=budget, stop_id=str(row["stop_id"]), stop_name=str(row["stop_name"]), needed=needed,
     )  # fmt: skip
     return near
