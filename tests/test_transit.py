@@ -28,7 +28,7 @@ def clock(seconds: int) -> str:
 
 
 def timetable(
-    folder: Path, stops: dict[str, tuple[float, float]], trips: list[list[tuple[str, int]]], **files: str
+    folder: Path, stops: dict[str, tuple[float, float]], trips: list[list[tuple[str, int]]], /, **files: str
 ) -> Path:
     """Write a feed of stops in metres and trips of (stop, seconds after midnight), one route for each trip."""
     lng, lat = FRAME.to_lnglat(*zip(*stops.values(), strict=True))

@@ -50,6 +50,8 @@ LONGEST_S: Final = 43_200
 _HALF_DAY_S: Final = 43_200
 #: Journeys of half a day that are looked through; buses every minute all day long are fewer.
 _MANY: Final = 2000
+#: What it counts (see `cost`) if a timetable request becomes a walk all the way (assumed: nobody meant that).
+_ON_FOOT: Final = 3.0
 #: Days that run different services and are looked through, the nearest ones.
 _DAYS: Final = 6
 
@@ -109,6 +111,19 @@ class Around(NamedTuple):
         """Return the nearer one, the later of equally near ones."""
         both = [journey for journey in (self.after, self.before) if journey is not None]
         return min(both, key=lambda journey: abs(journey.moment - moment), default=None)
+
+    def request(self, given: Request) -> Request | None:
+        """Return a request with the nearest moment whose window, if any, has one of the journeys."""
+        assert isinstance(given.moment, dt.datetime)
+        nearest = self.nearest(given.moment)
+        if nearest is None:
+            return None
+        moment = nearest.moment
+        if given.is_arrival and moment < given.moment:
+            moment = min(given.moment, _shifted(moment, given.window))
+        elif not given.is_arrival and moment > given.moment:
+            moment = max(given.moment, _shifted(moment, -given.window))
+        return replace(given, moment=moment)
 
 
 class Solution(NamedTuple):
@@ -318,12 +333,19 @@ def solutions(pair: Pair, request: Request) -> list[Solution]:
             continue
         loose = loosened(request, knobs)
         around = pair.around(loose)
-        nearest = around.nearest(moment)
-        if nearest is not None:
+        later = around.request(loose)
+        if later is not None:
             timed.append(knobs)
-            loose = replace(loose, moment=nearest.moment)
-            found.append(Solution(_tightest(pair, request, loose, knobs), knobs | {"moment"}, around))
-    return sorted(found, key=lambda each: cost(request, each.request))
+            found.append(Solution(_tightest(pair, request, later, knobs), knobs | {"moment"}, around))
+    walk = replace(request, transportation=transit.WALKING, window=0, travel_time=LONGEST_S)
+    on_foot = pair.milliseconds(walk)
+
+    def key(solution: Solution) -> float:
+        ms = pair.milliseconds(solution.request)
+        is_walked = on_foot is not None and ms is not None and on_foot <= ms
+        return cost(request, solution.request) + _ON_FOOT * is_walked
+
+    return sorted(found, key=key)
 
 
 def _has_any(around: Around) -> bool:
@@ -398,11 +420,11 @@ def cost(given: Request, other: Request) -> float:
     """
     Return how far a request is from the given one.
 
-    Assumed: a doubled number counts 1, a change more 0.5, other vehicles 1, another moment 1 for an hour and 1 for each
-    time that this doubles.
+    Assumed: a doubled limit counts 2, another doubled number 1, a change more 0.5, other vehicles 1, another moment 1
+    for an hour and 1 for each time that this doubles.
     """
     means, others = given.transportation, other.transportation
-    total = math.log2(other.travel_time / given.travel_time)
+    total = 2.0 * math.log2(other.travel_time / given.travel_time)
     for name in WAYS:
         total += math.log2((getattr(others, name) + 60) / (getattr(means, name) + 60))
     if means.max_changes is not None:
