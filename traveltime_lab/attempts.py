@@ -35,6 +35,8 @@ from traveltime_lab.timetable import ServiceWarning
 
 #: What may be loosened in a timetable request, in the order in which equally small sets are told.
 KNOBS: Final = ("travel_time", "ways", "max_changes", "vehicles", "moment")
+#: What stands for walking all the way among the knobs of a solution.
+WALK: Final = "walk"
 #: The type that takes every vehicle, by the type that does not.
 ALL_VEHICLES: Final = {
     "bus": "public_transport",
@@ -282,11 +284,11 @@ def _shifted(moment: dt.datetime, seconds: float) -> dt.datetime:
     return (moment.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(moment.tzinfo)
 
 
-def loosened(request: Request, knobs: Iterable[str]) -> Request:
-    """Return a request with some values as loose as can be; the moment is left alone."""
+def loosened(request: Request, knobs: Iterable[str], most_s: int = MAX_TRAVEL_TIME_S) -> Request:
+    """Return a request with some values as loose as can be, its limit up to `most_s`; the moment is left alone."""
     chosen = set(knobs)
     if "travel_time" in chosen:
-        request = replace(request, travel_time=max(request.travel_time, MAX_TRAVEL_TIME_S))
+        request = replace(request, travel_time=max(request.travel_time, most_s))
     if "vehicles" in chosen:
         request = request.using(type=ALL_VEHICLES.get(request.transportation.type, request.transportation.type))
     if "max_changes" in chosen:
@@ -311,41 +313,55 @@ def solutions(pair: Pair, request: Request) -> list[Solution]:
     Returns
     -------
     list of Solution
-        One for each smallest set of values whose loosening is enough; empty if there is none.
+        One for each smallest set of values whose loosening lets a ride reach, and one for walking all the way; empty if
+        there is none.
     """
-    plain = [knob for knob in KNOBS[:-1] if loosened(request, [knob]) != request]
-    found: list[Solution] = []
     moment = request.moment
     assert isinstance(moment, dt.datetime)
+    is_covered = pair.is_covered(moment)
+    walk = replace(request, transportation=transit.WALKING, window=0, travel_time=MAX_TRAVEL_TIME_S)
+    on_foot = pair.milliseconds(walk)
+    most_s, found = MAX_TRAVEL_TIME_S, []
+    if on_foot is not None and on_foot > request.travel_time * 1000:
+        # What takes less is a ride.
+        most_s = (on_foot - 1) // 1000
+        if is_covered:
+            found.append(Solution(replace(request, travel_time=-(-on_foot // 1000)), frozenset({WALK}), None))
+    found += _solutions(pair, request, most_s, is_covered=is_covered)
+    if on_foot is not None and not found:
+        # On a date that is covered one may walk.
+        found += _solutions(pair, request, MAX_TRAVEL_TIME_S, is_covered=is_covered)
+    return sorted(found, key=lambda each: cost(request, each.request) + _ON_FOOT * (WALK in each.knobs))
+
+
+def _solutions(pair: Pair, request: Request, most_s: int, *, is_covered: bool) -> list[Solution]:
+    """Return the solutions with limits of up to `most_s`."""
+    plain = [knob for knob in KNOBS[:-1] if loosened(request, [knob], most_s) != request]
+    moment, found = request.moment, []
     sets: list[frozenset[str]] = []
-    if pair.is_covered(moment):
+    if is_covered:
         for knobs in _subsets(plain):
-            if not any(less <= knobs for less in sets) and pair.reaches(loosened(request, knobs)):
+            loose = loosened(request, knobs, most_s)
+            if not any(less <= knobs for less in sets) and pair.reaches(loose):
                 sets.append(knobs)
-        found = [Solution(_tightest(pair, request, loosened(request, knobs), knobs), knobs, None) for knobs in sets]
+                found.append(Solution(_tightest(pair, request, loose, knobs), knobs, None))
     # Other moments take longer to search: beside them something else is loosened only where nothing else helps.
     most = 0 if sets else len(plain)
-    if not sets and not _has_any(pair.around(loosened(request, plain))):
+    if not sets and not _has_any(pair.around(loosened(request, plain, most_s))):
         return []
     timed: list[frozenset[str]] = []
     for knobs in _subsets(plain):
         if len(knobs) > most or any(less <= knobs for less in timed):
             continue
-        loose = loosened(request, knobs)
+        loose = loosened(request, knobs, most_s)
         around = pair.around(loose)
         later = around.request(loose)
-        if later is not None:
+        if later is not None and later.moment != moment:
             timed.append(knobs)
             found.append(Solution(_tightest(pair, request, later, knobs), knobs | {"moment"}, around))
-    walk = replace(request, transportation=transit.WALKING, window=0, travel_time=LONGEST_S)
-    on_foot = pair.milliseconds(walk)
-
-    def key(solution: Solution) -> float:
-        ms = pair.milliseconds(solution.request)
-        is_walked = on_foot is not None and ms is not None and on_foot <= ms
-        return cost(request, solution.request) + _ON_FOOT * is_walked
-
-    return sorted(found, key=key)
+            # One way out is enough once others would take more.
+            most = min(most, len(knobs))
+    return found
 
 
 def _has_any(around: Around) -> bool:

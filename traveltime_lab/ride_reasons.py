@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traveltime_lab import service_days
-from traveltime_lab.attempts import ALL_VEHICLES, LONGEST_S, Around, Pair, Request, Solution, solutions
+from traveltime_lab.attempts import ALL_VEHICLES, LONGEST_S, WALK, Around, Pair, Request, Solution, solutions
 from traveltime_lab.legs import Route
 from traveltime_lab.questions import MAX_TRAVEL_TIME_S
 from traveltime_lab.reasons import VEHICLES, clock, day, duration, parts_of
@@ -22,6 +22,7 @@ from traveltime_lab.street_reasons import Told, add_unsnapped
 
 #: Gives the route of a request, of up to 12 hours.
 RouteOf: TypeAlias = Callable[[Request], Route | None]
+_TRIED: Final = "at other hours, on other days, with longer ways to and from stops, or within 4 hours"
 _WAYS: Final = {
     "walking": ("walking_time", "a walk"),
     "cycling": ("cycling_time_to_station", "a ride"),
@@ -68,12 +69,14 @@ def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Told:
         found = _solved(pair, each)
         if found:
             _add_knobs(told, pair, route, each, found)
+            if all(WALK in solution.knobs for solution in found):
+                told.add("", "no_connection", f"No ride that beats walking all the way was found {_TRIED}.")
             told.candidates = [solution.request for solution in found]
             break
     else:
         told.add(
             "", "no_connection",
-            "No journey was found at other hours, on other days, with longer ways to and from stops or within 4 hours.",
+            f"No journey was found {_TRIED}.",
         )  # fmt: skip
     return told
 
@@ -178,7 +181,7 @@ def _add_knobs(told: Told, pair: Pair, route: RouteOf, request: Request, found: 
     given, vehicles = request.transportation, VEHICLES[request.transportation.vehicles][0]
     for knob, (other, knobs, around) in wanted.items():
         means = other.transportation
-        if knob == "travel_time" and not told.has("over_limit"):
+        if knob in ("travel_time", WALK) and not told.has("over_limit"):
             ms = pair.milliseconds(other)
             if ms is not None and ms > request.travel_time * 1000:
                 told.add_over_limit(

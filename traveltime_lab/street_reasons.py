@@ -55,7 +55,9 @@ class Told:
         """Add by how much a journey is over the limit."""
         takes = -(-ms // 1000)
         over = takes - given.travel_time
-        what = f": {parts_words(parts, n_changes)}" if parts else ""
+        what = f": {parts_words(parts, n_changes)}" if len(parts) > 1 else ""
+        if list(parts) == ["walk"]:
+            what = ", all of it walking"
         self.add(
             "travel_time", "over_limit",
             f"{lead or 'It takes'} {duration(takes)}, {duration(over)} more than the limit of "
