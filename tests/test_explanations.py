@@ -297,7 +297,7 @@ class TestTimetables:
             [[("a", 43_200), ("b", 43_500)], [("b", 28_800), ("c", 29_100)], [("b", 43_600), ("c", 44_000)]],
             calendar=calendar, trips=trips,
         )  # fmt: skip
-        found = leaving(network, (0, 0), (10_000, 0), "12:00")
+        found = leaving(network, (0, 0), (10_000, 0), "12:00", travel_time=900)
         assert found.codes[0] == "no_trip_that_day"
         assert found.nearest_request is not None
         assert found.nearest_request["departure_time"].isoformat() == "2026-03-05T12:00:00+00:00"
@@ -309,7 +309,7 @@ class TestTimetables:
         assert first.data["next"].isoformat() == "2026-03-03T07:58:20+00:00"
         assert first.data["previous"].isoformat() == "2026-03-02T08:18:20+00:00"
         assert (first.data["stop_name"], first.data["departs_at"].hour) == ("a", 8)
-        assert "the first one leaves at 07:58:20 on Tuesday 2026-03-03" in first.sentence
+        assert "the first that does leaves at 07:58:20 on Tuesday 2026-03-03" in first.sentence
         assert found.nearest_request is not None
         assert found.nearest_request["departure_time"] == first.data["next"]
 

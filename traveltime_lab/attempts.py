@@ -29,6 +29,7 @@ from traveltime_lab.moments import Moment
 from traveltime_lab.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.questions import MAX_TRAVEL_TIME_S, Question
+from traveltime_lab.rides import StopLinks
 from traveltime_lab.snapping import SNAPPED, Snaps, snap_indexes
 from traveltime_lab.stations import timetable_of
 from traveltime_lab.timetable import ServiceWarning
@@ -54,6 +55,8 @@ _HALF_DAY_S: Final = 43_200
 _MANY: Final = 2000
 #: What it counts (see `cost`) if a timetable request becomes a walk all the way (assumed: nobody meant that).
 _ON_FOOT: Final = 3.0
+#: Stops within reach from which on moments are looked through minute by minute, not second by second.
+_MANY_STOPS: Final = 100
 #: Days that run different services and are looked through, the nearest ones.
 _DAYS: Final = 6
 
@@ -221,17 +224,37 @@ class Pair:
     # Timetables
 
     def journeys(self, request: Request, begin: dt.datetime, seconds: int) -> list[Journey]:
-        """Return the journeys within the limit that leave (or arrive) in an interval, in order of time."""
-        moment = begin + dt.timedelta(seconds=seconds) if request.is_arrival else begin
-        asked = self.question(replace(request, moment=moment, window=seconds))
-        assert asked.transit is not None
-        starts, ends = asked.snap(self.origin), asked.snap(self.destination, is_origin=False)
-        zero = np.zeros(1, np.intp)
-        found = transit.window_journeys(asked.transit, starts, ends, zero, zero, _MANY)
-        every = [
-            Journey(int(label) >> road.TIME_SHIFT, when)
-            for label, when in zip(found.labels, found.moments, strict=True)
-        ]
+        """
+        Return the journeys within the limit that leave (or arrive) in an interval, in order of time.
+
+        Where very many stops can be reached (by car), moments are told to the minute, and a wait may be part of it.
+        """
+        moment = _shifted(begin, seconds) if request.is_arrival else begin
+        question = self.question(replace(request, moment=moment, window=seconds))
+        asked = question.transit
+        assert asked is not None
+        starts, ends = question.snap(self.origin), question.snap(self.destination, is_origin=False)
+        near, far = (ends, starts) if request.is_arrival else (starts, ends)
+        links = asked.links(near, is_origin=not request.is_arrival)
+        if links.stops.size <= _MANY_STOPS:
+            zero = np.zeros(1, np.intp)
+            found = transit.window_journeys(asked, starts, ends, zero, zero, _MANY)
+            every = [
+                Journey(int(ms) >> road.TIME_SHIFT, at) for ms, at in zip(found.labels, found.moments, strict=True)
+            ]
+            return sorted(every, key=lambda journey: journey.moment)
+        reach = asked.links(far, is_origin=request.is_arrival)
+        search = asked.search()
+        steps = np.arange(0, seconds + 1, transit.SAMPLE_S) * (-1 if request.is_arrival else 1)
+        times = search.window_times(
+            (links.stops, links.ms), asked.at(search) + steps * 1000, StopLinks(reach.indptr, reach.stops, reach.ms),
+            asked.options, is_arrival=request.is_arrival,
+        )[:, 0]  # fmt: skip
+        kept = np.flatnonzero(times <= request.travel_time * 1000)
+        every = [Journey(int(times[k]), _shifted(moment, int(steps[k]))) for k in kept]
+        walk = self.milliseconds(replace(request, transportation=transit.WALKING, window=0))
+        if walk is not None:
+            every.append(Journey(walk, moment))
         return sorted(every, key=lambda journey: journey.moment)
 
     def is_covered(self, moment: dt.datetime) -> bool:
@@ -347,26 +370,19 @@ def _solutions(pair: Pair, request: Request, most_s: int, *, is_covered: bool) -
                 found.append(Solution(_tightest(pair, request, loose, knobs), knobs, None))
     # Other moments take longer to search: beside them something else is loosened only where nothing else helps.
     most = 0 if sets else len(plain)
-    if not sets and not _has_any(pair.around(loosened(request, plain, most_s))):
-        return []
-    timed: list[frozenset[str]] = []
     for knobs in _subsets(plain):
-        if len(knobs) > most or any(less <= knobs for less in timed):
-            continue
+        if len(knobs) > most:
+            break
+        if len(knobs) == 2 and pair.around(loosened(request, plain, most_s)) == Around(None, None):
+            break
         loose = loosened(request, knobs, most_s)
         around = pair.around(loose)
         later = around.request(loose)
         if later is not None and later.moment != moment:
-            timed.append(knobs)
             found.append(Solution(_tightest(pair, request, later, knobs), knobs | {"moment"}, around))
-            # One way out is enough once others would take more.
-            most = min(most, len(knobs))
+            # Larger sets would only take more.
+            most = len(knobs)
     return found
-
-
-def _has_any(around: Around) -> bool:
-    """Return whether there is a journey."""
-    return around.before is not None or around.after is not None
 
 
 def _subsets(knobs: list[str]) -> Iterator[frozenset[str]]:

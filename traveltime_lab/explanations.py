@@ -92,10 +92,10 @@ def explain(
 
     Notes
     -----
-    The nearest request changes as little as possible: a doubled number counts as much as an hour earlier or later, a
-    doubled limit as much as three, a change between vehicles half of the first. Only where the type of travel reaches the destination in no way is another suggested.
-    Longer travel times are looked for up to 12 hours (a week on streets) and suggested up to 4; other moments within a
-    day of the given one, and on the nearest days with other services.
+    The nearest request changes as little as possible: doubling a number counts as much as an hour earlier or later,
+    doubling the limit twice that, a change between vehicles half of it. Only where the type of travel leads there in
+    no way is another suggested. Longer travel times are looked for up to 12 hours (a week on streets) and suggested up
+    to 4, other moments within a day of the given one and on the nearest days with other services.
 
     Examples
     --------

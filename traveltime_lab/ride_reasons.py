@@ -227,7 +227,7 @@ def _add_moment(told: Told, route: RouteOf, request: Request, other: Request, ar
     verb, past = ("arrives", "arrived") if request.is_arrival else ("leaves", "left")
     parts = []
     if after is not None:
-        parts.append(f"the {'first' if code == 'first_trip_not_yet' else 'next'} one {verb} at {clock(after)}")
+        parts.append(f"the {'first' if code == 'first_trip_not_yet' else 'next'} that does {verb} at {clock(after)}")
     if before is not None:
         parts.append(f"the last one before {past} at {clock(before)}")
     found = route(other)
@@ -237,5 +237,5 @@ def _add_moment(told: Told, route: RouteOf, request: Request, other: Request, ar
         data |= {"line": ride.line, "stop_name": ride.board.name, "departs_at": ride.board.time}
     told.add(
         "moment", code,
-        f"No journey at {clock(moment)} keeps to the limits; {', '.join(parts)}.", None, **data,
+        f"No journey at {clock(moment)} will do; {', '.join(parts)}.", None, **data,
     )  # fmt: skip
