@@ -32,9 +32,10 @@ def told(network: tl.Network, start: Any, end: Any, **how: Any) -> tl.Explanatio
 def checked(found: tl.Explanation, network: tl.Network, origin: Any, destination: Any, **how: Any) -> None:
     """Compare an explanation with `time_filter`."""
     try:
-        time = tl.time_filter(network, origin, destination, **how)["travel_time"].iloc[0]
+        row = tl.time_filter(network, origin, destination, **how).iloc[0]
+        time, short = row["travel_time"], row["reason"]
     except tl.NoServiceError:
-        time = pd.NA
+        time, short = pd.NA, "outside_timetable"
     assert found.is_reached == (not pd.isna(time))
     assert str(found)
     assert found.reasons
@@ -44,6 +45,10 @@ def checked(found: tl.Explanation, network: tl.Network, origin: Any, destination
         assert found.nearest_request is None
         return
     assert found.travel_time is None
+    if short == "other_component":
+        assert {"other_component", "one_way_trap"} & set(found.codes)
+    elif short != "over_limit":
+        assert short in found.codes
     if found.nearest_request is not None:
         table = tl.time_filter(network, origin, destination, **found.nearest_request)
         assert table["travel_time"].notna().all(), found
@@ -385,6 +390,32 @@ class TestTimetables:
         found = leaving(network, (0, 0), (10_000, 0), "08:00")
         assert found.nearest_request is not None
         assert found.nearest_request["travel_time"] == pytest.approx(9900, abs=100)
+
+    def test_a_timetable_that_never_runs(self, tmp_path: Path) -> None:
+        calendar = """
+            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+            daily,0,0,0,0,0,0,0,20260101,20261231
+        """
+        network = town(tmp_path, {"a": 0.0, "c": 10_000.0}, [[("a", 28_800), ("c", 29_400)]], calendar=calendar)
+        found = leaving(network, (0, 0), (10_000, 0), "08:00")
+        assert found.codes[0] == "outside_timetable"
+        assert found.reasons[0].data["dates"] == {}
+        # One cannot even walk by a timetable without a date; but without it one can.
+        assert found.nearest_request is not None
+        assert found.nearest_request["transportation"].type in ("walking", "cycling", "driving")
+
+    def test_buses_after_midnight(self, tmp_path: Path) -> None:
+        calendar = """
+            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+            daily,1,0,0,0,0,0,0,20260101,20261231
+        """
+        calls = [[("a", 86_400 + 3600), ("c", 86_400 + 4200)]]
+        network = town(tmp_path, {"a": 0.0, "c": 10_000.0}, calls, calendar=calendar)
+        with pytest.warns(UserWarning, match="only 0 departures"):
+            found = leaving(network, (0, 0), (10_000, 0), "06:00")
+        # The night of Monday goes on until Tuesday, so there is service on Tuesday.
+        assert found.codes[0] == "last_trip_gone"
+        assert found.reasons[0].data["previous"].isoformat() == "2026-03-03T01:00:00+00:00"
 
     def test_a_typical_morning(self, street: tl.Network) -> None:
         how = {"travel_time": 1800, "transportation": "bus", "departure_time": "weekday_morning"}

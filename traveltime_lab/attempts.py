@@ -291,10 +291,10 @@ class Pair:
 
         def first(begins: Iterable[float], *, is_late: bool) -> Journey | None:
             for begin in begins:
-                when = _shifted(moment, begin)
-                found = [each for each in self.journeys(request, when, _HALF_DAY_S) if self.is_covered(each.moment)]
-                if found:
-                    return found[-1 if is_late else 0]
+                found = self.journeys(request, _shifted(moment, begin), _HALF_DAY_S)
+                for journey in reversed(found) if is_late else found:
+                    if self.is_covered(journey.moment):
+                        return journey
             return None
 
         steps = [_HALF_DAY_S * k for k in range(n_halves)]
@@ -370,10 +370,13 @@ def _solutions(pair: Pair, request: Request, most_s: int, *, is_covered: bool) -
                 found.append(Solution(_tightest(pair, request, loose, knobs), knobs, None))
     # Other moments take longer to search: beside them something else is loosened only where nothing else helps.
     most = 0 if sets else len(plain)
+    is_hopeless: bool | None = None
     for knobs in _subsets(plain):
         if len(knobs) > most:
             break
-        if len(knobs) == 2 and pair.around(loosened(request, plain, most_s)) == Around(None, None):
+        if len(knobs) == 2 and is_hopeless is None:
+            is_hopeless = pair.around(loosened(request, plain, most_s)) == Around(None, None)
+        if len(knobs) > 1 and is_hopeless:
             break
         loose = loosened(request, knobs, most_s)
         around = pair.around(loose)
