@@ -368,10 +368,11 @@ def _solutions(pair: Pair, request: Request, most_s: int, *, is_covered: bool) -
             if not any(less <= knobs for less in sets) and pair.reaches(loose):
                 sets.append(knobs)
                 found.append(Solution(_tightest(pair, request, loose, knobs), knobs, None))
-    # Other moments take longer to search: beside them something else is loosened only where nothing else helps.
-    most = 0 if sets else len(plain)
-    is_hopeless: bool | None = None
-    for knobs in _subsets(plain):
+    # Other moments take longer to search: beside them all else is loosened only where nothing helps without.
+    most = len(plain)
+    is_hopeless: bool | None = False if sets else None
+    instead = dict.fromkeys(knobs - {"travel_time"} for knobs in sets if "travel_time" in knobs and len(knobs) > 1)
+    for knobs in [frozenset[str](), *instead] if sets else _subsets(plain):
         if len(knobs) > most:
             break
         if len(knobs) == 2 and is_hopeless is None:

@@ -45,7 +45,7 @@ def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Told:
         told.add(
             "vehicles", "no_vehicles",
             f"No {VEHICLES[request.transportation.vehicles][0]} runs in this network; its timetable has "
-            f"{', '.join(kinds) or 'no trips at all'}.",
+            f"{'only ' + ', '.join(kinds) if kinds else 'no trips at all'}.",
             type=request.transportation.type, available=tuple(kinds),
         )  # fmt: skip
     add_unsnapped(told, pair, request)
