@@ -25,6 +25,7 @@ _HOMES = {
     "CoordinateError": "errors",
     "CrsError": "errors",
     "DataError": "errors",
+    "Explanation": "reasons",
     "Fares": "legs",
     "FormatError": "errors",
     "GtfsError": "errors",
@@ -39,6 +40,7 @@ _HOMES = {
     "Network": "network",
     "NoServiceError": "errors",
     "Nominatim": "nominatim",
+    "Reason": "reasons",
     "Ride": "legs",
     "Route": "legs",
     "ServiceError": "errors",
@@ -54,6 +56,7 @@ _HOMES = {
     "build_network": "network",
     "difference": "shapes",
     "distance_map": "areas",
+    "explain": "explanations",
     "geocode": "geocoding",
     "geohash_cells": "cells",
     "geohash_centroids": "cells",
@@ -80,6 +83,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "CoordinateError",
     "CrsError",
     "DataError",
+    "Explanation",
     "Fares",
     "FormatError",
     "GtfsError",
@@ -94,6 +98,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "Network",
     "NoServiceError",
     "Nominatim",
+    "Reason",
     "Ride",
     "Route",
     "ServiceError",
@@ -109,6 +114,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "build_network",
     "difference",
     "distance_map",
+    "explain",
     "geocode",
     "geohash_cells",
     "geohash_centroids",
@@ -160,6 +166,7 @@ if TYPE_CHECKING:
         TravelTimeError,
         UnsupportedError,
     )
+    from traveltime_lab.explanations import explain
     from traveltime_lab.geocoding import geocode, reverse_geocode
     from traveltime_lab.journeys import routes
     from traveltime_lab.legs import Fares, Leg, Ride, Route, Step, StopCall, Ticket
@@ -167,6 +174,7 @@ if TYPE_CHECKING:
     from traveltime_lab.network import Network, build_network, load_network
     from traveltime_lab.nominatim import Nominatim
     from traveltime_lab.pictures import plot
+    from traveltime_lab.reasons import Explanation, Reason
     from traveltime_lab.sample import sample_network, sample_points
     from traveltime_lab.server.running import serve
     from traveltime_lab.shapes import difference, intersection, union

@@ -88,7 +88,7 @@ def reasons_of(
         topology = question.graph.topology
         why = np.full(lost.size, REASONS.index("over_limit"), np.int8)
         if question.transit is None:
-            part_a, part_b = _component(topology, starts.edge)[a], _component(topology, ends.edge)[b]
+            part_a, part_b = component_of(topology, starts.edge)[a], component_of(topology, ends.edge)[b]
             stuck = topology.can_leave[starts.edge[a]] & ~topology.can_arrive[ends.edge[b]]
             why[(part_a != part_b) | stuck] = REASONS.index("other_component")
         why[ends.status[b] != SNAPPED] = REASONS.index("destination_not_snapped")
@@ -99,7 +99,7 @@ def reasons_of(
     return pd.Categorical.from_codes(codes, categories=list(REASONS))
 
 
-def _component(topology: Any, edge: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+def component_of(topology: Any, edge: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return the connected part that each edge is in, -1 for no edge."""
     part = np.full(edge.size, -1, np.int32)
     found = np.flatnonzero(edge >= 0)

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traveltime_lab import stations as street_side
-from traveltime_lab.errors import InputError, MomentError
+from traveltime_lab.errors import InputError, MomentError, NoServiceError
 from traveltime_lab.kernels.lines import UNREACHED
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.moments import Moment, TypicalMoment
@@ -257,8 +257,11 @@ def typical_moment(network: Network, *, is_arrival: bool) -> dt.datetime:
     timetable = street_side.timetable_of(network)
 
     def find() -> dt.date:
-        spans = timetable.dates()
-        first, last = spans["first"].dropna().min(), spans["last"].dropna().max()
+        spans = timetable.dates().dropna(subset=["first", "last"])
+        if spans.empty:
+            msg = "the timetable has no day with service, so no typical one; check the feeds' calendars in report()"
+            raise NoServiceError(msg)
+        first, last = spans["first"].min(), spans["last"].max()
         days: list[dt.date] = [first + dt.timedelta(days=i) for i in range(min((last - first).days + 1, 366))]
         days = [day for day in days if day.weekday() in (1, 2, 3)] or days
         per_service = np.bincount(timetable.hot.trip_service, minlength=len(timetable.services))
