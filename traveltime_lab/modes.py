@@ -357,6 +357,11 @@ def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transp
     return Transportation(**given)
 
 
+def applies(option: str, kind: str) -> bool:
+    """Return whether an option of `Transportation` can be set for a type."""
+    return kind in _APPLIES_TO.get(option, (kind,))
+
+
 def _misplaced(option: str, kind: str, value: object) -> ModeError:
     """Return the error of an option that its type of travel does not have."""
     return ModeError(
