@@ -17,7 +17,10 @@ import traveltime_lab as tl
 from tests.feeds import feed, posix
 from tests.oracles_doors import DoorOracle
 from tests.worlds import FRAME, at, tables
+from traveltime_lab import surfaces
 from traveltime_lab.modes import as_transportation
+from traveltime_lab.points import read_points
+from traveltime_lab.questions import ask
 
 ON_FOOT = {"walking_kph": 3.6, "cycling_kph": 14.4, "driving_kph": 36.0}
 
@@ -142,10 +145,6 @@ class TestByHand:
         assert seconds(again, (100, 0), (9950, 0)) == 1250
 
     def test_what_is_not_there_yet_is_refused(self, street: tl.Network) -> None:
-        with pytest.raises(tl.UnsupportedError, match="departure_time"):
-            tl.time_map(
-                street, at((0, 0)), travel_time=900, transportation="driving+train", arrival_time="2026-03-03T08:15"
-            )
         with pytest.raises(tl.UnsupportedError, match="distance_map"):
             tl.distance_map(street, at((0, 0)), distance=900, transportation="bus")
         with pytest.raises(tl.InputError, match="window"):
@@ -157,6 +156,19 @@ class TestByHand:
         inside, outside = at((0, 0), (1500, 0), (9750, 0), (4450, 0)), at((1700, 0), (9650, 0), (4350, 0))
         assert area.covers(inside.union_all())
         assert shapely.disjoint(area, outside.union_all())
+
+    def test_an_area_from_which_one_drives_to_the_stop(self, street: tl.Network) -> None:
+        # To be at c by 8:11 one takes the bus at a, at 8:00, or at b, at 8:05; parking takes 300 s, 10 m by car one.
+        how: dict[str, Any] = {"arrival_time": "2026-03-03T08:11", "level_of_detail": "high", "buffer_distance": 250}
+        car = {"type": "driving+public_transport", "traffic_model": "off_peak"}
+        area = tl.time_map(street, at((10_000, 0)), travel_time=760, transportation=car, **how).geometry[0]
+        assert area.covers(at((9500, 0), (4600, 0), (5400, 0)).union_all())
+        assert shapely.disjoint(area, at((3850, 0), (6150, 0), (0, 0)).union_all())
+        # Within 25 minutes one can leave from around a, too, and no farther from b than the budget allows.
+        car |= {"driving_time_to_station": 100}
+        area = tl.time_map(street, at((10_000, 0)), travel_time=1500, transportation=car, **how).geometry[0]
+        assert area.covers(at((-400, 0), (900, 0), (4100, 0), (5900, 0)).union_all())
+        assert shapely.disjoint(area, at((1150, 0), (3850, 0), (6150, 0)).union_all())
 
 
 @st.composite
@@ -226,6 +238,50 @@ def test_matrices_equal_the_oracle(
         stamp = {name: pd.Timestamp(moment, unit="s", tz="UTC")}
         got = tl.time_filter(network, *points, travel_time=limit, transportation=transportation, form="matrix", **stamp)
         np.testing.assert_array_equal(got.to_numpy(), np.floor(times / 1000.0 + 0.5))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(towns(), MEANS, st.booleans(), st.sampled_from([None, 300]), st.integers(0, 2**32 - 1))
+def test_surfaces_equal_matrices(
+    tmp_path_factory: pytest.TempPathFactory,
+    town: Any,
+    means: dict[str, Any],
+    is_arrival: bool,
+    window: int | None,
+    seed: int,
+) -> None:
+    nodes, links, stops, trips = town
+    path = timetable(tmp_path_factory.mktemp("town"), stops, trips)
+    network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
+    if means["type"].startswith("driving"):
+        means = {**means, "traffic_model": "off_peak", "driving_time_to_station": 20, "parking_time": 30}
+    if means["type"].startswith("cycling"):
+        means = {**means, "cycling_time_to_station": 60, "parking_time": 30}
+    side = max(x for x, _ in nodes.values()) + 60
+    rng = np.random.default_rng(seed)
+    here = gpd.GeoSeries.from_xy(*FRAME.to_lnglat(*rng.uniform(-60, side, (2, 1))), crs="EPSG:4326")
+    moment = "2026-03-03T08:15" if is_arrival else "2026-03-03T08:00"
+    when = {"arrival_time" if is_arrival else "departure_time": moment}
+    limit = 1500
+    both = {"departure_time": None, "arrival_time": None, **when}
+    question = ask(network, means, *both.values(), None, limit=limit, window=window)
+    snaps = question.snap(read_points(here, "here", network), is_origin=not is_arrival)
+    field = question.near_field(snaps, limit)
+    drawn = surfaces.surface(
+        network, question.far_side, question.snapping, field, cell_m=60.0, buffer_m=1000.0, limit=float(limit)
+    )
+    rows, columns = np.indices(drawn.values.shape)
+    x, y = drawn.x0 + columns.ravel() * drawn.cell_m, drawn.y0 + rows.ravel() * drawn.cell_m
+    cells = gpd.GeoSeries.from_xy(*network.frame.to_lnglat(x, y), crs="EPSG:4326")
+    ends = (cells, here) if is_arrival else (here, cells)
+    found = tl.time_filter(
+        network, *ends, travel_time=limit, transportation=means, form="matrix", window=window, **when
+    ).to_numpy().ravel()  # fmt: skip
+    values = drawn.values.ravel().astype(np.float64)
+    sure = np.abs(values - limit) > 0.05
+    np.testing.assert_array_equal(np.isfinite(found)[sure], (values <= limit)[sure])
+    both_reached = np.isfinite(found) & (values <= limit)
+    assert np.abs(found - values)[both_reached].max(initial=0.0) <= 0.51
 
 
 class TestRoutes:

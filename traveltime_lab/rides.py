@@ -316,9 +316,16 @@ class RideSearch:
         *,
         is_arrival: bool = False,
         step: int = 1,
+        direct_s: Int32 | None = None,
     ) -> tuple[Int32, Int32]:
         """
         Return the shortest journeys of a window between points and targets; see `window_stop_times`.
+
+        Parameters
+        ----------
+        direct_s : int32 array of shape (n_points, n_targets), optional
+            Seconds of another way that is open at any time, such as on foot. It is one of the journeys, once, if at
+            any start of the window nothing is quicker.
 
         Returns
         -------
@@ -334,12 +341,13 @@ class RideSearch:
         reach = StopReach.of(egress, self.table.n_stops)
         out_s = np.empty((access.n_points, egress.n_points, n_best), np.int32)
         out_start = np.empty_like(out_s)
+        direct = _direct(direct_s, out_s.shape[:2], options)
         for point in range(access.n_points):
             stops, seconds = access.of(point)
             events = windows.window_starts(lines, stops, seconds, int(starts[point]), _end(starts[point], width), step)
             windows.window_best(
-                lines, state, stops, seconds, events, *options._limits,
-                reach.indptr, reach.targets, reach.seconds, out_s[point], out_start[point],
+                lines, state, stops, seconds, events, *options._limits, reach.indptr, reach.targets, reach.seconds,
+                direct[point], int(starts[point]), step, out_s[point], out_start[point],
             )  # fmt: skip
         if is_arrival:
             out_start = np.where(out_s == UNREACHED, UNREACHED, -out_start).astype(np.int32)

@@ -12,14 +12,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from traveltime_lab import costs
 from traveltime_lab.errors import LimitError
-from traveltime_lab.kernels import nearest, ride_surface, road
+from traveltime_lab.kernels import drives, nearest, ride_surface, road
 from traveltime_lab.kernels.surface import edge_rows, gather
 from traveltime_lab.kernels.windows import nearest_rank
 from traveltime_lab.modes import Snapping, Transportation
@@ -43,7 +43,7 @@ _MOST_CELLS = 16_000_000
 @dataclass(frozen=True)
 class Reached:
     """
-    What the rides of one departure reach.
+    What the rides of one departure reach with a walk after them.
 
     Attributes
     ----------
@@ -59,52 +59,88 @@ class Reached:
 
 
 @dataclass(frozen=True)
-class RideField(EdgeField):
+class Driven:
     """
-    Labels of a whole walking network that rides reach, or those on foot all the way.
+    From where the rides of one arrival are reached by car or bicycle.
 
     Attributes
     ----------
+    stop_ms : int32 array of shape (n_stops,)
+        Milliseconds from being at each stop, parking included.
+    labels : tuple of int64, int32, int32 arrays
+        By state the times and drives of which none is worse in both; see `traveltime_lab.kernels.drives`.
+    """
+
+    stop_ms: npt.NDArray[np.int32]
+    labels: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]
+
+
+@dataclass(frozen=True)
+class RideField(EdgeField):
+    """
+    Labels of a whole network that rides reach, or those on foot all the way.
+
+    Attributes
+    ----------
+    graph : RoadGraph
+        Of the streets between the rides and the places.
     label : int64 array of shape (n_directed,)
-        The least of all of them.
+        By rides of any departure; budgets of walks and drives are kept at the ends of edges only.
     direct : EdgeField
         On foot all the way.
-    reached : tuple of Reached
+    reached : tuple of Reached or of Driven
         By the rides of each departure that counts, or of all of a window together.
     percent : float
         Values are those that so many percent of the departures keep to.
-    around : Walks
+    budget_ms : int
+        Longest walk, or drive.
+    around : Walks, optional
+        Where one walks: the walks from, or to, stops.
     stops : Stations
+        On the streets of `graph`.
+    transportation : Transportation
+        How one moves there.
     """
 
     direct: EdgeField
-    reached: tuple[Reached, ...]
+    reached: tuple[Reached, ...] | tuple[Driven, ...]
     percent: float
-    around: Walks
+    budget_ms: int
+    around: Walks | None
     stops: Stations
+    transportation: Transportation
 
     @property
     def is_only_walking(self) -> bool:
         """Whether no place at all is reached earlier by a ride than on foot."""
-        return bool(np.array_equal(self.label, self.direct.label))
+        return bool((self.label >= self.direct.label).all())
 
-    def gatherer(self, per_metre: float, buffer_m: float) -> Callable[..., None]:
-        """Return what lowers the values of cells given their edges, places and distances."""
+    def gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
+        """Return what lowers the values of cells, given their tile."""
         graph, is_open = self.graph, self.graph.topology.is_open
         ports = graph.exit_ports() if self.is_backward else graph.entry_ports()
-        where = (graph.cross, is_open, self.is_backward, self.around.budget_ms, *ports, *self.around.by_state)
         there = (
             self.stops.edge_indptr, self.stops.edge_stops, self.stops.snaps.fraction,
             self.stops.connector >> road.TIME_SHIFT,
         )  # fmt: skip
 
-        def lower(edge: Any, fraction: Any, distance: Any, values: Any) -> None:
+        def lower_one(rides: Reached | Driven, tile: Tile, values: Any) -> None:
+            cells = (tile.edge, tile.fraction, tile.distance, per_metre, buffer_m)
+            if isinstance(rides, Driven):
+                drives.gather_drives(
+                    *cells, graph.cross, is_open, self.budget_ms, *ports, *rides.labels, rides.stop_ms, *there, values
+                )
+                return
+            assert self.around is not None
+            ride_surface.gather_rides(
+                *cells, rides.start_ms, rides.walk_ms, graph.cross, is_open, self.is_backward, self.budget_ms, *ports,
+                *self.around.by_state, rides.stop_ms, *there, values,
+            )  # fmt: skip
+
+        def lower(tile: Tile, values: Any) -> None:
             stack = [values, *(values.copy() for _ in self.reached[1:])]
-            for part, rides in zip(stack, self.reached, strict=True):
-                ride_surface.gather_rides(
-                    edge, fraction, distance, per_metre, buffer_m, rides.start_ms, rides.walk_ms, *where,
-                    rides.stop_ms, *there, part,
-                )  # fmt: skip
+            for k, part in enumerate(stack):
+                lower_one(self.reached[k], tile, part)
             if len(stack) > 1:
                 rank = nearest_rank(self.percent, len(stack))
                 values[...] = np.partition(np.stack(stack), rank, axis=0)[rank]
@@ -119,6 +155,10 @@ class Tile:
     edge: npt.NDArray[np.int32]
     fraction: npt.NDArray[np.float32]
     distance: npt.NDArray[np.float32]
+
+    def part(self, rows: slice, columns: slice) -> Tile:
+        """Return some of the cells."""
+        return Tile(self.edge[rows, columns], self.fraction[rows, columns], self.distance[rows, columns])
 
 
 @dataclass
@@ -223,7 +263,7 @@ def surface(
     Surface
         In cells of `cell_m`, or of twice, four times... as much where that is more than 16 million cells.
     """
-    rows, box = reached_rows(network, edge_field, limit)
+    layers, box = _layers(network, transportation, snapping, edge_field, limit=limit, buffer_m=buffer_m)
     per_metre = _per_metre(edge_field, snapping)
     reach_m = min(buffer_m, float(snapping.threshold))
     if per_metre:
@@ -239,32 +279,26 @@ def surface(
     n_columns = int(np.ceil((box[2] + margin / shrink) / cell_m)) - first_column
     n_rows = int(np.ceil((box[3] + margin) / cell_m)) - first_row
     values = np.full((n_rows, n_columns), np.inf, np.float32)
-    cache = tile_cache(network, transportation, snapping, cell_m)
     tile_rows = range(first_row // TILE, (first_row + n_rows - 1) // TILE + 1)
     tile_columns = range(first_column // TILE, (first_column + n_columns - 1) // TILE + 1)
-    tiles = cache.get([(r, c) for r in tile_rows for c in tile_columns])
-    read = _reader(network, edge_field, rows, limit=limit, per_metre=per_metre, buffer_m=buffer_m)
+    places = [(r, c) for r in tile_rows for c in tile_columns]
+    tiles = [tile_cache(network, layer.transportation, snapping, cell_m).get(places) for layer in layers]
 
     def fill(place: tuple[int, int]) -> None:
-        (r, c), tile = place, tiles[place]
-        top, left = r * TILE - first_row, c * TILE - first_column
+        top, left = place[0] * TILE - first_row, place[1] * TILE - first_column
         inside_rows = slice(max(0, -top), min(TILE, n_rows - top))
         inside_columns = slice(max(0, -left), min(TILE, n_columns - left))
         target = values[
             top + inside_rows.start : top + inside_rows.stop, left + inside_columns.start : left + inside_columns.stop
         ]
-        read(
-            tile.edge[inside_rows, inside_columns],
-            tile.fraction[inside_rows, inside_columns],
-            tile.distance[inside_rows, inside_columns],
-            target,
-        )
+        for layer, found in zip(layers, tiles, strict=True):
+            layer.read(found[place].part(inside_rows, inside_columns), target)
 
-    if len(tiles) > 1 and settings.threads > 1:
+    if len(places) > 1 and settings.threads > 1:
         with ThreadPoolExecutor(settings.threads) as pool:
-            list(pool.map(fill, tiles))
+            list(pool.map(fill, places))
     else:
-        for place in tiles:
+        for place in places:
             fill(place)
     return Surface(
         frame=network.frame,
@@ -314,7 +348,7 @@ def tile_values(
     LimitError
         If there are more than `most_tiles`.
     """
-    rows, box = reached_rows(network, edge_field, limit)
+    layers, box = _layers(network, transportation, snapping, edge_field, limit=limit, buffer_m=np.inf)
     per_metre = _per_metre(edge_field, snapping)
     margin = float(snapping.threshold)
     if per_metre:
@@ -331,50 +365,60 @@ def tile_values(
         )
         raise LimitError(msg)
     keys = [(r, c) for r in lines for c in columns]
-    cache = tile_cache(network, transportation, snapping, cell_m)
-    read = _reader(network, edge_field, rows, limit=limit, per_metre=per_metre, buffer_m=np.inf)
+    caches = [tile_cache(network, layer.transportation, snapping, cell_m) for layer in layers]
     values = np.empty((TILE, TILE), np.float32)
     for first in range(0, len(keys), _TILES_AT_ONCE):
-        for key, tile in cache.get(keys[first : first + _TILES_AT_ONCE]).items():
-            read(tile.edge, tile.fraction, tile.distance, values)
+        some = keys[first : first + _TILES_AT_ONCE]
+        tiles = [cache.get(some) for cache in caches]
+        for key in some:
+            for layer, found in zip(layers, tiles, strict=True):
+                layer.read(found[key], values)
             yield key, values
 
 
-def _reader(
+class _Layer(NamedTuple):
+    """
+    What fills, or lowers, the values of cells.
+
+    Attributes
+    ----------
+    transportation : Transportation
+        Whose streets the cells belong to.
+    read : callable
+        Takes a tile and the values of its cells, which it changes.
+    """
+
+    transportation: Transportation
+    read: Callable[[Tile, Any], None]
+
+
+def _layers(
     network: Network,
+    transportation: Transportation,
+    snapping: Snapping,
     edge_field: EdgeField,
-    rows: npt.NDArray[np.float32],
     *,
     limit: float,
-    per_metre: float,
     buffer_m: float,
-) -> Callable[[Any, Any, Any, Any], None]:
-    """Return what fills the values of cells, given their edges, places and distances."""
-    lower = None
-    if isinstance(edge_field, RideField):
-        # What rides reach depends on the walk from the stop; the rows are of those who walk all the way.
-        rows, _ = reached_rows(network, edge_field.direct, limit)
-        lower = edge_field.gatherer(per_metre, buffer_m)
-    ahead, start = edge_field.ahead(), edge_field.start()
+) -> tuple[list[_Layer], npt.NDArray[np.float64]]:
+    """Return what fills the values of cells, the first of which sets them, and the box of all that is reached."""
+    per_metre = _per_metre(edge_field, snapping)
+    field = edge_field.direct if isinstance(edge_field, RideField) else edge_field
+    rows, box = reached_rows(network, field, limit)
+    ahead, start = field.ahead(), field.start()
 
-    def read(edge: Any, fraction: Any, distance: Any, values: Any) -> None:
+    def read(tile: Tile, values: Any) -> None:
         gather(
-            edge,
-            fraction,
-            distance,
-            rows,
-            per_metre,
-            buffer_m,
-            edge_field.edge,
-            edge_field.fraction,
-            ahead,
-            start,
-            values,
-        )
-        if lower is not None:
-            lower(edge, fraction, distance, values)
+            tile.edge, tile.fraction, tile.distance, rows, per_metre, buffer_m, field.edge, field.fraction, ahead,
+            start, values,
+        )  # fmt: skip
 
-    return read
+    layers = [_Layer(transportation, read)]
+    if isinstance(edge_field, RideField):
+        layers.append(_Layer(edge_field.transportation, edge_field.gatherer(per_metre, buffer_m)))
+        other = reached_rows(network, edge_field, limit)[1]
+        box = np.concatenate([np.minimum(box[:2], other[:2]), np.maximum(box[2:], other[2:])])
+    return layers, box
 
 
 def _per_metre(edge_field: EdgeField, snapping: Snapping) -> float:
@@ -477,10 +521,19 @@ def reached_pieces(network: Network, edge_field: EdgeField, limit: float) -> npt
     float64 array of shape (n_pieces, 4)
         Ends (x, y, x, y) in local metres. Ferries are left out.
     """
+    if isinstance(edge_field, RideField):
+        by_rides = _pieces(network, reached_rows(network, edge_field, limit)[0], limit, None)
+        return np.concatenate([reached_pieces(network, edge_field.direct, limit), by_rides])
+    return _pieces(network, reached_rows(network, edge_field, limit)[0], limit, edge_field)
+
+
+def _pieces(
+    network: Network, values: npt.NDArray[np.float32], limit: float, own: EdgeField | None
+) -> npt.NDArray[np.float64]:
+    """Return the pieces of road whose values are within a limit, those around the field's own place included."""
     x1, y1, x2, y2, edge, start, span = segments(network)
-    rows = reached_rows(network, edge_field, limit)[0].astype(np.float64)
+    rows = values.astype(np.float64)
     _, is_land = network.cached(("boxes",), lambda: _edge_boxes(network))
-    own = edge_field.edge
 
     def share(value: npt.NDArray[np.float64], cost: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         left = np.where(np.isfinite(value), limit - value, -1.0)
@@ -489,10 +542,11 @@ def reached_pieces(network: Network, edge_field: EdgeField, limit: float) -> npt
 
     # Reached parts of each edge as intervals of places: from its start, to its end, and around the origin.
     n = len(rows)
-    around = share(np.full(2, edge_field.start()), edge_field.ahead())
     begin, end = np.ones(n), np.zeros(n)
-    begin[own] = max(0.0, edge_field.fraction - around[1])
-    end[own] = min(1.0, edge_field.fraction + around[0])
+    if own is not None:
+        around = share(np.full(2, own.start()), own.ahead())
+        begin[own.edge] = max(0.0, own.fraction - around[1])
+        end[own.edge] = min(1.0, own.fraction + around[0])
     intervals = [
         (np.zeros(n), share(rows[:, 0], rows[:, 1])),
         (1.0 - share(rows[:, 2], rows[:, 3]), np.ones(n)),

@@ -25,10 +25,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from traveltime_lab import matrix, road_graph
+from traveltime_lab import matrix, road_graph, travel_times
 from traveltime_lab import stations as street_side
-from traveltime_lab.errors import InputError, MomentError, UnsupportedError
-from traveltime_lab.kernels import ports, ride_surface, road, windows
+from traveltime_lab.errors import InputError, MomentError
+from traveltime_lab.kernels import drives, ports, ride_surface, road, windows
 from traveltime_lab.kernels import stops as stop_kernel
 from traveltime_lab.kernels.lines import UNREACHED
 from traveltime_lab.modes import Snapping, Transportation
@@ -41,7 +41,7 @@ from traveltime_lab.runs import trip_table
 from traveltime_lab.settings import settings
 from traveltime_lab.snapping import Snaps, snap_points
 from traveltime_lab.stations import Links, Stations, Walks
-from traveltime_lab.surfaces import Reached, RideField
+from traveltime_lab.surfaces import Driven, Reached, RideField
 from traveltime_lab.travel_times import edge_field
 from traveltime_lab.trip_table import TripTable
 
@@ -429,7 +429,7 @@ def window_journeys(
     Return the shortest journeys of a window for chosen pairs.
 
     Of each pair they are those that no other beats by leaving no earlier and arriving no later. Walking all the way
-    counts once, at the beginning of the window (at its end in an arrival search), and beats all that takes longer.
+    counts once, where at some moment nothing is quicker.
 
     Parameters
     ----------
@@ -451,7 +451,7 @@ def window_journeys(
         question.network, question.walking, question.on_foot(origins, is_origin=True), destinations,
         question.snapping, origin_of, destination_of, limit=question.limit, engine="dijkstra",
     )  # fmt: skip
-    walk_ms = np.where(walked == road.UNREACHED, UNREACHED, walked >> road.TIME_SHIFT)
+    walk_ms = np.where(walked == road.UNREACHED, UNREACHED, walked >> road.TIME_SHIFT).astype(np.int32)
     ms = np.full((near_of.size, n_best), UNREACHED, np.int64)
     starts = np.full((near_of.size, n_best), begin, np.int64)
     order = np.argsort(near_of, kind="stable")
@@ -463,14 +463,9 @@ def window_journeys(
         seconds, moments = search.window_best(
             StopLinks(mine.indptr, mine.stops, mine.ms), begin, question.window * 1000,
             StopLinks(theirs.indptr, theirs.stops, theirs.ms), n_best, options, is_arrival=is_arrival, step=1000,
+            direct_s=walk_ms[None, rows],
         )  # fmt: skip
         ms[rows], starts[rows] = seconds[0], moments[0]
-    is_beaten = ms >= walk_ms[:, None]
-    ms[is_beaten] = UNREACHED
-    # The walk takes the place after the journeys that are shorter than it.
-    place = (~is_beaten).sum(axis=1)
-    walks = np.flatnonzero((place < n_best) & (walk_ms < UNREACHED))
-    ms[walks, place[walks]], starts[walks, place[walks]] = walk_ms[walks], begin
     pair, column = np.nonzero(ms < UNREACHED)
     zone = ZoneInfo(question.network.timezone)
     epoch = search.table.reference
@@ -490,19 +485,8 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
     question : TransitQuestion
     snaps : Snaps of length 1
         On the streets of the near side; must be snapped.
-
-    Raises
-    ------
-    UnsupportedError
-        For an arrival search that begins by car or bicycle.
     """
     is_arrival = question.is_arrival
-    if is_arrival and not question.is_walked_to:
-        msg = (
-            f"areas from which to arrive by {question.transportation.type!r} are not available: time_filter answers "
-            "for points; or ask for a departure_time"
-        )
-        raise UnsupportedError(msg)
     links = question.links(snaps, is_origin=not is_arrival)
     search = question.search()
     if question.percents:
@@ -519,20 +503,28 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
             StopLinks(links.indptr, links.stops, links.ms), question.at(search), question.options, is_arrival=is_arrival
         )
     feet = question.on_foot(snaps, is_origin=not is_arrival)
-    graph = question.walking
-    direct = edge_field(graph, feet, question.snapping, limit=question.limit, is_backward=is_arrival)
-    around = question.walks(is_leaving=not is_arrival)
-    delay = question.transportation.pt_change_delay * 1000 if is_arrival else 0
-    reached = tuple(
-        _reached(question, np.where(row < UNREACHED, row + delay, UNREACHED).astype(np.int32), around) for row in times
-    )
-    first = reached[0].start_ms.copy()
-    for rides in reached[1:]:
-        np.minimum(first, rides.start_ms, out=first)
-    label = np.where(first >= UNREACHED, road.UNREACHED, first.astype(np.int64) << road.TIME_SHIFT)
+    direct = edge_field(question.walking, feet, question.snapping, limit=question.limit, is_backward=is_arrival)
+    means = question.transportation
+    # What the first boarding costs is on the far side of an arrival search.
+    extra = (means.access_penalty + means.pt_change_delay) * 1000 if is_arrival else 0
+    times = np.where(times < UNREACHED, times + extra, UNREACHED).astype(np.int32)
+    is_driven = is_arrival and not question.is_walked_to
+    graph = question.access_graph() if is_driven else question.walking
+    stops, around = question.stops, None
+    reached: tuple[Reached, ...] | tuple[Driven, ...]
+    if is_driven:
+        stops = street_side.stations(question.network, graph, means.access)
+        reached = tuple(_driven(question, stops, row) for row in times)
+        by_state = [np.where(np.diff(rides.labels[0]) > 0, _first(rides.labels), UNREACHED) for rides in reached]
+        least = np.minimum.reduce(by_state)
+        label = road.field_of_edges(_labels_of(least), *graph.exit_ports())
+    else:
+        around = question.walks(is_leaving=not is_arrival)
+        reached = tuple(_reached(question, row, around) for row in times)
+        label = _labels_of(np.minimum.reduce([rides.start_ms for rides in reached]))
     return RideField(
         graph=graph,
-        label=np.minimum(direct.label, label),
+        label=label,
         is_backward=is_arrival,
         edge=direct.edge,
         fraction=direct.fraction,
@@ -541,9 +533,34 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
         direct=direct,
         reached=reached,
         percent=question.percents[0] if question.percents else 0.0,
+        budget_ms=(means.access_time if is_driven else means.walking_time) * 1000,
         around=around,
-        stops=question.stops,
+        stops=stops,
+        transportation=means.access if is_driven else WALKING,
     )
+
+
+def _labels_of(ms: Int32Array) -> Int64Array:
+    """Return the labels of milliseconds."""
+    return np.where(ms >= UNREACHED, road.UNREACHED, ms.astype(np.int64) << road.TIME_SHIFT)
+
+
+def _first(labels: tuple[Int64Array, Int32Array, Int32Array]) -> Int32Array:
+    """Return the first time of each state; whatever where it has none."""
+    indptr, times, _ = labels
+    return times[np.minimum(indptr[:-1], times.size - 1)] if times.size else np.zeros(indptr.size - 1, np.int32)
+
+
+def _driven(question: TransitQuestion, stops: Stations, stop_ms: Int32Array) -> Driven:
+    """Return from where one drives to the stops at which one can be at known times."""
+    graph = stops.graph
+    topology = graph.topology
+    entries = travel_times.ports(graph, stops.snaps, stops.connector, is_entry=True)
+    labels = drives.drives_to_stops(
+        topology.indptr_rev, topology.indices_rev, graph.weights_rev, stop_ms, *entries,
+        question.transportation.access_time * 1000, question.limit * 1000,
+    )  # fmt: skip
+    return Driven(stop_ms, labels)
 
 
 def _reached(question: TransitQuestion, stop_ms: Int32Array, around: Walks) -> Reached:

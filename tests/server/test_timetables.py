@@ -87,6 +87,31 @@ def test_window(door: Door, timetabled: tl.Network) -> None:
     assert ok(door.post("/v4/h3", request))["results"][0]["cells"]
 
 
+def test_journeys_of_a_window(door: Door, timetabled: tl.Network) -> None:
+    """Up to max_results entries for each place, quickest first, with the same times whatever else is asked for."""
+    window = {"enabled": True, "max_results": 3, "width": 3600}
+
+    def entries(**search: Any) -> dict[str, list[dict[str, Any]]]:
+        (result,) = ok(matrix(door, **search))["results"]
+        return {location["id"]: location["properties"] for location in result["locations"]}
+
+    known = entries(range=window, properties=["travel_time"])
+    whole = entries(range=window, properties=["travel_time", "distance", "distance_breakdown", "route"])
+    assert any(len(each) > 1 for each in known.values())
+    for name, each in known.items():
+        seconds = [entry["travel_time"] for entry in each]
+        assert seconds == sorted(seconds) == [entry["travel_time"] for entry in whole[name]]
+        assert seconds[0] == times(matrix(door, range=window))[name]
+        for entry in whole[name]:
+            assert sum(part["distance"] for part in entry["distance_breakdown"]) == pytest.approx(
+                entry["distance"], abs=3
+            )
+            assert entry["route"]["departure_time"] < entry["route"]["arrival_time"]
+    one = entries(range={**window, "max_results": 1}, properties=["travel_time", "distance"])
+    for name, (entry,) in one.items():
+        assert entry == {key: whole[name][0][key] for key in ("travel_time", "distance")}
+
+
 def test_only_walking(door: Door, timetabled: tl.Network) -> None:
     """At three in the night no bus runs."""
     search = time_map_search(

@@ -180,6 +180,9 @@ def window_best(
     port_indptr,
     port_target,
     port_s,
+    direct_s,
+    begin,
+    step,
     out_s,
     out_start,
 ):
@@ -190,6 +193,11 @@ def window_best(
     ----------
     starts : int32 array
         From `window_starts`.
+    direct_s : int32 array of shape (n_targets,)
+        Seconds of another way that is open at any time, `UNREACHED` where there is none. It is a journey once, at a
+        start at which nothing is quicker, if there is one.
+    begin, step : int
+        First start, and how far starts are apart.
     out_s, out_start : int32 arrays of shape (n_targets, n_best)
         Seconds, rising, `UNREACHED` beyond the last journey, and when each starts; of equally long ones the later.
         No journey is beaten by one that starts no earlier and ends no later.
@@ -197,9 +205,11 @@ def window_best(
     reset(state)
     out_s[:] = UNREACHED
     out_start[:] = UNREACHED
-    n_targets, n_best = out_s.shape
+    n_targets = out_s.shape[0]
     best = state.best[state.best.shape[0] - 1]
     arrival = np.full(n_targets, UNREACHED, np.int32)
+    later = arrival.copy()
+    is_told = direct_s > travel_limit
     improved = np.empty(n_targets, np.int32)
     is_improved = np.zeros(n_targets, np.bool_)
     for i in range(starts.size):
@@ -222,15 +232,31 @@ def window_best(
             target = improved[j]
             is_improved[target] = False
             time = arrival[target] - starts[i]
-            place = n_best
-            while place > 0 and time < out_s[target, place - 1]:
-                place -= 1
-            for k in range(n_best - 1, place, -1):
-                out_s[target, k] = out_s[target, k - 1]
-                out_start[target, k] = out_start[target, k - 1]
-            if place < n_best:
-                out_s[target, place] = time
-                out_start[target, place] = starts[i]
+            other = starts[i] + step
+            if not is_told[target] and other <= starts[0] and other + direct_s[target] < later[target]:
+                is_told[target] = True
+                _insert(out_s[target], out_start[target], direct_s[target], other)
+            later[target] = arrival[target]
+            if time < direct_s[target]:
+                _insert(out_s[target], out_start[target], time, starts[i])
+    for target in range(n_targets):
+        if not is_told[target] and direct_s[target] <= travel_limit and begin + direct_s[target] < arrival[target]:
+            _insert(out_s[target], out_start[target], direct_s[target], begin)
+
+
+@numba.njit(cache=True, nogil=True)
+def _insert(times, starts, time, start):
+    """Put a journey in its place among the shortest; of equally long ones the earlier comer stays first."""
+    n = times.size
+    place = n
+    while place > 0 and time < times[place - 1]:
+        place -= 1
+    for k in range(n - 1, place, -1):
+        times[k] = times[k - 1]
+        starts[k] = starts[k - 1]
+    if place < n:
+        times[place] = time
+        starts[place] = start
 
 
 @numba.njit(cache=True, nogil=True)

@@ -325,6 +325,9 @@ def needs_journeys(search: Any, transportation: dict[str, Any]) -> bool:
     wanted = set(search.properties)
     if not wanted.isdisjoint(("route", "fares")):
         return True
+    window = window_of(search) if hasattr(search, "range") else None
+    if window is not None and window["max_results"] > 1:
+        return True
     if transportation["type"] in engine.ROUTE_MODES:
         return False
     if "distance_breakdown" in wanted:
@@ -364,6 +367,7 @@ def ways(
         when=when_of(path, search),
         snapping=snapping_of(search),
         window=window_of(search) if hasattr(search, "range") else None,
+        with_parts=set(search.properties) != {"travel_time"},
     )
 
 

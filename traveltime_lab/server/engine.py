@@ -161,7 +161,7 @@ def times(
         Objects of the contract.
     when : When
     with_distance : bool
-        Distances of timetable trips are told for `MOST_TOLD` places at most, and not over a window.
+        Distances of timetable trips are told for `MOST_TOLD` places at most.
     window : mapping, optional
         The contract's range, if it is enabled: the times are then the least of the window.
 
@@ -202,9 +202,10 @@ def times(
     metres = None
     if is_measured:
         metres = np.floor(table["distance"].to_numpy(np.float64) + 0.5).astype(np.int64)
-    elif with_distance and window is None and reached.size <= MOST_TOLD:
-        told = _routes(network, one, points(lngs[reached], lats[reached]), transportation, when, snapping)
-        metres = np.array([-1 if route is None else _metres(route.distance) for route in told], np.int64)
+    elif with_distance and reached.size <= MOST_TOLD:
+        many = points(lngs[reached], lats[reached])
+        told = _routes(network, one, many, transportation, when, snapping, _seconds(window))
+        metres = np.array([_metres(routes[0].distance) if routes else -1 for routes in told], np.int64)
     return Times(reached, table["travel_time"].to_numpy(np.int64), metres)
 
 
@@ -220,8 +221,10 @@ def _routes(
     transportation: Mapping[str, Any],
     when: When,
     snapping: Mapping[str, Any] | None,
-) -> list[Route | None]:
-    """Return the route to each of many places, None where there is none."""
+    window: int | None = None,
+    n_best: int = 1,
+) -> list[list[Route]]:
+    """Return the routes to each of many places, quickest first; none where there is none."""
     table = library_journeys.routes(
         network,
         many if when.is_arrival else one,
@@ -229,9 +232,15 @@ def _routes(
         transportation=transportation,
         properties=("route",),
         snapping=snapping,
+        window=window,
+        max_results=n_best,
         **when.arguments(),
     )
-    return list(table["route"])
+    told: list[list[Route]] = [[] for _ in range(len(many))]
+    for place, route in zip(table["origin" if when.is_arrival else "destination"], table["route"], strict=True):
+        if route is not None:
+            told[place].append(route)
+    return told
 
 
 def _check_snapped(network: Network, place: gpd.GeoSeries, transportation: Any, snapping: Any) -> None:
@@ -425,6 +434,7 @@ def journeys(
     when: When,
     snapping: Mapping[str, Any] | None,
     window: Mapping[str, Any] | None,
+    with_parts: bool = True,
 ) -> list[list[Journey]]:
     """
     Return ways between one place and others.
@@ -437,6 +447,8 @@ def journeys(
         Limit in seconds; None for the longest journeys that there are.
     window : mapping or None
         The contract's full range, if it is enabled: up to ``max_results`` ways are returned for each place.
+    with_parts : bool, default True
+        Whether more than times is wanted; without, `travel_time` must be given.
 
     Returns
     -------
@@ -449,8 +461,30 @@ def journeys(
         If the one place has no street.
     """
     check_transportation(network, transportation)
-    if window is not None:
-        raise NotAvailableError("journeys of a window are not in this version, only their travel times")
+    width, n_best = _seconds(window), 1 if window is None else int(window["max_results"])
+    ways: list[list[Journey]] = [[] for _ in range(lngs.size)]
+    one = points(np.array([lng]), np.array([lat]))
+    if not with_parts and lngs.size:
+        if travel_time is None:
+            raise TypeError("journeys() without parts needs a travel time")
+        many = points(lngs, lats)
+        table = time_filters.time_filter(
+            network,
+            many if when.is_arrival else one,
+            one if when.is_arrival else many,
+            travel_time=travel_time,
+            transportation=transportation,
+            snapping=snapping,
+            window=width,
+            max_results=n_best,
+            **when.arguments(),
+        ).dropna(subset="travel_time")
+        for row in table.itertuples():
+            place = row.origin if when.is_arrival else row.destination
+            ways[place].append(Journey(int(row.travel_time), 0, row.departure_time, row.arrival_time, [], [], None))
+        if table.empty:
+            _check_snapped(network, one, transportation, snapping)
+        return ways
     reached = np.arange(lngs.size)
     if travel_time is not None:
         # The limit is compared before times are rounded, which only the matrix does.
@@ -464,19 +498,23 @@ def journeys(
             transportation=transportation,
             when=when,
             snapping=snapping,
+            window=window,
             with_distance=False,
         ).reached
-    ways: list[list[Journey]] = [[] for _ in range(lngs.size)]
-    one = points(np.array([lng]), np.array([lat]))
     if not reached.size:
         _check_snapped(network, one, transportation, snapping)
         return ways
-    told = _routes(network, one, points(lngs[reached], lats[reached]), transportation, when, snapping)
-    if all(route is None for route in told):
+    many = points(lngs[reached], lats[reached])
+    told = _routes(network, one, many, transportation, when, snapping, width, n_best)
+    if not any(told):
         _check_snapped(network, one, transportation, snapping)
-    for i, route in zip(reached.tolist(), told, strict=True):
-        if route is not None:
-            ways[i].append(_journey(route))
+    for i, routes in zip(reached.tolist(), told, strict=True):
+        # The first was compared with the limit exactly; the others are what else is within it.
+        ways[i] += [
+            _journey(route)
+            for k, route in enumerate(routes)
+            if k == 0 or travel_time is None or route.travel_time <= travel_time
+        ]
     return ways
 
 
