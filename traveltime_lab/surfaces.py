@@ -90,6 +90,8 @@ class RideField(EdgeField):
         On foot all the way.
     reached : tuple of Reached or of Driven
         By the rides of each departure that counts, or of all of a window together.
+    quickest : Reached or Driven, optional
+        By the best of all departures, where several count.
     percent : float
         Values are those that so many percent of the departures keep to.
     budget_ms : int
@@ -104,6 +106,7 @@ class RideField(EdgeField):
 
     direct: EdgeField
     reached: tuple[Reached, ...] | tuple[Driven, ...]
+    quickest: Reached | Driven | None
     percent: float
     budget_ms: int
     around: Walks | None
@@ -138,12 +141,19 @@ class RideField(EdgeField):
             )  # fmt: skip
 
         def lower(tile: Tile, values: Any) -> None:
-            stack = [values, *(values.copy() for _ in self.reached[1:])]
-            for k, part in enumerate(stack):
-                lower_one(self.reached[k], tile, part)
-            if len(stack) > 1:
-                rank = nearest_rank(self.percent, len(stack))
-                values[...] = np.partition(np.stack(stack), rank, axis=0)[rank]
+            if self.quickest is None:
+                lower_one(self.reached[0], tile, values)
+                return
+            # Most cells are reached on foot as quickly by any departure, or by none at all.
+            least = values.copy()
+            lower_one(self.quickest, tile, least)
+            depends = least < values
+            cells = tile.some(depends)
+            of_each = np.repeat(values[depends][None], len(self.reached), axis=0)
+            for k, part in enumerate(of_each):
+                lower_one(self.reached[k], cells, part[None])
+            rank = nearest_rank(self.percent, len(self.reached))
+            values[depends] = np.partition(np.ascontiguousarray(of_each.T), rank, axis=1)[:, rank]
 
         return lower
 
@@ -155,6 +165,10 @@ class Tile:
     edge: npt.NDArray[np.int32]
     fraction: npt.NDArray[np.float32]
     distance: npt.NDArray[np.float32]
+
+    def some(self, mask: npt.NDArray[np.bool_]) -> Tile:
+        """Return chosen cells as one row."""
+        return Tile(self.edge[mask][None], self.fraction[mask][None], self.distance[mask][None])
 
     def part(self, rows: slice, columns: slice) -> Tile:
         """Return some of the cells."""

@@ -512,15 +512,18 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
     graph = question.access_graph() if is_driven else question.walking
     stops, around = question.stops, None
     reached: tuple[Reached, ...] | tuple[Driven, ...]
+    quickest: Reached | Driven | None
     if is_driven:
         stops = street_side.stations(question.network, graph, means.access)
         reached = tuple(_driven(question, stops, row) for row in times)
+        quickest = _driven(question, stops, times.min(axis=0)) if question.percents else None
         by_state = [np.where(np.diff(rides.labels[0]) > 0, _first(rides.labels), UNREACHED) for rides in reached]
         least = np.minimum.reduce(by_state)
         label = road.field_of_edges(_labels_of(least), *graph.exit_ports())
     else:
         around = question.walks(is_leaving=not is_arrival)
         reached = tuple(_reached(question, row, around) for row in times)
+        quickest = _reached(question, times.min(axis=0), around) if question.percents else None
         label = _labels_of(np.minimum.reduce([rides.start_ms for rides in reached]))
     return RideField(
         graph=graph,
@@ -532,6 +535,7 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
         limit=int(road_graph.limit_label(question.limit, graph.metric)),
         direct=direct,
         reached=reached,
+        quickest=quickest,
         percent=question.percents[0] if question.percents else 0.0,
         budget_ms=(means.access_time if is_driven else means.walking_time) * 1000,
         around=around,
