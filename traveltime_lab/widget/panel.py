@@ -390,8 +390,8 @@ class Panel:
             note = "A typical weekday morning; pick a day to choose the hour."
         covered = choices.span(self._network) if state.uses_timetable else None
         if covered is not None:
-            note = f"{note} The timetable runs from {covered[0]} to {covered[1]}.".strip()
-        self._hour_note.value = f"<span style='font:12px system-ui,sans-serif;color:#666'>{note}</span>"
+            note = f"{note} Timetable: {covered[0]} to {covered[1]}".strip()
+        self._hour_note.value = f"<div style='font:12px/1.4 system-ui,sans-serif;color:#666'>{note}</div>"
         _show(self._hour_note, bool(note))
 
     def _list_origins(self) -> None:

@@ -138,11 +138,9 @@ class TravelTimeMap(ipywidgets.VBox):
             self.state, self.network, on_remove=self.remove_origin, on_export=self._export, on_cancel=self.cancel
         )
         self._note = ipywidgets.HTML(layout=ipywidgets.Layout(min_height="24px", margin="2px 4px"))
-        self.map.layout.flex = "1 1 auto"
-        row = ipywidgets.HBox(
-            [self.map, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="flex-start")
-        )
-        super().__init__([row, self._note], layout=ipywidgets.Layout(width="100%"))
+        left = ipywidgets.VBox([self.map, self._note], layout=ipywidgets.Layout(flex="1 1 auto", min_width="300px"))
+        row = ipywidgets.HBox([left, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="flex-start"))
+        super().__init__([row], layout=ipywidgets.Layout(width="100%"))
         self._show(self.state.question(), drawn)
         self._place_markers()
         self._draw_base()
