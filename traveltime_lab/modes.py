@@ -71,6 +71,26 @@ _SECONDS: Final = (
     "parking_time",
 )
 
+#: What people who know other packages type.
+_SYNONYMS: Final[Mapping[str, str]] = {
+    "walk": "walking",
+    "foot": "walking",
+    "pedestrian": "walking",
+    "bike": "cycling",
+    "bicycle": "cycling",
+    "cycle": "cycling",
+    "car": "driving",
+    "drive": "driving",
+    "auto": "driving",
+    "transit": "public_transport",
+    "pt": "public_transport",
+    "public_transit": "public_transport",
+    "rail": "train",
+    "metro": "train",
+    "subway": "train",
+    "tram": "train",
+}
+
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in names)
@@ -276,6 +296,9 @@ def _known_type(value: object) -> str:
     if kind in STREET_TYPES or kind in TIMETABLE_TYPES:
         return kind
     known = (*STREET_TYPES, *ALIASES, *TIMETABLE_TYPES)
+    meant = _SYNONYMS.get(value.strip().lower())
+    if meant is not None:
+        raise ModeError(f"Unknown transportation type {value!r}. Here it is {meant!r}.")
     raise ModeError(f"Unknown transportation type {value!r}. {_guess(value, known)}")
 
 

@@ -134,7 +134,8 @@ def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
     except TypeError:
         number = None
     if number is None or isinstance(value, bool | np.bool_):
-        msg = f"{name} must be a whole number of {unit}; got {value!r}"
+        more = f"; ask once for each {name}" if isinstance(value, list | tuple) else ""
+        msg = f"{name} must be a whole number of {unit}; got {value!r}{more}"
         raise InputError(msg)
     if not least <= number <= most:
         msg = f"{name} must be from {least} to {most} {unit}; got {number}"

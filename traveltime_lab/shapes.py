@@ -375,14 +375,16 @@ def bounding_boxes(shape: MultiPolygon, *, step: float | None = None) -> list[tu
     return answer
 
 
-def union(shapes: gpd.GeoDataFrame | gpd.GeoSeries, *, search_id: Hashable = None) -> gpd.GeoDataFrame:
+def union(
+    shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
+) -> gpd.GeoDataFrame:
     """
     Return the ground that at least one shape covers.
 
     Parameters
     ----------
-    shapes : GeoDataFrame or GeoSeries
-        Polygons in any CRS; missing geometries are empty.
+    shapes, *others : GeoDataFrame or GeoSeries
+        Polygons, of all tables together, each in any CRS; missing geometries are empty.
     search_id : hashable, optional
         Value of a ``search_id`` column in the answer; without it there is none.
 
@@ -394,19 +396,22 @@ def union(shapes: gpd.GeoDataFrame | gpd.GeoSeries, *, search_id: Hashable = Non
     Raises
     ------
     CrsError
-        If `shapes` has no CRS.
+        If a table has no CRS.
     """
-    return _one_row(shapely.union_all(_members(shapes, "shapes")), search_id)
+    return _one_row(shapely.union_all(_all_members(shapes, *others)), search_id)
 
 
-def intersection(shapes: gpd.GeoDataFrame | gpd.GeoSeries, *, search_id: Hashable = None) -> gpd.GeoDataFrame:
+def intersection(
+    shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
+) -> gpd.GeoDataFrame:
     """
     Return the ground that every shape covers.
 
     Parameters
     ----------
-    shapes : GeoDataFrame or GeoSeries
-        At least one polygon, in any CRS; missing geometries are empty, and so is the answer then.
+    shapes, *others : GeoDataFrame or GeoSeries
+        At least one polygon, of all tables together, each in any CRS; missing geometries are empty, and so is the
+        answer then.
     search_id : hashable, optional
         Value of a ``search_id`` column in the answer; without it there is none.
 
@@ -418,11 +423,11 @@ def intersection(shapes: gpd.GeoDataFrame | gpd.GeoSeries, *, search_id: Hashabl
     Raises
     ------
     CrsError
-        If `shapes` has no CRS.
+        If a table has no CRS.
     InputError
         If there are no shapes.
     """
-    members = _members(shapes, "shapes")
+    members = _all_members(shapes, *others)
     if len(members) == 0:
         raise InputError("An intersection needs at least one shape. Got an empty table instead.")
     return _one_row(reduce(lambda a, b: as_multipolygon(shapely.intersection(a, b)), members), search_id)
@@ -456,6 +461,11 @@ def difference(
     """
     whole = shapely.union_all(_members(minuend, "minuend"))
     return _one_row(shapely.difference(whole, shapely.union_all(_members(subtrahend, "subtrahend"))), search_id)
+
+
+def _all_members(*tables: gpd.GeoDataFrame | gpd.GeoSeries) -> npt.NDArray[Any]:
+    """Return the polygons of several tables in EPSG:4326."""
+    return np.concatenate([_members(table, "shapes") for table in tables])
 
 
 def _members(shapes: gpd.GeoDataFrame | gpd.GeoSeries, name: str) -> list[MultiPolygon]:
