@@ -121,7 +121,7 @@ def test_bad_max_changes(value: object) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "suggestion"),
-    [("drivng", "'driving'"), ("Walking", "'walking'"), ("bicycling", "'cycling'"), ("car", "Known: 'walking'")],
+    [("drivng", "'driving'"), ("Walking", "'walking'"), ("bicycling", "'cycling'"), ("hovercraft", "Known: 'walking'")],
 )
 def test_unknown_type_suggests(kind: str, suggestion: str) -> None:
     with pytest.raises(ModeError, match=suggestion):
@@ -234,5 +234,5 @@ def test_options_apply_to_types() -> None:
 def test_other_packages_functions() -> None:
     with pytest.raises(AttributeError, match="no attribute 'isochrones'; here it is time_map"):
         tl.isochrones  # noqa: B018
-    with pytest.raises(AttributeError, match="no attribute 'nothing'$"):
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
         tl.nothing  # noqa: B018
