@@ -9,12 +9,14 @@ import re
 import numpy as np
 import pytest
 
+import traveltime_lab as tl
 from traveltime_lab.errors import LimitError, ModeError, UnsupportedError
 from traveltime_lab.modes import (
     STREET_TYPES,
     TIMETABLE_TYPES,
     Snapping,
     Transportation,
+    applies,
     as_snapping,
     as_transportation,
 )
@@ -119,7 +121,7 @@ def test_bad_max_changes(value: object) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "suggestion"),
-    [("drivng", "'driving'"), ("Walking", "'walking'"), ("bicycling", "'cycling'"), ("car", "Known: 'walking'")],
+    [("drivng", "'driving'"), ("Walking", "'walking'"), ("bicycling", "'cycling'"), ("hovercraft", "Known: 'walking'")],
 )
 def test_unknown_type_suggests(kind: str, suggestion: str) -> None:
     with pytest.raises(ModeError, match=suggestion):
@@ -216,3 +218,21 @@ def test_snapping() -> None:
     for bad in ({"penalty": "off"}, {"accept_roads": "any"}, {"treshold": 5}, "enabled", 5):
         with pytest.raises(ModeError):
             as_snapping(bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("bike", "cycling"), ("Transit", "public_transport"), ("car", "driving")])
+def test_other_packages_words(typed: str, meant: str) -> None:
+    with pytest.raises(ModeError, match=f"Here it is '{meant}'"):
+        Transportation(typed)
+
+
+def test_options_apply_to_types() -> None:
+    assert applies("max_changes", "train") and not applies("max_changes", "walking")
+    assert applies("traffic_model", "driving+train")
+
+
+def test_other_packages_functions() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'isochrones'; here it is time_map"):
+        tl.isochrones  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+        tl.nothing  # noqa: B018

@@ -83,6 +83,13 @@ def test_several_origins_have_their_own_colours(helsinki: Network) -> None:
     assert tl.plot(helsinki, tl.union(rings(helsinki, places, 300))).get_legend() is None
 
 
+def test_lines_are_not_areas(helsinki: Network) -> None:
+    places = tl.sample_points("helsinki")
+    routes = tl.routes(helsinki, places.iloc[[0]], places.iloc[1:3], transportation="walking")
+    with pytest.raises(tl.InputError, match="pass lines as lines="):
+        tl.plot(helsinki, routes)
+
+
 def test_column_gets_a_scale(helsinki: Network) -> None:
     places = tl.sample_points("helsinki")
     times = tl.time_filter(helsinki, places.iloc[[0]], places, travel_time=3600, transportation="walking")

@@ -354,3 +354,12 @@ def test_set_operations_refuse_what_means_nothing():
         intersection(gpd.GeoSeries([], crs=4326))
     with pytest.raises(InputError, match="Got Polygon"):
         union(box(0, 0, 1, 1))
+
+
+def test_several_tables():
+    squares = [gpd.GeoSeries([box(x, 0, x + 2, 1)], crs="EPSG:4326") for x in (0, 1)]
+    mercator = squares[1].to_crs("EPSG:3857")
+    assert union(squares[0], mercator).geometry.iloc[0].area == pytest.approx(3.0)
+    assert intersection(squares[0], mercator).geometry.iloc[0].area == pytest.approx(1.0)
+    with pytest.raises(CrsError):
+        union(squares[0], squares[1].set_crs(None, allow_override=True))

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 import geopandas as gpd
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 import shapely
-from worlds import at, world
+from test_transit import ON_FOOT, timetable
+from worlds import at, tables, world
 
 import traveltime_lab as tl
-from traveltime_lab.widget import answers, jobs, wire
+from traveltime_lab.widget import answers, choices, jobs, wire
 from traveltime_lab.widget.state import MapState, Origin, new_name, read_origins, state_of
 
 if TYPE_CHECKING:
@@ -224,6 +226,86 @@ def test_state_survives_what_cannot_be_answered(made: tl.TravelTimeMap) -> None:
     made.state.transportation = "cycling"
     assert made.error == ""
     assert made.areas is not before
+
+
+# Timetables ----------------------------------------------------------------------------------------------------------
+
+BEGIN = pd.Timestamp("2026-03-03T08:00", tz="UTC")
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> Network:
+    """A street of 5 km on which people walk at 1 m/s, and a bus along it at 8:00 and 8:20 that takes five minutes."""
+    stops = {"a": (0.0, 0.0), "b": (5000.0, 0.0)}
+    trips = [[("a", second), ("b", second + 300)] for second in (28_800, 30_000)]
+    streets = tables({0: (-500, 0), 1: (0, 0), 2: (5000, 0), 3: (5500, 0)}, [(i, i + 1, ON_FOOT) for i in range(3)])
+    return tl.build_network(streets, gtfs=timetable(tmp_path_factory.mktemp("line"), stops, trips), timezone="UTC")
+
+
+def test_choices(street: Network, line: Network) -> None:
+    assert choices.kinds(street) == ["walking", "cycling", "driving", "walking+ferry", "cycling+ferry", "driving+ferry"]
+    assert [kind for kind in choices.kinds(line) if kind not in choices.kinds(street)] == [
+        "public_transport", "bus", "driving+public_transport", "cycling+public_transport",
+    ]  # fmt: skip
+    assert choices.span(street) is None and choices.day_with_service(street, None) is None
+    first, last = choices.span(line)
+    assert choices.day_with_service(line, last) == last
+    assert first <= choices.day_with_service(line, last + dt.timedelta(days=1)) <= last
+    assert all(choices.in_words(kind) != kind or "+" not in kind for kind in choices.kinds(line))
+
+
+def test_turning_to_a_timetable(line: Network) -> None:
+    made = tl.TravelTimeMap(line, at((0, 0)).set_axis(["home"]), travel_time=900)
+    on_foot = made.areas.geometry.iloc[-1].area
+    control = next(w for w, name, _ in made.panel._bound if name == "transportation")
+    control.value = "public_transport"
+    assert made.error == "" and made.state.moment == "departure"
+    assert made.panel._clock_row.layout.display is None and made.panel._window_row.layout.display is None
+    assert made.panel._traffic_row.layout.display == made.panel._luck_row.layout.display == "none"
+    assert made.areas.geometry.iloc[-1].area > 1.2 * on_foot, "the bus of eight"
+    made.state.second = 7 * 3600
+    assert made.areas.geometry.iloc[-1].area == pytest.approx(on_foot, rel=0.01)
+    made.state.day = BEGIN.date().replace(year=2031)
+    assert "outside the dates" in made.error
+    # What does not matter on foot is not asked anew.
+    made.state.transportation = "walking"
+    before = made.areas
+    made.state.window = 1800
+    assert made.areas is before
+
+
+def test_windows_are_those_of_time_map(line: Network) -> None:
+    origins = at((0, 0)).set_axis(["home"])
+    how: dict[str, Any] = {"transportation": "bus", "departure_time": "2026-03-03T08:01", "window": 1500}
+    made = tl.TravelTimeMap(line, origins, travel_time=900, rings=1, percentile=50, **how)
+    named = {"travel_time": 900, "level_of_detail": "medium", **how}
+    half = tl.time_map(line, origins, percentile=50, **named).geometry
+    assert made.areas.geometry.geom_equals(half, align=False).all()
+    assert "window=1500, percentile=50" in made.code()
+    made.state.percentile = None
+    assert made.areas.geometry.geom_equals(tl.time_map(line, origins, **named).geometry, align=False).all()
+    made.state.window = 0
+    assert "window" not in made.code()
+    for values, message in (({"percentile": 50}, "give window"), ({"window": 0}, "window must be from 1")):
+        with pytest.raises(tl.InputError, match=message):
+            tl.TravelTimeMap(line, origins, **{**how, "window": None, **values})
+    with pytest.raises(tl.InputError, match="needs a timetable"):
+        tl.TravelTimeMap(line, origins, window=600)
+
+
+def test_probes_tell_what_to_take(line: Network) -> None:
+    made = tl.TravelTimeMap(
+        line, at((-120, 0)).set_axis(["home"]), transportation="bus", departure_time="2026-03-03T08:10", window=1200,
+        percentile=80,
+    )  # fmt: skip
+    (place,) = at((5180, 0))
+    made.ask(place.x, place.y)
+    assert "from home: <b>10 min, 5.3 km</b> (walk 2 min, bus" in made._note.value
+    assert "at 08:20, walk 3 min); 80 % of the time within" in made._note.value
+    assert len(made._route.locations) == 1
+    (far,) = at((90_000, 0))
+    made.ask(far.x, far.y)
+    assert made._note.value.count("outside the network") == 1 and "%" not in made._note.value
 
 
 # The view ------------------------------------------------------------------------------------------------------------

@@ -183,11 +183,32 @@ if TYPE_CHECKING:
     from traveltime_lab.widget.view import TravelTimeMap
 
 
+#: What people who know other packages look for.
+_ELSEWHERE = {
+    "isochrone": "time_map",
+    "isochrones": "time_map",
+    "isodistance": "distance_map",
+    "travel_time_matrix": "time_filter",
+    "traveltimematrix": "time_filter",
+    "distance_matrix": "time_filter(..., properties=('travel_time', 'distance'))",
+    "shortest_path": "routes",
+    "route": "routes",
+    "directions": "routes",
+    "itineraries": "routes",
+    "map": "TravelTimeMap",
+    "explore": "TravelTimeMap, or explore() of any answer",
+    "graph_from_place": "build_network",
+    "read_network": "load_network",
+    "transportnetwork": "build_network",
+}
+
+
 def __getattr__(name: str) -> Any:
     """Load the module of a public name when the name is first used (PEP 562)."""
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hint = f"; here it is {_ELSEWHERE[name.lower()]}" if name.lower() in _ELSEWHERE else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     value = getattr(import_module(f"{__name__}.{home}"), name)
     globals()[name] = value
     return value

@@ -565,12 +565,18 @@ def intersection_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     InputError
         As in `union_cells`.
     """
-    members = list(members)
     return _combined(members, "intersection_cells", at_least=len(members))
 
 
 def _combined(members: Sequence[pd.DataFrame], name: str, *, at_least: int) -> pd.DataFrame:
     """Return the cells that `at_least` so many members have."""
+    if isinstance(members, pd.DataFrame):
+        # Not taken apart here: an origin that reaches nothing has no rows, and would be forgotten.
+        msg = (
+            f"{name} takes a list with a table for each search; got one table. For the origins of one search: "
+            f"{name}([cells[cells['origin'] == origin] for origin in origins.index])"
+        )
+        raise InputError(msg)
     members = list(members)
     if not members:
         msg = f"{name} needs at least one table of cells; got none"

@@ -101,6 +101,7 @@ def routes(
     -----
     Journeys may take up to 12 hours. Travel times and distances are those of `time_filter` to the last digit, and so
     are their sums over legs and steps. The walk between a point and its street is part of the first and the last leg.
+    The column ``route`` holds Python objects, which Parquet cannot: ``drop(columns="route")`` before writing it.
 
     Examples
     --------

@@ -71,6 +71,26 @@ _SECONDS: Final = (
     "parking_time",
 )
 
+#: What people who know other packages type.
+_SYNONYMS: Final[Mapping[str, str]] = {
+    "walk": "walking",
+    "foot": "walking",
+    "pedestrian": "walking",
+    "bike": "cycling",
+    "bicycle": "cycling",
+    "cycle": "cycling",
+    "car": "driving",
+    "drive": "driving",
+    "auto": "driving",
+    "transit": "public_transport",
+    "pt": "public_transport",
+    "public_transit": "public_transport",
+    "rail": "train",
+    "metro": "train",
+    "subway": "train",
+    "tram": "train",
+}
+
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in names)
@@ -276,6 +296,9 @@ def _known_type(value: object) -> str:
     if kind in STREET_TYPES or kind in TIMETABLE_TYPES:
         return kind
     known = (*STREET_TYPES, *ALIASES, *TIMETABLE_TYPES)
+    meant = _SYNONYMS.get(value.strip().lower())
+    if meant is not None:
+        raise ModeError(f"Unknown transportation type {value!r}. Here it is {meant!r}.")
     raise ModeError(f"Unknown transportation type {value!r}. {_guess(value, known)}")
 
 
@@ -355,6 +378,11 @@ def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transp
         if key not in known:
             raise ModeError(f"Unknown transportation option {key!r}. {_guess(key, known)}")
     return Transportation(**given)
+
+
+def applies(option: str, kind: str) -> bool:
+    """Return whether an option of `Transportation` can be set for a type."""
+    return kind in _APPLIES_TO.get(option, (kind,))
 
 
 def _misplaced(option: str, kind: str, value: object) -> ModeError:

@@ -197,6 +197,11 @@ class Network:
                 self._cache.popitem(last=False)
         return value
 
+    def is_cached(self, key: Hashable) -> bool:
+        """Return whether `cached` has something for a key already."""
+        with self._lock:
+            return key in self._cache
+
     def road_graph(
         self,
         transportation: Transportation,

@@ -235,6 +235,9 @@ def _scene(network: Any, areas: Any, points: Any, lines: Any, column: str | None
     if len(point_shapes) and (shapely.get_type_id(point_shapes) != 0).any():
         msg = "points must hold points; use .representative_point() or pass polygons as areas"
         raise InputError(msg)
+    if len(shapes["areas"]) and (shapely.get_dimensions(shapes["areas"]) != 2).any():
+        msg = "areas must hold polygons; pass lines as lines=, points as points="
+        raise InputError(msg)
     if bounds is not None:
         west, south, east, north = bounds
         x, y = frame.to_xy(np.array([west, east]), np.array([south, north]))

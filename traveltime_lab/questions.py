@@ -24,6 +24,7 @@ from traveltime_lab.points import Points
 from traveltime_lab.ride_fields import ride_field
 from traveltime_lab.road_graph import Metric, RoadGraph
 from traveltime_lab.snapping import Snaps, snap_points
+from traveltime_lab.surfaces import RideField
 from traveltime_lab.travel_times import EdgeField, edge_field
 
 MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
@@ -65,7 +66,7 @@ class Question:
         """How one moves at the far end of a trip: rides end with a walk, and those of an arrival begin with one."""
         return self.transportation if self.transit is None else transit.WALKING
 
-    def near_field(self, snaps: Snaps, limit: float) -> EdgeField:
+    def near_field(self, snaps: Snaps, limit: float) -> EdgeField | RideField:
         """Return the field of a search from, or to, one snapped point."""
         if self.transit is not None:
             wider = replace(self.transit, limit=math.ceil(limit))
@@ -136,7 +137,8 @@ def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
     except TypeError:
         number = None
     if number is None or isinstance(value, bool | np.bool_):
-        msg = f"{name} must be a whole number of {unit}; got {value!r}"
+        more = f"; ask once for each {name}" if isinstance(value, list | tuple) else ""
+        msg = f"{name} must be a whole number of {unit}; got {value!r}{more}"
         raise InputError(msg)
     if not least <= number <= most:
         msg = f"{name} must be from {least} to {most} {unit}; got {number}"

@@ -5,13 +5,13 @@ What rides reach beyond the stops: all streets around them as a field, or some p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from traveltime_lab import road_graph, travel_times
 from traveltime_lab import stations as street_side
+from traveltime_lab import travel_times
 from traveltime_lab.kernels import drives, ports, ride_points, ride_surface, road
 from traveltime_lab.kernels import stops as stop_kernel
 from traveltime_lab.kernels.lines import UNREACHED
@@ -64,44 +64,26 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
     is_driven = is_arrival and not question.is_walked_to
     graph = question.access_graph() if is_driven else question.walking
     stops, around = question.stops, None
-    reached: tuple[Reached, ...] | tuple[Driven, ...]
     if is_driven:
         stops = street_side.stations(question.network, graph, means.access)
-        reached = tuple(_driven(question, stops, row) for row in times)
-        by_state = [np.where(np.diff(rides.labels[0]) > 0, _first(rides.labels), UNREACHED) for rides in reached]
-        least = np.minimum.reduce(by_state)
-        label = road.field_of_edges(_labels_of(least), *graph.exit_ports())
     else:
         around = question.walks(is_leaving=not is_arrival)
-        reached = tuple(_reached(question, row, around) for row in times)
-        label = _labels_of(np.minimum.reduce([rides.start_ms for rides in reached]))
+
+    def reach(stop_ms: Int32Array) -> Any:
+        return _reached(question, stop_ms, around) if around is not None else _driven(question, stops, stop_ms)
+
     return RideField(
         graph=graph,
-        label=label,
         is_backward=is_arrival,
-        edge=direct.edge,
-        fraction=direct.fraction,
-        connector=direct.connector,
-        limit=int(road_graph.limit_label(question.limit, graph.metric)),
         direct=direct,
-        reached=reached,
+        quickest=reach(times.min(axis=0)),
+        reached=tuple(reach(row) for row in times) if question.percents else (),
         percent=question.percents[0] if question.percents else 0.0,
         budget_ms=(means.access_time if is_driven else means.walking_time) * 1000,
         around=around,
         stops=stops,
         transportation=means.access if is_driven else WALKING,
     )
-
-
-def _labels_of(ms: Int32Array) -> Int64Array:
-    """Return the labels of milliseconds."""
-    return np.where(ms >= UNREACHED, road.UNREACHED, ms.astype(np.int64) << road.TIME_SHIFT)
-
-
-def _first(labels: tuple[Int64Array, Int32Array, Int32Array]) -> Int32Array:
-    """Return the first time of each state; whatever where it has none."""
-    indptr, times, _ = labels
-    return times[np.minimum(indptr[:-1], times.size - 1)] if times.size else np.zeros(indptr.size - 1, np.int32)
 
 
 def _driven(question: TransitQuestion, stops: Stations, stop_ms: Int32Array) -> Driven:
@@ -119,20 +101,18 @@ def _driven(question: TransitQuestion, stops: Stations, stop_ms: Int32Array) -> 
 def _reached(question: TransitQuestion, stop_ms: Int32Array, around: Walks) -> Reached:
     """Return what lies within the walks from stops where one is at known times."""
     graph = question.walking
-    topology = graph.topology
-    best, walk = _spread_out(question, stop_ms, around)
-    start_ms, walk_ms = (np.empty(topology.is_open.size, np.int32) for _ in range(2))
+    is_open = graph.topology.is_open
+    start_ms, walk_ms = (np.empty(is_open.size, np.int32) for _ in range(2))
     ports_of_edges = graph.exit_ports() if question.is_arrival else graph.entry_ports()
-    ride_surface.edge_starts(best, walk, *ports_of_edges, topology.is_open, start_ms, walk_ms)
+    ride_surface.edge_starts(_spread_out(question, stop_ms, around), *ports_of_edges, is_open, start_ms, walk_ms)
     return Reached(stop_ms, start_ms, walk_ms)
 
 
-def _spread_out(question: TransitQuestion, stop_ms: Int32Array, around: Walks) -> tuple[Int32Array, Int32Array]:
+def _spread_out(question: TransitQuestion, stop_ms: Int32Array, around: Walks) -> Int64Array:
     """Return the times of all states by rides and a walk, and those walks."""
-    best = np.full(question.walking.topology.n_states, UNREACHED, np.int32)
-    walk = np.zeros(best.size, np.int32)
-    stop_kernel.spread(stop_ms, question.limit * 1000, *around.by_stop, best, walk)
-    return best, walk
+    keys = np.full(question.walking.topology.n_states, stop_kernel.NEVER_KEY)
+    stop_kernel.spread(stop_ms, question.limit * 1000, *around.by_stop, keys)
+    return keys
 
 
 class FarSide(Protocol):
@@ -195,7 +175,7 @@ class _OnStreets:
             ride_points.read_drives(*points, *labels, *there, means.access_time * 1000, limit, out)
         else:
             ride_points.read_walks(
-                *points, *_spread_out(question, stop_ms, self.around), *self.around.by_state, *there,
+                *points, _spread_out(question, stop_ms, self.around), *self.around.by_state, *there,
                 self.around.is_leaving, means.walking_time * 1000, limit, out,
             )  # fmt: skip
         return out

@@ -175,6 +175,11 @@ def walks(network: Network, stops: Stations, budget_s: int, *, is_leaving: bool)
     return network.cached(("walks", budget_s, is_leaving), lambda: _walks(stops, budget_s, is_leaving))
 
 
+def has_walks(network: Network, budget_s: int, *, is_leaving: bool) -> bool:
+    """Return whether `walks` were made already: a search from each of a few points is quicker than making them."""
+    return network.is_cached(("walks", budget_s, is_leaving))
+
+
 def _walks(stops: Stations, budget_s: int, is_leaving: bool) -> Walks:
     """Search from every stop."""
     graph, topology = stops.graph, stops.graph.topology

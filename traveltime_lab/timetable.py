@@ -349,7 +349,15 @@ class Timetable:
     def _departures_on(self, ordinal: int) -> int:
         if not 1 <= ordinal <= dt.date.max.toordinal():
             return 0
-        return int((self._per_service[1] @ self.services_on(ordinal)).sum())
+        known = self._known_departures
+        if ordinal not in known:
+            known[ordinal] = int((self._per_service[1] @ self.services_on(ordinal)).sum())
+        return known[ordinal]
+
+    @functools.cached_property
+    def _known_departures(self) -> dict[int, int]:
+        """Departures by day, as far as they were asked for."""
+        return {}
 
     @functools.cached_property
     def _feed_zones(self) -> list[str]:

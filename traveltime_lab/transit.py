@@ -202,7 +202,9 @@ class TransitQuestion:
             links = street_side.street_links(
                 self.network, joined, snaps, self.snapping, means.access_time, is_leaving=False
             )
-        elif len(snaps) <= FEW:
+        elif len(snaps) <= FEW and not street_side.has_walks(
+            self.network, means.walking_time, is_leaving=not is_origin
+        ):
             links = street_side.street_links(
                 self.network, self.stops, snaps, self.snapping, means.walking_time, is_leaving=not is_origin
             )

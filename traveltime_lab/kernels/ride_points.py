@@ -11,7 +11,8 @@ import numba
 import numpy as np
 
 from traveltime_lab.kernels.lines import UNREACHED as NEVER
-from traveltime_lab.kernels.stops import straight_ms
+from traveltime_lab.kernels.road import TIME_SHIFT
+from traveltime_lab.kernels.stops import WALK_MASK, straight_ms
 
 
 @numba.njit(cache=True, nogil=True)
@@ -40,8 +41,7 @@ def read_walks(
     port_indptr,
     port_states,
     port_ms,
-    best_ms,
-    best_walk_ms,
+    state_keys,
     state_indptr,
     state_stops,
     state_walk_ms,
@@ -66,7 +66,7 @@ def read_walks(
         Where the points are on the streets (edge -1 for nowhere) and the walk there.
     port_indptr, port_states, port_ms : int64, int32, int64 arrays
         Ports of the points, connectors included.
-    best_ms, best_walk_ms : int32 arrays of shape (n_states,)
+    state_keys : int64 array of shape (n_states,)
         See `traveltime_lab.kernels.stops.spread`.
     state_indptr, state_stops, state_walk_ms : int64, int32, int32 arrays
         By state the stops around it.
@@ -89,10 +89,11 @@ def read_walks(
             for k in range(port_indptr[i], port_indptr[i + 1]):
                 state, extra = port_states[k], port_ms[k]
                 # The quick answer is a bound; it holds unless its walk is too long.
-                if best_ms[state] + extra >= best:
+                time = (state_keys[state] >> TIME_SHIFT) + extra
+                if time >= best:
                     continue
-                if best_walk_ms[state] + extra <= budget_ms:
-                    best = best_ms[state] + extra
+                if (state_keys[state] & WALK_MASK) + extra <= budget_ms:
+                    best = time
                     continue
                 for j in range(state_indptr[state], state_indptr[state + 1]):
                     walk = state_walk_ms[j] + extra

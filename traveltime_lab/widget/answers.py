@@ -13,10 +13,12 @@ import pandas as pd
 from traveltime_lab import looks, questions, shapes
 from traveltime_lab.areas import distance_map, time_map
 from traveltime_lab.errors import InputError
+from traveltime_lab.journeys import routes
 from traveltime_lab.time_filters import time_filter
 from traveltime_lab.widget.state import Origin, Question
 
 if TYPE_CHECKING:
+    from traveltime_lab.legs import Route
     from traveltime_lab.network import Network
 
 #: Why a shape is empty.
@@ -138,29 +140,56 @@ def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.G
     Returns
     -------
     GeoDataFrame
-        One row per origin: ``origin``, ``travel_time`` (Int32, s), ``distance`` (Float64, m), ``reason`` and the route.
+        One row per origin: ``origin``, ``travel_time`` (Int32, s), ``distance`` (Float64, m), ``reason``, ``rides``
+        (what one takes at which time, "" for streets) and the line of the route. Over a window it is the quickest
+        journey; with a percentile ``relied`` (Int32, s) is the time that so many percent of the departures keep to.
 
     Raises
     ------
     TravelTimeError
-        Whatever `time_filter` raises.
+        Whatever `time_filter` and `routes` raise.
     """
     origins = table_of(question.origins)
     point = gpd.GeoSeries.from_xy([lng], [lat], index=["here"], crs="EPSG:4326")
     is_arrival = "arrival_time" in question.options
     ends = (point, origins) if is_arrival else (origins, point)
-    wanted = ("transportation", "departure_time", "arrival_time", "snapping")
+    wanted = ("transportation", "departure_time", "arrival_time", "snapping", "window")
     options = {name: question.options[name] for name in wanted if name in question.options}
-    found = time_filter(
-        network,
-        *ends,
-        travel_time=questions.MAX_TRAVEL_TIME_S,
-        properties=("travel_time", "distance", "route"),
-        **options,
-    )
+    if question.uses_timetable:
+        found = routes(network, *ends, **options)
+        found["rides"] = [rides_in_words(route) for route in found["route"]]
+    else:
+        found = time_filter(
+            network,
+            *ends,
+            travel_time=questions.MAX_TRAVEL_TIME_S,
+            properties=("travel_time", "distance", "route"),
+            **options,
+        )
+        found["rides"] = ""
+    columns = ["travel_time", "distance", "reason", "rides"]
+    if "percentile" in question.options:
+        columns.append("relied")
+        percent = question.options["percentile"]
+        spread = time_filter(network, *ends, travel_time=questions.MAX_TRAVEL_TIME_S, percentiles=(percent,), **options)
+        found["relied"] = spread.filter(like="travel_time_p").iloc[:, 0]
     if is_arrival:
         found["origin"] = found["destination"]
-    return found[["origin", "travel_time", "distance", "reason", "geometry"]]
+    return found[["origin", *columns, "geometry"]]
+
+
+def rides_in_words(route: Route | None) -> str:
+    """Return what one takes on a route and when, such as ``"walk 4 min, bus 21 at 08:12, walk 2 min"``."""
+    if route is None or all(leg.ride is None for leg in route.legs):
+        return ""
+    told = []
+    for leg in route.legs:
+        if leg.ride is not None:
+            line = f"{leg.mode.replace('_', ' ')} {leg.ride.line}".strip()
+            told.append(f"{line} at {leg.ride.board.time:%H:%M}")
+        elif leg.travel_time >= 30:
+            told.append(f"{leg.mode.replace('_', ' ')} {max(round(leg.travel_time / 60), 1)} min")
+    return ", ".join(told)
 
 
 def remarks(drawn: gpd.GeoDataFrame) -> list[str]:

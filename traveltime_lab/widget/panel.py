@@ -7,21 +7,33 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
 from traveltime_lab import looks
 from traveltime_lab.levels import LEVEL_NAMES
-from traveltime_lab.modes import STREET_TYPES, TRAFFIC_MODELS
+from traveltime_lab.modes import TIMETABLE_TYPES, TRAFFIC_MODELS, applies
+from traveltime_lab.widget import choices
 from traveltime_lab.widget.jobs import Job
 from traveltime_lab.widget.state import MOST_RINGS, MapState, colour_of
+
+if TYPE_CHECKING:
+    from traveltime_lab.network import Network
 
 #: Seconds between two positions of the time-of-day slider, and milliseconds that each is shown when it plays.
 _QUARTER_S = 900
 _PLAY_MS = 500
 
 _DAY_SECONDS = 86_400
+#: Windows to choose from, and which of their departures count; 0 is no window, and the luckiest.
+_WINDOWS = (("this very minute", 0), ("within 15 minutes", 900), ("within 30 minutes", 1800), ("within an hour", 3600))
+_PERCENTILES = (
+    ("the luckiest minute", 0),
+    ("half of the minutes", 50),
+    ("80 % of the minutes", 80),
+    ("95 % of the minutes", 95),
+)
 
 
 def _labelled(text: str, control: Any) -> Any:
@@ -44,6 +56,8 @@ class Panel:
     ----------
     state : MapState
         Set by the controls, and shown by them whoever set it.
+    network : Network
+        Whose timetable, if any, there is to choose from.
     on_remove : callable
         Called with the name of the origin whose button was pressed.
     on_export : callable
@@ -59,12 +73,13 @@ class Panel:
     def __init__(
         self,
         state: MapState,
+        network: Network,
         *,
         on_remove: Callable[[Any], None],
         on_export: Callable[[str], None],
         on_cancel: Callable[[], None],
     ) -> None:
-        self.state = state
+        self.state, self._network = state, network
         self._on_remove, self._on_export = on_remove, on_export
         self._is_updating = False
         self._bound: list[tuple[Any, str, Callable[[Any], Any]]] = []
@@ -146,16 +161,33 @@ class Panel:
             self._follow_kind()
 
     def _ask_for_hour(self, change: Any) -> None:
-        """Choose the coming Monday when somebody first asks for an hour, so that there is a clock to turn."""
+        """Choose a day when somebody first asks for an hour, so that there is a clock to turn."""
         if change["old"] == "any" and self.state.day is None and not self._is_updating:
             today = dt.date.today()
-            self.state.day = today + dt.timedelta(days=7 - today.weekday())
+            monday = today + dt.timedelta(days=7 - today.weekday())
+            timetabled = choices.day_with_service(self._network, monday) if self.state.uses_timetable else None
+            self.state.day = timetabled or monday
+
+    def _ask_for_timetable(self, change: Any) -> None:
+        """Choose an hour and a day on which something runs when somebody turns to a timetable."""
+        if change["new"] not in TIMETABLE_TYPES or self._is_updating:
+            return
+        state = self.state
+        if state.day is not None or state.moment == "any":
+            state.day = choices.day_with_service(self._network, state.day)
+        if state.moment == "any":
+            state.moment = "departure"
 
     # Controls --------------------------------------------------------------------------------------------------------
 
     def _main(self) -> list[Any]:
         """Return what is always in sight."""
-        mode = self._bind(ipywidgets.Dropdown(options=_kinds(self.state)), "transportation")
+        kinds = [(choices.in_words(kind), kind) for kind in choices.kinds(self._network)]
+        mode = ipywidgets.Dropdown(options=kinds)
+        mode.add_class("traveltime-mode")
+        # Before the state follows, so that the question asked has an hour.
+        mode.observe(self._ask_for_timetable, "value")
+        self._bind(mode, "transportation")
         measure = self._bind(
             ipywidgets.Dropdown(options=[("travel time", "travel_time"), ("distance", "distance")]), "measure"
         )
@@ -208,6 +240,11 @@ class Panel:
             "traffic_model",
             "",  # for a list None means that nothing is chosen
         )
+        window = self._bind(ipywidgets.Dropdown(options=_WINDOWS), "window")
+        luck = self._bind(
+            ipywidgets.Dropdown(options=_PERCENTILES), "percentile", lambda p: p or None, lambda p: p or 0
+        )
+        self._window_row, self._luck_row = _labelled("Leaving", window), _labelled("Good for", luck)
         self._click = ipywidgets.ToggleButtons(
             options=[("adds origin", True), ("asks only", False)], value=True, style={"button_width": "98px"}
         )
@@ -226,6 +263,8 @@ class Panel:
             self._moment_row,
             self._day_row,
             self._clock_row,
+            self._window_row,
+            self._luck_row,
             self._traffic_row,
             self._hour_note,
             self._combine_row,
@@ -278,6 +317,22 @@ class Panel:
         restricted = self._road_choice("include_roads", "restricted", "Use restricted roads")
         tolls = self._road_choice("exclude_roads", "toll", "Avoid tolls")
         self._car_options = ipywidgets.VBox([self._roads_row, tracks, restricted, tolls])
+        walk = self._bind(
+            ipywidgets.BoundedIntText(min=0, max=240),
+            "mode_options",
+            lambda minutes: _with_entry(self.state.mode_options, "walking_time", minutes * 60, 900),
+            lambda options: round(options.get("walking_time", 900) / 60),
+        )
+        changes = self._bind(
+            ipywidgets.Dropdown(options=[("any number", -1), *((str(n), n) for n in range(5))]),
+            "mode_options",
+            lambda n: _with_entry(self.state.mode_options, "max_changes", None if n < 0 else n, None),
+            lambda options: -1 if options.get("max_changes") is None else options["max_changes"],
+        )
+        delay = self._bind_option(ipywidgets.BoundedIntText(min=0, max=7200), "mode_options", "pt_change_delay", 0)
+        self._ride_options = ipywidgets.VBox(
+            [_labelled("Walk min", walk), _labelled("Changes", changes), _labelled("Spare s", delay)]
+        )
         return ipywidgets.VBox(
             [
                 self._hover,
@@ -285,6 +340,7 @@ class Panel:
                 _labelled("Snap walk", penalty),
                 self._boarding_row,
                 self._car_options,
+                self._ride_options,
             ]
         )
 
@@ -314,14 +370,17 @@ class Panel:
         state = self.state
         in_time = state.measure == "travel_time"
         has_hour = state.moment != "any" and state.depends_on_hour
-        is_car = state.transportation in ("driving", "driving+ferry")
+        kind = state.transportation
         _show(self._minutes_row, in_time)
         _show(self._metres_row, not in_time)
         _show(self._day_row, has_hour)
         _show(self._clock_row, has_hour and state.day is not None)
-        _show(self._traffic_row, is_car and in_time)
-        _show(self._car_options, is_car)
-        _show(self._boarding_row, "ferry" in state.transportation)
+        _show(self._window_row, has_hour and state.uses_timetable)
+        _show(self._luck_row, has_hour and state.uses_timetable and state.window > 0)
+        _show(self._traffic_row, applies("traffic_model", kind) and in_time)
+        _show(self._car_options, applies("exclude_roads", kind))
+        _show(self._ride_options, applies("max_changes", kind))
+        _show(self._boarding_row, applies("boarding_time", kind))
         hours, minutes = divmod(state.second // 60, 60)
         self._clock_text.value = f"<b style='font:13px system-ui,sans-serif'>{hours:02d}:{minutes:02d}</b>"
         note = ""
@@ -329,7 +388,10 @@ class Panel:
             note = "The hour makes no difference to this."
         elif has_hour and state.day is None:
             note = "A typical weekday morning; pick a day to choose the hour."
-        self._hour_note.value = f"<span style='font:12px system-ui,sans-serif;color:#666'>{note}</span>"
+        covered = choices.span(self._network) if state.uses_timetable else None
+        if covered is not None:
+            note = f"{note} Timetable: {covered[0]} to {covered[1]}".strip()
+        self._hour_note.value = f"<div style='font:12px/1.4 system-ui,sans-serif;color:#666'>{note}</div>"
         _show(self._hour_note, bool(note))
 
     def _list_origins(self) -> None:
@@ -391,11 +453,6 @@ class Panel:
         """Show code to copy."""
         self._code.value, self._code.layout.display = code, None
         self.show_export("Copy this into a cell; <code>to_cell()</code> makes one.")
-
-
-def _kinds(state: MapState) -> list[str]:
-    """Return the types of transportation to choose from."""
-    return [*STREET_TYPES] if state.transportation in STREET_TYPES else [*STREET_TYPES, state.transportation]
 
 
 def _number_of_polygons(value: Any) -> int:

@@ -18,9 +18,10 @@ import traitlets
 
 from traveltime_lab import looks
 from traveltime_lab.errors import InputError, LimitError
-from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
+from traveltime_lab.modes import TIMETABLE_TYPES, Snapping, Transportation, applies, as_snapping, as_transportation
 from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moments
 from traveltime_lab.points import plain, read_points
+from traveltime_lab.questions import MAX_WINDOW_S, percent, whole
 
 if TYPE_CHECKING:
     from traveltime_lab.network import Network
@@ -65,6 +66,12 @@ class Question:
     combine: str
     options: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def uses_timetable(self) -> bool:
+        """Whether vehicles with a timetable may be taken."""
+        means = self.options["transportation"]
+        return (means["type"] if isinstance(means, dict) else means) in TIMETABLE_TYPES
+
     def draft(self) -> Question:
         """Return the question at a low level of detail, for answers that are replaced in an instant."""
         if self.options.get("level_of_detail") in (None, *_COARSE_LEVELS):
@@ -97,6 +104,11 @@ class MapState(traitlets.HasTraits):
         None is a typical weekday morning.
     second : int
         Seconds since midnight by the clock on the wall.
+    window : int
+        Timetable types: seconds after the departure, or before the arrival, in which one may leave or arrive as well;
+        0 for the moment alone. Kept but not used for other types.
+    percentile : float or None
+        With a window: the share of its departures that must make it; None for the luckiest.
     level_of_detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies
         As in `time_map`.
     snapping : dict
@@ -114,6 +126,8 @@ class MapState(traitlets.HasTraits):
     moment: Any = traitlets.Enum(MOMENTS, "any")
     day: Any = traitlets.Instance(dt.date, allow_none=True)
     second: Any = traitlets.Int(8 * 3600)
+    window: Any = traitlets.Int(0)
+    percentile: Any = traitlets.Any(None, allow_none=True)
     level_of_detail: Any = traitlets.Any("medium")
     no_holes: Any = traitlets.Any(False)
     polygons_filter: Any = traitlets.Any(None, allow_none=True)
@@ -127,6 +141,11 @@ class MapState(traitlets.HasTraits):
         """Whether the answer can change with the hour: on foot and by bicycle streets are the same all day."""
         same_all_day = ("walking", "cycling", "walking+ferry", "cycling+ferry")
         return self.measure == "travel_time" and self.transportation not in same_all_day
+
+    @property
+    def uses_timetable(self) -> bool:
+        """Whether vehicles with a timetable may be taken."""
+        return self.transportation in TIMETABLE_TYPES
 
     def limits(self) -> tuple[int, ...]:
         """Return the seconds or metres of the rings, small to large."""
@@ -159,6 +178,10 @@ class MapState(traitlets.HasTraits):
         options: dict[str, Any] = {"transportation": _shortest(self.means())}
         if self.moment != "any":
             options[f"{self.moment}_time"] = self.moment_text()
+        if self.uses_timetable and self.window:
+            options["window"] = self.window
+            if self.percentile is not None:
+                options["percentile"] = self.percentile
         for name, usual in _USUAL.items():
             if getattr(self, name) != usual:
                 options[name] = getattr(self, name)
@@ -177,19 +200,11 @@ _USUAL: Final[Mapping[str, Any]] = {
     "buffer_distance": 1000,
     "remove_water_bodies": True,
 }
-#: Which options belong to which types of transportation; the widget keeps them all while one tries types.
-_CAR: Final = ("traffic_model", "include_roads", "exclude_roads")
 
 
 def applicable(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that apply to a type of transportation."""
-    kept = dict(options)
-    if kind not in ("driving", "driving+ferry"):
-        for name in _CAR:
-            kept.pop(name, None)
-    if "ferry" not in kind:
-        kept.pop("boarding_time", None)
-    return kept
+    """Return the options that apply to a type of transportation; the widget keeps them all while one tries types."""
+    return {name: value for name, value in options.items() if applies(name, kind)}
 
 
 def _changed(value: Any) -> dict[str, Any]:
@@ -207,7 +222,7 @@ def _shortest(means: Transportation) -> str | dict[str, Any]:
 _STATE_NAMES: Final = (
     "travel_time", "distance", "rings", "combine", "transportation", "departure_time", "arrival_time",
     "level_of_detail", "no_holes", "polygons_filter", "render_mode", "buffer_distance", "remove_water_bodies",
-    "snapping",
+    "snapping", "window", "percentile",
 )  # fmt: skip
 
 
@@ -223,6 +238,8 @@ _SYNONYMS: Final = {
     "arrival": "arrival_time",
     "buffer": "buffer_distance",
     "detail": "level_of_detail",
+    "departure_time_window": "window, in seconds",
+    "percentiles": "percentile, one number",
     "tiles": "base_map",
     "basemap": "base_map",
 }
@@ -276,6 +293,7 @@ def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
         if isinstance(moment, dt.datetime):
             state.day = moment.date()
             state.second = moment.hour * 3600 + moment.minute * 60 + moment.second
+    state.window, state.percentile = _window_of(means, values.pop("window", None), values.pop("percentile", None))
     snapping = values.pop("snapping", None)
     if snapping is not None:
         state.snapping = asdict(as_snapping(snapping))
@@ -287,6 +305,20 @@ def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
             raise InputError(f"{name} must be {known}; got {value!r}") from error
     state.question()
     return state
+
+
+def _window_of(means: Transportation, window: Any, percentile: Any) -> tuple[int, Any]:
+    """Return a checked window in seconds, 0 for none, and a percentile or None."""
+    if window is None:
+        if percentile is not None:
+            raise InputError(
+                "A percentile is over a window of departures or arrivals; give window, such as window=3600."
+            )
+        return 0, None
+    if not means.uses_timetable:
+        raise InputError(f"window needs a timetable; transportation {means.type!r} is as quick at any time")
+    seconds = whole(window, "window", 1, MAX_WINDOW_S, "seconds")
+    return seconds, None if percentile is None else percent(percentile, "percentile")
 
 
 def read_origins(network: Network, origins: Any) -> list[Origin]:

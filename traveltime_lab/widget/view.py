@@ -120,6 +120,7 @@ class TravelTimeMap(ipywidgets.VBox):
         self._areas: gpd.GeoDataFrame | None = None
         self._error = ""
         self._drawn_question: Question | None = None
+        self._asked: Question | None = None
         self._is_dragging = False
         self._pressed: str | None = None
         self._full_s = 0.0
@@ -133,13 +134,13 @@ class TravelTimeMap(ipywidgets.VBox):
         # Not timed: the first answer of a network prepares what later ones find ready.
         drawn = answers.areas(network, self.state.question())
         self.map = self._make_map(drawn, base_map, height)
-        self.panel = Panel(self.state, on_remove=self.remove_origin, on_export=self._export, on_cancel=self.cancel)
-        self._note = ipywidgets.HTML(layout=ipywidgets.Layout(min_height="24px", margin="2px 4px"))
-        self.map.layout.flex = "1 1 auto"
-        row = ipywidgets.HBox(
-            [self.map, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="flex-start")
+        self.panel = Panel(
+            self.state, self.network, on_remove=self.remove_origin, on_export=self._export, on_cancel=self.cancel
         )
-        super().__init__([row, self._note], layout=ipywidgets.Layout(width="100%"))
+        self._note = ipywidgets.HTML(layout=ipywidgets.Layout(min_height="24px", margin="2px 4px"))
+        left = ipywidgets.VBox([self.map, self._note], layout=ipywidgets.Layout(flex="1 1 auto", min_width="300px"))
+        row = ipywidgets.HBox([left, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="flex-start"))
+        super().__init__([row], layout=ipywidgets.Layout(width="100%"))
         self._show(self.state.question(), drawn)
         self._place_markers()
         self._draw_base()
@@ -312,15 +313,18 @@ class TravelTimeMap(ipywidgets.VBox):
         if change["name"] == "origins":
             self._place_markers()
             self._clear_probe()
-        self._draw()
+        self._draw(only_new=True)
 
-    def _draw(self, *, at_once: bool = False) -> None:
+    def _draw(self, *, at_once: bool = False, only_new: bool = False) -> None:
         """Ask for the shapes of the state and show them when they come."""
         try:
             question = self.state.question()
         except (TravelTimeError, TypeError, ValueError) as error:
             self._on_failure(error)
             return
+        if only_new and question == self._asked and not self._is_draft:
+            return  # values that do not matter now, such as the traffic of those on foot
+        self._asked = question
         # A draft has its own cells to prepare, so it pays only where the real thing is slow.
         if self._is_dragging and self._full_s > _SLOW_DRAG_S:
             question = question.draft()
@@ -363,6 +367,7 @@ class TravelTimeMap(ipywidgets.VBox):
 
     def _on_failure(self, error: BaseException) -> None:
         """Say what went wrong beside the map, never in a log that nobody sees."""
+        self._asked = None
         self.panel.show_progress(self._shape_jobs.running)
         if isinstance(error, Cancelled):
             self._tell("Cancelled; the map shows the answer before.")

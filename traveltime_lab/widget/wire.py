@@ -10,6 +10,7 @@ from typing import Any
 
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 import shapely
 
 from traveltime_lab import basemap, looks
@@ -19,6 +20,14 @@ from traveltime_lab.widget.state import Question, colour_of
 _METRES_PER_DEGREE = 111_320.0
 #: Circumference of the sphere of Web Mercator over the width of a tile: metres to a pixel at zoom 0 on the equator.
 _ZOOM_0_M = 156_543.03392804097
+#: Why a point has no travel time, in few words.
+_NOT_REACHED = {
+    "destination_outside_network": "outside the network",
+    "origin_outside_network": "outside the network",
+    "destination_not_snapped": "no usable street nearby",
+    "origin_not_snapped": "no usable street nearby",
+    "over_limit": "not within four hours",
+}
 
 
 def metres_per_pixel(zoom: float, lat: float) -> float:
@@ -138,12 +147,21 @@ def probe_html(question: Question, found: gpd.GeoDataFrame) -> str:
     parts = []
     for position, row in enumerate(found.itertuples()):
         colour = colour_of(position) if len(found) > 1 else looks.ORIGIN
-        if row.travel_time is None or row.travel_time != row.travel_time or str(row.travel_time) == "<NA>":
-            told = str(row.reason).replace("_", " ")
-        else:
-            told = f"{looks.minutes_label(round(int(row.travel_time) / 6) * 6)}, {looks.metres_label(row.distance)}"
+        is_reached = not pd.isna(row.travel_time)
+        told = _NOT_REACHED.get(row.reason, str(row.reason).replace("_", " "))
+        if is_reached:
+            told = f"{_about(row.travel_time)}, {looks.metres_label(row.distance)}"
+        more = f" ({escape(row.rides)})" if row.rides else ""
+        if is_reached and "percentile" in question.options:
+            sure = "never" if pd.isna(row.relied) else f"within {_about(row.relied)}"
+            more += f"; {question.options['percentile']:g} % of the time {sure}"
         parts.append(
             f"<span style='margin-right:16px'><b style='color:{colour}'>&#9679;</b> {'to' if is_arrival else 'from'} "
-            f"{escape(str(row.origin))}: <b>{told}</b></span>"
+            f"{escape(str(row.origin))}: <b>{told}</b>{more}</span>"
         )
     return f"<span style='font:13px system-ui,sans-serif;color:#111'>Here {''.join(parts)}</span>"
+
+
+def _about(seconds: Any) -> str:
+    """Return a travel time in tenths of minutes."""
+    return looks.minutes_label(round(int(seconds) / 6) * 6)
