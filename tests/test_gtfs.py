@@ -273,6 +273,32 @@ def _more(file: str, *rows: str) -> str:
          {"fare_attributes.txt: price is no number from 0": "1 rows, lines 3, such as 'free'",
           "fare_rules.txt: unknown fare_id": "1 rows, lines 4, such as 'h'",
           "fare_rules.txt: unknown route_id": "1 rows, lines 3, such as 'X'"}),
+        ({"agency": LINE["agency"] + "B,Other,https://example.org,UTC",
+          "fare_attributes": """
+             fare_id,price,currency_type,transfers,transfer_duration,agency_id
+             f,2,EUR,0,,A
+             g,2,,0,,A
+             h,2,EUR,3,,A
+             i,2,EUR,0,long,A
+             j,2,EUR,0,,X
+             k,2,EUR,0,,A
+             f,3,EUR,0,,A
+             l,2,EUR,1,-5,A
+             m,2,€,1,,A
+             """,
+          "routes": "route_id,route_type,agency_id\nR,3,A\nS,?,A",
+          "fare_rules": "fare_id,route_id\nf,R\nh,R\nk,S\nk,T"},
+         {"routes.txt: route_type is no whole number": "1 rows, lines 3, such as '?'",
+          "fare_attributes.txt: fare_id given twice": "1 rows, lines 8, such as 'f'",
+          "fare_attributes.txt: currency_type is no code of three letters": "2 rows, lines 3, 10",
+          "fare_attributes.txt: transfers is not 0, 1, 2 or empty": "1 rows, lines 4, such as '3'",
+          "fare_attributes.txt: transfer_duration is no number of seconds": "2 rows, lines 5, 9, such as 'long'",
+          "fare_attributes.txt: unknown agency_id": "1 rows, lines 6, such as 'X'",
+          # A fare without rules is valid everywhere, which one whose rules are all broken is not.
+          "fare_attributes.txt: none of its rows in fare_rules.txt can be used": "1 rows, lines 7, such as 'k'",
+          "fare_rules.txt: rule of a dropped fare": "1 rows, lines 3, such as 'h'",
+          "fare_rules.txt: rule of a dropped route": "1 rows, lines 4, such as 'S'",
+          "fare_rules.txt: unknown route_id": "1 rows, lines 5, such as 'T'"}),
         ({"agency": LINE["agency"] + "B,Other,https://example.org,Nowhere/Else"},
          {"agency.txt: agency_timezone is no IANA time zone": "1 rows, lines 3, such as 'Nowhere/Else'"}),
     ],

@@ -325,7 +325,7 @@ def test_a_night_when_the_clocks_change(helsinki):
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"properties": ["fares"]}, tl.InputError, "'distance_breakdown', 'route'; got 'fares'"),
+        ({"properties": ["price"]}, tl.InputError, "'distance_breakdown', 'fares', 'route'; got 'price'"),
         ({"pairs": "some"}, tl.InputError, "pairs must be"),
         ({"transportation": "flying"}, tl.ModeError, "flying"),
         ({"departure_time": "2024-05-14", "arrival_time": "2024-05-14"}, tl.InputError, "not both"),

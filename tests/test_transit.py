@@ -17,10 +17,14 @@ import traveltime_lab as tl
 from tests.feeds import feed, posix
 from tests.oracles_doors import DoorOracle
 from tests.worlds import FRAME, at, tables
-from traveltime_lab import surfaces
+from traveltime_lab import ride_fields, surfaces
+from traveltime_lab.kernels import nearest
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.points import read_points
 from traveltime_lab.questions import ask
+from traveltime_lab.snapping import metres_to_streets, snap_indexes
+from traveltime_lab.stations import stations
+from traveltime_lab.transit import WALKING
 
 ON_FOOT = {"walking_kph": 3.6, "cycling_kph": 14.4, "driving_kph": 36.0}
 
@@ -31,7 +35,7 @@ def clock(seconds: int) -> str:
 
 
 def timetable(
-    folder: Path, stops: dict[str, tuple[float, float]], trips: list[list[tuple[str, int]]], **files: str
+    folder: Path, stops: dict[str, tuple[float, float]], trips: list[list[tuple[str, int]]], /, **files: str
 ) -> Path:
     """Write a feed of stops in metres and trips of (stop, seconds after midnight), one route for each trip."""
     lng, lat = FRAME.to_lnglat(*zip(*stops.values(), strict=True))
@@ -284,6 +288,35 @@ def test_surfaces_equal_matrices(
     assert np.abs(found - values)[both_reached].max(initial=0.0) <= 0.51
 
 
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(towns(), MEANS, st.booleans(), st.integers(0, 2**32 - 1))
+def test_both_ways_to_read_many_points(
+    tmp_path_factory: pytest.TempPathFactory, town: Any, means: dict[str, Any], is_arrival: bool, seed: int
+) -> None:
+    """Points linked to all stops around, and points read from the streets, have the same times."""
+    nodes, links, stops, trips = town
+    path = timetable(tmp_path_factory.mktemp("town"), stops, trips)
+    network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
+    if means["type"].startswith("driving"):
+        means = {**means, "traffic_model": "off_peak", "driving_time_to_station": 20, "parking_time": 30}
+    rng = np.random.default_rng(seed)
+    side = max(x for x, _ in nodes.values()) + 60
+    here, there = (
+        gpd.GeoSeries.from_xy(*FRAME.to_lnglat(*rng.uniform(-60, side, (2, n))), crs="EPSG:4326") for n in (2, 60)
+    )
+    ends = (there, here) if is_arrival else (here, there)
+    when = {"arrival_time": "2026-03-03T08:15"} if is_arrival else {"departure_time": "2026-03-03T08:00"}
+    how: dict[str, Any] = {"travel_time": 1500, "transportation": means, "form": "matrix", **when}
+    found = []
+    for few, cost in ((1_000, 8), (1, 10**9), (1, -(10**9))):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ride_fields, "FEW", few)
+            patch.setattr(ride_fields, "_LINK_COST", cost)
+            found.append(tl.time_filter(network, *ends, **how).to_numpy())
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
 class TestRoutes:
     def test_legs_by_hand(self, street: tl.Network) -> None:
         found = tl.routes(street, at((100, 0)), at((9950, 0)), transportation="bus", departure_time="2026-03-03T07:50")
@@ -323,6 +356,42 @@ class TestRoutes:
         assert found.geometry.geom_type.tolist() == ["LineString"] * 2
         with pytest.raises(tl.UnsupportedError, match="form='pairs'"):
             tl.time_filter(street, at((0, 0)), at((1, 0)), properties=("distance",), form="sparse", **how)
+
+
+def test_the_report_names_stops_off_the_streets(tmp_path: Path) -> None:
+    """A stop joins a street within 1000 m, its ends included; others are listed by feed, with metres."""
+    stops = {"a": (0.0, 0.0), "near": (500.0, 999.0), "far": (600.0, 1001.0), "lost": (-3000.0, -4000.0)}
+    calls = [(name, 28_800 + 60 * i) for i, name in enumerate(stops)]
+    unused = {**stops, "unused": (0.0, 50_000.0)}
+    streets = tables({0: (0, 0), 1: (1000, 0)}, [(0, 1, ON_FOOT)])
+    feeds = []
+    for name, placed in (("two", unused), ("one", {"a": (0.0, 0.0), "b": (10.0, 0.0)})):
+        (tmp_path / name).mkdir()
+        feeds.append(
+            timetable(tmp_path / name, placed, [[call for call in calls if call[0] in placed] + [("a", 30_000)]])
+        )
+    network = tl.build_network(streets, gtfs=feeds, timezone="UTC")
+    two, one = (feed["stops_off_streets"] for feed in network.report()["timetable"].values())
+    assert two == {"number": 2, "of": 4, "farther_than_m": 1000, "such_as": "far (1,001 m), lost (5,000 m)"}
+    assert one == {"number": 0, "of": 1, "farther_than_m": 1000}
+    snaps = stations(network, network.road_graph(WALKING), WALKING).snaps
+    assert (snaps.edge >= 0).tolist() == [True, True, False, False, False, True, False]
+
+
+def test_distances_of_any_size_are_those_of_snapping(coquimbo: tl.Network) -> None:
+    rng = np.random.default_rng(3)
+    west, south, east, north = coquimbo.bounds
+    lng, lat = rng.uniform(west - 1, east + 1, 40), rng.uniform(south - 1, north + 1, 40)
+    x, y = coquimbo.frame.to_xy(lng, lat)
+    found = np.full(40, np.inf)
+    for index in snap_indexes(coquimbo, WALKING, "any_drivable"):
+        segment, position, metres = np.empty(40, np.int32), np.empty(40), np.empty(40)
+        nearest.nearest_segments(
+            x, y, coquimbo.frame.shrink(y), 300_000.0, *index.geometry(), segment, position, metres
+        )
+        found = np.minimum(found, metres)
+    assert found.max() > 50_000
+    np.testing.assert_allclose(metres_to_streets(coquimbo, lng, lat, WALKING), found, rtol=1e-9, atol=1e-6)
 
 
 def test_routes_take_as_long_as_the_matrix_says(porto_alegre_transit: tl.Network) -> None:

@@ -25,6 +25,8 @@ _HOMES = {
     "CoordinateError": "errors",
     "CrsError": "errors",
     "DataError": "errors",
+    "Explanation": "reasons",
+    "Fares": "legs",
     "FormatError": "errors",
     "GtfsError": "errors",
     "InputError": "errors",
@@ -38,12 +40,14 @@ _HOMES = {
     "Network": "network",
     "NoServiceError": "errors",
     "Nominatim": "nominatim",
+    "Reason": "reasons",
     "Ride": "legs",
     "Route": "legs",
     "ServiceError": "errors",
     "Snapping": "modes",
     "Step": "legs",
     "StopCall": "legs",
+    "Ticket": "legs",
     "Transportation": "modes",
     "TravelTimeError": "errors",
     "TravelTimeMap": "widget.view",
@@ -52,6 +56,7 @@ _HOMES = {
     "build_network": "network",
     "difference": "shapes",
     "distance_map": "areas",
+    "explain": "explanations",
     "geocode": "geocoding",
     "geohash_cells": "cells",
     "geohash_centroids": "cells",
@@ -78,6 +83,8 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "CoordinateError",
     "CrsError",
     "DataError",
+    "Explanation",
+    "Fares",
     "FormatError",
     "GtfsError",
     "InputError",
@@ -91,12 +98,14 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "Network",
     "NoServiceError",
     "Nominatim",
+    "Reason",
     "Ride",
     "Route",
     "ServiceError",
     "Snapping",
     "Step",
     "StopCall",
+    "Ticket",
     "Transportation",
     "TravelTimeError",
     "TravelTimeMap",
@@ -105,6 +114,7 @@ __all__ = [  # noqa: RUF022  sorted as `_HOMES`, then the version; a test compar
     "build_network",
     "difference",
     "distance_map",
+    "explain",
     "geocode",
     "geohash_cells",
     "geohash_centroids",
@@ -156,13 +166,15 @@ if TYPE_CHECKING:
         TravelTimeError,
         UnsupportedError,
     )
+    from traveltime_lab.explanations import explain
     from traveltime_lab.geocoding import geocode, reverse_geocode
     from traveltime_lab.journeys import routes
-    from traveltime_lab.legs import Leg, Ride, Route, Step, StopCall
+    from traveltime_lab.legs import Fares, Leg, Ride, Route, Step, StopCall, Ticket
     from traveltime_lab.modes import Snapping, Transportation
     from traveltime_lab.network import Network, build_network, load_network
     from traveltime_lab.nominatim import Nominatim
     from traveltime_lab.pictures import plot
+    from traveltime_lab.reasons import Explanation, Reason
     from traveltime_lab.sample import sample_network, sample_points
     from traveltime_lab.server.running import serve
     from traveltime_lab.shapes import difference, intersection, union

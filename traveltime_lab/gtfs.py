@@ -118,7 +118,8 @@ class _Reader:
         trip_number = np.full(len(self.trip_ids), -1, np.int32)
         trip_number[calls.trip] = np.arange(calls.trip.size, dtype=np.int32)
         routes = (self.route_ids, new_numbers(self.route_is_kept))
-        fares, fare_rules = read_fares(self.files, self.findings, self.agency_ids, routes)
+        zones = self.stops["zone_id"].to_numpy(object)
+        fares, fare_rules = read_fares(self.files, self.findings, self.agency_ids, routes, zones)
         trips = self._trips(calls)
         unread = [name for name in self.files.names if name.endswith(".txt") and name not in _READ]
         notes: dict[str, Any] = {"source": self.files.source.name, **calls.facts}

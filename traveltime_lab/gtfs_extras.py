@@ -4,19 +4,22 @@ The files of a feed beside its trips: shapes, transfers, fares.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from traveltime_lab.gtfs_files import FeedFiles, Findings
-from traveltime_lab.gtfs_rows import Numbers, choice, codes, drop_rows, new_numbers, read_file, unique_ids
+from traveltime_lab.gtfs_files import FeedFiles, Findings, TextTable
+from traveltime_lab.gtfs_rows import Mask, Numbers, choice, codes, drop_rows, new_numbers, read_file, unique_ids
 from traveltime_lab.kernels import text
 
 #: Ids by row of a file, and the new number of each row, -1 for dropped ones.
 Ids = tuple[pa.Array, Numbers]
+_ZONES: Final = ("origin_id", "destination_id", "contains_id")
 
 
 def read_shapes(files: FeedFiles, findings: Findings) -> tuple[pa.Array, dict[str, Any]]:
@@ -95,9 +98,18 @@ def read_transfers(files: FeedFiles, findings: Findings, ids: Mapping[str, Ids])
 
 
 def read_fares(
-    files: FeedFiles, findings: Findings, agency_ids: pa.Array, routes: Ids
+    files: FeedFiles,
+    findings: Findings,
+    agency_ids: pa.Array,
+    routes: Ids,
+    zone_ids: npt.NDArray[np.object_],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return fares v1: prices and what they are valid for; `transfers` is -1 for any number of changes."""
+    """
+    Return fares v1: prices and what they are valid for.
+
+    `transfers` is -1 for any number of changes, `transfer_duration` for any time, `agency_idx` for any agency. A fare
+    none of whose rules can be read is dropped with them, because a fare without rules is valid everywhere.
+    """
     table = read_file(
         files, findings, "fare_attributes.txt", "fare_id", "price", "currency_type", "payment_method", "transfers",
         "agency_id", "transfer_duration", needs=("fare_id", "price", "currency_type"),
@@ -105,44 +117,77 @@ def read_fares(
     ids, keep = unique_ids(table, findings, "fare_id")
     price, _ = table.floats("price")
     drop_rows(table, findings, keep, ~(price >= 0.0), "price is no number from 0", "price")
-    duration = table.integers("transfer_duration")
-    agency = codes(table.strings("agency_id"), agency_ids)
+    currency = np.array([value.upper() for value in table.objects("currency_type")], object)
+    no_code = np.array([re.fullmatch("[A-Z]{3}", value) is None for value in currency], np.bool_)
+    drop_rows(table, findings, keep, no_code, "currency_type is no code of three letters", "currency_type")
+    transfers, duration = table.integers("transfers"), table.integers("transfer_duration")
+    is_bad = (transfers != text.MISSING) & ((transfers < 0) | (transfers > 2))
+    drop_rows(table, findings, keep, is_bad, "transfers is not 0, 1, 2 or empty", "transfers")
+    is_bad = (duration != text.MISSING) & ((duration < 0) | (duration > np.iinfo(np.int32).max))
+    drop_rows(table, findings, keep, is_bad, "transfer_duration is no number of seconds", "transfer_duration")
+    agency, no_agency = codes(table.strings("agency_id"), agency_ids), table.is_missing("agency_id")
+    drop_rows(table, findings, keep, (agency < 0) & ~no_agency, "unknown agency_id", "agency_id")
+    rules = _read_rules(files, findings, table, ids, keep, routes, zone_ids)
+    if len(agency_ids) > 1:
+        findings.add(
+            "fare_attributes.txt", "no agency_id in a feed of several agencies: valid for all of them",
+            table.lines(np.flatnonzero(keep & no_agency)), is_dropped=False,
+        )  # fmt: skip
     fares = pd.DataFrame(
         {
             "feed_idx": np.zeros(int(keep.sum()), np.int32),
             "fare_id": table.objects("fare_id")[keep],
-            "agency_idx": agency[keep],
+            "agency_idx": np.where(no_agency, -1, agency)[keep].astype(np.int32),
             "price": price[keep],
-            "currency_type": table.objects("currency_type")[keep],
+            "currency_type": currency[keep],
             "payment_method": choice(table, findings, "payment_method", 1)[keep],
-            "transfers": choice(table, findings, "transfers", 2, missing=-1)[keep],
-            "transfer_duration": np.where(duration < 0, -1, duration)[keep].astype(np.int32),
+            "transfers": np.where(transfers == text.MISSING, -1, transfers)[keep].astype(np.int32),
+            "transfer_duration": np.where(duration == text.MISSING, -1, duration)[keep].astype(np.int32),
         }
     )
-    rules = read_file(
-        files,
-        findings,
-        "fare_rules.txt",
-        "fare_id",
-        "route_id",
-        "origin_id",
-        "destination_id",
-        "contains_id",
-        needs=("fare_id",),
-    )
-    number = new_numbers(keep)
-    row = codes(rules.strings("fare_id"), ids)
-    fare = np.where(row >= 0, number[row] if number.size else -1, -1)
-    route = codes(rules.strings("route_id"), routes[0])
-    kept = np.ones(rules.n_rows, np.bool_)
-    drop_rows(rules, findings, kept, fare < 0, "unknown fare_id", "fare_id")
-    is_lost = (route < 0) & ~rules.is_missing("route_id")
-    drop_rows(rules, findings, kept, is_lost, "unknown route_id", "route_id")
-    route = np.where(route >= 0, routes[1][route], -1)
-    return fares, pd.DataFrame(
+    rules["fare_idx"] = new_numbers(keep)[rules["fare_idx"].to_numpy()]
+    return fares, rules
+
+
+def _read_rules(
+    files: FeedFiles,
+    findings: Findings,
+    fares: TextTable,
+    fare_ids: pa.Array,
+    is_kept: Mask,
+    routes: Ids,
+    zone_ids: npt.NDArray[np.object_],
+) -> pd.DataFrame:
+    """Return fare_rules.txt with rows of fare_attributes.txt; fares that lose all of theirs leave `is_kept`."""
+    table = read_file(
+        files, findings, "fare_rules.txt", "fare_id", "route_id", *_ZONES, needs=("fare_id",),
+    )  # fmt: skip
+    fare = codes(table.strings("fare_id"), fare_ids)
+    route = codes(table.strings("route_id"), routes[0])
+    keep = np.ones(table.n_rows, np.bool_)
+    drop_rows(table, findings, keep, fare < 0, "unknown fare_id", "fare_id")
+    drop_rows(table, findings, keep, ~_taken(is_kept, fare), "rule of a dropped fare", "fare_id")
+    any_route = table.is_missing("route_id")
+    drop_rows(table, findings, keep, (route < 0) & ~any_route, "unknown route_id", "route_id")
+    number = np.where(route >= 0, _taken(routes[1], route), -1)
+    drop_rows(table, findings, keep, (number < 0) & ~any_route, "rule of a dropped route", "route_id")
+    for column in _ZONES:
+        rows = np.flatnonzero(keep & ~table.is_missing(column) & ~np.isin(table.objects(column), zone_ids))
+        reason = f"{column} is no zone_id of stops.txt: nothing lies there"
+        findings.add(table.name, reason, table.lines(rows[:1000]), rows=rows.size, is_dropped=False)
+    had, has = (np.zeros(is_kept.size, np.bool_) for _ in range(2))
+    had[fare[fare >= 0]] = True
+    has[fare[keep]] = True
+    drop_rows(fares, findings, is_kept, had & ~has, "none of its rows in fare_rules.txt can be used", "fare_id")
+    return pd.DataFrame(
         {
-            "fare_idx": fare[kept].astype(np.int32),
-            "route_idx": route[kept].astype(np.int32),
-            **{name: rules.objects(name)[kept] for name in ("origin_id", "destination_id", "contains_id")},
+            "fare_idx": fare[keep].astype(np.int32),
+            "route_idx": number[keep].astype(np.int32),
+            **{name: table.objects(name)[keep] for name in _ZONES},
         }
     )
+
+
+def _taken(values: npt.NDArray[Any], rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return values by row, the last one for row -1; zeros where there is no value at all."""
+    return values[rows] if values.size else np.zeros(rows.size, values.dtype)

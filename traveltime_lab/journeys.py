@@ -17,7 +17,7 @@ import shapely
 from traveltime_lab.directions import Narrator
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels import road
-from traveltime_lab.legs import timed
+from traveltime_lab.legs import timed, unpaid
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
 from traveltime_lab.pairs import all_pairs, chosen_pairs, departures, metres_of, reasons_of, seconds_of
@@ -29,7 +29,7 @@ from traveltime_lab.snapping import Snaps, snapped_coordinates
 
 #: Longest journey in seconds. Source: contract 3.9.
 MAX_ROUTE_TIME_S: Final = 43_200
-ROUTE_PROPERTIES: Final = ("travel_time", "distance", "distance_breakdown", "route")
+ROUTE_PROPERTIES: Final = ("travel_time", "distance", "distance_breakdown", "fares", "route")
 #: Most routes in one answer: each has a line and directions of its own.
 _MOST_ROUTES: Final = 100_000
 
@@ -61,7 +61,7 @@ def routes(
     departure_time, arrival_time : datetime, str, optional
         As in `time_filter`. With a date the routes say when they begin and end.
     properties : sequence of str, default ("travel_time", "distance", "route")
-        Any of ``travel_time``, ``distance``, ``distance_breakdown`` and ``route``.
+        Any of ``travel_time``, ``distance``, ``distance_breakdown``, ``fares`` and ``route``.
     pairs : {"all", "aligned"} or DataFrame, default "all"
         As in `time_filter`; 100,000 at most.
     snapping : Snapping or mapping, optional
@@ -74,8 +74,9 @@ def routes(
     GeoDataFrame
         One row per pair: ``origin`` and ``destination`` (labels), ``departure_time`` and ``arrival_time`` (in the
         network's zone, NaT without a date), ``travel_time`` (Int32, s), ``distance`` (Float64, m),
-        ``distance_breakdown`` (dict of metres by mode), ``route`` (`Route`), ``reason`` (why there is no route, NA if
-        there is one) and the line of the route in EPSG:4326. Without a route all these are NA, None or empty.
+        ``distance_breakdown`` (dict of metres by mode), ``fares`` (`Fares`: the cheapest tickets; None where the
+        timetable does not tell them), ``route`` (`Route`), ``reason`` (why there is no route, NA if there is one) and
+        the line of the route in EPSG:4326. Without a route all these are NA, None or empty.
 
     Raises
     ------
@@ -164,8 +165,8 @@ def routes(
             columns[name] = pd.arrays.IntegerArray(seconds_of(labels), ~is_reached)
         elif name == "distance":
             columns[name] = pd.arrays.FloatingArray(metres_of(labels), ~is_reached)
-        elif name == "distance_breakdown":
-            columns[name] = _objects([None if route is None else route.distance_breakdown for route in found])
+        elif name in ("distance_breakdown", "fares"):
+            columns[name] = _objects([None if route is None else getattr(route, name) for route in found])
         else:
             columns[name] = found
     columns["reason"] = reasons_of(question, start_snaps, end_snaps, origin_of, destination_of, is_reached)
@@ -194,7 +195,7 @@ def _street_routes(
         here = np.array([starts.lng[i], starts.lat[i]])
         there = np.array([ends.lng[j], ends.lat[j]])
         legs = narrator.legs(path, np.array([here, start_places[i], end_places[j], there]))
-        yield Found(path.pair, timed(legs, moment, is_arrival=question.is_arrival), path.label)
+        yield Found(path.pair, timed(legs, moment, is_arrival=question.is_arrival, fares=unpaid(legs)), path.label)
 
 
 def _moments(found: npt.NDArray[Any], name: str, timezone: str) -> pd.Series:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Literal
 
 import shapely
@@ -165,6 +166,54 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True)
+class Ticket:
+    """
+    What one pays once for one or more rides.
+
+    Attributes
+    ----------
+    price : float
+        In units of the currency, such as euros.
+    currency : str
+        ISO 4217.
+    legs : tuple of int
+        Positions in `Route.legs` of the rides that it pays for.
+    fare_id : str
+        As in the timetable.
+    type : {"single"}
+        Timetables know no other (GTFS fares v1).
+    """
+
+    price: float
+    currency: str
+    legs: tuple[int, ...]
+    fare_id: str = ""
+    type: Literal["single"] = "single"
+
+
+@dataclass(frozen=True, slots=True)
+class Fares:
+    """
+    What the rides of a route cost.
+
+    Attributes
+    ----------
+    tickets : tuple of Ticket
+        In the order of their first legs, each ride in one of them; empty for a route without rides.
+    """
+
+    tickets: tuple[Ticket, ...] = ()
+
+    @property
+    def totals(self) -> dict[str, float]:
+        """Prices by currency, in order of first use; different currencies are never added."""
+        sums: dict[str, Decimal] = {}
+        for ticket in self.tickets:
+            sums[ticket.currency] = sums.get(ticket.currency, Decimal(0)) + Decimal(repr(ticket.price))
+        return {currency: float(total) for currency, total in sums.items()}
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """
     A journey from door to door.
@@ -175,11 +224,15 @@ class Route:
         In travel order, each beginning where the one before ends; empty where origin and destination are one point.
     departure_time, arrival_time : datetime, optional
         Aware, in the network's zone; None if the search had no date.
+    fares : Fares, optional
+        The cheapest single tickets for all rides; None where the timetable has no fare for one of them, and for ferries
+        without a timetable. What cars cost (fuel, tolls, parking) is not counted.
     """
 
     legs: tuple[Leg, ...]
     departure_time: dt.datetime | None = None
     arrival_time: dt.datetime | None = None
+    fares: Fares | None = None
 
     @property
     def travel_time(self) -> int:
@@ -261,7 +314,12 @@ def _metres(cm: int) -> int:
     return (cm + 50) // 100
 
 
-def timed(legs: tuple[Leg, ...], moment: dt.datetime | None, *, is_arrival: bool) -> Route:
+def unpaid(legs: tuple[Leg, ...]) -> Fares | None:
+    """Return the fares of legs without a timetable: nothing to pay, or unknown if there is a ferry."""
+    return None if any(leg.mode == "ferry" and leg.ride is None for leg in legs) else Fares()
+
+
+def timed(legs: tuple[Leg, ...], moment: dt.datetime | None, *, is_arrival: bool, fares: Fares | None) -> Route:
     """
     Return the route of some legs, with moments if it has one.
 
@@ -271,9 +329,10 @@ def timed(legs: tuple[Leg, ...], moment: dt.datetime | None, *, is_arrival: bool
     moment : datetime, optional
         Aware: of departure, or of arrival. None leaves all moments out.
     is_arrival : bool
+    fares : Fares, optional
     """
     if moment is None:
-        return Route(legs)
+        return Route(legs, fares=fares)
     total = sum(leg.travel_time for leg in legs)
     begin = _later(moment, -total) if is_arrival else moment
     now, dated = begin, []
@@ -281,7 +340,7 @@ def timed(legs: tuple[Leg, ...], moment: dt.datetime | None, *, is_arrival: bool
         after = _later(now, leg.travel_time)
         dated.append(replace(leg, departure_time=now, arrival_time=after))
         now = after
-    return Route(tuple(dated), begin, now)
+    return Route(tuple(dated), begin, now, fares)
 
 
 def _later(moment: dt.datetime, seconds: int) -> dt.datetime:

@@ -18,7 +18,7 @@ from traveltime_lab.interrupts import checkpoint
 from traveltime_lab.kernels import road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.network import Network
-from traveltime_lab.road_graph import Ports, RoadGraph, take_rows
+from traveltime_lab.road_graph import Core, Ports, RoadGraph, take_rows
 from traveltime_lab.settings import settings
 from traveltime_lab.snapping import Snaps
 
@@ -194,6 +194,63 @@ def check_engine(engine: str) -> None:
         raise InputError(msg)
 
 
+@dataclass(frozen=True)
+class RowSearch:
+    """
+    Searches from rows of points to columns of points, made ready for any part of the rows.
+
+    Attributes
+    ----------
+    graph : RoadGraph
+    rows, columns : Ends
+    is_backward : bool
+        Whether trips end at the rows.
+    """
+
+    graph: RoadGraph
+    rows: Ends
+    columns: Ends
+    is_backward: bool
+    core: Core
+    seeds: Ports
+    reads: Ports
+    by_edge: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, graph: RoadGraph, rows: Ends, columns: Ends, *, is_backward: bool) -> RowSearch:
+        """Make the points ready."""
+        core = graph.core(is_backward=is_backward)
+        by_edge = np.argsort(columns.snaps.edge, kind="stable")
+        seeds, reads = core.seed_rows(rows.ports), core.read_rows(columns.ports)
+        return cls(graph, rows, columns, is_backward, core, seeds, reads, by_edge)
+
+    def labels(self, part: slice, limits: Int64Array) -> Int64Array:
+        """
+        Return the labels of some rows.
+
+        Parameters
+        ----------
+        part : slice
+        limits : int64 array of shape (n_part,)
+            Largest label of each row.
+
+        Returns
+        -------
+        int64 array of shape (n_part, n_columns)
+            `UNREACHED` beyond the limit.
+        """
+        graph, rows, columns = self.graph, self.rows, self.columns
+        labels = np.empty((limits.size, len(columns.snaps)), np.int64)
+        seeds = take_rows(self.seeds, part.start, part.stop)
+        road.many_to_many(*self.core.arcs(), *seeds, *self.reads, limits, graph.shift, self.core.n_buckets, labels)
+        turns.improve_along_edges(
+            rows.snaps.edge[part], rows.snaps.fraction[part], rows.connector[part], columns.snaps.edge,
+            columns.snaps.fraction, columns.connector, not self.is_backward, graph.cross, graph.topology.is_open,
+            self.by_edge, limits, labels,
+        )  # fmt: skip
+        return labels
+
+
 def _searches(
     graph: RoadGraph, rows: Ends, columns: Ends, largest: np.int64, *, is_backward: bool
 ) -> Iterator[tuple[slice, Int64Array]]:
@@ -201,37 +258,10 @@ def _searches(
     n_rows, n_columns = len(rows.snaps), len(columns.snaps)
     size = int(np.clip(_BLOCK // max(n_columns, 1), 1, max(1, -(-n_rows // settings.threads))))
     parts = [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
-    by_edge = np.argsort(columns.snaps.edge, kind="stable")
-    core = graph.core(is_backward=is_backward)
-    seeds, reads = core.seed_rows(rows.ports), core.read_rows(columns.ports)
+    ready = RowSearch.of(graph, rows, columns, is_backward=is_backward)
 
     def search(part: slice) -> tuple[slice, Int64Array]:
-        limits = np.full(part.stop - part.start, largest)
-        labels = np.empty((part.stop - part.start, n_columns), np.int64)
-        road.many_to_many(
-            *core.arcs(),
-            *take_rows(seeds, part.start, part.stop),
-            *reads,
-            limits,
-            graph.shift,
-            core.n_buckets,
-            labels,
-        )
-        turns.improve_along_edges(
-            rows.snaps.edge[part],
-            rows.snaps.fraction[part],
-            rows.connector[part],
-            columns.snaps.edge,
-            columns.snaps.fraction,
-            columns.connector,
-            not is_backward,
-            graph.cross,
-            graph.topology.is_open,
-            by_edge,
-            limits,
-            labels,
-        )
-        return part, labels
+        return part, ready.labels(part, np.full(part.stop - part.start, largest))
 
     if len(parts) == 1 or settings.threads == 1:
         yield from map(search, parts)

@@ -24,7 +24,7 @@ import pandas as pd
 import pyarrow as pa
 import shapely
 
-from traveltime_lab import costs, road_graph, timetable_tables
+from traveltime_lab import costs, road_graph, snapping, timetable_tables
 from traveltime_lab.crs import LocalFrame, wrap_degrees
 from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError
 from traveltime_lab.modes import Transportation, as_transportation
@@ -55,6 +55,8 @@ _FORMAT_NAME = "traveltime_lab.network"
 _TIMETABLE = "timetable/"
 #: Search graphs and indexes kept per network; the least recently used is dropped.
 _KEPT = 64
+#: Stops that the report names.
+_STOPS_LISTED = 5
 
 _T = TypeVar("_T")
 
@@ -195,6 +197,11 @@ class Network:
                 self._cache.popitem(last=False)
         return value
 
+    def is_cached(self, key: Hashable) -> bool:
+        """Return whether `cached` has something for a key already."""
+        with self._lock:
+            return key in self._cache
+
     def road_graph(
         self,
         transportation: Transportation,
@@ -270,7 +277,8 @@ class Network:
         Report
             A dict that prints as lines; ``modes`` gives per mode the kilometres of street and the share of them on
             islands (parts of fewer than 50 states that one cannot leave or reach); ``timetable`` gives per feed the
-            dates covered, trips by day of the week, and what was dropped, with file and line.
+            dates covered, trips by day of the week, what was dropped, with file and line, and the stops that no trip
+            can be boarded at because they are too far from any street one can walk.
         """
         facts = Report(self.tables.report)
         facts["nodes"] = self.n_nodes
@@ -296,7 +304,25 @@ class Network:
             }
         facts["modes"] = modes
         if self.timetable is not None:
-            facts["timetable"] = self.timetable.report()
+            feeds = self.timetable.report()
+            for feed, facts_of_feed in enumerate(feeds.values()):
+                facts_of_feed["stops_off_streets"] = self._stops_off_streets(self.timetable, feed)
+            facts["timetable"] = feeds
+        return facts
+
+    def _stops_off_streets(self, timetable: Timetable, feed: int) -> dict[str, Any]:
+        """Return which stops of a feed are too far from any street one can walk."""
+        stops = timetable.stops[timetable.is_called & (timetable.column("stops", "feed_idx") == feed)]
+        walking = Transportation("walking")
+        lng, lat = (stops[name].to_numpy(np.float64) for name in ("stop_lon", "stop_lat"))
+        how = snapping.STOP_SNAPPING
+        far = np.flatnonzero(snapping.snap_points(self, lng, lat, walking, how).edge < 0)
+        facts: dict[str, Any] = {"number": far.size, "of": len(stops), "farther_than_m": how.threshold}
+        if far.size:
+            some = far[:_STOPS_LISTED]
+            metres = snapping.metres_to_streets(self, lng[some], lat[some], walking)
+            listed = [f"{name} ({m:,.0f} m)" for name, m in zip(stops["stop_id"].iloc[some], metres, strict=True)]
+            facts["such_as"] = ", ".join(listed)
         return facts
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from traveltime_lab import transit
+from traveltime_lab import ride_times
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels import road
 from traveltime_lab.points import Points, plain
@@ -88,7 +88,7 @@ def reasons_of(
         topology = question.graph.topology
         why = np.full(lost.size, REASONS.index("over_limit"), np.int8)
         if question.transit is None:
-            part_a, part_b = _component(topology, starts.edge)[a], _component(topology, ends.edge)[b]
+            part_a, part_b = component_of(topology, starts.edge)[a], component_of(topology, ends.edge)[b]
             stuck = topology.can_leave[starts.edge[a]] & ~topology.can_arrive[ends.edge[b]]
             why[(part_a != part_b) | stuck] = REASONS.index("other_component")
         why[ends.status[b] != SNAPPED] = REASONS.index("destination_not_snapped")
@@ -99,7 +99,7 @@ def reasons_of(
     return pd.Categorical.from_codes(codes, categories=list(REASONS))
 
 
-def _component(topology: Any, edge: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+def component_of(topology: Any, edge: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return the connected part that each edge is in, -1 for no edge."""
     part = np.full(edge.size, -1, np.int32)
     found = np.flatnonzero(edge >= 0)
@@ -138,7 +138,7 @@ def departures(
     """
     assert question.transit is not None
     origin_of, destination_of = chosen
-    found = transit.window_journeys(question.transit, starts, ends, origin_of, destination_of, n_best)
+    found = ride_times.window_journeys(question.transit, starts, ends, origin_of, destination_of, n_best)
     n_rows = np.maximum(np.bincount(found.pair, minlength=origin_of.size), 1)
     pair_of = np.repeat(np.arange(origin_of.size), n_rows)
     first = np.concatenate([[0], np.cumsum(n_rows)])[:-1]

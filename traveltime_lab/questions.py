@@ -15,14 +15,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from traveltime_lab import matrix, transit
+from traveltime_lab import matrix, ride_times, transit
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
 from traveltime_lab.moments import Moment, resolve_moments
 from traveltime_lab.network import Network
 from traveltime_lab.points import Points
+from traveltime_lab.ride_fields import ride_field
 from traveltime_lab.road_graph import Metric, RoadGraph
 from traveltime_lab.snapping import Snaps, snap_points
+from traveltime_lab.surfaces import RideField
 from traveltime_lab.travel_times import EdgeField, edge_field
 
 MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
@@ -64,17 +66,17 @@ class Question:
         """How one moves at the far end of a trip: rides end with a walk, and those of an arrival begin with one."""
         return self.transportation if self.transit is None else transit.WALKING
 
-    def near_field(self, snaps: Snaps, limit: float) -> EdgeField:
+    def near_field(self, snaps: Snaps, limit: float) -> EdgeField | RideField:
         """Return the field of a search from, or to, one snapped point."""
         if self.transit is not None:
             wider = replace(self.transit, limit=math.ceil(limit))
-            return transit.ride_field(wider, snaps)
+            return ride_field(wider, snaps)
         return edge_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival)
 
     def blocks(self, starts: Snaps, ends: Snaps, limit: int, engine: str = "dijkstra") -> Iterator[matrix.Block]:
         """Return the blocks of a whole matrix."""
         if self.transit is not None:
-            return transit.label_blocks(replace(self.transit, limit=limit), starts, ends)
+            return ride_times.label_blocks(replace(self.transit, limit=limit), starts, ends)
         return matrix.label_blocks(
             self.network, self.graph, starts, ends, self.snapping,
             limit=limit, engine=engine, with_length=self.needs_length,
@@ -93,6 +95,7 @@ def ask(
     window: Any = None,
     percents: tuple[float, ...] = (),
     with_share: bool = False,
+    with_least: bool = True,
 ) -> Question:
     """Check the arguments that all searches share; without a limit no trip is searched for."""
     if not isinstance(network, Network):
@@ -120,7 +123,7 @@ def ask(
     seconds = 0 if window is None else whole(window, "window", 1, MAX_WINDOW_S, "seconds")
     asked = transit.transit_question(
         network, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds,
-        percents=percents, with_share=with_share,
+        percents=percents, with_share=with_share, with_least=with_least,
     )  # fmt: skip
     return Question(network, transportation, snapping, moment, is_arrival, asked.walking, asked)
 

@@ -21,9 +21,10 @@ import shapely.ops
 
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.directions import Narrator
+from traveltime_lab.fares import FareBook, PaidRide
 from traveltime_lab.kernels import road
 from traveltime_lab.kernels.lines import UNREACHED
-from traveltime_lab.legs import Leg, Mode, Ride, Route, StopCall, timed
+from traveltime_lab.legs import Leg, Mode, Ride, Route, StopCall, timed, unpaid
 from traveltime_lab.paths import paths
 from traveltime_lab.points import Points
 from traveltime_lab.rides import Journeys, RideSearch, StopLinks
@@ -107,7 +108,8 @@ def ride_routes(
             if min(ms, walk_ms) > question.limit * 1000:
                 continue
             if walked is not None and walk_ms <= ms:
-                route, total = timed(walked[0], when, is_arrival=is_arrival), walk_ms
+                legs, total = walked[0], walk_ms
+                route = timed(legs, when, is_arrival=is_arrival, fares=unpaid(legs))
             else:
                 route, total = teller.ridden(search, journeys, stops.index(stop), i, j, ms, when), ms
             centimetres = sum(round(leg.distance * 100.0) for leg in route.legs)
@@ -147,6 +149,7 @@ class _Teller:
             self.access_stops = stations(network, self.access_graph, access)
             self.access_narrator = Narrator(network, self.access_graph, access.base)
         self.zone = ZoneInfo(network.timezone)
+        self.fares = network.cached(("fares",), lambda: FareBook.of(self.timetable))
 
     # On streets
 
@@ -226,6 +229,7 @@ class _Teller:
         begin = moment.timestamp() - (total if question.is_arrival else 0)
         reference = table.reference
         now = begin + sum(leg.travel_time for leg in legs)
+        paid = []
         for ride in rides:
             if ride > rides[0]:
                 a, b = int(journeys.alight_stop[ride - 1]), int(journeys.board_stop[ride])
@@ -236,6 +240,7 @@ class _Teller:
                     now += sum(leg.travel_time for leg in walked)
             leaves = reference + int(journeys.departure[ride]) // 1000
             arrives = reference + int(journeys.arrival[ride]) // 1000
+            paid.append(self._paid_ride(table, journeys, ride, len(legs), leaves))
             legs.append(self._ride_leg(table, journeys, ride, leaves, arrives, round(now)))
             now = arrives
         legs.extend(egress[0] if egress else ())
@@ -244,33 +249,58 @@ class _Teller:
             legs[-1] = replace(
                 legs[-1], travel_time=legs[-1].travel_time + spare, waiting_time=legs[-1].waiting_time + spare
             )
-        return timed(tuple(legs), moment, is_arrival=question.is_arrival)
+        fares = None if unpaid(tuple(legs)) is None else self.fares.cheapest(paid)
+        return timed(tuple(legs), moment, is_arrival=question.is_arrival, fares=fares)
+
+    def _calls(self, table: TripTable, journeys: Journeys, ride: int) -> Iterator[tuple[int, int, int]]:
+        """Yield the trips of a ride, several if the vehicle goes on as another, and the positions ridden of each."""
+        t = self.timetable
+        run, end_run = int(journeys.board_run[ride]), int(journeys.alight_run[ride])
+        position = int(journeys.board_position[ride])
+        while True:
+            trip = int(table.run_trip[run])
+            pattern = int(t.hot.trip_pattern[trip])
+            size = int(t.pattern_indptr[pattern + 1] - t.pattern_indptr[pattern])
+            yield trip, position, int(journeys.alight_position[ride]) if run == end_run else size - 1
+            if run == end_run:
+                return
+            run, position = int(table.stay_run[run]), 0
+
+    def _paid_ride(self, table: TripTable, journeys: Journeys, ride: int, leg: int, leaves: int) -> PaidRide:
+        """Return what the price of a ride depends on."""
+        t = self.timetable
+        stops: list[int] = []
+        routes = set()
+        for trip, first, last in self._calls(table, journeys, ride):
+            begin = int(t.pattern_indptr[t.hot.trip_pattern[trip]])
+            stops += t.pattern_stop[begin + first : begin + last + 1].tolist()
+            routes.add(int(t.hot.trip_route[trip]))
+        zones = [str(zone) for zone in t.stops["zone_id"].iloc[stops]]
+        return PaidRide(
+            leg=leg,
+            feed=int(t.hot.trip_feed[trip]),
+            routes=frozenset(routes),
+            agencies=frozenset(t.routes["agency_idx"].iloc[list(routes)].tolist()),
+            board_zone=zones[0],
+            alight_zone=zones[-1],
+            zones=frozenset(zones),
+            board=leaves,
+        )
 
     def _ride_leg(self, table: TripTable, journeys: Journeys, ride: int, leaves: int, arrives: int, now: int) -> Leg:
         """Return the leg of one ride, the wait before it included."""
         t = self.timetable
-        run, end_run = int(journeys.board_run[ride]), int(journeys.alight_run[ride])
-        position, end = int(journeys.board_position[ride]), int(journeys.alight_position[ride])
-        trip = int(table.run_trip[run])
+        calls = list(self._calls(table, journeys, ride))
+        trip, position, _ = calls[0]
         route = t.routes.iloc[int(t.hot.trip_route[trip])]
-        lines, n_stops = [], 0
-        while True:
-            at = int(table.run_trip[run])
-            pattern = int(t.hot.trip_pattern[at])
-            size = int(t.pattern_indptr[pattern + 1] - t.pattern_indptr[pattern])
-            until = end if run == end_run else size - 1
-            lines.append(_trip_line(t, at, position, until))
-            n_stops += until - position
-            if run == end_run:
-                break
-            run, position = int(table.stay_run[run]), 0
-        line = np.concatenate(lines)
+        n_stops = sum(last - first for _, first, last in calls)
+        line = np.concatenate([_trip_line(t, *call) for call in calls])
         kept = np.ones(len(line), np.bool_)
         kept[1:] = (np.diff(line, axis=0) != 0.0).any(axis=1)
         line = line[kept]
         metres = float(segment_lengths_m(line[:, 0], line[:, 1]).sum()) if len(line) > 1 else 0.0
         name = str(route["route_short_name"] or route["route_long_name"] or "")
-        headsign = _headsign(t, trip, int(journeys.board_position[ride]))
+        headsign = _headsign(t, trip, position)
         board, alight = (
             self._call(int(stop), when)
             for stop, when in ((journeys.board_stop[ride], leaves), (journeys.alight_stop[ride], arrives))

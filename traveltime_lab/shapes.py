@@ -27,6 +27,7 @@ from shapely import MultiPolygon
 
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import CrsError, InputError, LimitError
+from traveltime_lab.kernels import surface as raster
 from traveltime_lab.kernels.buffers import update_squared_distances
 
 FloatArray = npt.NDArray[np.float64]
@@ -95,25 +96,17 @@ def contour_polygons(surface: Surface, limit: float, *, steepest: float | None =
     step = np.float32(cell_m if steepest is None else steepest)
     if not (np.isfinite(limit) and np.isfinite(step) and step > 0):
         raise InputError(f"A contour needs a finite limit and a positive step. Got {limit} and {step} instead.")
-    reached = surface.values <= limit
-    rows, cols = np.flatnonzero(reached.any(axis=1)), np.flatnonzero(reached.any(axis=0))
-    if rows.size == 0:
+    values = np.ascontiguousarray(surface.values, np.float32)
+    bound = np.float32(limit)
+    first_row, last_row, first_column, last_column = raster.window_within(values, bound)
+    if last_row < 0:
         return MultiPolygon()
-    # The window of reached cells and a ring around it, taken from the surface where it is part of it.
-    top, left = int(rows[0]) - 1, int(cols[0]) - 1
-    z = np.full((int(rows[-1]) - top + 2, int(cols[-1]) - left + 2), step, np.float32)
-    ny, nx = surface.values.shape
-    south, west = max(top, 0), max(left, 0)
-    north, east = min(top + z.shape[0], ny), min(left + z.shape[1], nx)
-    inner = z[south - top : north - top, west - left : east - left]
-    np.subtract(surface.values[south:north, west:east], np.float32(limit), out=inner)
-    below = reached[south:north, west:east]
-    np.fmin(inner, step, out=inner)  # also turns NaN into not reached
-    np.maximum(inner, -step, out=inner)
-    # With every crossing strictly inside its lattice edge and at most one per edge, rings cannot touch: the result is
-    # valid by construction and stays valid when rounded.
-    clearance = np.float32(VERTEX_CLEARANCE) * step
-    np.copyto(inner, np.where(below, np.minimum(inner, -clearance), np.maximum(inner, clearance)))
+    # The window of reached cells and a ring around it, taken from the surface where it is part of it. With every
+    # crossing strictly inside its lattice edge and at most one per edge, rings cannot touch: the result is valid by
+    # construction and stays valid when rounded.
+    top, left = first_row - 1, first_column - 1
+    z = np.empty((last_row - top + 2, last_column - left + 2), np.float32)
+    raster.contour_values(values, bound, step, np.float32(VERTEX_CLEARANCE) * step, top, left, z)
     generator = contourpy.contour_generator(
         x=surface.x0 + cell_m * np.arange(left, left + z.shape[1]),
         y=surface.y0 + cell_m * np.arange(top, top + z.shape[0]),

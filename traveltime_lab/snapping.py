@@ -10,18 +10,22 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from traveltime_lab.kernels import nearest
 from traveltime_lab.modes import Snapping, Transportation
-from traveltime_lab.network import Network
 from traveltime_lab.settings import settings
+
+if TYPE_CHECKING:
+    from traveltime_lab.network import Network
 
 FloatArray = npt.NDArray[np.float64]
 
+#: How stops of a timetable join the streets: like other points.
+STOP_SNAPPING: Final = Snapping()
 #: Why a point has no street: near enough to none, or not even near the network.
 SNAPPED, TOO_FAR, OUTSIDE = 0, 1, 2
 
@@ -236,6 +240,30 @@ def snap_points(
     status = np.where(edge >= 0, SNAPPED, TOO_FAR).astype(np.int8)
     status[(edge < 0) & _is_outside(network, x, y, snapping.threshold)] = OUTSIDE
     return Snaps(edge, fraction, distance, status, lng, lat)
+
+
+def metres_to_streets(network: Network, lng: FloatArray, lat: FloatArray, transportation: Transportation) -> FloatArray:
+    """
+    Return how far points are from the nearest street of a mode, however far that is.
+
+    Every segment is looked at: meant for a few points, such as those too far away to be snapped.
+
+    Returns
+    -------
+    float64 array of shape (n,)
+        Metres; inf if there is no such street.
+    """
+    x, y = network.frame.to_xy(lng, lat)
+    metres = np.full(x.size, np.inf)
+    for index in snap_indexes(network, transportation, "any_drivable"):
+        dy = index.y2 - index.y1
+        for i in range(x.size):
+            k = float(network.frame.shrink(y[i]))
+            to_x, to_y, dx = (index.x1 - x[i]) * k, index.y1 - y[i], (index.x2 - index.x1) * k
+            squared = dx * dx + dy * dy
+            along = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0.0, squared, 1.0), 0.0, 1.0)
+            metres[i] = min(metres[i], np.hypot(to_x + along * dx, to_y + along * dy).min(initial=np.inf))
+    return metres
 
 
 def _is_outside(network: Network, x: FloatArray, y: FloatArray, margin_m: float) -> npt.NDArray[np.bool_]:

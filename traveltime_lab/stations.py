@@ -23,7 +23,7 @@ from traveltime_lab.network import Network
 from traveltime_lab.road_graph import RoadGraph, take_rows
 from traveltime_lab.runs import Changes, Footpaths, merge_changes
 from traveltime_lab.settings import settings
-from traveltime_lab.snapping import Snaps, snap_points
+from traveltime_lab.snapping import STOP_SNAPPING, Snaps, snap_points
 from traveltime_lab.timetable import Timetable
 
 Int32Array = npt.NDArray[np.int32]
@@ -31,8 +31,6 @@ Int64Array = npt.NDArray[np.int64]
 
 #: Longest walk between two vehicles, s. Source: contract 5.4 (from the documentation of the Java client).
 CHANGE_WALK_S: Final = 600
-#: How stops join the streets: like other points.
-STOP_SNAPPING: Final = Snapping()
 
 _ROOM = 1 << 16
 
@@ -141,23 +139,23 @@ def stations(network: Network, graph: RoadGraph, transportation: Transportation)
         timetable = timetable_of(network)
         lng = timetable.column("stops", "stop_lon").astype(np.float64)
         lat = timetable.column("stops", "stop_lat").astype(np.float64)
-        is_used = np.zeros(timetable.n_stops, np.bool_)
-        is_used[timetable.pattern_stop] = True
-        is_used &= np.isfinite(lng) & np.isfinite(lat)
+        is_used = timetable.is_called
         snaps = snap_points(
             network, np.where(is_used, lng, 0.0), np.where(is_used, lat, 0.0), transportation, STOP_SNAPPING
         )
         snaps.edge[~is_used] = -1
         return snaps
 
+    def place() -> tuple[Snaps, Int64Array, Int64Array, Int32Array]:
+        snaps = join()
+        found = np.flatnonzero(snaps.edge >= 0)
+        order = found[np.argsort(snaps.edge[found], kind="stable")]
+        edge_indptr = np.zeros(network.n_edges + 1, np.int64)
+        np.cumsum(np.bincount(snaps.edge[order], minlength=network.n_edges), out=edge_indptr[1:])
+        return snaps, travel_times.connectors(graph, snaps, STOP_SNAPPING), edge_indptr, order.astype(np.int32)
+
     key = (transportation.base, transportation.uses_ferry, transportation.include_roads, transportation.exclude_roads)
-    snaps: Snaps = network.cached(("stops", *key), join)
-    connector = travel_times.connectors(graph, snaps, STOP_SNAPPING)
-    found = np.flatnonzero(snaps.edge >= 0)
-    order = found[np.argsort(snaps.edge[found], kind="stable")]
-    edge_indptr = np.zeros(network.n_edges + 1, np.int64)
-    np.cumsum(np.bincount(snaps.edge[order], minlength=network.n_edges), out=edge_indptr[1:])
-    return Stations(graph, snaps, connector, edge_indptr, order.astype(np.int32))
+    return Stations(graph, *network.cached(("stops", *key), place))
 
 
 def walks(network: Network, stops: Stations, budget_s: int, *, is_leaving: bool) -> Walks:
@@ -175,6 +173,11 @@ def walks(network: Network, stops: Stations, budget_s: int, *, is_leaving: bool)
         Whether to walk from the stops.
     """
     return network.cached(("walks", budget_s, is_leaving), lambda: _walks(stops, budget_s, is_leaving))
+
+
+def has_walks(network: Network, budget_s: int, *, is_leaving: bool) -> bool:
+    """Return whether `walks` were made already: a search from each of a few points is quicker than making them."""
+    return network.is_cached(("walks", budget_s, is_leaving))
 
 
 def _walks(stops: Stations, budget_s: int, is_leaving: bool) -> Walks:

@@ -20,10 +20,12 @@ import numpy.typing as npt
 from traveltime_lab import costs
 from traveltime_lab.errors import LimitError
 from traveltime_lab.kernels import drives, nearest, ride_surface, road
+from traveltime_lab.kernels.lines import UNREACHED
 from traveltime_lab.kernels.surface import edge_rows, gather
 from traveltime_lab.kernels.windows import nearest_rank
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
+from traveltime_lab.road_graph import RoadGraph
 from traveltime_lab.settings import settings
 from traveltime_lab.shapes import Surface
 from traveltime_lab.snapping import SegmentIndex, index_key, segments, snap_indexes
@@ -76,22 +78,22 @@ class Driven:
 
 
 @dataclass(frozen=True)
-class RideField(EdgeField):
+class RideField:
     """
-    Labels of a whole network that rides reach, or those on foot all the way.
+    What rides reach of a whole network, or those on foot all the way.
 
     Attributes
     ----------
     graph : RoadGraph
         Of the streets between the rides and the places.
-    label : int64 array of shape (n_directed,)
-        By rides of any departure; budgets of walks and drives are kept at the ends of edges only.
+    is_backward : bool
+        Whether trips end at the origin of the field instead of beginning there.
     direct : EdgeField
         On foot all the way.
+    quickest : Reached or Driven
+        By the best of all departures that count.
     reached : tuple of Reached or of Driven
-        By the rides of each departure that counts, or of all of a window together.
-    quickest : Reached or Driven, optional
-        By the best of all departures, where several count.
+        By each departure that counts, where a percentile of them is wanted; else empty.
     percent : float
         Values are those that so many percent of the departures keep to.
     budget_ms : int
@@ -104,19 +106,35 @@ class RideField(EdgeField):
         How one moves there.
     """
 
+    graph: RoadGraph
+    is_backward: bool
     direct: EdgeField
+    quickest: Reached | Driven
     reached: tuple[Reached, ...] | tuple[Driven, ...]
-    quickest: Reached | Driven | None
     percent: float
     budget_ms: int
     around: Walks | None
     stops: Stations
     transportation: Transportation
 
-    @property
-    def is_only_walking(self) -> bool:
-        """Whether no place at all is reached earlier by a ride than on foot."""
-        return bool((self.label >= self.direct.label).all())
+    def start(self) -> float:
+        """Return the value at the place where the field begins: the walk between the point and its street."""
+        return self.direct.start()
+
+    def label(self) -> npt.NDArray[np.int64]:
+        """
+        Return the labels at the start of each directed edge (backwards: from its end) by the quickest rides.
+
+        Budgets of walks and drives are kept at the ends of edges only.
+        """
+        if isinstance(self.quickest, Reached):
+            ms = self.quickest.start_ms
+            return np.where(ms >= UNREACHED, road.UNREACHED, ms.astype(np.int64) << road.TIME_SHIFT)
+        indptr, times, _ = self.quickest.labels
+        has_any = np.diff(indptr) > 0
+        least = np.full(has_any.size, road.UNREACHED, np.int64)
+        least[has_any] = times[indptr[:-1][has_any]].astype(np.int64) << road.TIME_SHIFT
+        return road.field_of_edges(least, *self.graph.exit_ports())  # type: ignore[no-any-return]
 
     def gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
         """Return what lowers the values of cells, given their tile."""
@@ -141,8 +159,8 @@ class RideField(EdgeField):
             )  # fmt: skip
 
         def lower(tile: Tile, values: Any) -> None:
-            if self.quickest is None:
-                lower_one(self.reached[0], tile, values)
+            if not self.reached:
+                lower_one(self.quickest, tile, values)
                 return
             # Most cells are reached on foot as quickly by any departure, or by none at all.
             least = values.copy()
@@ -250,7 +268,7 @@ def surface(
     network: Network,
     transportation: Transportation,
     snapping: Snapping,
-    edge_field: EdgeField,
+    edge_field: EdgeField | RideField,
     *,
     cell_m: float,
     buffer_m: float,
@@ -327,7 +345,7 @@ def tile_values(
     network: Network,
     transportation: Transportation,
     snapping: Snapping,
-    edge_field: EdgeField,
+    edge_field: EdgeField | RideField,
     *,
     cell_m: float,
     limit: float,
@@ -410,7 +428,7 @@ def _layers(
     network: Network,
     transportation: Transportation,
     snapping: Snapping,
-    edge_field: EdgeField,
+    edge_field: EdgeField | RideField,
     *,
     limit: float,
     buffer_m: float,
@@ -430,12 +448,20 @@ def _layers(
     layers = [_Layer(transportation, read)]
     if isinstance(edge_field, RideField):
         layers.append(_Layer(edge_field.transportation, edge_field.gatherer(per_metre, buffer_m)))
-        other = reached_rows(network, edge_field, limit)[1]
+        other = _ride_box(network, edge_field, limit)
         box = np.concatenate([np.minimum(box[:2], other[:2]), np.maximum(box[2:], other[2:])])
     return layers, box
 
 
-def _per_metre(edge_field: EdgeField, snapping: Snapping) -> float:
+def _ride_box(network: Network, field: RideField, limit: float) -> npt.NDArray[np.float64]:
+    """Return the box of what rides reach, as `reached_rows` does."""
+    if isinstance(field.quickest, Driven):
+        return _label_rows(network, field.graph, field.label(), field.is_backward, limit, field.direct.edge)[1]
+    boxes, is_land = network.cached(("boxes",), lambda: _edge_boxes(network))
+    return np.array(ride_surface.box_of(field.quickest.start_ms, boxes, is_land, limit * 1000.0))
+
+
+def _per_metre(edge_field: EdgeField | RideField, snapping: Snapping) -> float:
     """Return what a metre between a point and its street costs, in seconds or metres."""
     if snapping.penalty == "disabled":
         return 0.0
@@ -443,7 +469,7 @@ def _per_metre(edge_field: EdgeField, snapping: Snapping) -> float:
 
 
 def reached_rows(
-    network: Network, edge_field: EdgeField, limit: float
+    network: Network, field: EdgeField, limit: float
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
     """
     Return the values of a field along all edges and the box of what it reaches.
@@ -456,20 +482,17 @@ def reached_rows(
         West, south, east, north in local metres of the edges entered within the limit, ferries left out and the
         field's own edge included.
     """
+    return _label_rows(network, field.graph, field.label, field.is_backward, limit, field.edge)
+
+
+def _label_rows(
+    network: Network, graph: RoadGraph, label: npt.NDArray[np.int64], is_backward: bool, limit: float, edge: int
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+    """Return values and box of labels of edges; see `reached_rows`."""
     boxes, is_land = network.cached(("boxes",), lambda: _edge_boxes(network))
     rows, box = np.empty((network.n_edges, 4), np.float32), np.empty(4)
-    edge_rows(
-        edge_field.label,
-        edge_field.graph.cross,
-        edge_field.unit,
-        edge_field.is_backward,
-        boxes,
-        is_land,
-        limit,
-        edge_field.edge,
-        rows,
-        box,
-    )
+    unit = 100.0 if graph.metric == "distance" else 1000.0
+    edge_rows(label, graph.cross, unit, is_backward, boxes, is_land, limit, edge, rows, box)
     return rows, box
 
 
@@ -489,7 +512,7 @@ def _edge_boxes(network: Network) -> tuple[npt.NDArray[np.float64], npt.NDArray[
     return boxes, ~t.uses["is_ferry"].to_numpy()[t.edge_use]
 
 
-def origin_radius(edge_field: EdgeField, snapping: Snapping, cell_m: float, limit: float) -> float:
+def origin_radius(edge_field: EdgeField | RideField, snapping: Snapping, cell_m: float, limit: float) -> float:
     """
     Return the radius in metres of the disc around an origin that its shape must hold.
 
@@ -519,7 +542,7 @@ def origin_radius(edge_field: EdgeField, snapping: Snapping, cell_m: float, limi
     return float(np.clip(left_m / 2.0, 1.0, cell_m / 2.0))
 
 
-def reached_pieces(network: Network, edge_field: EdgeField, limit: float) -> npt.NDArray[np.float64]:
+def reached_pieces(network: Network, edge_field: EdgeField | RideField, limit: float) -> npt.NDArray[np.float64]:
     """
     Return the pieces of road that a field reaches within a limit.
 
@@ -536,7 +559,10 @@ def reached_pieces(network: Network, edge_field: EdgeField, limit: float) -> npt
         Ends (x, y, x, y) in local metres. Ferries are left out.
     """
     if isinstance(edge_field, RideField):
-        by_rides = _pieces(network, reached_rows(network, edge_field, limit)[0], limit, None)
+        rows, _ = _label_rows(
+            network, edge_field.graph, edge_field.label(), edge_field.is_backward, limit, edge_field.direct.edge
+        )
+        by_rides = _pieces(network, rows, limit, None)
         return np.concatenate([reached_pieces(network, edge_field.direct, limit), by_rides])
     return _pieces(network, reached_rows(network, edge_field, limit)[0], limit, edge_field)
 

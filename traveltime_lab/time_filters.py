@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 import shapely
 
-from traveltime_lab import matrix, paths, transit
+from traveltime_lab import matrix, paths, ride_times, transit
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.kernels import road
 from traveltime_lab.kernels.lines import UNREACHED as NO_TIME
@@ -86,7 +86,8 @@ def time_filter(
         cars it selects the congestion of that hour and weekday.
     properties : sequence of str, default ("travel_time",)
         Any of ``travel_time``, ``distance`` (of the fastest route, walks to and from the streets included),
-        ``route`` (its line), ``snap_distance`` and, over a window, ``share``.
+        ``route`` (its line), ``snap_distance`` and, over a window, ``share``. With percentiles it may be empty: the
+        least time of a window is as much work as its percentiles.
     pairs : {"all", "aligned"} or DataFrame, default "all"
         All origins with all destinations, the first with the first and so on, or a table with the columns ``origin``
         and ``destination`` that hold index labels.
@@ -149,14 +150,15 @@ def time_filter(
     >>> times = time_filter(network, homes, shops, travel_time=1800)  # doctest: +SKIP
     """
     limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
-    properties = _properties(properties)
+    percents = _percents(percentiles)
+    properties = _properties(properties, may_be_empty=bool(percents))
     one_of(form, "form", FORMS)
     matrix.check_engine(engine)
     n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "journeys")
-    percents = _percents(percentiles)
+    needs_least = not percents or not {"travel_time", "distance", "route"}.isdisjoint(properties)
     question = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window,
-        percents=percents, with_share="share" in properties,
+        percents=percents, with_share="share" in properties, with_least=needs_least,
     )  # fmt: skip
     if question.transit is not None:
         _check_transit_table(question.transit, properties, form, engine)
@@ -185,7 +187,7 @@ def time_filter(
             "use form='sparse', which keeps what is reachable, or form='matrix'"
         )
         raise LimitError(msg)
-    if question.transit is not None and question.transit.window:
+    if question.transit is not None and question.transit.window and question.transit.with_least:
         spread = None
         if question.transit.has_spread:
             *pairs_of, _, spread = _every(question, start_snaps, end_snaps, chosen, limit, engine)
@@ -246,13 +248,13 @@ def _check_transit_table(asked: transit.TransitQuestion, properties: tuple[str, 
         raise InputError(msg)
 
 
-def _properties(properties: Any) -> tuple[str, ...]:
+def _properties(properties: Any, *, may_be_empty: bool) -> tuple[str, ...]:
     """Return the checked list of properties."""
     if isinstance(properties, str):
         properties = (properties,)
     for name in properties:
         one_of(name, "properties", PROPERTIES)
-    if not tuple(properties):
+    if not tuple(properties) and not may_be_empty:
         msg = f"properties is empty; name at least one of {', '.join(PROPERTIES)}"
         raise InputError(msg)
     return tuple(properties)
@@ -298,7 +300,7 @@ def _every(
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.int64], matrix.Spread | None]:
     """Return the positions and labels of all chosen pairs, and their spread if asked for."""
     if chosen is not None and question.transit is not None:
-        return *chosen, *transit.pair_labels(question.transit, starts, ends, *chosen)
+        return *chosen, *ride_times.pair_labels(question.transit, starts, ends, *chosen)
     if chosen is not None:
         labels = matrix.pair_labels(
             question.network,

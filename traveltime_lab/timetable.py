@@ -81,8 +81,12 @@ class Timetable:
         ``trip_short_name``, ``direction_id``, ``wheelchair_accessible``, ``bikes_allowed`` (-1 or 0 where not given).
     transfers : DataFrame
         ``from_stop_idx`` and so on, ``transfer_type``, ``min_transfer_time`` (s, -1 where not given).
-    fare_attributes, fare_rules : DataFrame
-        GTFS fares v1.
+    fare_attributes : DataFrame
+        GTFS fares v1: ``feed_idx``, ``fare_id``, ``agency_idx`` (-1 for any), ``price``, ``currency_type``,
+        ``payment_method``, ``transfers`` and ``transfer_duration`` (s; -1 for any).
+    fare_rules : DataFrame
+        ``fare_idx``, ``route_idx`` (-1 for any), ``origin_id``, ``destination_id`` and ``contains_id`` (zone_id of
+        stops, "" for any); see `traveltime_lab.fares`.
     services : Services
         When they run; service_idx.
     zones : list of str
@@ -163,6 +167,20 @@ class Timetable:
     def column(self, table: str, name: str) -> npt.NDArray[Any]:
         """Return a column of a table as a contiguous array."""
         return np.ascontiguousarray(getattr(self, table)[name].to_numpy())
+
+    @functools.cached_property
+    def is_called(self) -> npt.NDArray[np.bool_]:
+        """By stop whether a trip calls there and its place is known, shape (n_stops,)."""
+        found = np.zeros(self.n_stops, np.bool_)
+        found[self.pattern_stop] = True
+        for name in ("stop_lon", "stop_lat"):
+            found &= np.isfinite(self.column("stops", name).astype(np.float64))
+        return found
+
+    @property
+    def has_fares(self) -> bool:
+        """Whether any feed says what rides cost."""
+        return len(self.fare_attributes) > 0
 
     @functools.cached_property
     def hot(self) -> HotColumns:
@@ -331,7 +349,15 @@ class Timetable:
     def _departures_on(self, ordinal: int) -> int:
         if not 1 <= ordinal <= dt.date.max.toordinal():
             return 0
-        return int((self._per_service[1] @ self.services_on(ordinal)).sum())
+        known = self._known_departures
+        if ordinal not in known:
+            known[ordinal] = int((self._per_service[1] @ self.services_on(ordinal)).sum())
+        return known[ordinal]
+
+    @functools.cached_property
+    def _known_departures(self) -> dict[int, int]:
+        """Departures by day, as far as they were asked for."""
+        return {}
 
     @functools.cached_property
     def _feed_zones(self) -> list[str]:

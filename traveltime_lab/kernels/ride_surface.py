@@ -11,17 +11,18 @@ import numba
 import numpy as np
 
 from traveltime_lab.kernels.lines import UNREACHED as NEVER
-from traveltime_lab.kernels.stops import straight_ms
+from traveltime_lab.kernels.road import TIME_SHIFT
+from traveltime_lab.kernels.stops import NEVER_KEY, WALK_MASK, straight_ms
 
 
 @numba.njit(cache=True, nogil=True)
-def edge_starts(state_ms, state_walk_ms, port_indptr, port_states, port_keys, is_open, start_ms, walk_ms):
+def edge_starts(state_keys, port_indptr, port_states, port_keys, is_open, start_ms, walk_ms):
     """
     Fill time and walk at the start of each directed edge, or backwards at its end.
 
     Parameters
     ----------
-    state_ms, state_walk_ms : int32 arrays of shape (n_states,)
+    state_keys : int64 array of shape (n_states,)
         See `traveltime_lab.kernels.stops.spread`.
     port_indptr, port_states, port_keys : int64, int32, int64 arrays
         Entry ports of directed edges, or backwards their exit ports.
@@ -30,18 +31,28 @@ def edge_starts(state_ms, state_walk_ms, port_indptr, port_states, port_keys, is
         Overwritten; `NEVER` where not reached.
     """
     for d in range(start_ms.size):
-        start_ms[d] = NEVER
-        walk_ms[d] = 0
-        if not is_open[d]:
-            continue
-        for k in range(port_indptr[d], port_indptr[d + 1]):
-            state = port_states[k]
-            if state_ms[state] == NEVER:
-                continue
-            extra = port_keys[k] >> 32
-            if state_ms[state] + extra < start_ms[d]:
-                start_ms[d] = state_ms[state] + extra
-                walk_ms[d] = state_walk_ms[state] + extra
+        least = NEVER_KEY
+        if is_open[d]:
+            for k in range(port_indptr[d], port_indptr[d + 1]):
+                key = state_keys[port_states[k]]
+                if key != NEVER_KEY:
+                    # What lies in between adds to the time and to the walk.
+                    extra = port_keys[k] >> TIME_SHIFT
+                    least = min(least, key + (extra << TIME_SHIFT) + extra)
+        start_ms[d] = NEVER if least == NEVER_KEY else np.int32(least >> TIME_SHIFT)
+        walk_ms[d] = 0 if least == NEVER_KEY else np.int32(least & WALK_MASK)
+
+
+@numba.njit(cache=True, nogil=True)
+def box_of(start_ms, boxes, is_land, limit_ms):
+    """Return the box (west, south, east, north) of the edges entered within a limit; see `edge_starts`."""
+    west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
+    for d in range(start_ms.size):
+        if start_ms[d] <= limit_ms and is_land[d >> 1]:
+            box = boxes[d >> 1]
+            west, south = min(west, box[0]), min(south, box[1])
+            east, north = max(east, box[2]), max(north, box[3])
+    return west, south, east, north
 
 
 @numba.njit(cache=True, nogil=True)

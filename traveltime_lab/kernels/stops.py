@@ -12,6 +12,10 @@ import numpy as np
 from traveltime_lab.kernels.lines import UNREACHED as NEVER
 from traveltime_lab.kernels.road import TIME_SHIFT, UNREACHED, _grow, _search
 
+#: Time and walk where nothing leads, and the walk's half of them.
+NEVER_KEY = np.int64(NEVER) << TIME_SHIFT
+WALK_MASK = np.int64((1 << TIME_SHIFT) - 1)
+
 
 @numba.njit(cache=True, nogil=True)
 def states_around(
@@ -204,7 +208,7 @@ def links_of_points(
 
 
 @numba.njit(cache=True, nogil=True)
-def spread(times_ms, limit_ms, indptr, states, walk_ms, best_ms, best_walk_ms):
+def spread(times_ms, limit_ms, indptr, states, walk_ms, keys):
     """
     Lower the times of states to what a walk from the stops around them takes.
 
@@ -216,20 +220,17 @@ def spread(times_ms, limit_ms, indptr, states, walk_ms, best_ms, best_walk_ms):
         Latest time of interest.
     indptr, states, walk_ms : int64, int32, int32 arrays
         By stop the states around it, nearest first.
-    best_ms : int32 array of shape (n_states,)
-        Lowered.
-    best_walk_ms : int32 array of shape (n_states,)
-        The walk behind each time that was lowered; of equally early ones the shortest.
+    keys : int64 array of shape (n_states,)
+        Lowered: times in the upper halves, in the lower ones the walks behind them, of equally early ones the
+        shortest; `NEVER_KEY` where nothing leads.
     """
     for stop in range(times_ms.size):
-        start = times_ms[stop]
+        start = np.int64(times_ms[stop])
         if start > limit_ms:
             continue
         for k in range(indptr[stop], indptr[stop + 1]):
-            time = start + walk_ms[k]
-            if time > limit_ms:
+            walk = np.int64(walk_ms[k])
+            if start + walk > limit_ms:
                 break
-            state = states[k]
-            if time < best_ms[state] or (time == best_ms[state] and walk_ms[k] < best_walk_ms[state]):
-                best_ms[state] = time
-                best_walk_ms[state] = walk_ms[k]
+            key = ((start + walk) << TIME_SHIFT) | walk
+            keys[states[k]] = min(keys[states[k]], key)

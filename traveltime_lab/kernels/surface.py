@@ -120,3 +120,42 @@ def gather(
                 else:
                     best = min(best, field_start - ahead * field_ahead[1])
             values[r, c] = best + d * per_metre
+
+
+@numba.njit(cache=True, nogil=True)
+def contour_values(values, limit, step, clearance, top, left, out):
+    """
+    Fill a window of what a contour at 0 is drawn through, for `traveltime_lab.shapes.contour_polygons`.
+
+    Parameters
+    ----------
+    values : float32 array of shape (n_rows, n_columns)
+    limit, step, clearance : float32
+        Values are taken relative to the limit, brought within `step` of it, and never nearer than `clearance`.
+    top, left : int
+        Row and column of `values` that the window begins with; they may lie outside.
+    out : float32 array
+        The window, overwritten; `step` outside of `values`.
+    """
+    for r in range(out.shape[0]):
+        for c in range(out.shape[1]):
+            row, column = top + r, left + c
+            out[r, c] = step
+            if 0 <= row < values.shape[0] and 0 <= column < values.shape[1]:
+                value = values[row, column]
+                if value <= limit:
+                    out[r, c] = max(min(value - limit, -clearance), -step)
+                elif value - limit < step:
+                    out[r, c] = max(value - limit, clearance)
+
+
+@numba.njit(cache=True, nogil=True)
+def window_within(values, limit):
+    """Return first row, last row, first column and last column with a value within a limit; the last -1 for none."""
+    top, bottom, left, right = values.shape[0], -1, values.shape[1], -1
+    for r in range(values.shape[0]):
+        for c in range(values.shape[1]):
+            if values[r, c] <= limit:
+                top, bottom = min(top, r), r
+                left, right = min(left, c), max(right, c)
+    return top, bottom, left, right

@@ -267,7 +267,7 @@ def matrix_results(call: Call, request: Any, places: Places | BulkPlaces, *, is_
             lngs, lats = places.lng[targets], places.lat[targets]
         lng, lat = float(places.lng[origin]), float(places.lat[origin])
         with call.lap("engine"):
-            network, inside = _chosen(call.atlas, search, lng, lat, lngs, lats)
+            network, inside = _chosen(call.atlas, search, lng, lat, lngs, lats, is_fast=is_fast)
             transportation = transportation_of(search, is_fast=is_fast)
             wanted = set(search.properties)
             if needs_journeys(search, transportation):
@@ -309,13 +309,21 @@ def matrix_results(call: Call, request: Any, places: Places | BulkPlaces, *, is_
 
 
 def _chosen(
-    atlas: Atlas, search: Any, lng: float, lat: float, lngs: engine.FloatArray, lats: engine.FloatArray
+    atlas: Atlas,
+    search: Any,
+    lng: float,
+    lat: float,
+    lngs: engine.FloatArray,
+    lats: engine.FloatArray,
+    *,
+    is_fast: bool,
 ) -> tuple[Network, engine.IntArray]:
     """Return the network for a search and which of its targets lie on it."""
     found = atlas.choose(lng, lat, lngs, lats, _margin(search))
     if found is None:
         raise SearchFailure(NOT_COVERED, search.id)
-    if "fares" in search.properties and not engine.has_fares(found[0].network):
+    # The fast endpoints answer without journeys, and so without tickets.
+    if "fares" in search.properties and (is_fast or not engine.has_fares(found[0].network)):
         raise SearchFailure(NO_FARES, search.id)
     return found[0].network, np.flatnonzero(found[1])
 
@@ -343,7 +351,7 @@ def route_results(atlas: Atlas, request: Any, places: Places) -> list[MatrixResu
         origin, targets = places.origin(search), places.targets(search)
         lngs, lats = places.lng[targets], places.lat[targets]
         lng, lat = float(places.lng[origin]), float(places.lat[origin])
-        network, inside = _chosen(atlas, search, lng, lat, lngs, lats)
+        network, inside = _chosen(atlas, search, lng, lat, lngs, lats, is_fast=False)
         listed = ways(network, path, search, lng, lat, lngs[inside], lats[inside])
         return _listed(search, places.names(targets), inside, listed)
 
@@ -394,8 +402,8 @@ def journey_entry(journey: Journey, wanted: set[str]) -> Entry:
         entry.distance = journey.distance
     if "distance_breakdown" in wanted:
         entry.distance_breakdown = [{"mode": mode, "distance": metres} for mode, metres in journey.breakdown]
-    if "fares" in wanted:
-        entry.fares = journey.fares or {"breakdown": [], "tickets_total": []}
+    if "fares" in wanted and journey.fares is not None:
+        entry.fares = journey.fares
     if "route" in wanted:
         entry.route = {
             "departure_time": write_moment(journey.departure_time),

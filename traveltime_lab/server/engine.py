@@ -29,6 +29,7 @@ from traveltime_lab.legs import Route
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
 from traveltime_lab.network import Network
 from traveltime_lab.nominatim import Nominatim
+from traveltime_lab.server.fare_answers import fares_entry
 from traveltime_lab.time_filters import snap
 
 FloatArray = npt.NDArray[np.float64]
@@ -123,7 +124,7 @@ def timetable_dates(network: Network) -> tuple[dt.datetime, dt.datetime] | None:
 
 def has_fares(network: Network) -> bool:
     """Return whether a network knows fares."""
-    return False
+    return network.timetable is not None and network.timetable.has_fares
 
 
 def available_types(network: Network) -> list[str]:
@@ -410,7 +411,7 @@ class Journey:
     breakdown : list of (mode, metres)
         Of `distance`, by the modes of routes.
     fares : dict, optional
-        As in contract 6.3.
+        As in contract 6.3; None where they are not known.
     """
 
     travel_time: int
@@ -531,7 +532,7 @@ def _journey(route: Route) -> Journey:
         arrival_time=route.arrival_time,
         parts=parts,
         breakdown=[(mode, _metres(metres)) for mode, metres in route.distance_breakdown.items()],
-        fares=None,
+        fares=fares_entry(route),
     )
 
 

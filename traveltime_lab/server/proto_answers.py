@@ -215,8 +215,9 @@ def _matrix(call: Call) -> Answer:
         else:
             text = "the location of the search and its targets are on different maps"
             raise ProtoFailure("SOURCE_NOT_IN_GEOMETRY", text)
-        if 0 in properties and not engine.has_fares(network):
-            raise ProtoFailure("UNKNOWN", "there are no fares for the places of the search")
+        if 0 in properties:
+            # They would be those of monthly tickets, which timetables do not know.
+            raise ProtoFailure("UNKNOWN", "there are no monthly fares for the places of the search")
         try:
             times = engine.times(
                 network,
