@@ -111,3 +111,30 @@ def test_traffic(browser: Browser, lab: str, shoot: Callable[[Page, str], None])
     shoot(page, "traffic-3-dragged")
     assert not complaints
     page.close()
+
+
+def test_public_transport(browser: Browser, lab: str, shoot: Callable[[Page, str], None]) -> None:
+    page, complaints = run_notebook(browser, lab, "05-public-transport")
+    shoot(page, "public-transport-1-eight")
+    by_bus = page.evaluate(OUTLINE)
+    assert page.evaluate(HOLDS_MARKER)
+    page.locator("select").filter(has_text="this very minute").first.select_option(label="within an hour")
+    page.locator("select").filter(has_text="the luckiest minute").first.select_option(label="80 % of the minutes")
+    until_changed(page, by_bus)
+    box = page.locator(".leaflet-container").first.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.31 * box["width"], box["y"] + 0.8 * box["height"])
+    page.get_by_text("80 % of the time within", exact=False).last.wait_for()
+    page.wait_for_timeout(1500)
+    sure = page.evaluate(OUTLINE)
+    shoot(page, "public-transport-2-relied-on")
+    page.locator(".traveltime-clock .noUi-handle").first.focus()
+    for _ in range(56):
+        page.keyboard.press("ArrowRight")
+    page.get_by_text("22:00", exact=True).first.wait_for()
+    until_changed(page, sure)
+    shoot(page, "public-transport-3-night")
+    page.locator(".traveltime-mode select").first.select_option(label="by car")
+    page.locator("select").filter(has_text="this very minute").first.wait_for(state="hidden")
+    assert not complaints
+    page.close()

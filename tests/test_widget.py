@@ -303,6 +303,11 @@ def test_probes_tell_what_to_take(line: Network) -> None:
     assert "from home: <b>10 min, 5.3 km</b> (walk 2 min, bus" in made._note.value
     assert "at 08:20, walk 3 min); 80 % of the time within" in made._note.value
     assert len(made._route.locations) == 1
+    made.state.second += 600
+    assert "from home: <b>1 h 28 min, 5.3 km</b>; 80 %" in made._note.value, "the last bus is missed: one walks"
+    made.state.second, made.state.percentile = 7 * 3600 + 3000, None
+    assert "at 08:00" in made._note.value and "%" not in made._note.value
+    made.state.percentile = 80
     (far,) = at((90_000, 0))
     made.ask(far.x, far.y)
     assert made._note.value.count("outside the network") == 1 and "%" not in made._note.value

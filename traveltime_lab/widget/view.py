@@ -121,6 +121,7 @@ class TravelTimeMap(ipywidgets.VBox):
         self._error = ""
         self._drawn_question: Question | None = None
         self._asked: Question | None = None
+        self._probed: tuple[float, float] | None = None
         self._is_dragging = False
         self._pressed: str | None = None
         self._full_s = 0.0
@@ -364,6 +365,8 @@ class TravelTimeMap(ipywidgets.VBox):
         if self._shape_jobs.running is None:
             self.panel.show_progress(None)
         self._show(question, drawn)
+        if self._probed is not None:
+            self.ask(*self._probed)  # what is told about a place follows the clock, too
 
     def _on_failure(self, error: BaseException) -> None:
         """Say what went wrong beside the map, never in a log that nobody sees."""
@@ -407,6 +410,7 @@ class TravelTimeMap(ipywidgets.VBox):
         question = self._drawn_question
         if question is None or not question.origins:
             return
+        self._probed = lng, lat
         network = self.network
         self._probe_jobs.submit(
             lambda _: answers.probe(network, question, lng, lat),
@@ -422,6 +426,7 @@ class TravelTimeMap(ipywidgets.VBox):
         self._note.value = wire.probe_html(question, found)
 
     def _clear_probe(self) -> None:
+        self._probed = None
         if self._route.locations:
             self._route.locations = []
         self._note.value = ""
