@@ -83,6 +83,14 @@ class Ends:
         connector = travel_times.connectors(graph, snaps, snapping)
         return cls(snaps, connector, travel_times.ports(graph, snaps, connector, is_entry=is_entry))
 
+    def part(self, rows: slice) -> Ends:
+        """Return some consecutive positions."""
+        return Ends(
+            self.snaps.take(np.arange(rows.start, rows.stop)),
+            self.connector[rows],
+            take_rows(self.ports, rows.start, rows.stop),
+        )
+
 
 def label_blocks(
     network: Network,

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from traveltime_lab import matrix
+from traveltime_lab import hierarchy, matrix, road_graph
 from traveltime_lab.kernels import road, windows
 from traveltime_lab.kernels.lines import UNREACHED
 from traveltime_lab.ride_fields import far_side
@@ -22,7 +22,7 @@ from traveltime_lab.rides import StopLinks
 from traveltime_lab.road_graph import RoadGraph
 from traveltime_lab.settings import settings
 from traveltime_lab.snapping import Snaps, snapped_coordinates
-from traveltime_lab.transit import TransitQuestion
+from traveltime_lab.transit import FEW, TransitQuestion
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -118,7 +118,9 @@ def label_blocks(question: TransitQuestion, origins: Snaps, destinations: Snaps)
 class _Walks:
     """Walks all the way between near and far points, searched as far as they can be the quickest way."""
 
+    question: TransitQuestion
     search: matrix.RowSearch
+    by_hierarchy: bool
     same: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
     near_xy: FloatArray
     far_xy: FloatArray
@@ -138,8 +140,15 @@ class _Walks:
         near_xy, far_xy = (np.column_stack(network.frame.to_xy(*snapped_coordinates(network, snaps))) for snaps in feet)
         # East-west metres are the shorter the farther from the equator.
         shrink = network.frame.shrink(np.concatenate([near_xy[:, 1], far_xy[:, 1]]))
+        reached, leaving = ends if is_arrival else ends[::-1]
+        largest = road_graph.limit_label(question.limit, graph.metric)
+        if len(near) > FEW:
+            # The walks around all stops, which such a question needs too, take longer to make.
+            hierarchy.hierarchy(network, graph)
         return cls(
+            question=question,
             search=matrix.RowSearch.of(graph, *ends, is_backward=is_arrival),
+            by_hierarchy=hierarchy.pays_off(network, graph, leaving, reached, largest),
             same=matrix.same_places(*feet),
             near_xy=near_xy,
             far_xy=far_xy,
@@ -159,6 +168,27 @@ class _Walks:
         bounds : int32 array of shape (n_part, n_far)
             What other ways take.
         """
+        labels = self._swept(part) if self.by_hierarchy else self._searched(part, bounds)
+        rows, columns = self.same
+        here = (rows >= part.start) & (rows < part.stop)
+        labels[rows[here] - part.start, columns[here]] = 0
+        return np.where(labels == road.UNREACHED, UNREACHED, labels >> road.TIME_SHIFT).astype(np.int32)
+
+    def _swept(self, part: slice) -> Int64Array:
+        """Return the labels of some near points by hierarchy."""
+        question, is_arrival = self.question, self.question.is_arrival
+        near, far = self.search.rows.part(part), self.search.columns
+        labels = np.empty((part.stop - part.start, len(far.snaps)), np.int64)
+        leaving, reached = (far, near) if is_arrival else (near, far)
+        for block in matrix.blocks_between(
+            question.network, question.walking, leaving, reached, limit=question.limit, engine="hierarchy"
+        ):
+            rows, columns = (block.columns, block.rows) if is_arrival else (block.rows, block.columns)
+            labels[rows, columns] = block.labels.T if is_arrival else block.labels
+        return labels
+
+    def _searched(self, part: slice, bounds: Int32Array) -> Int64Array:
+        """Return the labels of some near points by searches that end where walking cannot be the quickest."""
         limits = np.empty(part.stop - part.start, np.int64)
         for row, here in enumerate(self.near_xy[part]):
             # As the crow flies at the speed of the fastest street; a hair less, as the map is not quite flat.
@@ -166,11 +196,7 @@ class _Walks:
             least = np.where(np.isnan(away), np.inf, away * (980.0 / self.fastest))
             most = np.minimum(bounds[row], self.limit_ms)
             limits[row] = most[least <= most].max(initial=-1)
-        labels = self.search.labels(part, ((limits + 1) << road.TIME_SHIFT) - 1)
-        rows, columns = self.same
-        here = (rows >= part.start) & (rows < part.stop)
-        labels[rows[here] - part.start, columns[here]] = 0
-        return np.where(labels == road.UNREACHED, UNREACHED, labels >> road.TIME_SHIFT).astype(np.int32)
+        return self.search.labels(part, ((limits + 1) << road.TIME_SHIFT) - 1)
 
 
 def _fastest_mps(graph: RoadGraph) -> float:
