@@ -4,6 +4,8 @@ What rides reach beyond the stops: all streets around them as a field, or some p
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,11 +18,12 @@ from traveltime_lab.kernels import drives, ports, ride_points, ride_surface, roa
 from traveltime_lab.kernels import stops as stop_kernel
 from traveltime_lab.kernels.lines import UNREACHED
 from traveltime_lab.rides import StopLinks
+from traveltime_lab.side_by_side import side_by_side
 from traveltime_lab.snapping import Snaps
 from traveltime_lab.stations import Links, Stations, Walks
 from traveltime_lab.surfaces import Driven, Reached, RideField
 from traveltime_lab.transit import FEW, WALKING, TransitQuestion
-from traveltime_lab.travel_times import edge_field
+from traveltime_lab.travel_times import EdgeField, edge_field
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -39,28 +42,7 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
     snaps : Snaps of length 1
         On the streets of the near side; must be snapped.
     """
-    is_arrival = question.is_arrival
-    links = question.links(snaps, is_origin=not is_arrival)
-    search = question.search()
-    if question.percents:
-        times = search.stop_times_by_moment(
-            (links.stops, links.ms), question.samples(search), question.options, is_arrival=is_arrival
-        )
-    elif question.window:
-        times = search.window_stop_times(
-            StopLinks(links.indptr, links.stops, links.ms), question.at(search), question.window * 1000,
-            question.options, is_arrival=is_arrival, step=1000,
-        )  # fmt: skip
-    else:
-        times = search.stop_times(
-            StopLinks(links.indptr, links.stops, links.ms), question.at(search), question.options, is_arrival=is_arrival
-        )
-    feet = question.on_foot(snaps, is_origin=not is_arrival)
-    direct = edge_field(question.walking, feet, question.snapping, limit=question.limit, is_backward=is_arrival)
-    means = question.transportation
-    # What the first boarding costs is on the far side of an arrival search.
-    extra = (means.access_penalty + means.pt_change_delay) * 1000 if is_arrival else 0
-    times = np.where(times < UNREACHED, times + extra, UNREACHED).astype(np.int32)
+    is_arrival, means = question.is_arrival, question.transportation
     is_driven = is_arrival and not question.is_walked_to
     graph = question.access_graph() if is_driven else question.walking
     stops, around = question.stops, None
@@ -68,22 +50,59 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
         stops = street_side.stations(question.network, graph, means.access)
     else:
         around = question.walks(is_leaving=not is_arrival)
+    feet = question.on_foot(snaps, is_origin=not is_arrival)
+
+    def walk() -> EdgeField:
+        return edge_field(question.walking, feet, question.snapping, limit=question.limit, is_backward=is_arrival)
 
     def reach(stop_ms: Int32Array) -> Any:
         return _reached(question, stop_ms, around) if around is not None else _driven(question, stops, stop_ms)
 
+    def ride() -> tuple[Any, Int32Array]:
+        times = _stop_times(question, snaps)
+        return reach(times.min(axis=0)), times
+
+    jobs: list[Callable[[], Any]] = [walk, ride]
+    direct, (quickest, times) = side_by_side(jobs)
     return RideField(
         graph=graph,
         is_backward=is_arrival,
         direct=direct,
-        quickest=reach(times.min(axis=0)),
-        reached=tuple(reach(row) for row in times) if question.percents else (),
+        quickest=quickest,
+        reached=tuple(side_by_side([functools.partial(reach, row) for row in times])) if question.percents else (),
         percent=question.percents[0] if question.percents else 0.0,
         budget_ms=(means.access_time if is_driven else means.walking_time) * 1000,
         around=around,
         stops=stops,
         transportation=means.access if is_driven else WALKING,
     )
+
+
+def _stop_times(question: TransitQuestion, snaps: Snaps) -> Int32Array:
+    """
+    Return the milliseconds between one point and all stops.
+
+    Returns
+    -------
+    int32 array of shape (n_departures, n_stops)
+        A single row where only the quickest departure counts. In an arrival search what the first boarding costs is
+        part of it.
+    """
+    is_arrival, means = question.is_arrival, question.transportation
+    links, search = question.links(snaps, is_origin=not is_arrival), question.search()
+    access = StopLinks(links.indptr, links.stops, links.ms)
+    if question.percents:
+        times = search.stop_times_by_moment(
+            access.of(0), question.samples(search), question.options, is_arrival=is_arrival
+        )
+    elif question.window:
+        times = search.window_stop_times(
+            access, question.at(search), question.window * 1000, question.options, is_arrival=is_arrival, step=1000
+        )
+    else:
+        times = search.stop_times(access, question.at(search), question.options, is_arrival=is_arrival)
+    extra = (means.access_penalty + means.pt_change_delay) * 1000 if is_arrival else 0
+    return np.where(times < UNREACHED, times + extra, UNREACHED).astype(np.int32)
 
 
 def _driven(question: TransitQuestion, stops: Stations, stop_ms: Int32Array) -> Driven:

@@ -261,8 +261,11 @@ def walk_links(stops: Stations, around: Walks, snaps: Snaps, snapping: Snapping,
         )
         return found
 
-    with ThreadPoolExecutor(settings.threads) as pool:
-        parts = list(pool.map(link, borders[:-1].tolist(), borders[1:].tolist()))
+    if borders.size == 2:
+        parts = [link(0, n)]
+    else:
+        with ThreadPoolExecutor(settings.threads) as pool:
+            parts = list(pool.map(link, borders[:-1].tolist(), borders[1:].tolist()))
     found, ms = (np.concatenate(side) for side in zip(*parts, strict=True))
     return Links(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), found, ms)
 

@@ -7,6 +7,7 @@ by tile as needed, and kept. A surface is then a gather through these tiles.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from traveltime_lab.network import Network
 from traveltime_lab.road_graph import RoadGraph
 from traveltime_lab.settings import settings
 from traveltime_lab.shapes import Surface
+from traveltime_lab.side_by_side import side_by_side
 from traveltime_lab.snapping import SegmentIndex, index_key, segments, snap_indexes
 from traveltime_lab.stations import Stations, Walks
 from traveltime_lab.travel_times import EdgeField
@@ -326,12 +328,7 @@ def surface(
         for layer, found in zip(layers, tiles, strict=True):
             layer.read(found[place].part(inside_rows, inside_columns), target)
 
-    if len(places) > 1 and settings.threads > 1:
-        with ThreadPoolExecutor(settings.threads) as pool:
-            list(pool.map(fill, places))
-    else:
-        for place in places:
-            fill(place)
+    side_by_side([functools.partial(fill, place) for place in places])
     return Surface(
         frame=network.frame,
         x0=(first_column + 0.5) * cell_m,
