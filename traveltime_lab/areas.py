@@ -5,11 +5,12 @@ The areas within reach in a time or a distance.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import geopandas as gpd
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import shapely
 
@@ -19,10 +20,12 @@ from traveltime_lab.interrupts import checkpoint
 from traveltime_lab.kernels import road
 from traveltime_lab.kernels.lines import UNREACHED as NO_TIME
 from traveltime_lab.levels import LevelOfDetail, parse_level_of_detail
+from traveltime_lab.matrix import Block
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
 from traveltime_lab.points import Points, read_points
 from traveltime_lab.questions import (
+    FOREVER_S,
     MAX_DISTANCE_M,
     MAX_TRAVEL_TIME_S,
     MIN_BUFFER_M,
@@ -35,7 +38,6 @@ from traveltime_lab.questions import (
     percent,
     whole,
 )
-from traveltime_lab.road_graph import Metric
 from traveltime_lab.snapping import OUTSIDE, SNAPPED, Snaps
 
 
@@ -147,6 +149,7 @@ def distance_map(
     buffer_distance: int = 1000,
     remove_water_bodies: bool = True,
     snapping: Snapping | Mapping[str, Any] | None = None,
+    shortest: bool = False,
 ) -> gpd.GeoDataFrame:
     """
     Return the area within a distance of each origin along the streets.
@@ -157,10 +160,13 @@ def distance_map(
     origins : GeoDataFrame or GeoSeries
         Points in any CRS, with a unique index.
     distance : int
-        Limit in metres of the *shortest* route, 75 to 800000; walks to and from the streets count.
+        Limit in metres of the *fastest* route, 75 to 800000, which is the ``distance`` of `time_filter` (contract
+        7.10); walks to and from the streets count.
     transportation, departure_time, arrival_time, level_of_detail, no_holes, polygons_filter, render_mode, \
 buffer_distance, remove_water_bodies, snapping
-        As in `time_map`. Moments only tell departures from arrivals: distances do not depend on the hour.
+        As in `time_map`. The fastest route of a car depends on the hour.
+    shortest : bool, default False
+        Whether to measure along the shortest route instead, however slow it is.
 
     Returns
     -------
@@ -173,10 +179,23 @@ buffer_distance, remove_water_bodies, snapping
         As in `time_map`.
     """
     limit = whole(distance, "distance", MIN_DISTANCE_M, MAX_DISTANCE_M, "metres")
-    question = ask(network, transportation, departure_time, arrival_time, snapping, "distance")
+    question = _ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest)
     detail = parse_level_of_detail(level_of_detail)
     style = _style(detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies)
     return _shapes(question, origins, limit, style, "distance")
+
+
+def _ask_distance(
+    network: Any, transportation: Any, departure_time: Any, arrival_time: Any, snapping: Any, shortest: Any
+) -> Question:
+    """Check the arguments of distances."""
+    if not isinstance(shortest, bool | np.bool_):
+        msg = f"shortest must be True or False; got {shortest!r}"
+        raise InputError(msg)
+    question = ask(network, transportation, departure_time, arrival_time, snapping, "distance")
+    if shortest:
+        return question
+    return replace(ask(network, transportation, departure_time, arrival_time, snapping), is_length=True)
 
 
 @dataclass(frozen=True)
@@ -305,6 +324,7 @@ def shape_accuracy(
     remove_water_bodies: bool = True,
     window: int | None = None,
     percentile: float | None = None,
+    shortest: bool = False,
 ) -> pd.Series:
     """
     Return how often shapes and `time_filter` agree about random points.
@@ -320,7 +340,7 @@ def shape_accuracy(
         Points per shape, uniform in 1.3 times its box.
     seed : int, default 0
         Of the random points.
-    transportation, departure_time, arrival_time, snapping, window, percentile
+    transportation, departure_time, arrival_time, snapping, window, percentile, shortest
         As the shapes were made.
     remove_water_bodies : bool, default True
         As the shapes were made: points on removed water are left out, because there a shape says no on purpose.
@@ -340,13 +360,14 @@ def shape_accuracy(
         msg = "areas must be a GeoDataFrame from time_map or distance_map"
         raise InputError(msg)
     n_points = whole(n_points, "n_points", 1, 10_000_000, "points")
-    metric: Metric = "distance" if column == "distance" else "time"
-    largest = int(areas[column].max())
     percents = () if percentile is None else (percent(percentile, "percentile"),)
-    question = ask(
-        network, transportation, departure_time, arrival_time, snapping, metric, limit=largest, window=window,
-        percents=percents,
-    )  # fmt: skip
+    if column == "distance":
+        question = _ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest)
+    else:
+        question = ask(
+            network, transportation, departure_time, arrival_time, snapping, limit=int(areas[column].max()),
+            window=window, percents=percents,
+        )  # fmt: skip
     places = read_points(origins, "origins", network)
     if not areas.index.equals(places.index):
         msg = "areas and origins must have the same index; pass the origins that the areas were made for"
@@ -371,9 +392,19 @@ def shape_accuracy(
         starts, ends = (targets, here) if question.is_arrival else (here, targets)
         is_reached = np.concatenate(
             [
-                (block.labels != road.UNREACHED if block.spread is None else block.spread.ms[..., 0] < NO_TIME).ravel()
-                for block in question.blocks(starts, ends, limit, "dijkstra")
+                _is_within(block, question, int(limit)).ravel()
+                for block in question.blocks(starts, ends, FOREVER_S if question.is_length else int(limit), "dijkstra")
             ]
         )
         shares[i] = float((is_reached == shapely.contains_xy(shape, lng, lat)).mean())
     return pd.Series(shares, index=areas.index, name="accuracy")
+
+
+def _is_within(block: Block, question: Question, limit: int) -> npt.NDArray[np.bool_]:
+    """Return which pairs of a block keep to a limit."""
+    if block.spread is not None:
+        return block.spread.ms[..., 0] < NO_TIME
+    is_reached: npt.NDArray[np.bool_] = block.labels != road.UNREACHED
+    if question.is_length:
+        is_reached &= (block.labels & road.LENGTH_MASK) <= 100 * limit
+    return is_reached

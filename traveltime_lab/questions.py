@@ -24,14 +24,16 @@ from traveltime_lab.points import Points
 from traveltime_lab.ride_fields import ride_field
 from traveltime_lab.road_graph import Metric, RoadGraph
 from traveltime_lab.snapping import Snaps, snap_points
-from traveltime_lab.surfaces import RideField
-from traveltime_lab.travel_times import EdgeField, edge_field
+from traveltime_lab.surfaces import Field, LengthField
+from traveltime_lab.travel_times import edge_field
 
 MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
 #: Longest travel time in seconds and range of distances in metres. Source: contract 3.9.
 MAX_TRAVEL_TIME_S: Final = 14_400
 MIN_DISTANCE_M: Final = 75
 MAX_DISTANCE_M: Final = 800_000
+#: As long as any trip may take, where only its length is limited: a week.
+FOREVER_S: Final = 604_800
 MIN_BUFFER_M: Final = 250
 MAX_WINDOW_S: Final = 43_200
 #: Most journeys of a window in one answer. Source: contract 4.3.
@@ -50,6 +52,7 @@ class Question:
     graph: RoadGraph
     transit: transit.TransitQuestion | None = None
     needs_length: bool = True
+    is_length: bool = False
 
     def snap(self, points: Points, *, is_origin: bool = True) -> Snaps:
         """Snap points to the streets of the question's mode."""
@@ -66,11 +69,15 @@ class Question:
         """How one moves at the far end of a trip: rides end with a walk, and those of an arrival begin with one."""
         return self.transportation if self.transit is None else transit.WALKING
 
-    def near_field(self, snaps: Snaps, limit: float) -> EdgeField | RideField:
+    def near_field(self, snaps: Snaps, limit: float) -> Field:
         """Return the field of a search from, or to, one snapped point."""
         if self.transit is not None:
             wider = replace(self.transit, limit=math.ceil(limit))
             return ride_field(wider, snaps)
+        if self.is_length:
+            return LengthField(
+                edge_field(self.graph, snaps, self.snapping, limit=FOREVER_S, is_backward=self.is_arrival)
+            )
         return edge_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival)
 
     def blocks(self, starts: Snaps, ends: Snaps, limit: int, engine: str = "dijkstra") -> Iterator[matrix.Block]:

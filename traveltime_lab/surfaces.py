@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from traveltime_lab import costs
 from traveltime_lab.errors import LimitError
 from traveltime_lab.kernels import drives, nearest, ride_surface, road
 from traveltime_lab.kernels.lines import UNREACHED
-from traveltime_lab.kernels.surface import edge_rows, gather
+from traveltime_lab.kernels.surface import edge_rows, gather, gather_lengths, length_rows
 from traveltime_lab.kernels.windows import nearest_rank
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
@@ -179,6 +179,54 @@ class RideField:
 
 
 @dataclass(frozen=True)
+class LengthField:
+    """
+    Metres of the fastest ways of a whole network from one position.
+
+    Attributes
+    ----------
+    times : EdgeField
+        Of a search without a limit: a fast detour may be long and the way beyond it short.
+    """
+
+    times: EdgeField
+
+    @property
+    def graph(self) -> RoadGraph:
+        """The graph of the search."""
+        return self.times.graph
+
+    def start(self) -> float:
+        """Return the metres between the point and its street, 0 where they do not count."""
+        return (self.times.connector & road.LENGTH_MASK) / 100.0
+
+    def own_m(self) -> float:
+        """Return the length of the edge where the field begins."""
+        return int(self.times.graph.cross[2 * self.times.edge] & road.LENGTH_MASK) / 100.0
+
+    def rows(self, network: Network, limit: float) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+        """Return times and lengths along all edges and the box of what lies within a limit; see `reached_rows`."""
+        boxes, is_land = network.cached(("boxes",), lambda: _edge_boxes(network))
+        rows, box = np.empty((network.n_edges, 8), np.float32), np.empty(4)
+        times = self.times
+        length_rows(times.label, times.graph.cross, times.is_backward, boxes, is_land, limit, times.edge, rows, box)
+        return rows, box
+
+    def reader(self, rows: npt.NDArray[np.float32], per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
+        """Return what fills the values of cells, given their tile."""
+        times = self.times
+        place = (times.edge, times.fraction, times.ahead(), self.own_m(), times.start(), self.start())
+
+        def read(tile: Tile, values: Any) -> None:
+            gather_lengths(tile.edge, tile.fraction, tile.distance, rows, per_metre, buffer_m, *place, values)
+
+        return read
+
+
+Field: TypeAlias = EdgeField | RideField | LengthField
+
+
+@dataclass(frozen=True)
 class Tile:
     """Nearest edge (-1 for none), place on it and metres to it for each cell of a tile."""
 
@@ -270,7 +318,7 @@ def surface(
     network: Network,
     transportation: Transportation,
     snapping: Snapping,
-    edge_field: EdgeField | RideField,
+    edge_field: Field,
     *,
     cell_m: float,
     buffer_m: float,
@@ -342,7 +390,7 @@ def tile_values(
     network: Network,
     transportation: Transportation,
     snapping: Snapping,
-    edge_field: EdgeField | RideField,
+    edge_field: Field,
     *,
     cell_m: float,
     limit: float,
@@ -425,13 +473,16 @@ def _layers(
     network: Network,
     transportation: Transportation,
     snapping: Snapping,
-    edge_field: EdgeField | RideField,
+    edge_field: Field,
     *,
     limit: float,
     buffer_m: float,
 ) -> tuple[list[_Layer], npt.NDArray[np.float64]]:
     """Return what fills the values of cells, the first of which sets them, and the box of all that is reached."""
     per_metre = _per_metre(edge_field, snapping)
+    if isinstance(edge_field, LengthField):
+        rows, box = edge_field.rows(network, limit)
+        return [_Layer(transportation, edge_field.reader(rows, per_metre, buffer_m))], box
     field = edge_field.direct if isinstance(edge_field, RideField) else edge_field
     rows, box = reached_rows(network, field, limit)
     ahead, start = field.ahead(), field.start()
@@ -458,11 +509,16 @@ def _ride_box(network: Network, field: RideField, limit: float) -> npt.NDArray[n
     return np.array(ride_surface.box_of(field.quickest.start_ms, boxes, is_land, limit * 1000.0))
 
 
-def _per_metre(edge_field: EdgeField | RideField, snapping: Snapping) -> float:
+def _per_metre(edge_field: Field, snapping: Snapping) -> float:
     """Return what a metre between a point and its street costs, in seconds or metres."""
     if snapping.penalty == "disabled":
         return 0.0
-    return 1.0 if edge_field.graph.metric == "distance" else 3.6 / costs.CONNECTOR_KPH
+    return 1.0 if _is_length(edge_field) else 3.6 / costs.CONNECTOR_KPH
+
+
+def _is_length(edge_field: Field) -> bool:
+    """Return whether values are metres."""
+    return isinstance(edge_field, LengthField) or edge_field.graph.metric == "distance"
 
 
 def reached_rows(
@@ -509,7 +565,7 @@ def _edge_boxes(network: Network) -> tuple[npt.NDArray[np.float64], npt.NDArray[
     return boxes, ~t.uses["is_ferry"].to_numpy()[t.edge_use]
 
 
-def origin_radius(edge_field: EdgeField | RideField, snapping: Snapping, cell_m: float, limit: float) -> float:
+def origin_radius(edge_field: Field, snapping: Snapping, cell_m: float, limit: float) -> float:
     """
     Return the radius in metres of the disc around an origin that its shape must hold.
 
@@ -529,7 +585,7 @@ def origin_radius(edge_field: EdgeField | RideField, snapping: Snapping, cell_m:
     float
         0 where even the origin's own street is out of reach.
     """
-    is_distance = edge_field.graph.metric == "distance"
+    is_distance = _is_length(edge_field)
     walk = edge_field.start()
     if walk > limit:
         return 0.0
@@ -539,7 +595,7 @@ def origin_radius(edge_field: EdgeField | RideField, snapping: Snapping, cell_m:
     return float(np.clip(left_m / 2.0, 1.0, cell_m / 2.0))
 
 
-def reached_pieces(network: Network, edge_field: EdgeField | RideField, limit: float) -> npt.NDArray[np.float64]:
+def reached_pieces(network: Network, edge_field: Field, limit: float) -> npt.NDArray[np.float64]:
     """
     Return the pieces of road that a field reaches within a limit.
 
@@ -561,13 +617,51 @@ def reached_pieces(network: Network, edge_field: EdgeField | RideField, limit: f
         )
         by_rides = _pieces(network, rows, limit, None)
         return np.concatenate([reached_pieces(network, edge_field.direct, limit), by_rides])
-    return _pieces(network, reached_rows(network, edge_field, limit)[0], limit, edge_field)
+    if isinstance(edge_field, LengthField):
+        rows, times = edge_field.rows(network, limit)[0].astype(np.float64), edge_field.times
+        # Where both ends lead on, the ways of equal time meet at one place.
+        with np.errstate(invalid="ignore", divide="ignore"):
+            meeting = (rows[:, 2] + rows[:, 3] - rows[:, 0]) / (rows[:, 1] + rows[:, 3])
+        meeting = np.where(np.isfinite(rows[:, 2]), np.clip(np.nan_to_num(meeting, nan=0.5), 0.0, 1.0), 1.0)
+        meeting[~np.isfinite(rows[:, 0])] = 0.0
+        ahead = np.where(np.isfinite(times.ahead()), edge_field.own_m(), np.inf)
+        # Straight along the field's own edge only as far as no way through its ends is quicker.
+        up, down = times.ahead()
+        t0, dt0, t1, dt1 = rows[times.edge, :4]
+        start, place = times.start(), times.fraction
+        low, high = 0.0, 1.0
+        if np.isfinite(t1) and np.isfinite(up):
+            high = float(np.clip((t1 + dt1 - start + place * up) / (up + dt1), place, 1.0))
+        if np.isfinite(t0) and np.isfinite(down):
+            low = float(np.clip((start + place * down - t0) / (dt0 + down), 0.0, place))
+        own = (times.edge, place, edge_field.start(), ahead, low, high)
+        return _pieces(network, rows[:, 4:], limit, own, meeting)
+    own = (edge_field.edge, edge_field.fraction, edge_field.start(), edge_field.ahead(), 0.0, 1.0)
+    return _pieces(network, reached_rows(network, edge_field, limit)[0], limit, own)
 
 
 def _pieces(
-    network: Network, values: npt.NDArray[np.float32], limit: float, own: EdgeField | None
+    network: Network,
+    values: npt.NDArray[Any],
+    limit: float,
+    own: tuple[int, float, float, npt.NDArray[np.float64], float, float] | None,
+    meeting: npt.NDArray[np.float64] | float | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Return the pieces of road whose values are within a limit, those around the field's own place included."""
+    """
+    Return the pieces of road whose values are within a limit.
+
+    Parameters
+    ----------
+    network : Network
+    values : float array of shape (n_edges, 4)
+        As from `reached_rows`.
+    limit : float
+    own : tuple, optional
+        Edge, place on it, value there, what its edge costs both ways, and from where to where at most: pieces around
+        it are reached straight.
+    meeting : float64 array of shape (n_edges,), optional
+        Place up to which the first two numbers of a row hold, and from which the others; both all along by default.
+    """
     x1, y1, x2, y2, edge, start, span = segments(network)
     rows = values.astype(np.float64)
     _, is_land = network.cached(("boxes",), lambda: _edge_boxes(network))
@@ -581,12 +675,14 @@ def _pieces(
     n = len(rows)
     begin, end = np.ones(n), np.zeros(n)
     if own is not None:
-        around = share(np.full(2, own.start()), own.ahead())
-        begin[own.edge] = max(0.0, own.fraction - around[1])
-        end[own.edge] = min(1.0, own.fraction + around[0])
+        own_edge, place, value, ahead, low_end, high_end = own
+        around = share(np.full(2, value), ahead)
+        begin[own_edge] = max(low_end, place - around[1])
+        end[own_edge] = min(high_end, place + around[0])
+    first_end, second_begin = (1.0, 0.0) if meeting is None else (meeting, meeting)
     intervals = [
-        (np.zeros(n), share(rows[:, 0], rows[:, 1])),
-        (1.0 - share(rows[:, 2], rows[:, 3]), np.ones(n)),
+        (np.zeros(n), np.minimum(share(rows[:, 0], rows[:, 1]), first_end)),
+        (np.maximum(1.0 - share(rows[:, 2], rows[:, 3]), second_begin), np.ones(n)),
         (begin, end),
     ]
     pieces = []

@@ -46,6 +46,9 @@ def fill_times(feed, folder):
         (name,) = (name for name in archive.namelist() if Path(name).name == "stop_times.txt")
         with archive.open(name) as file:
             table = pd.read_csv(file, dtype=str)
+    if not (folder / "calendar.txt").exists():  # ferrobus insists
+        days = "monday,tuesday,wednesday,thursday,friday,saturday,sunday"
+        (folder / "calendar.txt").write_text(f"service_id,{days},start_date,end_date\n")
     table["stop_sequence"] = table["stop_sequence"].astype(int)
     table = table.sort_values(["trip_id", "stop_sequence"])
     for column in ("arrival_time", "departure_time"):

@@ -123,6 +123,91 @@ def gather(
 
 
 @numba.njit(cache=True, nogil=True)
+def length_rows(start, cross, is_backward, boxes, is_land, limit, own_edge, rows, box):
+    """
+    Turn the labels of directed edges into what `gather_lengths` reads; see `edge_rows`.
+
+    Parameters
+    ----------
+    limit : float
+        Metres.
+    rows : float32 array of shape (n_edges, 8)
+        Overwritten: twice the four numbers of `edge_rows`, seconds and then metres of the same ways.
+    """
+    unreached = np.int64(1) << np.int64(62)
+    length = (np.int64(1) << np.int64(32)) - 1
+    west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
+    first, second = (1, 0) if is_backward else (0, 1)
+    for e in range(rows.shape[0]):
+        low = np.inf
+        for side in range(2):
+            d = 2 * e + (first if side == 0 else second)
+            label, along = start[d], cross[d]
+            if label == unreached:
+                rows[e, 2 * side] = np.inf
+                rows[e, 2 * side + 1] = 0.0
+                rows[e, 2 * side + 4] = np.inf
+                rows[e, 2 * side + 5] = 0.0
+                continue
+            rows[e, 2 * side] = (label >> 32) / 1000.0
+            rows[e, 2 * side + 1] = (along >> 32) / 1000.0
+            rows[e, 2 * side + 4] = (label & length) / 100.0
+            rows[e, 2 * side + 5] = (along & length) / 100.0
+            low = min(low, (label & length) / 100.0)
+        if (low <= limit and is_land[e]) or e == own_edge:
+            west, south = min(west, boxes[e, 0]), min(south, boxes[e, 1])
+            east, north = max(east, boxes[e, 2]), max(north, boxes[e, 3])
+    box[0], box[1], box[2], box[3] = west, south, east, north
+
+
+@numba.njit(cache=True, nogil=True)
+def gather_lengths(
+    edge,
+    fraction,
+    distance,
+    rows,
+    per_metre,
+    buffer_m,
+    field_edge,
+    field_fraction,
+    field_ahead,
+    ahead_m,
+    field_start,
+    start_m,
+    values,
+):
+    """
+    Fill the metres of the fastest way to each cell; see `gather`.
+
+    Parameters
+    ----------
+    rows : float32 array of shape (n_edges, 8)
+        From `length_rows`.
+    ahead_m, start_m : float
+        Metres that go with the seconds of `field_ahead` and `field_start`.
+    """
+    for r in range(edge.shape[0]):
+        for c in range(edge.shape[1]):
+            e = edge[r, c]
+            d = distance[r, c]
+            if e < 0 or d > buffer_m:
+                values[r, c] = np.inf
+                continue
+            f = fraction[r, c]
+            g = np.float32(1.0) - f
+            time, metres = rows[e, 0] + f * rows[e, 1], rows[e, 4] + f * rows[e, 5]
+            other = rows[e, 2] + g * rows[e, 3]
+            if other < time:
+                time, metres = other, rows[e, 6] + g * rows[e, 7]
+            if e == field_edge:
+                ahead = f - field_fraction
+                straight = ahead * field_ahead[0] if ahead >= 0.0 else -ahead * field_ahead[1]
+                if field_start + straight <= time:
+                    metres = np.float32(start_m + abs(ahead) * ahead_m)
+            values[r, c] = metres + d * per_metre
+
+
+@numba.njit(cache=True, nogil=True)
 def contour_values(values, limit, step, clearance, top, left, out):
     """
     Fill a window of what a contour at 0 is drawn through, for `traveltime_lab.shapes.contour_polygons`.
