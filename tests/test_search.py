@@ -432,6 +432,19 @@ def test_swapped_coordinates_are_noticed(porto_alegre):
     assert tl.time_map(porto_alegre, far, travel_time=600)["reason"].tolist() == ["origin_outside_network"]
 
 
+def test_a_street_that_only_leads_into_town():
+    # From its outer to its inner part one gets, though from town nobody gets there.
+    ring = [("a", "b"), ("b", "c"), ("c", "a")]
+    feeder = [("e", "f", {"oneway": True}), ("f", "a", {"oneway": True})]
+    network = world({"a": (0, 0), "b": (400, 0), "c": (200, 300), "e": (-6000, 0), "f": (-4000, 0)}, ring + feeder)
+    outer, inner, town = at((-5000, 0), (-2000, 0), (200, 0))
+    pairs = gpd.GeoSeries([outer, town], crs="EPSG:4326"), gpd.GeoSeries([inner, inner], crs="EPSG:4326")
+    found = tl.time_filter(network, *pairs, travel_time=60, transportation="driving", pairs="aligned")
+    assert found["reason"].tolist() == ["over_limit", "other_component"]
+    found = tl.time_filter(network, *pairs, travel_time=3600, transportation="driving", pairs="aligned")
+    assert found["travel_time"].notna().tolist() == [True, False]
+
+
 def test_clock_changes_need_an_offset():
     network = tl.build_network(world(NODES, STREETS).tables, timezone="Europe/Rome")
     ask = {"travel_time": 600, "transportation": "driving"}

@@ -89,7 +89,9 @@ def reasons_of(
         why = np.full(lost.size, REASONS.index("over_limit"), np.int8)
         if question.transit is None:
             part_a, part_b = component_of(topology, starts.edge)[a], component_of(topology, ends.edge)[b]
-            stuck = topology.can_leave[starts.edge[a]] & ~topology.can_arrive[ends.edge[b]]
+            # Surely so only for origins in the midst of things: others may lie upstream of the same one-way street.
+            inside = topology.can_leave[starts.edge[a]] & topology.can_arrive[starts.edge[a]]
+            stuck = inside & ~topology.can_arrive[ends.edge[b]]
             why[(part_a != part_b) | stuck] = REASONS.index("other_component")
         why[ends.status[b] != SNAPPED] = REASONS.index("destination_not_snapped")
         why[ends.status[b] == OUTSIDE] = REASONS.index("destination_outside_network")
