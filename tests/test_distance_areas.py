@@ -98,8 +98,9 @@ def test_surfaces_equal_matrices(n: int, is_arrival: bool, seed: int) -> None:
         network, *ends, travel_time=14_400, transportation="driving", form="matrix", properties=("distance",), **when
     ).to_numpy().ravel()  # fmt: skip
     values = drawn.values.ravel().astype(np.float64)
-    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(values))
     # Corners are nearest to two streets at once, and either is right.
     fraction = question.snap_at(cells.x.to_numpy(), cells.y.to_numpy(), is_origin=is_arrival).fraction
-    known = np.isfinite(found) & (fraction > 1e-6) & (fraction < 1.0 - 1e-6)
+    is_clear = (fraction > 1e-6) & (fraction < 1.0 - 1e-6)
+    np.testing.assert_array_equal(np.isfinite(found)[is_clear], np.isfinite(values)[is_clear])
+    known = np.isfinite(found) & is_clear
     assert (np.abs(found - values)[known] < 0.3).all()

@@ -163,6 +163,7 @@ SEEDS = [
     bytes.fromhex("0a0a10d00f10cf0f1801300130000a021801"),  # unpacked, and a message in two parts
     bytes.fromhex("121c1a1a08021216" + "0a0308840712030888071a0308ac02" + "12030805" + "1a020a00"),
     bytes.fromhex("0b0c0a00"),  # a group where a message was expected
+    bytes.fromhex("0b000a000b0c0a00"),  # a group with a field of number 0
 ]
 
 

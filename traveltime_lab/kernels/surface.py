@@ -202,7 +202,7 @@ def gather_lengths(
             if e == field_edge:
                 ahead = f - field_fraction
                 straight = ahead * field_ahead[0] if ahead >= 0.0 else -ahead * field_ahead[1]
-                if field_start + straight <= time:
+                if np.isfinite(straight) and field_start + straight <= time:
                     metres = np.float32(start_m + abs(ahead) * ahead_m)
             values[r, c] = metres + d * per_metre
 

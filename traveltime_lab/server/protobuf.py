@@ -177,7 +177,8 @@ def _iter_fields(data: memoryview) -> Iterator[Wire]:
     while at < end:
         tag, at = _varint(data, at)
         number, wire = tag >> 3, tag & 7
-        if not 0 < number < 1 << 29 or tag >> 32:
+        # Inside a group, which is skipped, the official decoders take any number.
+        if tag >> 32 or (number == 0 and not groups):
             raise DecodeError(f"field number {number} is not possible")
         value: Any = None
         if wire == _VARINT:
