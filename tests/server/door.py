@@ -16,9 +16,6 @@ HEADERS = {"X-Application-Id": PAIR[0], "X-Api-Key": PAIR[1]}
 ERROR_KEYS = ["additional_info", "description", "documentation_link", "error_code", "http_status"]
 MONDAY = "2026-03-02T08:00:00Z"
 
-#: Kinds of question that the library does not answer yet; their endpoints say so with a 404.
-PENDING: set[str] = set()
-
 #: Places of the samples.
 STATION, FORUM, MARKET = ((60.1711, 24.9414), (60.1690, 24.9383), (60.1679, 24.9524))
 PLAZA, TERMINAL = (-29.90270, -71.25190), (-29.90953, -71.25888)

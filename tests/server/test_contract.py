@@ -16,7 +16,6 @@ from door import (
     FORUM,
     MARKET,
     MONDAY,
-    PENDING,
     STATION,
     Door,
     assert_error,
@@ -27,7 +26,7 @@ from door import (
     ok,
     time_map_search,
 )
-from test_errors import QUERIES, RIGHT, is_pending
+from test_errors import QUERIES, RIGHT
 
 from traveltime_lab.server import description, formats
 from traveltime_lab.server.endpoints import ENDPOINTS
@@ -44,8 +43,6 @@ def asked(door: Door, endpoint: Any, media: str | None = None) -> Any:
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda e: f"{e.method}{e.path}")
 def test_answers_are_as_described(door: Door, endpoint: Any) -> None:
     """No key too many, none missing, no null, whole numbers: the types of the description forbid unknown fields."""
-    if is_pending(endpoint.path):
-        pytest.skip("not in this version")
     response = asked(door, endpoint)
     ok(response)
     msgspec.json.decode(response.content, type=getattr(description, endpoint.result))
@@ -323,7 +320,7 @@ def test_query_moments(door: Door) -> None:
 @pytest.mark.parametrize("path", QUERIES)
 def test_a_get_may_have_a_body(door: Door, path: str) -> None:
     response = door("GET", path, query=QUERIES[path], body=b"null")
-    assert response.status_code == (404 if is_pending(path) else 200)
+    assert response.status_code == 200
 
 
 def test_ids_are_echoed(door: Door) -> None:
@@ -578,8 +575,3 @@ def test_open_paths(door: Door) -> None:
     assert "<script" not in page.text
     for endpoint in ENDPOINTS:
         assert endpoint.path in page.text
-
-
-def test_pending_kinds_are_few() -> None:
-    """Kinds of question that the library cannot answer yet; this set must only shrink."""
-    assert not PENDING - {"geocoding"}

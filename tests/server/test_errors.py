@@ -10,7 +10,6 @@ from door import (
     FORUM,
     HEADERS,
     MONDAY,
-    PENDING,
     STATION,
     Door,
     assert_error,
@@ -77,11 +76,6 @@ QUERIES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def is_pending(path: str) -> bool:
-    kinds = {"/v4/h3": "cells", "/v4/geohash": "cells", "/v4/routes": "routes", "/v4/geocoding": "geocoding"}
-    return any(path.startswith(prefix) and kind in PENDING for prefix, kind in kinds.items())
-
-
 def test_all_endpoints_are_here() -> None:
     assert set(RIGHT) == {e.path for e in ENDPOINTS if e.method == "POST"}
     assert set(QUERIES) == {e.path for e in ENDPOINTS if e.method == "GET"}
@@ -90,19 +84,13 @@ def test_all_endpoints_are_here() -> None:
 @pytest.mark.parametrize("path", RIGHT)
 def test_right_requests(door: Door, path: str) -> None:
     response = door.post(path, RIGHT[path])
-    if is_pending(path):
-        assert_error(response, 404)
-    else:
-        ok(response)
+    ok(response)
 
 
 @pytest.mark.parametrize("path", QUERIES)
 def test_right_queries(door: Door, path: str) -> None:
     response = door.get(path, QUERIES[path])
-    if is_pending(path):
-        assert_error(response, 404)
-    else:
-        ok(response)
+    ok(response)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda e: f"{e.method}{e.path}")
@@ -125,7 +113,7 @@ def test_credentials(door: Door, endpoint: Any) -> None:
     response = door(endpoint.method, endpoint.path, headers={}, **asked)
     if endpoint.method == "POST":
         assert_error(response, 401, 10)
-    elif not is_pending(endpoint.path):
+    else:
         ok(response)
     assert_error(door(endpoint.method, endpoint.path, headers={"X-Api-Key": "wrong"}, **asked), 401, 10)
 
@@ -349,11 +337,9 @@ def test_not_covered(door: Door, path: str) -> None:
     assert_error(door.post(path, request), 422, 16, search_ids=["far", "away"])
 
 
-@pytest.mark.parametrize("path", SEARCHES)
+@pytest.mark.parametrize("path", [path for path in SEARCHES if path != "/v4/distance-map"])
 def test_no_timetable(door: Door, path: str) -> None:
     """Code 15: the samples have none here."""
-    if path == "/v4/distance-map" or (is_pending(path) and "routes" not in path):
-        pytest.skip("not asked there")
     _where, request, name = arrays_of(path)
     owner = request if name == "departure_searches" else request["arrival_searches"]
     owner[name][0]["transportation"] = {"type": "public_transport"}

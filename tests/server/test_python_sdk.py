@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from door import FORUM, MARKET, PENDING, STATION
+from door import FORUM, MARKET, STATION
 
 from traveltime_lab.server.running import Served
 
@@ -242,16 +242,6 @@ def test_postcodes(ask: Ask) -> None:
     assert {"he11", "he12"} <= {item.code for item in sectors.results[0].sectors}
 
 
-def _here(kind: str, ask: Callable[[], Any]) -> Any:
-    """Return an answer, None where it is one that the library does not know yet."""
-    if kind not in PENDING:
-        return ask()
-    with pytest.raises((TravelTimeJsonError, TravelTimeProtoError)) as caught:
-        ask()
-    assert caught.value.status_code == 404
-    return None
-
-
 @pytest.mark.parametrize("system", ["h3", "geohash"])
 def test_cells(ask: Ask, system: str) -> None:
     slow, quick = (h3, h3_fast) if system == "h3" else (geohash, geohash_fast)
@@ -268,15 +258,14 @@ def test_cells(ask: Ask, system: str) -> None:
     )
     properties = list(common.CellProperty)
     union = getattr(slow, f"{prefix}Union")(id="u", search_ids=["a", "b"])
-    answer = _here("cells", lambda: ask(system, [back], [out], properties, resolution, [union], []))
-    if answer is not None:
-        assert [result.search_id for result in answer.results] == ["a", "b", "u"]
-        for cell in answer.results[0].cells:
-            assert 0 <= cell.properties.min <= cell.properties.mean <= cell.properties.max <= 300
+    answer = ask(system, [back], [out], properties, resolution, [union], [])
+    assert [result.search_id for result in answer.results] == ["a", "b", "u"]
+    for cell in answer.results[0].cells:
+        assert 0 <= cell.properties.min <= cell.properties.mean <= cell.properties.max <= 300
     fast = getattr(quick, f"{prefix}FastSearch")(id="f", coords=centre, travel_time=300, transportation=FAST_WALK)
     searches = getattr(quick, f"{prefix}FastArrivalSearches")(one_to_many=[fast], many_to_one=[])
-    answer = _here("cells", lambda: ask(f"{system}_fast", searches, properties, resolution))
-    assert answer is None or answer.results[0].cells
+    answer = ask(f"{system}_fast", searches, properties, resolution)
+    assert answer.results[0].cells
 
 
 def test_routes(ask: Ask) -> None:
@@ -284,17 +273,16 @@ def test_routes(ask: Ask) -> None:
         id="r", departure_location_id="station", arrival_location_ids=["forum"], departure_time=MONDAY,
         transportation=WALK, properties=[TRAVEL_TIME, DISTANCE, common.Property.ROUTE],
     )  # fmt: skip
-    answer = _here("routes", lambda: ask("routes", LOCATIONS, [], [search]))
-    if answer is not None:
-        (way,) = answer.results[0].locations[0].properties
-        assert way.route.parts[0].coords and way.travel_time > 0
+    answer = ask("routes", LOCATIONS, [], [search])
+    (way,) = answer.results[0].locations[0].properties
+    assert way.route.parts[0].coords and way.travel_time > 0
 
 
 def test_geocoding(ask: Ask) -> None:
-    found = _here("geocoding", lambda: ask("geocoding", "Rautatieasema", limit=3, format_name=True))
-    assert found is None or found.features
-    found = _here("geocoding", lambda: ask("reverse_geocoding", *STATION))
-    assert found is None or found.features
+    found = ask("geocoding", "Rautatieasema", limit=3, format_name=True)
+    assert found.features
+    found = ask("reverse_geocoding", *STATION)
+    assert found.features
 
 
 @pytest.mark.parametrize("with_distance", [True, False])
@@ -325,20 +313,12 @@ def test_transports_proto(ask: Ask, transport: Any) -> None:
 
 
 def test_geohash_proto(ask: Ask) -> None:
-    answer = _here(
-        "cells",
-        lambda: ask(
-            "geohash_fast_proto",
-            HERE,
-            time_filter_proto.ProtoTransportation.WALKING,
-            300,
-            time_filter_proto.RequestType.MANY_TO_ONE,
-            time_filter_proto.ProtoCountry.FINLAND,
-            7,
-            list(geohash_fast_proto.ProtoCellProperty),
-        ),
-    )
-    assert answer is None or len(answer.ids) == len(answer.mean_travel_times) > 0
+    answer = ask(
+        "geohash_fast_proto", HERE, time_filter_proto.ProtoTransportation.WALKING, 300,
+        time_filter_proto.RequestType.MANY_TO_ONE, time_filter_proto.ProtoCountry.FINLAND, 7,
+        list(geohash_fast_proto.ProtoCellProperty),
+    )  # fmt: skip
+    assert len(answer.ids) == len(answer.mean_travel_times) > 0
 
 
 def test_errors(ask: Ask) -> None:

@@ -19,8 +19,7 @@ BUS: dict[str, Any] = {"type": "public_transport", "walking_time": 900, "max_cha
 
 @pytest.fixture(scope="module")
 def timetabled(coquimbo: tl.Network) -> tl.Network:
-    if coquimbo.timetable is None:
-        pytest.skip("the sample has no timetable")
+    assert coquimbo.timetable is not None
     return coquimbo
 
 

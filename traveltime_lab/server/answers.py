@@ -22,7 +22,7 @@ from traveltime_lab.network import Network
 from traveltime_lab.server import engine, formats, limits
 from traveltime_lab.server.bulk import BulkPlaces
 from traveltime_lab.server.calls import Call
-from traveltime_lab.server.engine import Journey, NotAvailableError, NotCoveredError, NoTimetableError, When
+from traveltime_lab.server.engine import Journey, NotCoveredError, NoTimetableError, When
 from traveltime_lab.server.failures import (
     NO_FARES,
     NO_TIMETABLE,
@@ -30,7 +30,6 @@ from traveltime_lab.server.failures import (
     Failure,
     SearchFailure,
     failure_of,
-    plain_failure,
     search_failure,
 )
 from traveltime_lab.server.moments import read_moment, write_moment
@@ -90,8 +89,6 @@ def _failure(error: Exception, path: str, search_id: str) -> Failure:
         return SearchFailure(NOT_COVERED, search_id)
     if isinstance(error, NoTimetableError):
         return SearchFailure(NO_TIMETABLE, search_id)
-    if isinstance(error, NotAvailableError):
-        return plain_failure(404, f"Not available here: {error}")
     failure = failure_of(error, path=path, search_id=search_id)
     if failure.status >= 500:
         raise error

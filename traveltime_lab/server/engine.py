@@ -2,7 +2,6 @@
 What the service asks of the library: one function for each kind of question, each a call of one library function.
 
 Questions come as plain values of the contract and answers go as arrays and shapes; nothing here knows JSON or HTTP.
-What the library does not answer yet raises `UnsupportedError` here, in one place.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from traveltime_lab import areas, time_filters
 from traveltime_lab import cells as library_cells
 from traveltime_lab import geocoding as library_geocoding
 from traveltime_lab import journeys as library_journeys
-from traveltime_lab.errors import InputError, UnsupportedError
+from traveltime_lab.errors import InputError
 from traveltime_lab.legs import Route
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
 from traveltime_lab.network import Network
@@ -51,10 +50,6 @@ class NotCoveredError(InputError):
 
 class NoTimetableError(InputError):
     """A network has no timetable, or none for the time of a search."""
-
-
-class NotAvailableError(UnsupportedError):
-    """A kind of question that the library cannot answer in this version."""
 
 
 @dataclass(frozen=True)

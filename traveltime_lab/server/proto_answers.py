@@ -16,7 +16,7 @@ from traveltime_lab.errors import TravelTimeError
 from traveltime_lab.server import engine, limits, protobuf
 from traveltime_lab.server.calls import Answer, Call
 from traveltime_lab.server.endpoints import Endpoint
-from traveltime_lab.server.engine import NotAvailableError, NotCoveredError, NoTimetableError, When
+from traveltime_lab.server.engine import NotCoveredError, NoTimetableError, When
 from traveltime_lab.server.failures import Failure, plain_failure
 from traveltime_lab.server.networks import Map
 
@@ -182,8 +182,6 @@ def _told(error: TravelTimeError) -> Exception:
         return ProtoFailure("SOURCE_OUT_OF_REACH", str(error))
     if isinstance(error, NoTimetableError):
         return ProtoFailure("SERVICE_MISMATCH_WRONG_TRANSPORTATION_MODE", str(error))
-    if isinstance(error, NotAvailableError):
-        return plain_failure(404, f"Not available here: {error}")
     return error
 
 
