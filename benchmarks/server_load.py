@@ -126,9 +126,9 @@ async def load(address: str, service: subprocess.Popen[str], options: Any) -> No
     for name, each in times.items():
         middle, most = 1000 * float(np.median(each)), 1000 * max(each)
         sys.stdout.write(f"{name}: {len(each)} answered, median {middle:.0f} ms, longest {most:.0f} ms\n")
-    third = max(1, len(memory) // 3)
-    sys.stdout.write(f"memory: {np.mean(memory[third : 2 * third]):.0f} MB in the middle third, ")
-    sys.stdout.write(f"{np.mean(memory[2 * third :]):.0f} MB in the last, at most {max(memory):.0f} MB\n")
+    parts = [part for part in np.array_split(memory, 6) if part.size]
+    mean = ", ".join(f"{part.mean():.0f}" for part in parts)
+    sys.stdout.write(f"memory: {mean} MB in the six parts of the time, at most {max(memory):.0f} MB\n")
     sys.stdout.write(f"errors: {dict(wrong) or 'none'}\n")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -257,6 +258,27 @@ def test_it_pays_off_for_many_searches_and_once_it_is_there() -> None:
     assert not hierarchy.pays_off(network, graph, few, reached, largest)
     hierarchy.hierarchy(network, graph)
     assert hierarchy.pays_off(network, graph, few, reached, largest)
+    _, _, one, some, _ = joined(network, graph, "driving", 1, 3)
+    assert hierarchy.pays_off(network, graph, one, some, largest)
+    assert not hierarchy.pays_off(network, graph, one, reached, largest)
+
+
+def test_small_requests_again_and_again_earn_it() -> None:
+    """Each alone does without; together they lose what it takes, and then it is made beside them."""
+    side = range(20)
+    streets = [((i, j), (i + 1, j)) for i in side[:-1] for j in side]
+    streets += [((j, i), (j, i + 1)) for i in side[:-1] for j in side]
+    network = world({(i, j): (100.0 * i, 100.0 * j) for i in side for j in side}, streets)
+    graph = network.road_graph(as_transportation("driving"))
+    _, _, one, other, _ = joined(network, graph, "driving", 1, 1)
+    largest = road_graph.limit_label(14_400, "time")
+    assert not hierarchy.pays_off(network, graph, one, other, largest)
+    for _ in range(1000):
+        hierarchy.pays_off(network, graph, one, other, largest)
+    for thread in threading.enumerate():
+        if thread.name == "traveltime_lab.hierarchy":
+            thread.join()
+    assert hierarchy.pays_off(network, graph, one, other, largest)
 
 
 def test_points_without_a_street_reach_nothing() -> None:

@@ -119,6 +119,7 @@ def _serve(options: argparse.Namespace) -> None:
 
     from traveltime_lab.nominatim import Nominatim
     from traveltime_lab.server import credentials, running
+    from traveltime_lab.server.networks import Map
     from traveltime_lab.server.options import Options
     from traveltime_lab.timetable import ServiceWarning
 
@@ -142,7 +143,7 @@ def _serve(options: argparse.Namespace) -> None:
         print(f"Serving {', '.join(networks)} at {address}  (documentation: {address}/docs)")
         if is_made_up:
             print(f"Application id {address.app_id}, API key {address.api_key}  (made up for this run)")
-            query = "lat={1:.4f}&lng={0:.4f}".format(*_middle(next(iter(networks.values()))))
+            query = "lat={1:.4f}&lng={0:.4f}".format(*Map(*next(iter(networks.items()))).middle)
             insecure = "-k " if options.tls else ""
             print(
                 f"\nTry: curl {insecure}'{address}/v4/time-map?type=driving&travel_time=600&{query}"
@@ -183,16 +184,6 @@ def _named_network(text: str) -> tuple[str, tl.Network]:
         return name, tl.load_network(path)
     except tl.FormatError:
         return name, tl.build_network(path, progress=sys.stderr.isatty())
-
-
-def _middle(network: tl.Network) -> tuple[float, float]:
-    """Return longitude and latitude of the street that is nearest to the middle of a network's streets."""
-    import numpy as np
-
-    t = network.tables
-    lng, lat = float(np.median(t.node_lng)), float(np.median(t.node_lat))
-    nearest = int(np.argmin((t.node_lng - lng) ** 2 + (t.node_lat - lat) ** 2))
-    return float(t.node_lng[nearest]), float(t.node_lat[nearest])
 
 
 def _build(options: argparse.Namespace) -> None:

@@ -105,6 +105,8 @@ class _Kept(Generic[_T]):
     made: _T | None = None
     #: States that a search reaches, by limit.
     reach: dict[int, float] = field(default_factory=dict)
+    #: Nanoseconds that requests so far would have been answered sooner.
+    missed_ns: float = 0.0
 
     def get(self, make: Callable[[], _T]) -> _T:
         """Return what was made before, or make it."""
@@ -154,30 +156,42 @@ def pays_off(
     Notes
     -----
     What of a hierarchy is not there yet must be earned by this request alone: nobody knows whether another one comes.
-    How many states a search reaches within the limit is known after three searches, and remembered.
+    But once requests that did without have lost as much time as making it takes, it is made in the background for
+    those to come, as a service that is asked for small matrices again and again should have it. How many states a
+    search reaches within about the limit is tried out once, and remembered.
     """
     is_backward = not are_pairs and len(reached.snaps) < len(leaving.snaps)
     near, far = (reached, leaving) if is_backward else (leaving, reached)
     n_near, n_states = len(near.snaps), graph.topology.n_states
-    if n_near < kernel.LANES:
+    if not n_near or not len(far.snaps):
         return False
-    expected_ns: float = 0
-    if _kept_hierarchy(network, graph).made is None:
-        expected_ns += n_states * _CUSTOMIZE_NS
-    if _kept_contraction(network, graph.topology).made is None:
-        expected_ns += n_states * _CONTRACT_NS
+    kept = _kept_hierarchy(network, graph)
+    making_ns: float = 0
+    if kept.made is None:
+        making_ns += n_states * _CUSTOMIZE_NS
+        if _kept_contraction(network, graph.topology).made is None:
+            making_ns += n_states * _CONTRACT_NS
     if are_pairs:
-        expected_ns += len(far.snaps) * _PAIR_NS / settings.threads
+        asking_ns = len(far.snaps) * _PAIR_NS / settings.threads
     else:
-        n_rows = min(n_states, _CONE * len(far.snaps))
-        expected_ns += n_rows * (_RESTRICT_NS + n_near / kernel.LANES * _SWEEP_NS / settings.threads)
-    search_ns = n_near * _SEARCH_NS / settings.threads
-    if search_ns * n_states <= expected_ns:
+        n_rows, n_sweeps = min(n_states, _CONE * len(far.snaps)), -(-n_near // kernel.LANES)
+        asking_ns = n_rows * (_RESTRICT_NS + n_sweeps * _SWEEP_NS / min(settings.threads, n_sweeps))
+    search_ns = n_near * _SEARCH_NS / min(settings.threads, n_near)
+    if search_ns * n_states <= asking_ns:
         return False
-    reach = _kept_hierarchy(network, graph).reach
-    if int(largest) not in reach:
-        reach[int(largest)] = _states_within(graph, near, largest, is_backward)
-    return bool(search_ns * reach[int(largest)] > expected_ns)
+    # Limits within a tenth of each other count as one: most of them come again, and this is only about speed.
+    about = int(10.0 * np.log(float(largest) + 1.0))
+    if about not in kept.reach:
+        kept.reach[about] = _states_within(graph, near, largest, is_backward)
+    gain_ns = search_ns * kept.reach[about] - asking_ns
+    if gain_ns <= 0 or gain_ns > making_ns:
+        return gain_ns > 0
+    kept.missed_ns += gain_ns
+    if kept.missed_ns > making_ns:
+        kept.missed_ns = -np.inf
+        logger.info("hierarchy begun in the background states=%d", n_states)
+        threading.Thread(target=hierarchy, args=(network, graph), name="traveltime_lab.hierarchy", daemon=True).start()
+    return False
 
 
 def _states_within(graph: RoadGraph, ends: Ends, largest: np.int64, is_backward: bool) -> float:
@@ -185,7 +199,7 @@ def _states_within(graph: RoadGraph, ends: Ends, largest: np.int64, is_backward:
     core = graph.core(is_backward=is_backward)
     indptr, states, keys = ends.ports
     counts = []
-    for row in np.linspace(0, len(ends.snaps) - 1, 3).astype(np.int64):
+    for row in np.unique(np.linspace(0, len(ends.snaps) - 1, 3).astype(np.int64)):
         seeds = core.seeds(states[indptr[row] : indptr[row + 1]], keys[indptr[row] : indptr[row + 1]])
         label, _ = road.one_to_all(*core.arcs(), *seeds, largest, graph.shift, core.n_buckets, False)
         counts.append(np.count_nonzero(label != road.UNREACHED))

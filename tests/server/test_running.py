@@ -26,14 +26,16 @@ from test_errors import RIGHT
 import traveltime_lab as tl
 from traveltime_lab.errors import InputError, MissingFileError
 from traveltime_lab.interrupts import checkpoint
-from traveltime_lab.server import answers, credentials
+from traveltime_lab.server import answers, credentials, engine
+from traveltime_lab.server import app as application
 from traveltime_lab.server.app import create_app
 from traveltime_lab.server.calls import Meter
 from traveltime_lab.server.credentials import Credentials
 from traveltime_lab.server.failures import Failure
 from traveltime_lab.server.networks import Atlas
 from traveltime_lab.server.options import Options
-from traveltime_lab.server.running import Served, serve
+from traveltime_lab.server.running import Served, serve, warm_up
+from traveltime_lab.settings import settings
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +166,50 @@ def test_small_requests_pass_a_long_one(tiny: tl.Network, slow: dict[str, Any]) 
         assert slow["ends"] == []
         slow["go"].set()
         waiting.join(10)
+
+
+def test_large_requests_wait_for_each_other(tiny: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more than there are threads is worked on; small ones go on beside them."""
+    monkeypatch.setattr(application, "LARGE_BODY", 2000)
+    running, most = threading.Semaphore(0), []
+    go, right = threading.Event(), answers.engine.shape
+
+    def shape(*args: Any, **kwargs: Any) -> Any:
+        running.release()
+        go.wait(10)
+        most.append(1)
+        return right(*args, **kwargs)
+
+    monkeypatch.setattr(answers.engine, "shape", shape)
+    large = {"departure_searches": [SEARCH], "x": "y" * 2000}
+    with settings.override(threads=1), serve(tiny) as url:
+        waiting = [threading.Thread(target=post, args=(url, "/v4/time-map", large)) for _ in range(4)]
+        for thread in waiting:
+            thread.start()
+        assert running.acquire(timeout=10) and running.acquire(timeout=10)
+        assert not running.acquire(timeout=0.3)
+        small = threading.Thread(target=post, args=(url, "/v4/time-map", {"departure_searches": [SEARCH]}))
+        small.start()
+        assert running.acquire(timeout=10)
+        go.set()
+        for thread in (*waiting, small):
+            thread.join(10)
+    assert len(most) == 5
+
+
+def test_warm_up(tiny: tl.Network, coquimbo: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It asks each map for each usual question, and what a map cannot answer stops nothing."""
+    asked, right = [], engine.try_out
+
+    def try_out(network: tl.Network, lng: float, lat: float, kind: str, when: Any) -> None:
+        asked.append((network, kind))
+        right(network, lng, lat, kind, when)
+
+    monkeypatch.setattr(engine, "try_out", try_out)
+    warm_up(Atlas({"tiny": tiny, "coquimbo": coquimbo}))
+    kinds = [[kind for network, kind in asked if network is each] for each in (tiny, coquimbo)]
+    assert kinds[0] == ["driving", "walking", "driving", "cycling"]
+    assert kinds[1] == ["driving", "walking", "public_transport", "driving", "cycling"]
 
 
 def test_stopping_finishes_what_runs(tiny: tl.Network, slow: dict[str, Any]) -> None:

@@ -26,14 +26,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 import traveltime_lab
 from traveltime_lab.errors import InterruptedSearchError
 from traveltime_lab.interrupts import interruptible
-from traveltime_lab.server import openapi, proto_answers
+from traveltime_lab.server import memory, openapi, proto_answers
 from traveltime_lab.server.calls import Answer, Call, Meter
 from traveltime_lab.server.credentials import Credentials, basic_pair
 from traveltime_lab.server.endpoints import ENDPOINTS, Endpoint
 from traveltime_lab.server.failures import CREDENTIALS, Failure, failure_of, plain_failure
 from traveltime_lab.server.networks import Atlas
-from traveltime_lab.server.options import Options
+from traveltime_lab.server.options import LARGE_BODY, Options
 from traveltime_lab.server.zones import Zones
+from traveltime_lab.settings import settings
 
 logger = logging.getLogger(__name__)
 access = logging.getLogger("traveltime_lab.access")
@@ -58,7 +59,7 @@ class Service:
         self.options = options
         self.zones = zones
         self.meter = Meter(options.hits_per_minute)
-        self._limiter: anyio.CapacityLimiter | None = None
+        self._limiters: tuple[anyio.CapacityLimiter, anyio.CapacityLimiter] | None = None
 
     def authenticate(self, request: Request, *, is_proto: bool) -> str:
         """Return the application id of a request; Failure 401 if its credentials are missing or wrong."""
@@ -98,13 +99,19 @@ class Service:
     async def work(self, request: Request, answer: Callable[[Call], Answer], call: Call) -> Answer:
         """Return what `answer` makes of a call, in a thread, as long as the client waits."""
         is_unwanted = threading.Event()
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(self.options.workers)
-        limiter = self._limiter
+        if self._limiters is None:
+            n_large = self.options.large_workers or settings.threads + 1
+            self._limiters = anyio.CapacityLimiter(self.options.workers), anyio.CapacityLimiter(n_large)
+        is_large = len(call.body) >= LARGE_BODY
+        limiter = self._limiters[is_large]
 
         def run() -> Answer:
             with interruptible(is_unwanted.is_set):
-                return answer(call)
+                try:
+                    return answer(call)
+                finally:
+                    if is_large:
+                        memory.hand_back()
 
         outcome: list[Answer] = []
         try:

@@ -127,6 +127,27 @@ def available_types(network: Network) -> list[str]:
     return [*STREET_TYPES, *(TIMETABLE_TYPES if has_timetable(network) else ())]
 
 
+def usual_questions(network: Network) -> list[tuple[str, When]]:
+    """Return types and moments that clients ask a network for, the most asked first."""
+    midday = dt.datetime(2026, 3, 2, 12, tzinfo=dt.UTC)
+    asked = [("driving", midday), ("walking", midday), ("driving", "weekday_morning"), ("cycling", midday)]
+    dates = timetable_dates(network)
+    if dates is not None:
+        asked.insert(2, ("public_transport", dates[0] + (dates[1] - dates[0]) / 2))
+    return [(kind, When(moment, is_arrival=False)) for kind, moment in asked]
+
+
+def try_out(network: Network, lng: float, lat: float, kind: str, when: When) -> None:
+    """Ask for a shape and a matrix around a place, for what it makes ready."""
+    here, around = np.array([lng]), np.array([lat])
+    transportation = {"type": kind}
+    shape(network, lng, lat, travel_time=600, transportation=transportation, when=when, options={})
+    times(
+        network, lng, lat, here, around, travel_time=600, transportation=transportation, when=when,
+        snapping=None, with_distance=True,
+    )  # fmt: skip
+
+
 def times(
     network: Network,
     lng: float,

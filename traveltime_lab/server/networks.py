@@ -59,6 +59,14 @@ class Map:
         west, south, east, north = self.network.bounds
         return (east - west) % 360.0 + north - south
 
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Longitude and latitude of the crossing that is nearest to the middle of the streets."""
+        t = self.network.tables
+        lng, lat = float(np.median(t.node_lng)), float(np.median(t.node_lat))
+        nearest = int(np.argmin((t.node_lng - lng) ** 2 + (t.node_lat - lat) ** 2))
+        return float(t.node_lng[nearest]), float(t.node_lat[nearest])
+
 
 class Atlas:
     """

@@ -13,6 +13,9 @@ DEFAULT_BODY_LIMIT: Final = 100_000_000
 DEFAULT_TIMEOUT_S: Final = 300.0
 #: Requests that are worked on at once; others wait. Kernels release the GIL, so small ones get on beside large ones.
 DEFAULT_WORKERS: Final = 32
+#: Bytes from which on a body is large. Large requests wait for each other, as each wants the cores and much memory;
+#: small ones never wait for them.
+LARGE_BODY: Final = 500_000
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Options:
         For each application id; None for no limit.
     workers : int
         Requests worked on at once.
+    large_workers : int, optional
+        Of those with large bodies; by default one more than `settings.threads`.
     nominatim : Nominatim, optional
         Who answers about names and addresses, instead of the networks.
     """
@@ -38,4 +43,5 @@ class Options:
     timeout_s: float = DEFAULT_TIMEOUT_S
     hits_per_minute: int | None = None
     workers: int = DEFAULT_WORKERS
+    large_workers: int | None = None
     nominatim: Nominatim | None = None

@@ -69,6 +69,7 @@ class _Prepared:
     server: Any
     listener: socket.socket
     address: Served
+    atlas: Atlas
 
 
 @contextlib.contextmanager
@@ -114,7 +115,7 @@ def _prepared(
         address.host, address.port = host, bound_port
         address.app_id, address.api_key = pairs[0]
         address.certificate = certificate
-        yield _Prepared(server, listener, address)
+        yield _Prepared(server, listener, address, atlas)
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -213,6 +214,25 @@ def serve(
             thread.join()
 
 
+def warm_up(atlas: Atlas) -> None:
+    """
+    Ask each map what clients ask first, so that they do not wait for code to be loaded and graphs to be made.
+
+    Parameters
+    ----------
+    atlas : Atlas
+    """
+    from traveltime_lab.server import engine  # noqa: PLC0415 - an optional extra
+
+    for item in atlas.maps:
+        started = time.perf_counter()
+        for kind, when in engine.usual_questions(item.network):
+            # A map without streets for a type, or a day without service, is no news here.
+            with contextlib.suppress(TravelTimeError):
+                engine.try_out(item.network, *item.middle, kind, when)
+        logger.info("ready map=%s seconds=%.1f", item.name, time.perf_counter() - started)
+
+
 def run(
     networks: Network | Mapping[str, Network] | Iterable[Network],
     *,
@@ -227,6 +247,8 @@ def run(
     """
     Serve networks until SIGINT or SIGTERM, then finish what is running.
 
+    While the first requests come in, what they need is made ready beside them: see `warm_up`.
+
     Parameters
     ----------
     announce : callable
@@ -237,4 +259,7 @@ def run(
     """
     with _prepared(networks, host, port, credentials, tls, zones, options or Options()) as prepared:
         announce(prepared.address)
+        threading.Thread(
+            target=warm_up, args=(prepared.atlas,), name="traveltime_lab.server.warm_up", daemon=True
+        ).start()
         prepared.server.run([prepared.listener])
