@@ -79,6 +79,7 @@ async def load(address: str, service: subprocess.Popen[str], options: Any) -> No
     kinds = requests(options)
     times: dict[str, list[float]] = collections.defaultdict(list)
     wrong: collections.Counter[str] = collections.Counter()
+    refused: list[str] = []
     memory: list[float] = []
     stopping = False
     basic = base64.b64encode(b"me:key").decode()
@@ -98,11 +99,15 @@ async def load(address: str, service: subprocess.Popen[str], options: Any) -> No
                         if response.status != (422 if name == "wrong" else 200):
                             wrong[f"{name}: {response.status}"] += 1
                 except aiohttp.ClientConnectorError:
-                    if not stopping:
+                    if stopping:
+                        refused.append(name)
+                    else:
                         wrong[f"{name}: no connection"] += 1
                 except aiohttp.ClientError as error:
-                    kind = "after the stop" if stopping else "before the stop"
-                    wrong[f"{name}: {type(error).__name__} {kind}"] += 1
+                    if stopping:
+                        refused.append(name)
+                    else:
+                        wrong[f"{name}: {type(error).__name__}"] += 1
                 else:
                     times[name].append(time.perf_counter() - started)
 
@@ -129,6 +134,7 @@ async def load(address: str, service: subprocess.Popen[str], options: Any) -> No
     parts = [part for part in np.array_split(memory, 6) if part.size]
     mean = ", ".join(f"{part.mean():.0f}" for part in parts)
     sys.stdout.write(f"memory: {mean} MB in the six parts of the time, at most {max(memory):.0f} MB\n")
+    sys.stdout.write(f"refused after SIGTERM, before they were accepted: {len(refused)}\n")
     sys.stdout.write(f"errors: {dict(wrong) or 'none'}\n")
 
 

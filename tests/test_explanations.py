@@ -540,3 +540,15 @@ def test_the_sample(coquimbo: tl.Network) -> None:
         found = tl.explain(coquimbo, origin, destination, **how, **stamp)
         checked(found, coquimbo, origin, destination, **how, **stamp)
         assert found.is_reached or found.nearest_request is not None
+
+
+@pytest.mark.parametrize("place", [(0.0, 0.0), (-70.65, -33.45), (179.0, 89.0)])
+def test_far_away(coquimbo: tl.Network, place: tuple[float, float]) -> None:
+    """Said at once, without advice that nobody can follow."""
+    points = tl.sample_points().iloc[[0]]
+    far = gpd.GeoSeries.from_xy(*np.array([place]).T, crs="EPSG:4326")
+    for transportation in ("walking", "driving", "public_transport"):
+        more = {"departure_time": "2018-03-05T08:00"} if transportation == "public_transport" else {}
+        why = tl.explain(coquimbo, points, far, travel_time=600, transportation=transportation, **more)
+        assert "lies outside the network" in str(why) and "would do" not in str(why)
+        assert why.nearest_request is None

@@ -280,7 +280,8 @@ def _shape(question: Question, snaps: Snaps, i: int, places: Points, limit: int,
         pieces = surfaces.reached_pieces(network, field, limit)
         if not pieces.size:
             return shapely.MultiPolygon()
-        cell_m = min(cell_m, style.buffer_m / 5.0)
+        # Distances are exact at the centres of cells, so that finer ones than a fortieth of the band draw the same.
+        cell_m = float(np.clip(cell_m, style.buffer_m / 40.0, style.buffer_m / 5.0))
         drawn = shapes.road_buffer_surface(pieces, float(style.buffer_m), cell_m=cell_m, frame=network.frame)
         shape = shapes.contour_polygons(drawn, float(style.buffer_m), steepest=cell_m)
     else:

@@ -22,6 +22,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from traveltime_lab import ride_times, service_days, transit
+from traveltime_lab.costs import CONNECTOR_KPH
 from traveltime_lab.errors import NoServiceError
 from traveltime_lab.kernels import road
 from traveltime_lab.modes import Snapping, Transportation
@@ -49,6 +50,8 @@ ALL_VEHICLES: Final = {
 WAYS: Final = ("walking_time", "driving_time_to_station", "cycling_time_to_station")
 #: Longest journey that is looked for, in seconds: what `routes` allows.
 LONGEST_S: Final = 43_200
+#: Metres to a street beyond which none is asked for: on foot the way there alone takes longer than any limit.
+FARTHEST_M: Final = CONNECTOR_KPH / 3.6 * MAX_TRAVEL_TIME_S
 #: Hours looked through at once for departures that work.
 _HALF_DAY_S: Final = 43_200
 #: Journeys of half a day that are looked through; buses every minute all day long are fewer.
@@ -213,7 +216,7 @@ class Pair:
         """Return the thresholds with which both sides are snapped, the given one first if it is enough, rising."""
         given = request.snapping.threshold
         sides = [self.street_distances(request, side) for side in ("origin", "destination")]
-        every = {given} | {math.floor(metres) + 1 for side in sides for metres in side if math.isfinite(metres)}
+        every = {given} | {math.floor(metres) + 1 for side in sides for metres in side if metres < FARTHEST_M}
         tried = [replace(request, snapping=replace(request.snapping, threshold=t)) for t in sorted(every) if t >= given]
         return [each.snapping.threshold for each in tried if self.is_snapped(each)]
 

@@ -13,6 +13,8 @@ from traveltime_lab.errors import InputError, LimitError, ModeError
 
 LEVEL_NAMES = ("lowest", "low", "medium", "high", "highest")
 MIN_SQUARE_SIZE_M = 600
+#: Some ten degrees: what is farther apart is hardly one question.
+MAX_SQUARE_SIZE_M = 1_000_000
 #: Side of a cell in metres by base mode, for the five named levels. Points for which shape and `time_filter` disagree
 #: lie along the outline, about an eighth of a cell wide, so their share falls with the cell and with the size of the
 #: shape. The cells of ``medium`` and ``highest`` were chosen by benchmarks/accuracy.py: on Milan, Porto Alegre and
@@ -61,7 +63,7 @@ class LevelOfDetail:
         Return the side of a cell in metres for a base mode.
 
         Under a coarse grid the surface is sampled with cells of the lowest level, or with twelve to a square where
-        squares are large.
+        squares are large, but never larger than that of level -20.
 
         Raises
         ------
@@ -74,7 +76,7 @@ class LevelOfDetail:
             )
         sizes = CELL_M[mode_family]
         if self.square_size_m is not None:
-            return max(sizes[0], self.square_size_m / 12.0)
+            return max(sizes[0], min(self.square_size_m / 12.0, sizes[0] * COARSENING**18))
         return sizes[max(self.numeric, -2) + 2] * COARSENING ** max(-2 - self.numeric, 0)
 
 
@@ -98,7 +100,7 @@ def parse_level_of_detail(value: object = None) -> LevelOfDetail:
     InputError
         If it is none of these.
     LimitError
-        If a number is outside -20 to 2, or a square is smaller than 600 m.
+        If a number is outside -20 to 2, or a square is not of 600 m to 1,000 km.
     """
     if value is None:
         return LevelOfDetail()
@@ -113,7 +115,7 @@ def parse_level_of_detail(value: object = None) -> LevelOfDetail:
         if scale_type == "simple_numeric":
             return LevelOfDetail(_whole_number("level", value.get("level"), -20, 2))
         if scale_type == "coarse_grid":
-            size = _whole_number("square_size", value.get("square_size"), MIN_SQUARE_SIZE_M, None)
+            size = _whole_number("square_size", value.get("square_size"), MIN_SQUARE_SIZE_M, MAX_SQUARE_SIZE_M)
             return LevelOfDetail(square_size_m=size)
         raise InputError(
             "The 'scale_type' of level_of_detail must be 'simple', 'simple_numeric' or 'coarse_grid'. "
@@ -128,12 +130,11 @@ def _named_level(name: object) -> LevelOfDetail:
     return LevelOfDetail(LEVEL_NAMES.index(name) - 2)
 
 
-def _whole_number(field: str, value: object, least: int, most: int | None) -> int:
+def _whole_number(field: str, value: object, least: int, most: int) -> int:
     # JSON clients send 600.0 for 600, and booleans are integers to Python but not to people.
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or value % 1 != 0:
         raise InputError(f"The '{field}' of level_of_detail must be a whole number. Got {value!r} instead.")
     number = int(float(value))
-    if number < least or (most is not None and number > most):
-        span = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise LimitError(f"The '{field}' of level_of_detail must be {span}. Got {number} instead.")
+    if not least <= number <= most:
+        raise LimitError(f"The '{field}' of level_of_detail must be from {least} to {most}. Got {number} instead.")
     return number

@@ -4,6 +4,7 @@ Parts of one answer computed at the same time, on threads that are kept: startin
 
 from __future__ import annotations
 
+import contextvars
 import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -39,7 +40,10 @@ def side_by_side(jobs: Sequence[Callable[[], _T]]) -> list[_T]:
         for i in range(first, len(jobs), n_threads):
             results[i] = jobs[i]()
 
-    others = [_pool(settings.threads - 1).submit(work, first) for first in range(1, n_threads)]
+    # The context knows whether anybody still waits for the answer.
+    others = [
+        _pool(settings.threads - 1).submit(contextvars.copy_context().run, work, first) for first in range(1, n_threads)
+    ]
     try:
         work(0)
     finally:

@@ -86,6 +86,7 @@ class SegmentIndex:
     edge: npt.NDArray[np.int32]
     start: FloatArray
     span: FloatArray
+    lattice: tuple[float, int, int, int, int]
     table: npt.NDArray[np.int64]
     members: npt.NDArray[np.int32]
 
@@ -95,12 +96,12 @@ class SegmentIndex:
         x1, y1, x2, y2, edge, start, span = segments(network)
         mine = wanted[edge]
         x1, y1, x2, y2 = x1[mine], y1[mine], x2[mine], y2[mine]
-        table, members = nearest.build_grid(x1, y1, x2, y2, _CELL_M)
-        return cls(x1, y1, x2, y2, edge[mine], start[mine], span[mine], table, members)
+        grid = nearest.build_grid(x1, y1, x2, y2, _CELL_M)
+        return cls(x1, y1, x2, y2, edge[mine], start[mine], span[mine], *grid)
 
-    def geometry(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, float, object, object]:
+    def geometry(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, object, object, object]:
         """Return the arguments that the kernels take for the grid."""
-        return self.x1, self.y1, self.x2, self.y2, _CELL_M, self.table, self.members
+        return self.x1, self.y1, self.x2, self.y2, self.lattice, self.table, self.members
 
 
 def segments(network: Network) -> tuple[Any, ...]:

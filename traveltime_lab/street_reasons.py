@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from traveltime_lab.attempts import Pair, Request, changed_options, cost
+from traveltime_lab.attempts import FARTHEST_M, Pair, Request, changed_options, cost
 from traveltime_lab.modes import Transportation
 from traveltime_lab.pairs import component_of
 from traveltime_lab.questions import MAX_TRAVEL_TIME_S
@@ -122,17 +122,18 @@ def add_unsnapped(told: Told, pair: Pair, request: Request) -> None:
             continue
         metres = min(pair.street_distances(request, side))
         how = ON_STREETS[pair.means(request, side).base]
-        needed = math.floor(metres) + 1 if math.isfinite(metres) else None
+        needed = math.floor(metres) + 1 if metres < FARTHEST_M else None
         code = f"{side}_outside_network" if status == OUTSIDE else f"{side}_not_snapped"
         where = "lies outside the network" if status == OUTSIDE else "is not near a street"
         sentence = f"The {side} {where}: there is no street {how} at all."
-        if needed is not None:
+        if math.isfinite(metres):
+            would_do = f"; {needed} would do" if needed is not None else ""
             sentence = (
                 f"The {side} {where}: the nearest one {how} is {distance(metres)} away, and the threshold is "
-                f"{distance(threshold)}; {needed} would do."
+                f"{distance(threshold)}{would_do}."
             ).replace("network: the nearest one", "network: the nearest street")
         told.add(
-            "snapping", code, sentence, side, distance=metres if needed is not None else None,
+            "snapping", code, sentence, side, distance=metres if math.isfinite(metres) else None,
             threshold=threshold, needed=needed,
         )  # fmt: skip
 

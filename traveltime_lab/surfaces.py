@@ -11,7 +11,6 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from traveltime_lab import costs
 from traveltime_lab.errors import LimitError
+from traveltime_lab.interrupts import checkpoint
 from traveltime_lab.kernels import drives, nearest, ride_surface, road
 from traveltime_lab.kernels.lines import UNREACHED
 from traveltime_lab.kernels.surface import edge_rows, gather, gather_lengths, length_rows
@@ -27,7 +27,6 @@ from traveltime_lab.kernels.windows import nearest_rank
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
 from traveltime_lab.road_graph import RoadGraph
-from traveltime_lab.settings import settings
 from traveltime_lab.shapes import Surface
 from traveltime_lab.side_by_side import side_by_side
 from traveltime_lab.snapping import SegmentIndex, index_key, segments, snap_indexes
@@ -245,13 +244,14 @@ class Tile:
 
 @dataclass
 class TileCache:
-    """Tiles of one network, mode, cell size and snapping threshold."""
+    """Tiles of one network, mode, cell size and snapping threshold; cells farther than `reach_m` have no edge."""
 
     network: Network
     main: SegmentIndex
     islands: SegmentIndex
     cell_m: float
     threshold_m: float
+    reach_m: float
     tiles: OrderedDict[tuple[int, int], Tile] = field(default_factory=OrderedDict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -260,11 +260,7 @@ class TileCache:
         with self.lock:
             found = {key: self.tiles[key] for key in wanted if key in self.tiles}
         missing = [key for key in wanted if key not in found]
-        if len(missing) > 1 and settings.threads > 1:
-            with ThreadPoolExecutor(settings.threads) as pool:
-                made = dict(zip(missing, pool.map(self._make, missing), strict=True))
-        else:
-            made = {key: self._make(key) for key in missing}
+        made = dict(zip(missing, side_by_side([functools.partial(self._make, key) for key in missing]), strict=True))
         with self.lock:
             self.tiles.update(made)
             for key in wanted:
@@ -275,6 +271,7 @@ class TileCache:
 
     def _make(self, key: tuple[int, int]) -> Tile:
         """Snap the centres of a tile's cells."""
+        checkpoint()
         row, column = key
         first_x = (column * TILE + 0.5) * self.cell_m
         first_y = (row * TILE + 0.5) * self.cell_m
@@ -283,6 +280,8 @@ class TileCache:
         missing = edge < 0
         if self.islands.edge.size and missing.any():
             edge2, fraction2, distance2 = self._nearest(self.islands, first_x, first_y, shrink)
+            if self.reach_m < self.threshold_m:
+                edge2[self._is_near_main(first_x, first_y, shrink, missing & (edge2 >= 0))] = -1
             edge = np.where(missing, edge2, edge)
             fraction = np.where(missing, fraction2, fraction)
             distance = np.where(missing, distance2, distance)
@@ -296,7 +295,7 @@ class TileCache:
         position = np.empty((TILE, TILE), np.float32)
         distance = np.empty((TILE, TILE), np.float32)
         nearest.nearest_on_raster(
-            first_x, first_y, self.cell_m, shrink, self.threshold_m, *index.geometry(), segment, position, distance
+            first_x, first_y, self.cell_m, shrink, self.reach_m, *index.geometry(), segment, position, distance
         )
         found = segment >= 0
         safe = np.where(found, segment, 0)
@@ -306,12 +305,28 @@ class TileCache:
         fraction = (index.start[safe] + position * index.span[safe]).astype(np.float32)
         return edge, fraction, distance
 
+    def _is_near_main(
+        self, first_x: float, first_y: float, shrink: npt.NDArray[np.float64], asked: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.bool_]:
+        """Return which cells snap to the main streets, though from farther away than is of interest."""
+        row, column = np.nonzero(asked)
+        x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
+        segment, place, metres = np.empty(row.size, np.int32), np.empty(row.size), np.empty(row.size)
+        nearest.nearest_segments(x, y, shrink[row], self.threshold_m, *self.main.geometry(), segment, place, metres)
+        is_near = np.zeros_like(asked)
+        is_near[row, column] = segment >= 0
+        return is_near
 
-def tile_cache(network: Network, transportation: Transportation, snapping: Snapping, cell_m: float) -> TileCache:
-    """Return the tiles of a network for a mode and a cell size, made once and kept."""
+
+def tile_cache(
+    network: Network, transportation: Transportation, snapping: Snapping, cell_m: float, reach_m: float = np.inf
+) -> TileCache:
+    """Return the tiles of a network for a mode and a cell size, made once and kept; see `TileCache`."""
     main, islands = snap_indexes(network, transportation, snapping.accept_roads)
-    key = ("tiles", index_key(transportation, snapping.accept_roads), cell_m, snapping.threshold)
-    return network.cached(key, lambda: TileCache(network, main, islands, cell_m, float(snapping.threshold)))
+    threshold_m = float(snapping.threshold)
+    reach_m = min(reach_m, threshold_m)
+    key = ("tiles", index_key(transportation, snapping.accept_roads), cell_m, threshold_m, reach_m)
+    return network.cached(key, lambda: TileCache(network, main, islands, cell_m, threshold_m, reach_m))
 
 
 def surface(
@@ -364,7 +379,9 @@ def surface(
     tile_rows = range(first_row // TILE, (first_row + n_rows - 1) // TILE + 1)
     tile_columns = range(first_column // TILE, (first_column + n_columns - 1) // TILE + 1)
     places = [(r, c) for r in tile_rows for c in tile_columns]
-    tiles = [tile_cache(network, layer.transportation, snapping, cell_m).get(places) for layer in layers]
+    # Not less than the usual threshold, so that bands of all widths share their tiles.
+    most_m = max(buffer_m, float(Snapping().threshold))
+    tiles = [tile_cache(network, layer.transportation, snapping, cell_m, most_m).get(places) for layer in layers]
 
     def fill(place: tuple[int, int]) -> None:
         top, left = place[0] * TILE - first_row, place[1] * TILE - first_column

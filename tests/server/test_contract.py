@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
+from copy import deepcopy
 from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 import shapely
 from door import (
@@ -30,6 +32,7 @@ from test_errors import QUERIES, RIGHT
 
 from traveltime_lab.server import description, formats
 from traveltime_lab.server.endpoints import ENDPOINTS
+from traveltime_lab.server.zones import Zones
 
 WKT, NO_HOLES = "application/vnd.wkt+json", "application/vnd.wkt-no-holes+json"
 
@@ -189,6 +192,77 @@ def test_negotiation(door: Door, accept: str | None, media: str) -> None:
     assert response.status_code == 200 and response.headers["content-type"].partition(";")[0] == media
     response = door.get("/v4/time-map", QUERIES["/v4/time-map"], accept=accept)
     assert response.status_code == 200 and response.headers["content-type"].partition(";")[0] == media
+
+
+@pytest.mark.parametrize(
+    ("accept", "media"),
+    [
+        ("application/geo+json;q=0, application/vnd.wkt+json", "application/vnd.wkt+json"),
+        ("application/json;q=0, */*", "application/vnd.wkt+json"),
+        ("application/json;q=0", None),
+        ("application/geo+json;q=high", None),
+    ],
+)
+def test_refused_formats(door: Door, accept: str, media: str | None) -> None:
+    response = door.get("/v4/time-map", QUERIES["/v4/time-map"], accept=accept)
+    if media is None:
+        assert_error(response, 406)
+    else:
+        assert response.status_code == 200 and response.headers["content-type"].partition(";")[0] == media
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"level_of_detail": {"scale_type": "simple_numeric", "level": -20}},
+        {"level_of_detail": {"scale_type": "coarse_grid", "square_size": 10**15}},
+        {"render_mode": "road_buffering", "buffer_distance": 10**15},
+        {"snapping": {"threshold": 10**15}},
+        {"snapping": {"threshold": 10**15}, "level_of_detail": {"scale_type": "simple_numeric", "level": -20}},
+        {"polygons_filter": {"limit": 10**15}},
+    ],
+    ids=str,
+)
+def test_absurd_options_end(door: Door, more: dict[str, Any]) -> None:
+    """What the contract does not limit must not keep a machine busy: each of these once took from seconds to hours."""
+    request = {"departure_searches": [time_map_search(travel_time=300, **more)]}
+    assert polygons(ok(door.post("/v4/time-map", request))["results"][0]).area > 0
+
+
+@pytest.mark.parametrize("size", range(4))
+def test_properties_of_routes(door: Door, size: int) -> None:
+    """Only what was asked for, whatever that is."""
+    for wanted in itertools.combinations(["travel_time", "distance", "route"], size):
+        request = deepcopy(RIGHT["/v4/routes"])
+        for name in ("departure_searches", "arrival_searches"):
+            for search in request.get(name, ()):
+                search["properties"] = list(wanted)
+        for result in ok(door.post("/v4/routes", request))["results"]:
+            for location in result["locations"]:
+                assert [sorted(each) for each in location["properties"]] == [sorted(wanted)]
+
+
+def test_unions_of_nothing(door: Door) -> None:
+    nothing = {"id": "u", "search_ids": []}
+    request = {"departure_searches": [time_map_search(travel_time=60)], "unions": [nothing]}
+    results = ok(door.post("/v4/time-map", request))["results"]
+    assert {result["search_id"]: bool(result["shapes"]) for result in results}["u"] is False
+    cells = {**RIGHT["/v4/h3"], "intersections": [nothing]}
+    results = ok(door.post("/v4/h3", cells))["results"]
+    assert {result["search_id"]: bool(result["cells"]) for result in results}["u"] is False
+    assert ok(door.post("/v4/supported-locations", {"locations": []})) == {"locations": [], "unsupported_locations": []}
+
+
+def test_zone_codes_are_spelt_alike() -> None:
+    table = pd.DataFrame({
+        "postcode": ["sw1y 5bg", "SW1Y5BH", " ec3v  1aa", "00100"], "lat": [51.5] * 4, "lng": [-0.1] * 4,
+    })  # fmt: skip
+    zones = Zones.from_table(table)
+    assert zones.postcodes == ["SW1Y 5BG", "SW1Y 5BH", "EC3V 1AA", "00100"]
+    assert zones.districts.tolist() == ["sw1y", "sw1y", "ec3v", "00100"]
+    assert zones.sectors.tolist() == ["sw1y5", "sw1y5", "ec3v1", "00100"]
+    named = Zones.from_table(table.assign(district="SW1Y", sector="SW1Y 5"))
+    assert set(named.districts) == {"sw1y"} and set(named.sectors) == {"sw1y5"}
 
 
 def test_shape_options(door: Door) -> None:

@@ -24,7 +24,8 @@ from door import HEADERS, PAIR, STATION, Door, assert_error, coords, encoded, ok
 from test_errors import RIGHT
 
 import traveltime_lab as tl
-from traveltime_lab.errors import InputError, MissingFileError
+from traveltime_lab import surfaces
+from traveltime_lab.errors import InputError, InterruptedSearchError, MissingFileError
 from traveltime_lab.interrupts import checkpoint
 from traveltime_lab.server import answers, credentials, engine
 from traveltime_lab.server import app as application
@@ -169,7 +170,7 @@ def test_small_requests_pass_a_long_one(tiny: tl.Network, slow: dict[str, Any]) 
 
 
 def test_large_requests_wait_for_each_other(tiny: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One more than there are threads is worked on; small ones go on beside them."""
+    """Twice as many as there are threads are worked on; small ones go on beside them."""
     monkeypatch.setattr(application, "LARGE_BODY", 2000)
     running, most = threading.Semaphore(0), []
     go, right = threading.Event(), answers.engine.shape
@@ -222,6 +223,54 @@ def test_stopping_finishes_what_runs(tiny: tl.Network, slow: dict[str, Any]) -> 
         threading.Timer(0.3, slow["go"].set).start()
     waiting.join(10)
     assert outcome[0][0] == 200 and slow["ends"] == ["done"]
+
+
+def test_targets_as_proxies_get_them(tiny: tl.Network) -> None:
+    with serve(tiny) as url, socket.create_connection((url.host, url.port), 10) as raw:
+        head = "".join(f"{name}: {value}\r\n" for name, value in url.headers.items())
+        raw.sendall(f"GET {url}/v4/map-info HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{head}\r\n".encode())
+        assert raw.recv(1000).startswith(b"HTTP/1.1 200 ")
+
+
+def test_accept_in_several_lines(tiny: tl.Network) -> None:
+    with serve(tiny) as url:
+        connection = connect(url)
+        connection.putrequest("POST", "/v4/time-map")
+        body = encoded({"departure_searches": [SEARCH]})
+        for name, value in (*url.headers.items(), ("Content-Length", str(len(body)))):
+            connection.putheader(name, value)
+        connection.putheader("Accept", "application/vnd.wkt+json;q=0.1")
+        connection.putheader("Accept", "application/geo+json")
+        connection.endheaders(body)
+        response = connection.getresponse()
+        assert response.getheader("content-type") == "application/geo+json" and response.read()
+        connection.close()
+
+
+def test_hanging_up_stops_what_other_threads_do(tiny: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of a shape are made on several threads, which know, too, whether anybody waits."""
+    ends: list[str] = []
+    started = threading.Event()
+
+    def make(self: Any, key: tuple[int, int]) -> Any:
+        started.set()
+        try:
+            for _ in range(1000):
+                checkpoint()
+                time.sleep(0.01)
+        except InterruptedSearchError:
+            ends.append(threading.current_thread().name)
+            raise
+
+    monkeypatch.setattr(surfaces.TileCache, "_make", make)
+    world = worlds.world({"a": (0.0, 0.0), "b": (9000.0, 0.0)}, [("a", "b")])
+    with settings.override(threads=2), serve(world) as url:
+        connection = connect(url)
+        request = {"departure_searches": [{**SEARCH, "travel_time": 3600}]}
+        connection.request("POST", "/v4/time-map", encoded(request), url.headers)
+        assert started.wait(10)
+        connection.close()
+        until(lambda: len(set(ends)) == 2)
 
 
 def test_timeout(tiny: tl.Network, slow: dict[str, Any]) -> None:

@@ -59,6 +59,9 @@ def build_grid(x1, y1, x2, y2, cell):
 
     Returns
     -------
+    lattice : tuple of float, int, int, int, int
+        Side of a cell, first and last row and first and last column that hold anything: searches begin there, however
+        far away their points are.
     table : int64 array of shape (n_slots, 3)
         Open-addressing hash table: cell key, begin and end in `members`; begin is -1 in free slots.
     members : int32 array
@@ -78,6 +81,14 @@ def build_grid(x1, y1, x2, y2, cell):
         at = end
     order = np.argsort(keys, kind="mergesort")
     members = segment[order]
+    first_row, last_row = np.int64(0), np.int64(-1)
+    first_column, last_column = np.int64(0), np.int64(-1)
+    for i in range(total):
+        row, column = keys[i] >> np.int64(32), np.int64(np.int32(keys[i] & np.int64(0xFFFFFFFF)))
+        if i == 0:
+            first_row, last_row, first_column, last_column = row, row, column, column
+        first_row, last_row = min(first_row, row), max(last_row, row)
+        first_column, last_column = min(first_column, column), max(last_column, column)
     distinct = 0
     for i in range(total):
         if i == 0 or keys[order[i]] != keys[order[i - 1]]:
@@ -100,7 +111,7 @@ def build_grid(x1, y1, x2, y2, cell):
         table[slot, 1] = i
         table[slot, 2] = end
         i = end
-    return table, members
+    return (cell, first_row, last_row, first_column, last_column), table, members
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -121,12 +132,13 @@ def _place_on(px, py, k, ax, ay, bx, by):
 
 
 @numba.njit(cache=True, nogil=True)
-def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, cell, table, members):
+def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, lattice, table, members):
     """
     Return the nearest segment to a point within `limit` metres: index (-1 if none), position 0..1, distance.
 
     `k` is the shrink at the point; rings of cells nearer than `skip` metres are known to be empty.
     """
+    cell, first_row, last_row, first_column, last_column = lattice
     mask = np.int64(table.shape[0] - 1)
     column = np.int64(np.floor(px / cell))
     row = np.int64(np.floor(py / cell))
@@ -140,13 +152,19 @@ def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, cell, table, members):
     if skip > 0.0:
         wide = max(1.0, k) * cell
         ring = max(0, np.int64(np.floor(skip / (wide * 1.4142135623730951))) - 1)
-    while True:
+    # Rings before the first cell that holds anything, and behind the last.
+    ring = max(ring, max(max(first_row - row, row - last_row), max(first_column - column, column - last_column)))
+    last_ring = max(max(row - first_row, last_row - row), max(column - first_column, last_column - column))
+    while ring <= last_ring:
         inner = 0.0 if ring == 0 else inside + (ring - 1) * narrow
         if inner * inner > best or inner > limit:
             break
-        for r in range(row - ring, row + ring + 1):
+        for r in range(max(row - ring, first_row), min(row + ring, last_row) + 1):
             step = 1 if (r == row - ring or r == row + ring or ring == 0) else 2 * ring
-            for c in range(column - ring, column + ring + 1, step):
+            first = column - ring if step > 1 else max(column - ring, first_column)
+            for c in range(first, min(column + ring, last_column) + 1, step):
+                if c < first_column:
+                    continue
                 key = (r << np.int64(32)) ^ (c & np.int64(0xFFFFFFFF))
                 slot = _slot(key, mask)
                 while table[slot, 1] != -1 and table[slot, 0] != key:
@@ -166,7 +184,7 @@ def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, cell, table, members):
 
 
 @numba.njit(cache=True, nogil=True)
-def nearest_segments(px, py, shrink, limit, x1, y1, x2, y2, cell, table, members, segment, position, distance):
+def nearest_segments(px, py, shrink, limit, x1, y1, x2, y2, lattice, table, members, segment, position, distance):
     """
     Fill the nearest segment of each point.
 
@@ -176,37 +194,38 @@ def nearest_segments(px, py, shrink, limit, x1, y1, x2, y2, cell, table, members
         Points in local metres and the shrink at their latitudes.
     limit : float
         Farthest segment to accept, m.
-    x1, y1, x2, y2, cell, table, members
+    x1, y1, x2, y2, lattice, table, members
         The grid, see `build_grid`.
     segment, position, distance : int32, float64, float64 arrays of shape (n,)
         Overwritten: segment or -1, place on it from 0 to 1, metres (inf if none).
     """
     for i in range(px.size):
-        s, t, d = _nearest(px[i], py[i], shrink[i], limit, 0.0, x1, y1, x2, y2, cell, table, members)
+        s, t, d = _nearest(px[i], py[i], shrink[i], limit, 0.0, x1, y1, x2, y2, lattice, table, members)
         segment[i] = s
         position[i] = t
         distance[i] = d if s >= 0 else np.inf
 
 
 @numba.njit(cache=True, nogil=True)
-def _candidates(px, py, k, least, most, x1, y1, x2, y2, cell, table, members, found):
+def _candidates(px, py, k, least, most, x1, y1, x2, y2, lattice, table, members, found):
     """
     Write the segments within `most` metres of a point to `found`; return how many, -1 if there is no room.
 
     None is nearer than `least` metres. Segments in several cells of the grid are found several times.
     """
+    cell, first_row, last_row, first_column, last_column = lattice
     mask = np.int64(table.shape[0] - 1)
     column = np.int64(np.floor(px / cell))
     row = np.int64(np.floor(py / cell))
     rings = np.int64(np.ceil(most / (min(1.0, k) * cell))) + 1
     n = 0
-    for r in range(row - rings, row + rings + 1):
+    for r in range(max(row - rings, first_row), min(row + rings, last_row) + 1):
         # Nearest and farthest place of the row of cells, then of each cell in it.
         near_y = max(0.0, max(r * cell - py, py - (r + 1) * cell))
         far_y = max(abs(r * cell - py), abs((r + 1) * cell - py))
         if near_y > most:
             continue
-        for c in range(column - rings, column + rings + 1):
+        for c in range(max(column - rings, first_column), min(column + rings, last_column) + 1):
             near_x = max(0.0, max(c * cell - px, px - (c + 1) * cell)) * k
             if near_x * near_x + near_y * near_y > most * most:
                 continue
@@ -232,7 +251,7 @@ def _candidates(px, py, k, least, most, x1, y1, x2, y2, cell, table, members, fo
 
 @numba.njit(cache=True, nogil=True)
 def nearest_on_raster(
-    first_x, first_y, step, shrink, limit, x1, y1, x2, y2, cell, table, members, segment, position, distance
+    first_x, first_y, step, shrink, limit, x1, y1, x2, y2, lattice, table, members, segment, position, distance
 ):
     """
     Fill the nearest segment of each cell centre of a raster, row 0 in the south.
@@ -242,7 +261,7 @@ def nearest_on_raster(
     first_x, first_y, step : float
         Centre of cell (0, 0) and the distance between centres, m.
     shrink : float64 array of shape (n_rows,)
-    limit, x1, y1, x2, y2, cell, table, members
+    limit, x1, y1, x2, y2, lattice, table, members
         As in `nearest_segments`.
     segment, position, distance : int32, float32, float32 arrays of shape (n_rows, n_columns)
         Overwritten, as in `nearest_segments`.
@@ -265,13 +284,13 @@ def nearest_on_raster(
             py = first_y + (top + bottom - 1) / 2.0 * step
             # A hair more than half of the diagonal, because the shrink differs from row to row.
             half = np.hypot((right - left) / 2.0 * k, (bottom - top) / 2.0) * step * 1.001 + 0.1
-            s, _, d = _nearest(px, py, k, limit + half, 0.0, x1, y1, x2, y2, cell, table, members)
+            s, _, d = _nearest(px, py, k, limit + half, 0.0, x1, y1, x2, y2, lattice, table, members)
             n = -1
             if s < 0:
                 n = 0
             elif d > 2.0 * half:
                 most = min(d + 2.0 * half, limit + half)
-                n = _candidates(px, py, k, d * 0.999, most, x1, y1, x2, y2, cell, table, members, near)
+                n = _candidates(px, py, k, d * 0.999, most, x1, y1, x2, y2, lattice, table, members, near)
             for r in range(top, bottom):
                 if n >= 0:
                     _nearest_of(
@@ -281,7 +300,7 @@ def nearest_on_raster(
                 else:
                     _nearest_in_row(
                         first_x, first_y + r * step, step, shrink[r], limit, left, right,
-                        x1, y1, x2, y2, cell, table, members, segment[r], position[r], distance[r],
+                        x1, y1, x2, y2, lattice, table, members, segment[r], position[r], distance[r],
                     )  # fmt: skip
 
 
@@ -306,7 +325,7 @@ def _nearest_of(first_x, py, step, k, limit, left, right, candidates, x1, y1, x2
 
 @numba.njit(cache=True, nogil=True)
 def _nearest_in_row(
-    first_x, py, step, k, limit, left, right, x1, y1, x2, y2, cell, table, members, segment, position, distance
+    first_x, py, step, k, limit, left, right, x1, y1, x2, y2, lattice, table, members, segment, position, distance
 ):
     """Fill the nearest segment for the columns `left` to `right` of a row, each bounding the distance of the next."""
     hop = step * k
@@ -319,7 +338,7 @@ def _nearest_in_row(
             skip = max(0.0, known - hop)
             if found:
                 bound = min(limit, (known + hop) * 1.000001 + 1e-3)
-        s, t, d = _nearest(first_x + c * step, py, k, bound, skip, x1, y1, x2, y2, cell, table, members)
+        s, t, d = _nearest(first_x + c * step, py, k, bound, skip, x1, y1, x2, y2, lattice, table, members)
         segment[c] = s
         position[c] = t
         found = s >= 0

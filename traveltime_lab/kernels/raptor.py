@@ -15,11 +15,13 @@ Labels are arrival times *of rides*: what comes after the last ride, and so has 
 them, and stops that were only walked to have no label.
 
 Three things differ from the paper. (1) `reached` remembers by pattern and position the first run that was ever on board
-there; a stop is worth scanning only if an earlier run can be caught, which one look at that run tells. It prunes
-repeated rounds and, in windows, repeated departures. (2) With in-seat continuations the earliest run of a pattern
-does not dominate the later ones, which may continue elsewhere: all runs from the boarded one on pass their
+there, and `usable` when the run before it departs: only who is ready by then has anything to gain from boarding. It
+prunes repeated rounds and, in windows, repeated departures. (2) With in-seat continuations the earliest run of a
+pattern does not dominate the later ones, which may continue elsewhere: all runs from the boarded one on pass their
 continuation on, each once. (3) Labels carry a row per round only where searches are stacked (windows with a limit on
 changes); otherwise one row serves all rounds.
+
+The innermost loops index by unsigned integers, for which Numba does not look after negative ones: a fifth of the time.
 
 References
 ----------
@@ -37,6 +39,8 @@ from traveltime_lab.kernels.lines import UNREACHED
 
 #: As many rides as it takes.
 UNLIMITED = 1 << 30
+#: Departure that nobody is ready for.
+NEVER = -UNREACHED
 
 
 class State(NamedTuple):
@@ -45,12 +49,15 @@ class State(NamedTuple):
     best: np.ndarray  # int32 (n_rows, n_stops), earliest arrival of a ride after at most k rides
     ready: np.ndarray  # int32 (n_rows, n_stops), earliest time to board after at most k rides
     reached: np.ndarray  # int32 (n_rows, n_positions), first run (within its pattern) on board after at most k rides
+    usable: np.ndarray  # int32 (n_rows, n_positions), latest departure before that run, or NEVER
+    last_departure: np.ndarray  # int32 (n_positions,), `usable` at first
     handled: np.ndarray  # int32 (n_rows, n_patterns), first run whose continuations were followed
     seated: np.ndarray  # int32 (n_runs,) or (0,), lowest row in which a run was entered by staying seated
     fresh: np.ndarray  # int32 (n_stops,), time to board at the marked stops, UNREACHED elsewhere
-    marked: np.ndarray  # int32 (n_stops,), stops where the round may board
+    marked: np.ndarray  # int32 (n_stops + 1,), stops where the round may board
     touched: np.ndarray  # int32 (n_stops,), stops at which the round arrived earlier
     is_touched: np.ndarray  # bool (n_stops,)
+    is_marked: np.ndarray  # uint8 (n_stops,), 1 while a change is marking a stop
     changed: np.ndarray  # int32 (n_stops,), stops at which the search arrived earlier; n_changed[0] of them
     is_changed: np.ndarray  # bool (n_stops,)
     n_changed: np.ndarray  # int64 (1,)
@@ -65,16 +72,26 @@ def new_state(lines, n_rows):
     n_stops = lines.change_s.size
     n_patterns = lines.pattern_indptr.size - 1
     n_runs = lines.run_pattern.size if lines.stay_run.size > 0 else 0
+    last_departure = np.full(lines.pattern_stops.size, NEVER, np.int32)
+    for p in range(n_patterns):
+        start, end = lines.pattern_indptr[p], lines.pattern_indptr[p + 1]
+        if lines.run_indptr[p + 1] > lines.run_indptr[p]:
+            for i in range(start, end - 1):
+                if lines.can_board[i]:
+                    last_departure[i] = lines.departure[lines.time_indptr[p + 1] - end + i]
     return State(
         np.full((n_rows, n_stops), UNREACHED, np.int32),
         np.full((n_rows, n_stops), UNREACHED, np.int32),
         np.full((n_rows, lines.pattern_stops.size), UNREACHED, np.int32),
+        np.empty((n_rows, lines.pattern_stops.size), np.int32),
+        last_departure,
         np.full((n_rows, n_patterns), UNREACHED, np.int32),
         np.full(n_runs, UNREACHED, np.int32),
         np.full(n_stops, UNREACHED, np.int32),
-        np.empty(n_stops, np.int32),
+        np.empty(n_stops + 1, np.int32),
         np.empty(n_stops, np.int32),
         np.zeros(n_stops, np.bool_),
+        np.zeros(n_stops, np.uint8),
         np.empty(n_stops, np.int32),
         np.zeros(n_stops, np.bool_),
         np.zeros(1, np.int64),
@@ -90,6 +107,7 @@ def reset(state):
     state.best.fill(UNREACHED)
     state.ready.fill(UNREACHED)
     state.reached.fill(UNREACHED)
+    state.usable[:] = state.last_departure
     state.handled.fill(UNREACHED)
     state.seated.fill(UNREACHED)
     forget_changes(state)
@@ -141,28 +159,21 @@ def seed(state, stops, times, offset, limit):
 def _queue_patterns(lines, state, row, n_marked):
     """Queue the patterns of which an earlier run than ever before can be caught at a marked stop; return how many."""
     stop_indptr, stop_pattern, stop_position = lines.stop_indptr, lines.stop_pattern, lines.stop_position
-    pattern_indptr, run_indptr, time_indptr = lines.pattern_indptr, lines.run_indptr, lines.time_indptr
-    departure = lines.departure
-    reached = state.reached[row]
+    pattern_indptr = lines.pattern_indptr
+    usable = state.usable[row]
     marked, fresh, first, queue = state.marked, state.fresh, state.first, state.queue
     n_queued = 0
-    for i in range(n_marked):
-        stop = marked[i]
+    for i in range(np.uint64(n_marked)):
+        stop = np.uint32(marked[i])
         time = fresh[stop]
-        for e in range(stop_indptr[stop], stop_indptr[stop + 1]):
-            p = stop_pattern[e]
+        for e in range(np.uint64(stop_indptr[stop]), np.uint64(stop_indptr[stop + np.uint32(1)])):
+            p = np.uint32(stop_pattern[e])
             k = stop_position[e]
-            if k >= first[p]:
-                continue
-            start = pattern_indptr[p]
-            r = min(np.int64(reached[start + k]), run_indptr[p + 1] - run_indptr[p]) - 1
-            n = pattern_indptr[p + 1] - start
-            if r < 0 or departure[time_indptr[p] + r * n + k] < time:
-                continue
-            if first[p] == UNREACHED:
-                queue[n_queued] = p
-                n_queued += 1
-            first[p] = k
+            if time <= usable[np.uint64(pattern_indptr[p] + k)] and k < first[p]:
+                if first[p] == UNREACHED:
+                    queue[n_queued] = p
+                    n_queued += 1
+                first[p] = k
     return n_queued
 
 
@@ -222,10 +233,10 @@ def _scan_queue(lines, state, row, n_queued, limit):
     """Ride the earliest runs that can be caught along the queued patterns; return how many stops are touched."""
     # Arrays are taken out of their tuples once: each access in a loop would count references.
     pattern_indptr, run_indptr, time_indptr = lines.pattern_indptr, lines.run_indptr, lines.time_indptr
-    pattern_stops, can_board, can_alight = lines.pattern_stops, lines.can_board, lines.can_alight
+    pattern_stops, can_alight = lines.pattern_stops, lines.can_alight
     arrival, departure = lines.arrival, lines.departure
-    best_rows, reached_rows = state.best, state.reached
-    best, reached = best_rows[row], reached_rows[row]
+    best_rows, reached_rows, usable_rows = state.best, state.reached, state.usable
+    best, reached, usable = best_rows[row], reached_rows[row], usable_rows[row]
     queue, first, fresh = state.queue, state.first, state.fresh
     touched, is_touched = state.touched, state.is_touched
     last_row = best_rows.shape[0] - 1
@@ -240,14 +251,15 @@ def _scan_queue(lines, state, row, n_queued, limit):
         run = n_runs
         at = times
         for k in range(first[p], n):
-            stop = pattern_stops[start + k]
-            first_run = min(np.int64(reached[start + k]), n_runs)
+            position = np.uint64(start + k)
+            stop = np.uint32(pattern_stops[position])
+            is_new = False
             if run < n_runs:
-                time = arrival[at + k]
+                time = arrival[np.uint64(at + k)]
                 if time > limit:
                     run = n_runs
                 else:
-                    if time < best[stop] and can_alight[start + k]:
+                    if time < best[stop] and can_alight[position]:
                         best[stop] = time
                         for j in range(row + 1, last_row + 1):
                             best_rows[j, stop] = min(best_rows[j, stop], time)
@@ -255,20 +267,16 @@ def _scan_queue(lines, state, row, n_queued, limit):
                             is_touched[stop] = True
                             touched[n_touched] = stop
                             n_touched += 1
-                    if first_run <= run:
-                        # From here on an earlier search or round sat in this run or in one before it.
-                        run = n_runs
-                    else:
-                        first_run = run
-                        reached[start + k] = run
-                        for j in range(row + 1, last_row + 1):
-                            reached_rows[j, start + k] = min(reached_rows[j, start + k], run)
+                    # Otherwise, from here on an earlier search or round sat in this run or in one before it.
+                    is_new = reached[position] > run
+                    run = run if is_new else n_runs
             ready = fresh[stop]
-            if ready == UNREACHED or first_run == 0 or k == n - 1 or not can_board[start + k]:
-                continue
-            if departure[times + (first_run - 1) * n + k] >= ready:
+            latest = usable[position]
+            if is_new and latest != NEVER:
+                latest = departure[at - n + k] if run > 0 else NEVER
+            if ready <= latest:
                 low = np.int64(0)
-                high = first_run - 1
+                high = (run if is_new else min(np.int64(reached[position]), n_runs)) - 1
                 while low < high:
                     middle = (low + high) >> 1
                     if departure[times + middle * n + k] >= ready:
@@ -278,9 +286,14 @@ def _scan_queue(lines, state, row, n_queued, limit):
                 if departure[times + low * n + k] <= limit:
                     run = low
                     at = times + run * n
-                    reached[start + k] = run
-                    for j in range(row + 1, last_row + 1):
-                        reached_rows[j, start + k] = min(reached_rows[j, start + k], run)
+                    is_new = True
+                    latest = departure[at - n + k] if run > 0 else NEVER
+            if is_new:
+                reached[position] = run
+                usable[position] = latest
+                for j in range(row + 1, last_row + 1):
+                    reached_rows[j, position] = min(reached_rows[j, position], run)
+                    usable_rows[j, position] = min(usable_rows[j, position], latest)
         first[p] = UNREACHED
         if with_stays and run < n_runs:
             n_touched = _stay_seated(lines, state, row, p, run, limit, n_touched)
@@ -316,7 +329,7 @@ def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     ready = ready_rows[row]
     last_row = ready_rows.shape[0] - 1
     marked, fresh, touched, is_touched = state.marked, state.fresh, state.touched, state.is_touched
-    changed, is_changed = state.changed, state.is_changed
+    changed, is_changed, is_marked = state.changed, state.is_changed, state.is_marked
     for i in range(n_marked):
         fresh[marked[i]] = UNREACHED
     n_marked = 0
@@ -331,22 +344,30 @@ def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
         if is_last:
             continue
         time = best[stop] + change_delay
-        # The stop itself comes first, then the footpaths, nearest first.
-        for e in range(transfer_indptr[stop] - 1, transfer_indptr[stop + 1]):
-            if e < transfer_indptr[stop]:
-                end, at = stop, time + change_s[stop]
-            else:
-                end, at = transfer_stop[e], time + transfer_s[e]
-                if at > limit:
-                    break
-            if at < ready[end] and at <= limit:
-                ready[end] = at
-                for j in range(row + 1, last_row + 1):
-                    ready_rows[j, end] = min(ready_rows[j, end], at)
-                if fresh[end] == UNREACHED:
-                    marked[n_marked] = end
-                    n_marked += 1
-                fresh[end] = at
+        # Nobody can foresee which changes gain something: without branches they take half the time.
+        at = time + change_s[stop]
+        if at <= limit:
+            is_gain = np.uint8(at < ready[stop])
+            ready[stop] = min(ready[stop], at)
+            marked[n_marked] = stop
+            n_marked += is_gain & (is_marked[stop] ^ 1)
+            is_marked[stop] |= is_gain
+        for e in range(np.uint64(transfer_indptr[stop]), np.uint64(transfer_indptr[stop + 1])):
+            at = time + transfer_s[e]
+            if at > limit:  # the nearest come first
+                break
+            end = np.uint64(transfer_stop[e])
+            is_gain = np.uint8(at < ready[end])
+            ready[end] = min(ready[end], at)
+            marked[n_marked] = end
+            n_marked += is_gain & (is_marked[end] ^ 1)
+            is_marked[end] |= is_gain
+    for i in range(n_marked):
+        stop = marked[i]
+        is_marked[stop] = 0
+        fresh[stop] = ready[stop]
+        for j in range(row + 1, last_row + 1):
+            ready_rows[j, stop] = min(ready_rows[j, stop], ready[stop])
     state.n_changed[0] = n_changed
     return n_marked
 

@@ -27,9 +27,11 @@ from traveltime_lab.server.failures import (
     NO_FARES,
     NO_TIMETABLE,
     NOT_COVERED,
+    SCHEMA,
     Failure,
     SearchFailure,
     failure_of,
+    schema_failure,
     search_failure,
 )
 from traveltime_lab.server.moments import read_moment, write_moment
@@ -64,7 +66,7 @@ def each_search(request: Any, answer: Callable[[str, Any], _T]) -> list[_T]:
     Raises
     ------
     Failure
-        The first of them; ids of searches that fail for the same reason are told together.
+        The first of them; searches that fail for the same reason are told together.
     """
     answers: list[_T] = []
     failures: list[Failure] = []
@@ -80,6 +82,10 @@ def each_search(request: Any, answer: Callable[[str, Any], _T]) -> list[_T]:
     if isinstance(first, SearchFailure):
         same = [item for item in failures if isinstance(item, SearchFailure) and item.code == first.code]
         raise search_failure(first.code, [item.search_id for item in same])
+    if first.code == SCHEMA:
+        raise schema_failure(
+            {path: texts for item in failures if item.code == SCHEMA for path, texts in item.info.items()}
+        )
     raise first
 
 
@@ -214,6 +220,8 @@ def _shape_options(search: Any, media: str) -> dict[str, Any]:
     for name in ("no_holes", "render_mode", "buffer_distance", "remove_water_bodies"):
         if getattr(search, name) is not None:
             options[name] = getattr(search, name)
+    if "buffer_distance" in options:
+        options["buffer_distance"] = min(options["buffer_distance"], limits.MAX_BUFFER_M)
     if search.polygons_filter is not None:
         options["polygons_filter"] = min(search.polygons_filter.limit, limits.MOST_POLYGONS)
     elif search.single_shape:
@@ -221,7 +229,7 @@ def _shape_options(search: Any, media: str) -> dict[str, Any]:
     if search.level_of_detail is not None:
         detail = plain(search.level_of_detail)
         if "square_size" in detail:
-            detail["square_size"] = min(detail["square_size"], limits.FARTHEST_M)
+            detail["square_size"] = min(detail["square_size"], limits.MAX_SQUARE_M)
         level = parse_level_of_detail(detail)
         options["level_of_detail"] = replace(level, is_kept=media == formats.BOXES)
     return options
@@ -235,7 +243,7 @@ def _combined(request: Any, results: list[formats.ShapeResult]) -> list[formats.
         for item in getattr(request, name) or ():
             checkpoint()
             frame = gpd.GeoSeries([members[search_id] for search_id in item.search_ids], crs="EPSG:4326")
-            shape: shapely.MultiPolygon = combine(frame).geometry.iloc[0]
+            shape: shapely.MultiPolygon = combine(frame).geometry.iloc[0] if len(frame) else shapely.MultiPolygon()
             combined.append(formats.ShapeResult(item.id, shape, {}))
     return combined
 
@@ -372,7 +380,8 @@ def ways(
         when=when_of(path, search),
         snapping=snapping_of(search),
         window=window_of(search) if hasattr(search, "range") else None,
-        with_parts=set(search.properties) != {"travel_time"},
+        # Without a limit only the parts know how long it takes.
+        with_parts=not hasattr(search, "travel_time") or set(search.properties) != {"travel_time"},
     )
 
 

@@ -100,7 +100,7 @@ class Service:
         """Return what `answer` makes of a call, in a thread, as long as the client waits."""
         is_unwanted = threading.Event()
         if self._limiters is None:
-            n_large = self.options.large_workers or settings.threads + 1
+            n_large = self.options.large_workers or 2 * settings.threads
             self._limiters = anyio.CapacityLimiter(self.options.workers), anyio.CapacityLimiter(n_large)
         is_large = len(call.body) >= LARGE_BODY
         limiter = self._limiters[is_large]
@@ -145,8 +145,10 @@ def _response(service: Service, endpoint_of: Callable[[Request], Endpoint], *, i
                 endpoint = endpoint_of(request)
                 app_id = service.authenticate(request, is_proto=is_proto)
                 body = await service.read_body(request)
+                # Lines of one header are one list.
+                headers = {name: ", ".join(request.headers.getlist(name)) for name in set(request.headers)}
                 call = Call(
-                    service.atlas, body, request.query_params, request.path_params, request.headers, app_id,
+                    service.atlas, body, request.query_params, request.path_params, headers, app_id,
                     service.meter, service.zones, service.options.nominatim,
                 )  # fmt: skip
                 found = await service.work(request, endpoint.answer, call)
@@ -251,6 +253,10 @@ class _AccessLog:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["path"].startswith(("http://", "https://")):
+            # The form of a target that proxies get, and every server must take.
+            path = "/" + scope["path"].split("/", 3)[3] if scope["path"].count("/") > 2 else "/"
+            scope = {**scope, "path": path, "raw_path": path.encode()}
         started = time.perf_counter()
         status = size = 0
 

@@ -4,6 +4,7 @@ Answers about cells of the H3 and geohash systems.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -20,8 +21,9 @@ from traveltime_lab.server.answers import (
     when_of,
     window_of,
 )
-from traveltime_lab.server.failures import schema_failure
 from traveltime_lab.server.networks import Atlas
+from traveltime_lab.server.rules import iter_searches
+from traveltime_lab.server.schema import Rule
 
 
 class Cell(msgspec.Struct, gc=False):
@@ -47,7 +49,7 @@ def cell_results(atlas: Atlas, request: Any, system: str, *, is_fast: bool) -> l
     """
 
     def answer(path: str, search: Any) -> tuple[str, pd.DataFrame]:
-        lng, lat = _centre(path, search, system)
+        lng, lat = _centre(search, system)
         return search.id, engine.cells(
             map_of(atlas, search, lng, lat).network,
             lng,
@@ -67,7 +69,12 @@ def cell_results(atlas: Atlas, request: Any, system: str, *, is_fast: bool) -> l
     for name in ("unions", "intersections"):
         for item in getattr(request, name) or ():
             tables = [members[key] for key in item.search_ids]
-            found[item.id] = engine.combine_cells(tables, is_union=name == "unions")
+            # Of no searches there are no cells, whatever the table.
+            found[item.id] = (
+                engine.combine_cells(tables, is_union=name == "unions")
+                if tables
+                else next(iter(members.values())).iloc[:0]
+            )
     wanted = [name for name in ("min", "max", "mean") if name in request.properties]
     return by_search_id(CellsResult(key, _listed(table, wanted)) for key, table in found.items())
 
@@ -83,13 +90,22 @@ def _listed(table: pd.DataFrame, wanted: list[str]) -> list[Cell]:
     ]
 
 
-def _centre(path: str, search: Any, system: str) -> tuple[float, float]:
+def known_centres(system: str) -> Rule:
+    """Return the rule that the cells whose centres searches start from exist."""
+
+    def check(request: Any, report: Callable[[str, str], None]) -> None:
+        for path, search in iter_searches(request):
+            cell = getattr(search.coords, f"{system}_centroid", None)
+            if isinstance(cell, str):
+                try:
+                    engine.cell_centre(system, cell)
+                except InputError as error:
+                    report(f"{path}.coords.{system}_centroid", str(error))
+
+    return check
+
+
+def _centre(search: Any, system: str) -> tuple[float, float]:
     """Return the place of a search, which may be the centre of a cell."""
-    coords = search.coords
-    cell = getattr(coords, f"{system}_centroid")
-    if cell is None:
-        return coords.lng, coords.lat
-    try:
-        return engine.cell_centre(system, cell)
-    except InputError as error:
-        raise schema_failure({f"{path}.coords.{system}_centroid": [str(error)]}) from error
+    cell = getattr(search.coords, f"{system}_centroid")
+    return (search.coords.lng, search.coords.lat) if cell is None else engine.cell_centre(system, cell)

@@ -94,7 +94,7 @@ class Combination(Struct):
     """A union or intersection of searches of the same request."""
 
     id: Id
-    search_ids: Annotated[list[str], Meta(min_length=1)]
+    search_ids: list[str]
 
 
 Combinations: TypeAlias = Annotated[list[Combination], Meta(max_length=limits.MAX_SEARCHES)]
@@ -298,7 +298,7 @@ class _Drawn(_Search, kw_only=True):
     polygons_filter: PolygonsFilter | None = None
     no_holes: bool | None = None
     render_mode: Literal["approximate_time_filter", "road_buffering"] | None = None
-    buffer_distance: Annotated[int, Meta(ge=limits.MIN_BUFFER_M, le=limits.MAX_BUFFER_M)] | None = None
+    buffer_distance: Annotated[int, Meta(ge=limits.MIN_BUFFER_M)] | None = None
     remove_water_bodies: bool | None = None
     #: Deprecated: true is ``polygons_filter: {"limit": 1}``.
     single_shape: bool | None = None
@@ -487,4 +487,4 @@ class RoutesRequest(Struct, kw_only=True):
 class SupportedLocationsRequest(Struct):
     """POST supported-locations."""
 
-    locations: Locations
+    locations: list[Location]

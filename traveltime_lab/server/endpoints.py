@@ -14,7 +14,7 @@ from traveltime_lab.server import contract, contract_areas, formats, maps, queri
 from traveltime_lab.server.answers import matrix_results, route_results, shape_results
 from traveltime_lab.server.bulk import decode_matrix
 from traveltime_lab.server.calls import Answer, Call
-from traveltime_lab.server.cell_answers import cell_results
+from traveltime_lab.server.cell_answers import cell_results, known_centres
 from traveltime_lab.server.formats import FAST_SHAPE_FORMATS, JSON, SHAPE_FORMATS, negotiate
 from traveltime_lab.server.places import Places
 from traveltime_lab.server.schema import Rule, decode
@@ -127,7 +127,7 @@ def _never(path: str, text: str) -> None:
 def _cells(kind: Any, system: str, *, is_fast: bool = False) -> Callable[[Call], Answer]:
     def answer(call: Call) -> Answer:
         negotiate(call.headers.get("accept"))
-        request = _decoded(call, kind, rules.CELLS, with_combinations=True)
+        request = _decoded(call, kind, (*rules.CELLS, known_centres(system)), with_combinations=True)
         with call.lap("engine"):
             found = cell_results(call.atlas, request, system, is_fast=is_fast)
         return _results(call, found)

@@ -23,6 +23,7 @@ from traveltime_lab import areas, time_filters
 from traveltime_lab import cells as library_cells
 from traveltime_lab import geocoding as library_geocoding
 from traveltime_lab import journeys as library_journeys
+from traveltime_lab.countries import countries_of, country_of
 from traveltime_lab.errors import InputError
 from traveltime_lab.legs import Route
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
@@ -599,7 +600,11 @@ def reverse_geocode(
 ) -> dict[str, Any]:
     """Return what is at a place, in the form of `geocode`; `NotCoveredError` where nothing is."""
     if nominatim is not None:
-        tables = [nominatim.reverse_geocode(lng, lat)]
+        found = nominatim.reverse_geocode(lng, lat)
+        if within_country is not None:
+            codes = countries_of(within_country, "within_country")
+            found = found[[getattr(country_of(code), "alpha_2", "") in codes for code in found["country_code"]]]
+        tables = [found]
     else:
         tables = [
             library_geocoding.reverse_geocode(network, lng, lat, within_country=within_country) for network in networks

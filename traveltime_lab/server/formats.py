@@ -59,7 +59,7 @@ def negotiate(accept: str | None, known: tuple[str, ...] = (JSON,)) -> str:
     Failure
         406 if it can produce nothing of what is asked for.
     """
-    wanted = []
+    wanted, refused = [], set()
     for i, item in enumerate((accept or "").split(",")):
         media, *parameters = (part.strip().lower() for part in item.split(";"))
         if not media:
@@ -74,13 +74,16 @@ def negotiate(accept: str | None, known: tuple[str, ...] = (JSON,)) -> str:
                     quality = 0.0
         if quality > 0.0:
             wanted.append((-quality, i, media))
-    if not wanted:
-        return known[0]
+        else:
+            refused.add(media)
+    left = [media for media in known if media not in refused]
+    if not wanted and not refused and left:
+        return left[0]
     for _, _, media in sorted(wanted):
-        if media in known:
+        if media in left:
             return media
-        if media in ("*/*", "application/*"):
-            return known[0]
+        if media in ("*/*", "application/*") and left:
+            return left[0]
     raise plain_failure(406, f"This endpoint answers with {', '.join(known)}; none of them was asked for")
 
 

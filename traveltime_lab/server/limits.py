@@ -22,9 +22,10 @@ MAX_PROTO_TARGETS: Final = 200_000
 MAX_RANGE_WIDTH_S: Final = 43_200
 MAX_RANGE_RESULTS: Final = 5
 MIN_BUFFER_M: Final = 250
-#: That of the library; the contract states none.
-MAX_BUFFER_M: Final = 100_000
 MIN_SQUARE_M: Final = 600
+#: Larger bands and squares mean these, the largest of the library; the contract states no limit.
+MAX_BUFFER_M: Final = 100_000
+MAX_SQUARE_M: Final = 1_000_000
 #: Contract 7.13: the widest bounds of any source.
 H3_RESOLUTIONS: Final = (1, 12)
 GEOHASH_RESOLUTIONS: Final = (1, 9)

@@ -95,6 +95,8 @@ def search(call: Call, query: queries.SearchQuery) -> Answer:
             raise _told(error, query.within_country) from error
         except ServiceError as error:
             raise plain_failure(500, "The geocoder behind this service does not answer") from error
+    if "country" in (query.exclude_location_types or "").lower().split(","):
+        found = [place for place in found if place.get("type") != "country"]
     return _features(call, found, language)
 
 
@@ -143,4 +145,5 @@ def _features(call: Call, found: list[dict[str, Any]], language: str) -> Answer:
         geometry = {"type": "Point", "coordinates": [place["lng"], place["lat"]]}
         listed.append({"type": "Feature", "geometry": geometry, "properties": properties})
     body = msgspec.json.encode({"type": "FeatureCollection", "features": listed})
-    return Answer(body, headers={"Content-Language": language})
+    # Networks know one name of each place, in no particular language.
+    return Answer(body, headers={} if call.nominatim is None else {"Content-Language": language})

@@ -16,7 +16,6 @@ from traveltime_lab.server import description, proto_answers
 from traveltime_lab.server.endpoints import ENDPOINTS, Endpoint
 from traveltime_lab.server.failures import ErrorBody
 from traveltime_lab.server.formats import BOXES, GEOJSON, JSON, WKT, WKT_NO_HOLES
-from traveltime_lab.server.queries import DOTTED
 
 _REF: Final = "#/components/schemas/{name}"
 _SHAPES: Final = {
@@ -115,11 +114,10 @@ def _parameters(kind: Any) -> list[dict[str, Any]]:
     schemas = components[kind.__name__]["properties"]
     found = []
     for field in described.fields:
-        schema = schemas[field.name]
+        schema = schemas[field.encode_name]
         # A query string has no null: an absent parameter is absent.
         options = [option for option in schema.get("anyOf", [schema]) if option.get("type") != "null"]
-        name = DOTTED.get(field.name, field.name)
-        found.append({"name": name, "in": "query", "required": field.required, "schema": options[0]})
+        found.append({"name": field.encode_name, "in": "query", "required": field.required, "schema": options[0]})
     return found
 
 

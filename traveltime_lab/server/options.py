@@ -34,7 +34,7 @@ class Options:
     workers : int
         Requests worked on at once.
     large_workers : int, optional
-        Of those with large bodies; by default one more than `settings.threads`.
+        Of those with large bodies; by default twice `settings.threads`.
     nominatim : Nominatim, optional
         Who answers about names and addresses, instead of the networks.
     """

@@ -17,7 +17,7 @@ from traveltime_lab.server import engine, limits, protobuf
 from traveltime_lab.server.calls import Answer, Call
 from traveltime_lab.server.endpoints import Endpoint
 from traveltime_lab.server.engine import NotCoveredError, NoTimetableError, When
-from traveltime_lab.server.failures import Failure, plain_failure
+from traveltime_lab.server.failures import NO_TIMETABLE, NOT_COVERED, Failure, plain_failure
 from traveltime_lab.server.networks import Map
 
 MEDIA: Final = "application/octet-stream"
@@ -62,11 +62,19 @@ _BY_STATUS: Final = {
 }
 
 
+#: Failures for which the JSON endpoints have a code; their bodies say the same.
+_CODES: Final = {
+    "SOURCE_NOT_IN_GEOMETRY": NOT_COVERED,
+    "SOURCE_OUT_OF_REACH": NOT_COVERED,
+    "SERVICE_MISMATCH_WRONG_TRANSPORTATION_MODE": NO_TIMETABLE,
+}
+
+
 class ProtoFailure(Failure):
     """A failure with a name of the contract's enumeration."""
 
     def __init__(self, name: str, description: str, status: int = 422) -> None:
-        super().__init__(status, status, description)
+        super().__init__(status, _CODES.get(name, status), description)
         self.name = name
 
 

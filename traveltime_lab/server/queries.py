@@ -78,7 +78,19 @@ class RoutesQuery(_Query, kw_only=True):
     destination_lng: Longitude
 
 
-class SearchQuery(Struct, kw_only=True):
+#: Names with dots, which fields cannot have.
+_DOTTED: Mapping[str, str] = {
+    "within_country": "within.country",
+    "format_name": "format.name",
+    "format_exclude_country": "format.exclude.country",
+    "force_add_postcode": "force.add.postcode",
+    "focus_lat": "focus.lat",
+    "focus_lng": "focus.lng",
+    "exclude_location_types": "exclude.location.types",
+}
+
+
+class SearchQuery(Struct, kw_only=True, rename=_DOTTED):
     """GET geocoding/search."""
 
     query: Annotated[str, Meta(min_length=1)]
@@ -93,24 +105,12 @@ class SearchQuery(Struct, kw_only=True):
     exclude_location_types: str | None = None
 
 
-class ReverseQuery(Struct, kw_only=True):
+class ReverseQuery(Struct, kw_only=True, rename=_DOTTED):
     """GET geocoding/reverse."""
 
     lat: Latitude
     lng: Longitude
     within_country: str | None = None
-
-
-#: Names with dots, which fields cannot have.
-DOTTED: Mapping[str, str] = {
-    "within_country": "within.country",
-    "format_name": "format.name",
-    "format_exclude_country": "format.exclude.country",
-    "force_add_postcode": "force.add.postcode",
-    "focus_lat": "focus.lat",
-    "focus_lng": "focus.lng",
-    "exclude_location_types": "exclude.location.types",
-}
 
 
 def read_query(query: Mapping[str, str], kind: Any) -> Any:
@@ -132,9 +132,9 @@ def read_query(query: Mapping[str, str], kind: Any) -> Any:
     described = inspect.type_info(kind)
     assert isinstance(described, inspect.StructType)
     for field in described.fields:
-        text = query.get(DOTTED.get(field.name, field.name))
+        text = query.get(field.encode_name)
         if text is not None and text.strip():
-            values[field.name] = _as(text.strip(), field.type)
+            values[field.encode_name] = _as(text.strip(), field.type)
     rules = (_one_moment,) if issubclass(kind, _Query) else ()
     return convert(values, kind, (*rules, *_RULES.get(kind, ())))
 
@@ -150,8 +150,9 @@ def _as(text: str, kind: inspect.Type) -> Any:
             number = float(text)
         except ValueError:
             return text
-        is_plain = text.isascii() and "_" not in text and abs(number) < 1e15
-        return number if is_plain else text
+        if not (text.isascii() and "_" not in text and abs(number) < 1e15):
+            return text
+        return int(number) if isinstance(kind, inspect.IntType) and number.is_integer() else number
     # In a query string an unescaped + of an offset arrives as a blank.
     if isinstance(kind, inspect.Metadata) and (kind.extra_json_schema or {}).get("format") == "date-time":
         head, _, offset = text.rpartition(" ")

@@ -134,7 +134,14 @@ def one_place(request: Any, report: Report) -> None:
             report(f"{path}.coords", f"must have lat and lng or {name}, not both")
 
 
-_TRAVEL = (has_search, unique_ids, readable_moments, usable_windows, usable_changes)
+def no_borders(request: Any, report: Report) -> None:
+    """Check that nobody wants to stay within a country: networks carry no borders."""
+    for path, search in iter_searches(request):
+        if getattr(getattr(search, "transportation", None), "disable_border_crossing", None) is True:
+            report(f"{path}.transportation.disable_border_crossing", "cannot be true: the maps here carry no borders")
+
+
+_TRAVEL = (has_search, unique_ids, readable_moments, usable_windows, usable_changes, no_borders)
 #: The rules of requests for shapes, for cells, and for times between places or to zones; see also
 #: `traveltime_lab.server.places`.
 SHAPES = (*_TRAVEL, known_search_ids)

@@ -8,6 +8,8 @@ written as 900.0.
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
@@ -87,11 +89,18 @@ def _plain(body: bytes) -> Any:
     """Return a body without types."""
     try:
         return msgspec.json.decode(body)
-    except msgspec.ValidationError as error:
-        # Numbers beyond every float.
-        raise schema_failure({"obj": [str(error)]}) from None
+    except msgspec.ValidationError:
+        # Numbers beyond every float, which the walk finds again.
+        try:
+            return json.loads(body, parse_int=float, parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:
+            raise _syntax(error) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _syntax(error) from None
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
 
 
 def _syntax(error: Exception) -> Failure:
@@ -188,6 +197,8 @@ def _scalar_fault(value: Any, kind: inspect.Type) -> str | None:
         name = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
         if isinstance(value, bool) or not isinstance(value, int | float):
             return _expected(name, value)
+        if not -sys.float_info.max <= value <= sys.float_info.max:
+            return f"must be {name}; got one that is too large"
         if isinstance(kind, inspect.IntType) and value != int(value):
             return _expected(name, value)
         if (kind.ge is not None and value < kind.ge) or (kind.le is not None and value > kind.le):

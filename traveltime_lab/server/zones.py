@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ import pandas as pd
 from traveltime_lab.errors import DataError, MissingFileError
 
 FloatArray = npt.NDArray[np.float64]
+
+#: Area and district, sector and unit, spelt as in contract 7.7.
+_BRITISH: Final = r"^([A-Z]{1,2}[0-9][A-Z0-9]?) ?([0-9][A-Z]{2})$"
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,9 @@ class Zones:
         missing = [name for name in ("postcode", "lat", "lng") if name not in table.columns]
         if missing:
             raise DataError(f"the table of zones has no column {missing[0]!r}; it needs postcode, lat and lng")
-        codes = table["postcode"].astype("string").str.strip()
+        codes = table["postcode"].astype("string").str.strip().str.upper().str.replace(r"\s+", " ", regex=True)
+        # Of British shape, with the blank wherever people put it or not.
+        codes = codes.str.replace(_BRITISH, r"\1 \2", regex=True)
         if codes.isna().any() or (codes == "").any():
             raise DataError("the table of zones has rows without a postcode")
         if codes.duplicated().any():
@@ -71,7 +76,10 @@ class Zones:
         has_two = codes.str.contains(r"\s")
         districts = table.get("district", outward)
         sectors = table.get("sector", (outward + inward.str[:1]).where(has_two, outward))
-        columns = (column.astype("string").to_numpy(dtype=object) for column in (districts, sectors))
+        columns = (
+            column.astype("string").str.lower().str.replace(r"\s+", "", regex=True).to_numpy(dtype=object)
+            for column in (districts, sectors)
+        )
         return cls(codes.tolist(), lng, lat, *columns)
 
     @classmethod
