@@ -219,6 +219,29 @@ def test_any_crs_goes_in_and_nothing_is_changed(town):
 # Shapes
 
 
+def test_points_as_people_have_them(town):
+    """Pairs and single points are longitude and latitude; durations are what they say."""
+    start, end = at((0, 0)).iloc[0], at((1000, 500)).iloc[0]
+    tables = tl.time_filter(town, at((0, 0)), at((1000, 500), (0, 0)), travel_time=1800, **ON_FOOT)
+    pairs = [(end.x, end.y), start]
+    for origin in (start, (start.x, start.y), [start], [(start.x, start.y)]):
+        for limit in (1800, 1800.0, dt.timedelta(minutes=30), pd.Timedelta("30min"), np.timedelta64(30, "m")):
+            loose = tl.time_filter(town, origin, pairs, travel_time=limit, **ON_FOOT)
+            assert loose["travel_time"].tolist() == tables["travel_time"].tolist()
+            assert loose["destination"].tolist() == [0, 1]
+    assert tl.time_map(town, start, travel_time=600, **ON_FOOT).geometry.iloc[0].covers(start)
+    for wrong in ([], [start, "here"], (1.0, 2.0, 3.0), [[1.0, 2.0]], "1,2", None, (True, False), [start.buffer(1)]):
+        with pytest.raises(tl.InputError, match="origins"):
+            tl.time_map(town, wrong, travel_time=600, **ON_FOOT)
+    with pytest.raises(tl.CoordinateError):
+        tl.time_map(town, (float("nan"), 0.0), travel_time=600, **ON_FOOT)
+    with pytest.raises(tl.InputError, match="points_from_xy"):
+        tl.time_map(town, pd.DataFrame({"lng": [0.0], "lat": [0.0]}), travel_time=600, **ON_FOOT)
+    for limit in (pd.Timedelta("1.5s"), pd.NaT, [300, 600], np.array([300])):
+        with pytest.raises(tl.InputError, match="whole number of seconds"):
+            tl.time_map(town, start, travel_time=limit, **ON_FOOT)
+
+
 def test_a_shape_by_hand():
     street = world({"A": (-2000, 0), "B": (2000, 0)}, [("A", "B")])
     # 300 s: 1500 m along the street at 5 m/s, 300 / 0.72 = 417 m to its side at 5 km/h: a rhombus.
@@ -367,7 +390,6 @@ POINT = at((0, 0))
         ({"transportation": "public_transport"}, tl.InputError, "timetable"),
         ({"origins": gpd.GeoSeries([], crs="EPSG:4326")}, tl.InputError, "empty"),
         ({"origins": gpd.GeoSeries.from_xy([0.5], [0.5])}, tl.CrsError, "set_crs"),
-        ({"origins": [(0.5, 0.5)]}, tl.InputError, "from_xy"),
         ({"origins": pd.concat([POINT, POINT])}, tl.InputError, "more than once"),
         ({"origins": gpd.GeoSeries.from_xy([np.nan], [0.5], crs="EPSG:4326")}, tl.CoordinateError, "missing|finite"),
         ({"origins": gpd.GeoSeries([None], crs="EPSG:4326")}, tl.CoordinateError, "missing"),

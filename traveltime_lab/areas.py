@@ -4,6 +4,7 @@ The areas within reach in a time or a distance.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -23,7 +24,7 @@ from traveltime_lab.levels import LevelOfDetail, parse_level_of_detail
 from traveltime_lab.matrix import Block
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
-from traveltime_lab.points import Points, read_points
+from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.questions import (
     FOREVER_S,
     MAX_DISTANCE_M,
@@ -43,9 +44,9 @@ from traveltime_lab.snapping import OUTSIDE, SNAPPED, Snaps
 
 def time_map(
     network: Network,
-    origins: gpd.GeoDataFrame | gpd.GeoSeries,
+    origins: PointsLike,
     *,
-    travel_time: int,
+    travel_time: int | dt.timedelta,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
     arrival_time: MomentLike = None,
@@ -65,9 +66,9 @@ def time_map(
     Parameters
     ----------
     network : Network
-    origins : GeoDataFrame or GeoSeries
+    origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with a unique index. With `arrival_time` they are where trips end.
-    travel_time : int
+    travel_time : int or timedelta
         Limit in seconds, 1 to 14400.
     transportation : str, Transportation or mapping, default "driving"
         How to travel; see `Transportation`.
@@ -136,7 +137,7 @@ def time_map(
 
 def distance_map(
     network: Network,
-    origins: gpd.GeoDataFrame | gpd.GeoSeries,
+    origins: PointsLike,
     *,
     distance: int,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
@@ -157,7 +158,7 @@ def distance_map(
     Parameters
     ----------
     network : Network
-    origins : GeoDataFrame or GeoSeries
+    origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with a unique index.
     distance : int
         Limit in metres of the *fastest* route, 75 to 800000, which is the ``distance`` of `time_filter` (contract
@@ -314,7 +315,7 @@ def _shape(question: Question, snaps: Snaps, i: int, places: Points, limit: int,
 def shape_accuracy(
     network: Network,
     areas: gpd.GeoDataFrame,
-    origins: gpd.GeoDataFrame | gpd.GeoSeries,
+    origins: PointsLike,
     *,
     n_points: int = 2000,
     seed: int = 0,
@@ -335,7 +336,7 @@ def shape_accuracy(
     network : Network
     areas : GeoDataFrame
         From `time_map` (or `distance_map`) of `origins`.
-    origins : GeoDataFrame or GeoSeries
+    origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         What the shapes were made for.
     n_points : int, default 2000
         Points per shape, uniform in 1.3 times its box.

@@ -10,6 +10,7 @@ more sample, of no travel time.
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ from traveltime_lab.kernels.cells import add_samples
 from traveltime_lab.levels import CELL_M
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
-from traveltime_lab.points import Points, read_points
+from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.questions import MAX_TRAVEL_TIME_S, MomentLike, Question, ask, whole
 from traveltime_lab.snapping import SNAPPED
 from traveltime_lab.surfaces import TILE
@@ -66,9 +67,9 @@ class CellTimes:
 
 def h3_cells(
     network: Network,
-    origins: gpd.GeoDataFrame | gpd.GeoSeries,
+    origins: PointsLike,
     *,
-    travel_time: int,
+    travel_time: int | dt.timedelta,
     resolution: int,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
@@ -85,9 +86,9 @@ def h3_cells(
     Parameters
     ----------
     network : Network
-    origins : GeoDataFrame or GeoSeries
+    origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with a unique index. With `arrival_time` they are where trips end.
-    travel_time : int
+    travel_time : int or timedelta
         Limit in seconds, 1 to 14400.
     resolution : int
         Of the hexagons, 1 (largest) to 12 (smallest, about 18 m wide).
@@ -151,9 +152,9 @@ def h3_cells(
 
 def geohash_cells(
     network: Network,
-    origins: gpd.GeoDataFrame | gpd.GeoSeries,
+    origins: PointsLike,
     *,
-    travel_time: int,
+    travel_time: int | dt.timedelta,
     resolution: int,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
@@ -170,9 +171,9 @@ def geohash_cells(
     Parameters
     ----------
     network : Network
-    origins : GeoDataFrame or GeoSeries
+    origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with a unique index.
-    travel_time : int
+    travel_time : int or timedelta
         Limit in seconds, 1 to 14400.
     resolution : int
         Length of the geohashes, 1 (largest) to 9 (smallest, about 5 m).

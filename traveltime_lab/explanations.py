@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import geopandas as gpd
 import pandas as pd
 
 from traveltime_lab import transit
@@ -24,7 +23,7 @@ from traveltime_lab.legs import Route
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
 from traveltime_lab.moments import TypicalMoment, resolve_moments
 from traveltime_lab.network import Network
-from traveltime_lab.points import Points, read_points
+from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.questions import MomentLike
 from traveltime_lab.reasons import Explanation, made_of, parts_of
 from traveltime_lab.ride_reasons import by_timetable
@@ -35,10 +34,10 @@ from traveltime_lab.timetable import ServiceWarning
 
 def explain(
     network: Network,
-    origin: gpd.GeoDataFrame | gpd.GeoSeries,
-    destination: gpd.GeoDataFrame | gpd.GeoSeries,
+    origin: PointsLike,
+    destination: PointsLike,
     *,
-    travel_time: int,
+    travel_time: int | dt.timedelta,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
     arrival_time: MomentLike = None,
@@ -51,9 +50,9 @@ def explain(
     Parameters
     ----------
     network : Network
-    origin, destination : GeoDataFrame or GeoSeries of length 1
+    origin, destination : GeoDataFrame, GeoSeries, Point or (lng, lat)
         One point each in any CRS, such as ``places.loc[["home"]]``.
-    travel_time : int
+    travel_time : int or timedelta
         Limit in seconds, 1 to 14400.
     transportation : str, Transportation or mapping, default "driving"
         How to travel; see `Transportation`.

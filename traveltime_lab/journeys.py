@@ -22,7 +22,7 @@ from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network import Network
 from traveltime_lab.pairs import all_pairs, chosen_pairs, departures, metres_of, reasons_of, seconds_of
 from traveltime_lab.paths import paths
-from traveltime_lab.points import Points, read_points
+from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.questions import MAX_RESULTS, MomentLike, Question, ask, whole
 from traveltime_lab.ride_routes import Found, ride_routes
 from traveltime_lab.snapping import Snaps, snapped_coordinates
@@ -36,8 +36,8 @@ _MOST_ROUTES: Final = 100_000
 
 def routes(
     network: Network,
-    origins: gpd.GeoDataFrame | gpd.GeoSeries,
-    destinations: gpd.GeoDataFrame | gpd.GeoSeries,
+    origins: PointsLike,
+    destinations: PointsLike,
     *,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
@@ -54,7 +54,7 @@ def routes(
     Parameters
     ----------
     network : Network
-    origins, destinations : GeoDataFrame or GeoSeries
+    origins, destinations : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with unique indexes.
     transportation : str, Transportation or mapping, default "driving"
         How to travel; see `Transportation`. Types with a timetable have legs with lines, stops and times.

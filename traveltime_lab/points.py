@@ -4,8 +4,10 @@ Points in any CRS, checked at the door and brought to longitude and latitude.
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import geopandas as gpd
 import numpy as np
@@ -17,6 +19,8 @@ from traveltime_lab.errors import CoordinateError, CrsError, InputError
 from traveltime_lab.network import Network
 
 FloatArray = npt.NDArray[np.float64]
+#: What people have where points are wanted; pairs are longitude and latitude.
+PointsLike: TypeAlias = gpd.GeoDataFrame | gpd.GeoSeries | shapely.Point | Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,9 @@ def read_points(table: Any, name: str, network: Network) -> Points:
 
     Parameters
     ----------
-    table : GeoDataFrame or GeoSeries
-        Points in any CRS, with a unique index.
+    table : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
+        A table has points in any CRS and a unique index. Single points and pairs, which have no CRS, are longitude and
+        latitude; their labels are 0, 1, 2 ...
     name : str
         How the caller names the table, for messages.
     network : Network
@@ -69,13 +74,16 @@ def read_points(table: Any, name: str, network: Network) -> Points:
     Raises
     ------
     InputError
-        If the table is empty, is not a GeoDataFrame or GeoSeries of points, or has duplicate labels.
+        If the table is empty, is nothing of this, or has duplicate labels.
     CrsError
         If it has no CRS.
     CoordinateError
         If a coordinate is missing, not finite, out of range, or longitude and latitude are swapped.
     """
-    if isinstance(table, gpd.GeoDataFrame | gpd.GeoSeries):
+    loose = _loose_points(table)
+    if loose is not None:
+        series = loose
+    elif isinstance(table, gpd.GeoDataFrame | gpd.GeoSeries):
         try:
             series = table.geometry if isinstance(table, gpd.GeoDataFrame) else table
         except AttributeError as error:
@@ -86,7 +94,12 @@ def read_points(table: Any, name: str, network: Network) -> Points:
             f"{name} must be a GeoDataFrame or GeoSeries of points; got {type(table).__name__}. "
             "gpd.GeoSeries.from_xy(lng, lat, crs='EPSG:4326') makes one"
         )
-        if isinstance(table, pd.Series):
+        if isinstance(table, pd.DataFrame):
+            msg = (
+                f"{name} is a DataFrame without geometry. gpd.GeoDataFrame(frame, crs='EPSG:4326', "
+                "geometry=gpd.points_from_xy(frame['lng'], frame['lat'])) gives it one"
+            )
+        elif isinstance(table, pd.Series):
             msg = f"{name} must be a table; one row of it came without. Two brackets keep it: places.loc[['label']]"
         raise InputError(msg)
     if len(series) == 0:
@@ -131,6 +144,24 @@ def read_points(table: Any, name: str, network: Network) -> Points:
         raise CoordinateError(msg)
     _check_not_swapped(lng, lat, name, network)
     return Points(series.index, lng, lat, values)
+
+
+def _loose_points(given: Any) -> gpd.GeoSeries | None:
+    """Return single points and pairs of longitude and latitude as a table, None for anything else."""
+    several = given if isinstance(given, list) else [given]
+    points = []
+    for item in several:
+        if isinstance(item, shapely.Point):
+            points.append(item)
+        elif (
+            isinstance(item, tuple)
+            and len(item) == 2
+            and all(isinstance(value, numbers.Real) and not isinstance(value, bool) for value in item)
+        ):
+            points.append(shapely.Point(float(item[0]), float(item[1])))
+        else:
+            return None
+    return gpd.GeoSeries(points, crs="EPSG:4326")
 
 
 def _check_unique(index: pd.Index, name: str) -> None:

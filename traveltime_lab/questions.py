@@ -136,7 +136,9 @@ def ask(
 
 
 def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
-    """Return a whole number in a range; whole floats are taken too, bools are not."""
+    """Return a whole number in a range; whole floats are taken too, and durations for seconds, but bools are not."""
+    if unit == "seconds" and isinstance(value, dt.timedelta | np.timedelta64):
+        value = pd.Timedelta(value).total_seconds()
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     try:
@@ -144,7 +146,9 @@ def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
     except TypeError:
         number = None
     if number is None or isinstance(value, bool | np.bool_):
-        more = f"; ask once for each {name}" if isinstance(value, list | tuple) else ""
+        more = ""
+        if isinstance(value, list | tuple | range | np.ndarray | pd.Series):
+            more = f"; ask once for each {name} and join the answers, as pd.concat([f({name}=one) for one in ...]) does"
         msg = f"{name} must be a whole number of {unit}; got {value!r}{more}"
         raise InputError(msg)
     if not least <= number <= most:

@@ -4,6 +4,7 @@ Travel times between points, and where points meet the streets.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
@@ -30,7 +31,7 @@ from traveltime_lab.pairs import (
     reasons_of,
     seconds_of,
 )
-from traveltime_lab.points import Points, read_points
+from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.questions import (
     MAX_RESULTS,
     MAX_TRAVEL_TIME_S,
@@ -53,10 +54,10 @@ _MOST_PAIRS = 20_000_000
 
 def time_filter(
     network: Network,
-    origins: gpd.GeoDataFrame | gpd.GeoSeries,
-    destinations: gpd.GeoDataFrame | gpd.GeoSeries,
+    origins: PointsLike,
+    destinations: PointsLike,
     *,
-    travel_time: int,
+    travel_time: int | dt.timedelta,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
     arrival_time: MomentLike = None,
@@ -75,9 +76,9 @@ def time_filter(
     Parameters
     ----------
     network : Network
-    origins, destinations : GeoDataFrame or GeoSeries
+    origins, destinations : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with unique indexes. Reprojected, never mutated.
-    travel_time : int
+    travel_time : int or timedelta
         Limit in seconds, 1 to 14400. What takes longer is unreachable.
     transportation : str, Transportation or mapping, default "driving"
         How to travel; see `Transportation`.
@@ -466,7 +467,7 @@ def _wide(
 
 def snap(
     network: Network,
-    points: gpd.GeoDataFrame | gpd.GeoSeries,
+    points: PointsLike,
     *,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     snapping: Snapping | Mapping[str, Any] | None = None,
@@ -477,7 +478,7 @@ def snap(
     Parameters
     ----------
     network : Network
-    points : GeoDataFrame or GeoSeries
+    points : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with a unique index.
     transportation : str, Transportation or mapping, default "driving"
     snapping : Snapping or mapping, optional
