@@ -7,12 +7,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import geopandas as gpd
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyproj
 import shapely
 
 from traveltime_lab import shapes, surfaces
@@ -40,6 +41,10 @@ from traveltime_lab.questions import (
     whole,
 )
 from traveltime_lab.snapping import OUTSIDE, SNAPPED, Snaps
+
+#: Why a shape is empty.
+_REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_snapped", "over_limit"])
+_WGS84: Final = pyproj.CRS.from_epsg(4326)
 
 
 def time_map(
@@ -251,16 +256,14 @@ def _shapes(question: Question, origins: Any, limit: int, style: _Style, column:
     geometry = np.array([_shape(question, snaps, i, places, limit, style) for i in range(len(places))], dtype=object)
     codes = np.where(snaps.status == OUTSIDE, 0, np.where(snaps.status == SNAPPED, 2, 1))
     codes[(codes == 2) & ~shapely.is_empty(geometry)] = -1
-    reasons = ["origin_outside_network", "origin_not_snapped", "over_limit"]
     return gpd.GeoDataFrame(
         {
             column: np.full(len(places), limit, np.int32),
             "snap_distance": finite(snaps.distance_m),
-            "reason": pd.Categorical.from_codes(codes, categories=reasons),
+            "reason": pd.Categorical.from_codes(codes, dtype=_REASONS),
+            "geometry": gpd.array.from_shapely(geometry, crs=_WGS84),
         },
         index=places.index,
-        geometry=geometry,
-        crs="EPSG:4326",
     )
 
 

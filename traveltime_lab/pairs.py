@@ -28,6 +28,7 @@ REASONS: Final = (
     "other_component",
     "over_limit",
 )
+_DTYPE: Final = pd.CategoricalDtype(list(REASONS))
 PairIndex = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
@@ -98,7 +99,7 @@ def reasons_of(
         why[starts.status[a] != SNAPPED] = REASONS.index("origin_not_snapped")
         why[starts.status[a] == OUTSIDE] = REASONS.index("origin_outside_network")
         codes[lost] = why
-    return pd.Categorical.from_codes(codes, categories=list(REASONS))
+    return pd.Categorical.from_codes(codes, dtype=_DTYPE)
 
 
 def component_of(topology: Any, edge: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:

@@ -321,19 +321,22 @@ class Timetable:
                 end = max(day_origin(int(last) + 1, zone), day_origin(int(last), zone) + overhang)
                 is_covered = day_origin(int(first), zone) <= posix < end
             covers.append(is_covered)
-        listed = "; ".join(
-            f"{feed} runs from {first} to {last}" if first else f"{feed} never runs"
-            for feed, first, last in self._spans()
-        )
+
+        def listed() -> str:
+            return "; ".join(
+                f"{feed} runs from {first} to {last}" if first else f"{feed} never runs"
+                for feed, first, last in self._spans()
+            )
+
         if not any(covers):
             raise NoServiceError(
-                f"{name} {moment.isoformat()} is outside the dates that the timetable covers: {listed}. "
+                f"{name} {moment.isoformat()} is outside the dates that the timetable covers: {listed()}. "
                 "Choose a moment in between, or build the network with a timetable of that date."
             )
-        left_out = [str(feed) for feed, is_covered in zip(self.feeds["name"], covers, strict=True) if not is_covered]
-        if left_out:
+        if not all(covers):
+            left_out = [str(feed) for feed, is_in in zip(self.feeds["name"], covers, strict=True) if not is_in]
             warnings.warn(
-                f"{name} {moment.isoformat()} is not covered by {', '.join(left_out)}: {listed}.",
+                f"{name} {moment.isoformat()} is not covered by {', '.join(left_out)}: {listed()}.",
                 ServiceWarning, stacklevel=2,
             )  # fmt: skip
         zone = self._feed_zones[covers.index(True)]
