@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,7 +32,7 @@ from traveltime_lab.questions import MAX_TRAVEL_TIME_S, Question
 from traveltime_lab.rides import StopLinks
 from traveltime_lab.snapping import SNAPPED, Snaps, snap_indexes
 from traveltime_lab.stations import timetable_of
-from traveltime_lab.timetable import ServiceWarning
+from traveltime_lab.timetable import service_warnings_to
 
 #: What may be loosened in a timetable request, in the order in which equally small sets are told.
 KNOBS: Final = ("travel_time", "ways", "max_changes", "vehicles", "moment")
@@ -263,8 +262,7 @@ class Pair:
     def is_covered(self, moment: dt.datetime) -> bool:
         """Return whether the timetable says anything about a moment."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ServiceWarning)
+            with service_warnings_to(lambda text: None):
                 timetable_of(self.network).check_moment(moment)
         except NoServiceError:
             return False

@@ -115,13 +115,11 @@ def _add_serve(commands: Any) -> None:
 
 def _serve(options: argparse.Namespace) -> None:
     import logging
-    import warnings
 
     from traveltime_lab.nominatim import Nominatim
     from traveltime_lab.server import credentials, running
     from traveltime_lab.server.networks import Map
     from traveltime_lab.server.options import Options
-    from traveltime_lab.timetable import ServiceWarning
 
     if (options.certificate is None) != (options.key is None):
         raise tl.InputError("--certificate and --key go together")
@@ -130,8 +128,6 @@ def _serve(options: argparse.Namespace) -> None:
     pairs = credentials.find_pairs(options.credentials, options.credentials_file)
     is_made_up = not pairs
     pairs = pairs or [credentials.generate_pair()]
-    # Days of little service are the client's choice, and no news.
-    warnings.simplefilter("ignore", ServiceWarning)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     if not options.quiet:
         logging.getLogger("traveltime_lab.access").setLevel(logging.INFO)

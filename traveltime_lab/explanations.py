@@ -8,7 +8,6 @@ Nothing is searched for here that other functions do not answer: the same questi
 from __future__ import annotations
 
 import datetime as dt
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,7 +28,7 @@ from traveltime_lab.reasons import Explanation, made_of, parts_of
 from traveltime_lab.ride_reasons import by_timetable
 from traveltime_lab.street_reasons import by_other_means, on_streets
 from traveltime_lab.time_filters import time_filter
-from traveltime_lab.timetable import ServiceWarning
+from traveltime_lab.timetable import service_warnings_to
 
 
 def explain(
@@ -110,9 +109,8 @@ def explain(
         "snapping": snapping,
         "window": window,
     }
-    with warnings.catch_warnings():
-        # That there is little service that day is among the reasons, if it is one.
-        warnings.simplefilter("ignore", ServiceWarning)
+    # That there is little service that day is among the reasons, if it is one.
+    with service_warnings_to(lambda text: None):
         try:
             found = time_filter(network, origin, destination, **given)["travel_time"].iloc[0]
         except NoServiceError:

@@ -8,11 +8,13 @@ and departure.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import functools
 import hashlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -55,6 +57,31 @@ LITTLE_SERVICE: Final = 0.1
 
 class ServiceWarning(UserWarning):
     """Little service runs on the day asked about."""
+
+
+_listener: ContextVar[Callable[[str], object] | None] = ContextVar("listener", default=None)
+
+
+@contextlib.contextmanager
+def service_warnings_to(listener: Callable[[str], object]) -> Iterator[None]:
+    """
+    Hand the texts of service warnings to someone instead of warning, for the length of a ``with`` block.
+
+    Unlike `warnings.catch_warnings` it concerns nobody else: other threads warn as before.
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def _warn(text: str) -> None:
+    listener = _listener.get()
+    if listener is None:
+        warnings.warn(text, ServiceWarning, stacklevel=3)
+    else:
+        listener(text)
 
 
 @dataclass(frozen=True)
@@ -335,19 +362,15 @@ class Timetable:
             )
         if not all(covers):
             left_out = [str(feed) for feed, is_in in zip(self.feeds["name"], covers, strict=True) if not is_in]
-            warnings.warn(
-                f"{name} {moment.isoformat()} is not covered by {', '.join(left_out)}: {listed()}.",
-                ServiceWarning, stacklevel=2,
-            )  # fmt: skip
+            _warn(f"{name} {moment.isoformat()} is not covered by {', '.join(left_out)}: {listed()}.")
         zone = self._feed_zones[covers.index(True)]
         date = moment.astimezone(ZoneInfo(zone)).date()
         around = [self._departures_on(date.toordinal() + days) for days in range(-7, 8)]
         if around[7] < LITTLE_SERVICE * max(around):
-            warnings.warn(
+            _warn(
                 f"{name} {moment.isoformat()}: only {around[7]:,} departures on {date:%A} {date}, against "
-                f"{max(around):,} on the busiest day within a week of it.",
-                ServiceWarning, stacklevel=2,
-            )  # fmt: skip
+                f"{max(around):,} on the busiest day within a week of it."
+            )
 
     def _departures_on(self, ordinal: int) -> int:
         if not 1 <= ordinal <= dt.date.max.toordinal():

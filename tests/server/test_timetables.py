@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from test_contract import polygons
 from test_protobuf import asked, matrix_message
 
 import traveltime_lab as tl
+from traveltime_lab import timetable
 
 #: Places of Coquimbo and a Tuesday of its timetable.
 PLAZA, TERMINAL, CANTERA = (-29.90270, -71.25190), (-29.90953, -71.25888), (-29.96322, -71.31617)
@@ -157,3 +159,19 @@ def test_map_info(door: Door, timetabled: tl.Network) -> None:
 def test_get(door: Door, timetabled: tl.Network) -> None:
     query = {"type": "public_transport", "travel_time": 1200, **coords(PLAZA), "departure_time": TUESDAY}
     assert ok(door.get("/v4/time-map", query))["results"][0]["shapes"]
+
+
+def test_days_of_little_service_are_no_failure(
+    door: Door, timetabled: tl.Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither where warnings are errors, as here, nor in the log."""
+    monkeypatch.setattr(timetable, "LITTLE_SERVICE", 2.0)
+    search = time_map_search("a", PLAZA, departure_time=TUESDAY, transportation=BUS, travel_time=900)
+    with pytest.warns(timetable.ServiceWarning):
+        tl.time_map(
+            timetabled, (PLAZA[1], PLAZA[0]), travel_time=60, transportation="public_transport",
+            departure_time=TUESDAY,
+        )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ok(door.post("/v4/time-map", {"departure_searches": [search]}))["results"]

@@ -35,6 +35,7 @@ from traveltime_lab.server.networks import Atlas
 from traveltime_lab.server.options import LARGE_BODY, Options
 from traveltime_lab.server.zones import Zones
 from traveltime_lab.settings import settings
+from traveltime_lab.timetable import service_warnings_to
 
 logger = logging.getLogger(__name__)
 access = logging.getLogger("traveltime_lab.access")
@@ -106,7 +107,8 @@ class Service:
         limiter = self._limiters[is_large]
 
         def run() -> Answer:
-            with interruptible(is_unwanted.is_set):
+            # Days of little service are the client's choice, and no news.
+            with interruptible(is_unwanted.is_set), service_warnings_to(lambda text: None):
                 try:
                     return answer(call)
                 finally:

@@ -24,6 +24,7 @@ from traveltime_lab.server.networks import Atlas
 from traveltime_lab.server.options import Options
 from traveltime_lab.server.tls import write_certificate
 from traveltime_lab.server.zones import Zones
+from traveltime_lab.timetable import service_warnings_to
 
 logger = logging.getLogger(__name__)
 
@@ -228,7 +229,7 @@ def warm_up(atlas: Atlas) -> None:
         started = time.perf_counter()
         for kind, when in engine.usual_questions(item.network):
             # A map without streets for a type, or a day without service, is no news here.
-            with contextlib.suppress(TravelTimeError):
+            with contextlib.suppress(TravelTimeError), service_warnings_to(lambda text: None):
                 engine.try_out(item.network, *item.middle, kind, when)
         logger.info("ready map=%s seconds=%.1f", item.name, time.perf_counter() - started)
 
