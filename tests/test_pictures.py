@@ -15,7 +15,7 @@ from matplotlib import pyplot
 from worlds import at, world
 
 import traveltime_lab as tl
-from traveltime_lab import looks, pictures
+from traveltime_lab import looks, map_scenes, pictures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,8 +54,8 @@ def test_rings_have_the_colours_of_the_legend(helsinki: Network) -> None:
 
 def test_bands_do_not_overlap(helsinki: Network) -> None:
     home = tl.sample_points("helsinki").iloc[[0]]
-    scene = pictures._scene(helsinki, rings(helsinki, home, 180, 360, 540), home, None, None, None)
-    bands = [shape for _, shape, _ in pictures._bands(scene)]
+    scene = map_scenes.scene_of(helsinki, rings(helsinki, home, 180, 360, 540), home, None, None, None)
+    bands = [shape for _, shape, _ in map_scenes.bands(scene)]
     assert all(shapely.intersection(a, b).area < 1.0 for a, b in itertools.combinations(bands, 2))
     assert sum(band.area for band in bands) == pytest.approx(scene.area_shapes[2].area, rel=1e-3)
 
