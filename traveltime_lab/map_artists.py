@@ -12,11 +12,15 @@ import shapely
 
 from traveltime_lab import basemap, looks
 from traveltime_lab.errors import MissingDependencyError
-from traveltime_lab.map_scenes import Scene, bands, group_colours, limits_of
+from traveltime_lab.map_scenes import Scene, bands, groups_of, line_names, line_styles, outer_outlines
 
 #: Pixels to an inch that sizes on screen are meant for, and points to such a pixel.
 SCREEN_DPI: Final = 100.0
 PT: Final = 72.0 / SCREEN_DPI
+#: Of more rings than this only the outermost has an outline: the others would be more line than area.
+_MOST_OUTLINES: Final = 4
+#: How points without a number look, on the map and beside the scale.
+NOT_KNOWN: Final = {"s": 34, "c": "white", "edgecolors": "#333333", "linewidths": 1.3}
 
 
 def matplotlib_module(name: str) -> Any:
@@ -51,20 +55,38 @@ def draw_streets(ax: Any, base: basemap.BaseMap, pixel_m: float) -> None:
 
 def draw_areas(ax: Any, scene: Scene) -> None:
     """Draw areas as bands that do not overlap, so that colours mean what the legend says."""
+    # Many areas lie on one another: then their outlines tell more than what fills them.
+    opacity, width = (0.35, 1.6) if scene.numbers else (looks.AREA_OPACITY, 0.8)
+    many = scene.steps.size > _MOST_OUTLINES
     for colour, shape, outline in bands(scene):
         if shape.is_empty:
             continue
-        ax.add_patch(_patch(shape, facecolor=colour, edgecolor="none", alpha=looks.AREA_OPACITY, zorder=2))
-        ax.add_patch(_patch(shape, facecolor="none", edgecolor=outline, linewidth=0.8, zorder=3.5))
+        ax.add_patch(_patch(shape, facecolor=colour, edgecolor="none", alpha=opacity, zorder=2))
+        if outline != "none" and not many:
+            ax.add_patch(_patch(shape, facecolor="none", edgecolor=outline, linewidth=width, zorder=3.5))
+    if many and not scene.is_scale:
+        for outline, shape in outer_outlines(scene):
+            ax.add_patch(_patch(shape, facecolor="none", edgecolor=outline, linewidth=1.2, zorder=3.5))
 
 
 def draw_lines(ax: Any, scene: Scene) -> None:
-    """Draw routes in black with a white edge."""
-    if len(scene.lines):
-        for colour, width, order in (("white", 4.0, 4.0), (looks.ROUTE, 2.0, 4.1)):
-            ax.add_collection(
-                _collection(scene.lines, colors=colour, linewidths=width, zorder=order, capstyle="round"), autolim=False
-            )
+    """Draw lines with a white edge, in colours if they have names, the first ones wider to show where others lie."""
+    if not len(scene.line_shapes):
+        return
+    styles = line_styles(scene)
+    names = np.array(line_names(scene), dtype=object)
+    rest = np.array([name not in styles for name in names])
+    plans = [(scene.line_shapes[rest], looks.ROUTE, "-")]
+    plans += [(scene.line_shapes[names == name], colour, dashes) for name, (colour, dashes) in styles.items()]
+    plans = [plan for plan in plans if len(plan[0])]
+    step = min(1.5, 5.0 / len(plans))
+    for i, (shapes, colour, dashes) in enumerate(plans):
+        width = 2.2 + step * (len(plans) - 1 - i)
+        edge = _collection(shapes, colors="white", linewidths=width + 1.8, zorder=4.0 + 0.02 * i, capstyle="round")
+        ax.add_collection(edge, autolim=False)
+        line = _collection(shapes, colors=colour, linewidths=width, zorder=4.01 + 0.02 * i, linestyles=[dashes])
+        line.set_capstyle("round" if dashes == "-" else "butt")
+        ax.add_collection(line, autolim=False)
 
 
 def draw_points(ax: Any, scene: Scene) -> None:
@@ -72,15 +94,13 @@ def draw_points(ax: Any, scene: Scene) -> None:
     if scene.points is None or not len(scene.points):
         return
     x, y = scene.point_xy.T
-    if scene.column is not None and scene.column in scene.points.columns:
-        values = scene.points[scene.column].to_numpy(dtype=np.float64, na_value=np.nan)
+    values = scene.point_values
+    if values is not None:
         known = np.isfinite(values)
-        ax.scatter(x[~known], y[~known], s=26, c="white", edgecolors="#777777", linewidths=0.8, zorder=5)
-        low, high = limits_of(scene)
-        colours = [looks.ramp_colour(float(np.clip((v - low) / (high - low or 1.0), 0, 1))) for v in values[known]]
-        ax.scatter(x[known], y[known], s=38, c=colours, edgecolors="white", linewidths=0.7, zorder=5)
+        ax.scatter(x[~known], y[~known], **NOT_KNOWN, zorder=5)
+        ax.scatter(x[known], y[known], s=38, c=scene.place(values[known]), edgecolors="white", linewidths=0.7, zorder=5)
         return
-    groups = group_colours(scene) if scene.areas is not None and len(scene.areas) else {}
+    groups = scene.group_colours if scene.areas is not None and len(scene.areas) else {}
     index = scene.points.index
     if len(groups) > 1:
         colours = [groups[label][0] if label in groups else looks.LABEL for label in index]
@@ -91,6 +111,26 @@ def draw_points(ax: Any, scene: Scene) -> None:
         colours = [looks.ORIGIN if here else looks.LABEL for here in is_origin]
         sizes = [60 if here else 18 for here in is_origin]
     ax.scatter(x, y, s=sizes, c=colours, edgecolors="white", linewidths=1.0, zorder=5)
+
+
+def draw_numbers(ax: Any, scene: Scene) -> None:
+    """Write the number of each area at its origin, joined to the area where it lies apart from it."""
+    owners = groups_of(scene)
+    at = {} if scene.points is None else dict(zip(scene.points.index, scene.point_xy, strict=True))
+    for group, number in scene.numbers.items():
+        shape = shapely.union_all(scene.area_shapes[owners == group])
+        xy = at.get(group)
+        if xy is None:
+            xy = shapely.get_coordinates(shapely.point_on_surface(shape))[0]
+        joint = shapely.get_coordinates(shapely.shortest_line(shapely.Point(xy), shape))
+        if np.ptp(joint, axis=0).any():
+            ax.plot(*joint.T, color=looks.LABEL, linewidth=0.9, zorder=4.5)
+        colour = scene.group_colours[group][0]
+        ax.text(
+            *xy, number, fontsize=8.0, fontweight="bold", color=looks.on_colour(colour), ha="center", va="center",
+            bbox={"boxstyle": "circle,pad=0.25", "facecolor": colour, "edgecolor": "white", "linewidth": 1.2},
+            zorder=5.5, clip_on=True,
+        )  # fmt: skip
 
 
 def halo(width: float = 2.2) -> list[Any]:

@@ -1,9 +1,10 @@
 """
-The words of a still map: legend, scale, source, and the names of points and streets, none of which covers another.
+The words on a still map: scale bar, source, and the names of points and streets, none of which covers another.
 """
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,11 +13,13 @@ import shapely
 
 from traveltime_lab import basemap, looks
 from traveltime_lab.map_artists import PT, halo, matplotlib_module
-from traveltime_lab.map_scenes import Scene, area_values, group_colours, is_scale, limits_of, value_column
+from traveltime_lab.map_scenes import Scene
 from traveltime_lab.network import Network
 
 #: Points up to this many are labelled with their names if nothing else is said.
 _MOST_NAMES: Final = 30
+#: The scale bar keeps so far from points, in pixels, that their names have room too.
+_NAME_PX: Final = 14.0
 
 
 @dataclass
@@ -33,99 +36,54 @@ class Room:
         """Take a rectangle."""
         self.taken.append(rectangle)
 
-
-def draw_scale(figure: Any, ax: Any, scene: Scene, unit: str | None) -> None:
-    """Draw a scale beside the map where numbers are too many for swatches."""
-    values = area_values(scene)
-    on_points = scene.column is not None and scene.points is not None and scene.column in scene.points.columns
-    if not on_points and (values is None or not is_scale(values)):
-        return
-    name = (scene.column if on_points else value_column(scene)) or ""
-    low, high = limits_of(scene) if scene.column else (float(np.min(values)), float(np.max(values)))  # type: ignore[arg-type]
-    in_minutes = name.startswith("travel_time")
-    factor = 60.0 if in_minutes else 1.0
-    colours = matplotlib_module("colors")
-    ramp = colours.LinearSegmentedColormap.from_list("traveltime", looks.ramp(9))
-    norm = colours.Normalize(low / factor, high / factor)
-    bar = figure.colorbar(matplotlib_module("cm").ScalarMappable(norm, ramp), ax=ax, shrink=0.6, pad=0.01, aspect=30)
-    bar.set_label(unit or ("minutes" if in_minutes else name.replace("_", " ")), color=looks.LABEL)
-    bar.outline.set_linewidth(0.5)
-
-
-def draw_legend(ax: Any, scene: Scene, room: Room) -> None:
-    """Explain the colours of areas in the upper corner that hides less."""
-    values = area_values(scene)
-    if scene.areas is None or not len(scene.areas) or (values is not None and is_scale(values)):
-        return
-    patches = matplotlib_module("patches")
-    name = looks.metres_label if value_column(scene) == "distance" else looks.minutes_label
-    limits = [] if values is None else [name(value) for value in np.unique(values)]
-    by_group = group_colours(scene)
-    handles: list[Any] = []
-    distinct = len(by_group) > 1 and len({row[0] for row in by_group.values()}) > 1
-    if distinct:
-        for group, row in by_group.items():
-            texts = [str(group)] if len(row) == 1 else [f"{group}, {limit}" for limit in limits]
-            handles += [
-                patches.Patch(color=colour, alpha=looks.AREA_OPACITY + 0.15, label=text)
-                for colour, text in zip(row, texts, strict=True)
-            ]
-    elif limits:
-        row = next(iter(by_group.values()))
-        handles = [
-            patches.Patch(color=colour, alpha=looks.AREA_OPACITY + 0.15, label=text)
-            for colour, text in zip(row, limits, strict=True)
-        ]
-    if not handles:
-        return
-    heading = f"within {limits[0]}" if distinct and len(limits) == 1 else None
-    made = ax.legend(
-        handles=handles, loc=_emptier_corner(scene), fontsize=9, title=heading, title_fontsize=9, framealpha=0.92,
-        edgecolor="#cccccc", borderpad=0.6, labelcolor=looks.LABEL,
-    )  # fmt: skip
-    made.set_zorder(8)
-    room.take(_rectangle(made.get_window_extent()))
-
-
-def _emptier_corner(scene: Scene) -> str:
-    """Return the upper corner under which areas and points cover less ground."""
-    west, south, east, north = scene.box
-    wide, high = (east - west) * 0.3, (north - south) * 0.3
-    corners = {
-        "upper right": shapely.box(east - wide, north - high, east, north),
-        "upper left": shapely.box(west, north - high, west + wide, north),
-    }
-    valid = scene.area_shapes
-    dots = shapely.points(scene.point_xy) if len(scene.point_xy) else np.empty(0, dtype=object)
-
-    def hidden(corner: Any) -> float:
-        covered = float(shapely.area(shapely.intersection(valid, corner)).sum()) / corner.area if len(valid) else 0.0
-        return covered + 0.2 * float(shapely.contains(corner, dots).sum())
-
-    return min(corners, key=lambda name: hidden(corners[name]))
+    def take_extent(self, extent: Any) -> None:
+        """Take what something drawn covers."""
+        self.take(_rectangle(extent))
 
 
 def draw_scale_bar(ax: Any, scene: Scene, shrink: float, room: Room) -> None:
-    """Draw a bar of a round length at the lower border."""
-    west, south, east, north = scene.box
-    length = looks.round_length((east - west) * shrink * 0.25)
-    y0 = south + (north - south) * 0.03
-    # Further to the right if a point lies where it would be.
-    for share in (0.025, 0.3, 0.45, 0.025):
-        x0, x1 = west + (east - west) * share, west + (east - west) * share + length / shrink
-        margin = (north - south) * 0.02
-        ground = shapely.box(x0 - margin, south, x1 + margin, y0 + 3 * margin)
-        if not len(scene.point_xy) or not shapely.contains_xy(ground, *scene.point_xy.T).any():
-            break
-    ax.plot([x0, x1], [y0, y0], color="white", linewidth=4.5, solid_capstyle="butt", zorder=7)
-    ax.plot([x0, x1], [y0, y0], color=looks.LABEL, linewidth=2.0, solid_capstyle="butt", zorder=7.1)
-    text = ax.annotate(
-        looks.metres_label(length), (x0, y0), xytext=(0, 4), textcoords="offset points", fontsize=9,
-        color=looks.LABEL, path_effects=halo(), zorder=7.2,
+    """Draw a bar of a round length on a ground of its own in the first corner that is free, by default lower left."""
+    west, _, east, _ = scene.box
+    length = looks.round_length((east - west) * shrink * 0.2)
+    window = ax.get_window_extent()
+    dot = ax.figure.dpi / 72.0
+    long = float(np.ptp(ax.transData.transform([(west, 0.0), (west + length / shrink, 0.0)])[:, 0]))
+    text = ax.text(0, 0, looks.metres_label(length), fontsize=9, color=looks.LABEL, va="center", zorder=7.2)
+    words = text.get_window_extent()
+    wide, high, edge = long + words.width + 15 * dot, words.height + 6 * dot, 4 * dot
+    # Above the source if the right corner is the free one.
+    lifts = [box.bounds[3] - window.y0 for box in room.taken if box.bounds[3] < window.y0 + 0.1 * window.height]
+    left, right = window.x0 + edge, window.x1 - edge - wide
+    low, top = window.y0 + edge, window.y1 - edge - high
+    corners = [(left, low), (right, window.y0 + max(lifts, default=0.0) + edge), (left, top), (right, top)]
+    dots = shapely.points(ax.transData.transform(scene.point_xy)) if len(scene.point_xy) else np.empty(0, dtype=object)
+
+    def is_free(corner: tuple[float, float]) -> bool:
+        ground = shapely.box(*corner, corner[0] + wide, corner[1] + high)
+        return room.has(ground) and not shapely.dwithin(dots, ground, _NAME_PX * dot).any()
+
+    x, y = next((corner for corner in corners if is_free(corner)), corners[0])
+    back = ax.transData.inverted().transform
+    (x0, y0), (x1, y1) = back([(x, y), (x + wide, y + high)])
+    ground = matplotlib_module("patches").Rectangle(
+        (x0, y0), x1 - x0, y1 - y0, facecolor="white", alpha=0.88, edgecolor="none", zorder=6.9
+    )
+    ax.add_patch(ground)
+    bar = back([(x + 5 * dot, y + high / 2), (x + 5 * dot + long, y + high / 2)])
+    ax.plot(*bar.T, color=looks.LABEL, linewidth=2.2, solid_capstyle="butt", marker="|", markersize=6, zorder=7.1)
+    text.set_position(back((x + long + 10 * dot, y + high / 2)))
+    room.take(shapely.box(x - 2, y - 2, x + wide + 2, y + high + 2))
+
+
+def draw_note(ax: Any, note: str, room: Room) -> None:
+    """Say in the picture what it does not show."""
+    if not note:
+        return
+    text = ax.text(
+        0.5, 0.97, "\n".join(textwrap.wrap(note, 48)), transform=ax.transAxes, ha="center", va="top", fontsize=11,
+        color=looks.LABEL, zorder=8, bbox={"facecolor": "white", "alpha": 0.92, "pad": 5.0, "edgecolor": "#999999"},
     )  # fmt: skip
-    (left, bottom), (right, _) = ax.transData.transform([(x0, y0), (x1, y0)])
-    top = text.get_window_extent().y1
-    room.take(shapely.box(left - 4, bottom - 6, right + 4, top + 2))
+    room.take(_rectangle(text.get_window_extent()))
 
 
 def draw_attribution(ax: Any, network: Network, room: Room) -> None:
@@ -175,9 +133,11 @@ def draw_names(ax: Any, scene: Scene, labels: bool | None, room: Room) -> None:
             text.remove()
 
 
-def draw_street_names(ax: Any, base: basemap.BaseMap, pixel_m: float, room: Room) -> None:
-    """Write street names along streets, where nothing else is written."""
-    size_px = 9.0
+def draw_street_names(ax: Any, scene: Scene, base: basemap.BaseMap, pixel_m: float, room: Room) -> None:
+    """Write street names along streets, where nothing else is written and no route runs."""
+    for line in scene.line_shapes:
+        room.take(shapely.buffer(shapely.transform(line, ax.transData.transform), 5.0 * ax.figure.dpi / 72.0))
+    size_px = 11.0
     font = _font()
     for label in base.labels:
         if font is not None and not all(font.get_char_index(ord(letter)) for letter in label.text):
@@ -189,7 +149,7 @@ def draw_street_names(ax: Any, base: basemap.BaseMap, pixel_m: float, room: Room
         room.take(ground)
         ax.text(
             label.x, label.y, label.text, rotation=label.angle, rotation_mode="anchor", ha="center",
-            va="center_baseline", fontsize=size_px * PT, color=looks.STREET_LABEL, path_effects=halo(1.6),
+            va="center_baseline", fontsize=size_px * PT, color=looks.STREET_LABEL, path_effects=halo(3.6),
             zorder=6, clip_on=True,
         )  # fmt: skip
 
