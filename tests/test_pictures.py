@@ -225,6 +225,8 @@ def test_an_empty_answer_says_so(helsinki: Network) -> None:
     assert any("Nothing reached" in text.get_text() for text in tl.plot(helsinki, nothing).texts)
     cells = tl.h3_cells(helsinki, far, travel_time=60, resolution=9)
     assert any(text.get_text() == "Nothing reached" for text in tl.plot(helsinki, cells, column="mean").texts)
+    homes = tl.sample_points("helsinki").assign(travel_time=None)
+    assert any(text.get_text() == "Nothing reached" for text in tl.plot(helsinki, points=homes).texts)
     some = pd.concat([nothing, rings(helsinki, tl.sample_points("helsinki").iloc[[0]], 60)])
     assert any(text.get_text().startswith("1 of 2 areas") for text in tl.plot(helsinki, some).texts)
 
@@ -262,6 +264,14 @@ def test_given_axes_and_bounds(helsinki: Network) -> None:
     west, south, east, north = helsinki.bounds
     assert tl.plot(helsinki, ax=right, bounds=(west, south, (west + east) / 2, north)) is right
     assert not left.collections and right.collections
+
+
+def test_a_part_of_a_figure_keeps_its_legend_inside(helsinki: Network) -> None:
+    left, _ = pyplot.figure().subfigures(1, 2)
+    places = tl.sample_points("helsinki").iloc[:5]
+    ax = tl.plot(helsinki, rings(helsinki, places, 120), ax=left.subplots())
+    ax.figure.canvas.figure.draw_without_rendering()
+    assert ax.get_legend().get_window_extent().y1 > ax.get_window_extent().y0
 
 
 @pytest.mark.parametrize(("file_format", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])

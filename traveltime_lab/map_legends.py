@@ -68,7 +68,7 @@ def _explain_unknown(ax: Any, scene: Scene, *, is_time: bool) -> None:
 
 def draw_legend(ax: Any, scene: Scene) -> Any:
     """
-    Explain the colours of areas and lines in the upper corner that hides less.
+    Explain the colours of areas and lines in the upper corner that hides less, below the map if that hides much.
 
     Returns
     -------
@@ -82,7 +82,10 @@ def draw_legend(ax: Any, scene: Scene) -> Any:
         options["handlelength"] = max(handle.length for handle in handles if isinstance(handle, _Row))
     made = ax.legend(handles=handles, loc=_emptier_corner(scene), framealpha=0.92, borderpad=0.6, **options)
     made.set_zorder(8)
-    ax.figure.draw_without_rendering()
+    figure = ax.figure.canvas.figure
+    if figure.get_layout_engine() is None:
+        return made  # nothing would make room below
+    figure.draw_without_rendering()
     ground, room = made.get_window_extent(), ax.get_window_extent()
     if ground.width * ground.height > _LARGE * room.width * room.height or ground.width > _WIDE * room.width:
         columns = 1

@@ -233,6 +233,8 @@ def scene_of(network: Any, areas: Any, points: Any, lines: Any, column: str | No
     dots = tables["points"]
     if column is None and dots is not None and "travel_time" in dots.columns and not len(shapes["areas"]):
         column = "travel_time"
+    if not note and column is not None and dots is not None and column in dots.columns and dots[column].isna().all():
+        note = f"No point has a value of {column!r}" if column not in _ANSWER else "Nothing reached"
     return Scene(
         network,
         box,

@@ -100,15 +100,16 @@ def draw_attribution(ax: Any, network: Network, room: Room) -> None:
 def draw_names(ax: Any, scene: Scene, labels: bool | None, room: Room) -> None:
     """Write the names of points beside them, where nothing else is written."""
     points = scene.points
-    if points is None or not len(points) or labels is False:
+    if points is None or not len(points):
+        return
+    for x, y in ax.transData.transform(scene.point_xy):
+        room.take(shapely.box(x - 4, y - 4, x + 4, y + 4))
+    if labels is False:
         return
     if labels is None and (len(points) > _MOST_NAMES or points.index.inferred_type not in ("string", "mixed")):
         return
-    pixels = ax.transData.transform(scene.point_xy)
     inside = ax.get_window_extent()
     frame = shapely.box(inside.x0 + 2, inside.y0 + 2, inside.x1 - 2, inside.y1 - 2)
-    for x, y in pixels:
-        room.take(shapely.box(x - 4, y - 4, x + 4, y + 4))
     sides = ((7, 0, "left", "center"), (-7, 0, "right", "center"), (0, 7, "center", "bottom"),
              (0, -7, "center", "top"), (6, 6, "left", "bottom"), (-6, 6, "right", "bottom"),
              (6, -6, "left", "top"), (-6, -6, "right", "top"))  # fmt: skip

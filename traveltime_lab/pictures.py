@@ -178,7 +178,7 @@ def _draw(
     own_size: float | None = None,
 ) -> None:
     """Draw a scene into axes; a figure of its own takes the shape of all that is in it."""
-    figure = ax.figure
+    figure = ax.figure.canvas.figure  # the whole one, of which axes may have a part
     west, south, east, north = scene.box
     ax.set_xlim(west, east)
     ax.set_ylim(south, north)
