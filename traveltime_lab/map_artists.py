@@ -17,7 +17,8 @@ from traveltime_lab.map_scenes import Scene, bands, groups_of, line_names, line_
 #: Pixels to an inch that sizes on screen are meant for, and points to such a pixel.
 SCREEN_DPI: Final = 100.0
 PT: Final = 72.0 / SCREEN_DPI
-#: Of more rings than this only the outermost has an outline: the others would be more line than area.
+#: Of more rings than this (twice as many of several origins) only the outermost have outlines: more would be more
+#: line than area.
 _MOST_OUTLINES: Final = 4
 #: How points without a number look, on the map and beside the scale.
 NOT_KNOWN: Final = {"s": 34, "c": "white", "edgecolors": "#333333", "linewidths": 1.3}
@@ -57,7 +58,8 @@ def draw_areas(ax: Any, scene: Scene) -> None:
     """Draw areas as bands that do not overlap, so that colours mean what the legend says."""
     # Many areas lie on one another: then their outlines tell more than what fills them.
     opacity, width = (0.35, 1.6) if scene.numbers else (looks.AREA_OPACITY, 0.8)
-    many = scene.steps.size > _MOST_OUTLINES
+    n_rings = scene.steps.size
+    many = n_rings > _MOST_OUTLINES or (n_rings > 1 and len(scene.area_shapes) > 2 * _MOST_OUTLINES)
     for colour, shape, outline in bands(scene):
         if shape.is_empty:
             continue
@@ -82,11 +84,14 @@ def draw_lines(ax: Any, scene: Scene) -> None:
     step = min(1.5, 5.0 / len(plans))
     for i, (shapes, colour, dashes) in enumerate(plans):
         width = 2.2 + step * (len(plans) - 1 - i)
-        edge = _collection(shapes, colors="white", linewidths=width + 1.8, zorder=4.0 + 0.02 * i, capstyle="round")
-        ax.add_collection(edge, autolim=False)
-        line = _collection(shapes, colors=colour, linewidths=width, zorder=4.01 + 0.02 * i, linestyles=[dashes])
-        line.set_capstyle("round" if dashes == "-" else "butt")
-        ax.add_collection(line, autolim=False)
+        # Edges lie below all lines, lest they hide the wider line that another one runs along.
+        layers = [("white", width + 1.8, "-", 4.0), (colour, width, dashes, 4.02 + 0.02 * i)]
+        if dashes != "-":
+            layers.insert(1, ("white", width, "-", 4.01 + 0.02 * i))
+        for paint, wide, pattern, order in layers:
+            cap = "round" if pattern == "-" else "butt"
+            drawn = _collection(shapes, colors=paint, linewidths=wide, linestyles=[pattern], zorder=order, capstyle=cap)
+            ax.add_collection(drawn, autolim=False)
 
 
 def draw_points(ax: Any, scene: Scene) -> None:

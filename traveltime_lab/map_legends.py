@@ -18,7 +18,7 @@ from traveltime_lab.map_scenes import Scene, line_styles
 _LARGE: Final = 0.1
 _WIDE: Final = 0.45
 #: Letters in a line of a legend.
-_LETTERS: Final = 34
+_LETTERS: Final = 38
 _STYLE: Final = {"fontsize": 9, "title_fontsize": 9, "edgecolor": "#cccccc", "labelcolor": looks.LABEL}
 
 

@@ -367,7 +367,7 @@ def line_names(scene: Scene) -> list[str]:
     if "travel_time" in lines.columns:
         times = _numbers(lines, "travel_time")
         names = [
-            f"{name}, {looks.minutes_label(time)}" if np.isfinite(time) else name
+            f"{name}, {looks.minutes_label(time)}".replace(" min", "\u00a0min") if np.isfinite(time) else name
             for name, time in zip(names, times, strict=True)
         ]
     return names
