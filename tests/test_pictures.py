@@ -15,7 +15,7 @@ from matplotlib import pyplot
 from worlds import at, world
 
 import traveltime_lab as tl
-from traveltime_lab import looks, pictures
+from traveltime_lab import looks, map_scenes, pictures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,9 @@ def test_rings_have_the_colours_of_the_legend(helsinki: Network) -> None:
     home = tl.sample_points("helsinki").iloc[[0]]
     ax = tl.plot(helsinki, rings(helsinki, home, 180, 360, 540), home, title="Rings")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["3 min", "6 min", "9 min"]
-    filled = [mpl.colors.to_hex(patch.get_facecolor()) for patch in ax.patches if patch.get_alpha()]
+    filled = [
+        mpl.colors.to_hex(patch.get_facecolor()) for patch in ax.patches if patch.get_alpha() == looks.AREA_OPACITY
+    ]
     assert filled == looks.ramp(3)[::-1], "large rings first"
     assert ax.get_title(loc="left") == "Rings"
     assert "OpenStreetMap" in " ".join(text.get_text() for text in ax.texts)
@@ -54,8 +56,8 @@ def test_rings_have_the_colours_of_the_legend(helsinki: Network) -> None:
 
 def test_bands_do_not_overlap(helsinki: Network) -> None:
     home = tl.sample_points("helsinki").iloc[[0]]
-    scene = pictures._scene(helsinki, rings(helsinki, home, 180, 360, 540), home, None, None, None)
-    bands = [shape for _, shape, _ in pictures._bands(scene)]
+    scene = map_scenes.scene_of(helsinki, rings(helsinki, home, 180, 360, 540), home, None, None, None)
+    bands = [shape for _, shape, _ in map_scenes.bands(scene)]
     assert all(shapely.intersection(a, b).area < 1.0 for a, b in itertools.combinations(bands, 2))
     assert sum(band.area for band in bands) == pytest.approx(scene.area_shapes[2].area, rel=1e-3)
 
@@ -83,11 +85,40 @@ def test_several_origins_have_their_own_colours(helsinki: Network) -> None:
     assert tl.plot(helsinki, tl.union(rings(helsinki, places, 300))).get_legend() is None
 
 
-def test_lines_are_not_areas(helsinki: Network) -> None:
+def test_points_and_routes_among_areas_are_drawn_as_what_they_are(helsinki: Network) -> None:
     places = tl.sample_points("helsinki")
     routes = tl.routes(helsinki, places.iloc[[0]], places.iloc[1:3], transportation="walking")
-    with pytest.raises(tl.InputError, match="pass lines as lines="):
-        tl.plot(helsinki, routes)
+    ax = tl.plot(helsinki, routes)
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert [text.split(",")[0] for text in texts] == [f"to {name}" for name in places.index[1:3]]
+    colours = [handle.get_color() for handle in ax.get_legend().legend_handles]
+    assert colours == list(looks.ORIGIN_COLOURS[:2])
+    drawn = {mpl.colors.to_hex(part.get_color()[0]) for part in ax.collections}
+    assert drawn >= set(colours)
+    assert set(places.index) <= {text.get_text() for text in tl.plot(helsinki, places).texts}
+    mixed = map_scenes.scene_of(helsinki, routes, places, None, None, None)
+    assert (len(mixed.points), len(mixed.line_shapes), len(mixed.area_shapes)) == (len(places), 2, 0)
+
+
+def test_routes_over_areas_of_several_origins_have_dashes(helsinki: Network) -> None:
+    places = tl.sample_points("helsinki")
+    routes = tl.routes(helsinki, places.iloc[[0]], places.iloc[1:3], transportation="walking")
+    scene = map_scenes.scene_of(helsinki, rings(helsinki, places.iloc[:2], 300), places, routes, None, None)
+    styles = list(map_scenes.line_styles(scene).values())
+    assert {colour for colour, _ in styles} == {looks.ROUTE}
+    assert len({str(dashes) for _, dashes in styles}) == 2
+
+
+def test_street_names_keep_off_routes(helsinki: Network) -> None:
+    places = tl.sample_points("helsinki")
+    routes = tl.routes(helsinki, places.iloc[[0]], places.iloc[1:], transportation="walking")
+    ax = tl.plot(helsinki, routes)
+    scene = map_scenes.scene_of(helsinki, routes, None, None, None, None)
+    lines = shapely.transform(shapely.union_all(scene.line_shapes), ax.transData.transform)
+    names = [text for text in ax.texts if text.get_color() == looks.STREET_LABEL]
+    middles = [shapely.Point(ax.transData.transform(text.get_position())) for text in names]
+    assert len(names) > 3
+    assert min(shapely.distance(middles, lines)) > 5.0
 
 
 def test_column_gets_a_scale(helsinki: Network) -> None:
@@ -97,7 +128,8 @@ def test_column_gets_a_scale(helsinki: Network) -> None:
     ax = tl.plot(helsinki, points=times, column="travel_time")
     assert ax.get_legend() is None
     scale = next(other for other in ax.figure.axes if other is not ax)
-    assert scale.get_ylabel() == "minutes"
+    assert scale.get_ylabel() == "travel time, min"
+    assert [text.get_text() for text in scale.texts] == ["not\nreached"]
     assert scale.get_ylim()[1] == pytest.approx(times["travel_time"].max() / 60)
     unknown, known = (part.get_offsets().shape[0] for part in ax.collections[-2:])
     assert (unknown, known) == (1, len(places) - 1)
@@ -108,6 +140,109 @@ def test_many_values_of_areas_get_a_scale(helsinki: Network) -> None:
     ax = tl.plot(helsinki, rings(helsinki, home, *range(60, 660, 60)))
     assert ax.get_legend() is None
     assert len(ax.figure.axes) == 2
+
+
+def legend_cells(ax: Any) -> list[str]:
+    """Return the words in the cells of a legend's rows."""
+    return [text.get_text() for text in ax.get_legend().findobj(mpl.text.Text) if text.get_text().isdigit()]
+
+
+def test_rings_of_several_origins_share_a_row_of_limits(helsinki: Network) -> None:
+    places = tl.sample_points("helsinki").iloc[:2]
+    limits = range(60, 540, 60)
+    ax = tl.plot(helsinki, rings(helsinki, places, *limits), places)
+    ax.figure.draw_without_rendering()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["within, min", *places.index]
+    assert legend_cells(ax) == [str(limit // 60) for limit in limits]
+    ground, room = ax.get_legend().get_window_extent(), ax.get_window_extent()
+    assert ground.width * ground.height < 0.1 * room.width * room.height or ground.y1 <= room.y0 + 1
+    outlines = [patch for patch in ax.patches if patch.get_facecolor()[3] == 0]
+    assert len(outlines) == len(places), "one for each origin"
+
+
+def test_a_large_legend_stands_below_the_map(helsinki: Network) -> None:
+    places = tl.sample_points("helsinki").iloc[:5]
+    places.index = [f"A place with a very long name, of which there are many, number {i}" for i in range(5)]
+    ax = tl.plot(helsinki, rings(helsinki, places, 120), places, size=4)
+    ax.figure.draw_without_rendering()
+    assert ax.get_legend().get_window_extent().y1 <= ax.get_window_extent().y0 + 1
+    assert max(ax.figure.get_size_inches()) == pytest.approx(4)
+
+
+def test_ten_origins_have_numbers(helsinki: Network) -> None:
+    at_x = [24.935 + 0.002 * i for i in range(10)]
+    homes = gpd.GeoDataFrame(geometry=gpd.points_from_xy(at_x, [60.17] * 10), index=list("ABCDEFGHIJ"), crs=4326)
+    areas = rings(helsinki, homes, 120)
+    scene = map_scenes.scene_of(helsinki, areas, homes, None, None, None)
+    assert set(scene.numbers.values()) == set("ABCDEFGHIJ"), "short names are their own numbers"
+    homes.index = areas.index = [f"Doctor {name}" for name in homes.index]
+    ax = tl.plot(helsinki, areas, homes)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        f"{i + 1}  {name}" for i, name in enumerate(homes.index)
+    ]
+    assert {str(i + 1) for i in range(10)} <= {text.get_text() for text in ax.texts}
+    colours = [row[0] for row in map_scenes.scene_of(helsinki, areas, homes, None, None, None).group_colours.values()]
+    assert len(set(colours)) == len(looks.ORIGIN_COLOURS)
+    assert all(a != b for a, b in itertools.pairwise(colours)), "neighbours differ"
+
+
+@pytest.mark.parametrize(
+    ("column", "words"), [(None, "mean travel time, min"), ("max", "longest travel time, min"), ("min", "shortest")]
+)
+def test_cells_are_coloured_by_minutes(helsinki: Network, column: str | None, words: str) -> None:
+    homes = tl.sample_points("helsinki").iloc[:2]
+    cells = tl.h3_cells(helsinki, homes, travel_time=420, resolution=9, transportation="walking")
+    ax = tl.plot(helsinki, cells, column=column)
+    scale = next(other for other in ax.figure.axes if other is not ax)
+    assert scale.get_ylabel().startswith(words)
+    assert scale.get_ylim()[1] == pytest.approx(cells[column or "mean"].max() / 60)
+    assert len([patch for patch in ax.patches if patch.get_alpha() == looks.AREA_OPACITY]) == cells["cell"].nunique()
+
+
+def test_a_mean_that_is_not_of_cells_is_no_time(helsinki: Network) -> None:
+    places = tl.sample_points("helsinki")
+    ax = tl.plot(helsinki, points=places.assign(mean=[None, *range(1, len(places))]), column="mean")
+    scale = next(other for other in ax.figure.axes if other is not ax)
+    assert scale.get_ylabel() == "mean"
+    assert [text.get_text() for text in scale.texts] == ["no\nvalue"]
+
+
+def test_areas_without_a_number_are_grey(helsinki: Network) -> None:
+    homes = tl.sample_points("helsinki").iloc[:2]
+    areas = rings(helsinki, homes, 120).drop(columns="travel_time").assign(jobs=[100.0, None])
+    scene = map_scenes.scene_of(helsinki, areas, None, None, "jobs", None)
+    assert looks.NO_VALUE in {colour for colour, _, _ in map_scenes.bands(scene)}
+    ax = tl.plot(helsinki, areas, column="jobs")
+    assert ax.get_legend() is None
+    scale = next(other for other in ax.figure.axes if other is not ax)
+    assert scale.get_ylabel() == "jobs"
+    assert [text.get_text() for text in scale.texts] == ["no\nvalue"]
+
+
+def test_an_empty_answer_says_so(helsinki: Network) -> None:
+    far = at((90_000, 0))
+    nothing = tl.time_map(helsinki, far, travel_time=60)
+    assert any("Nothing reached" in text.get_text() for text in tl.plot(helsinki, nothing).texts)
+    cells = tl.h3_cells(helsinki, far, travel_time=60, resolution=9)
+    assert any(text.get_text() == "Nothing reached" for text in tl.plot(helsinki, cells, column="mean").texts)
+    homes = tl.sample_points("helsinki").assign(travel_time=None)
+    assert any(text.get_text() == "Nothing reached" for text in tl.plot(helsinki, points=homes).texts)
+    some = pd.concat([nothing, rings(helsinki, tl.sample_points("helsinki").iloc[[0]], 60)])
+    assert any(text.get_text().startswith("1 of 2 areas") for text in tl.plot(helsinki, some).texts)
+
+
+def test_the_scale_bar_keeps_off_points_and_their_names() -> None:
+    network = world({"a": (0, 0), "b": (900, 0)}, [("a", "b")])
+    places = at((0, 0), (900, 0), (20, -400), (900, -400))
+    places.index = ["West", "East", "A long name in the corner", "South"]
+    ax = tl.plot(network, points=places)
+    written = words(ax)
+    assert set(places.index) <= {text.get_text() for text in written}
+    extents = [text.get_window_extent() for text in written if not text.get_rotation()]
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(extents, 2))
+    ground = next(patch for patch in ax.patches if patch.get_facecolor()[:3] == (1.0, 1.0, 1.0)).get_window_extent()
+    names = [text.get_window_extent() for text in written if text.get_text() in places.index]
+    assert not any(ground.overlaps(name) for name in names)
 
 
 def test_lines_any_crs_and_an_empty_map() -> None:
@@ -129,6 +264,14 @@ def test_given_axes_and_bounds(helsinki: Network) -> None:
     west, south, east, north = helsinki.bounds
     assert tl.plot(helsinki, ax=right, bounds=(west, south, (west + east) / 2, north)) is right
     assert not left.collections and right.collections
+
+
+def test_a_part_of_a_figure_keeps_its_legend_inside(helsinki: Network) -> None:
+    left, _ = pyplot.figure().subfigures(1, 2)
+    places = tl.sample_points("helsinki").iloc[:5]
+    ax = tl.plot(helsinki, rings(helsinki, places, 120), ax=left.subplots())
+    ax.figure.canvas.figure.draw_without_rendering()
+    assert ax.get_legend().get_window_extent().y1 > ax.get_window_extent().y0
 
 
 @pytest.mark.parametrize(("file_format", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
@@ -155,6 +298,8 @@ def test_errors(helsinki: Network) -> None:
         tl.plot(places, helsinki)  # type: ignore[arg-type]
     with pytest.raises(tl.InputError, match="column 'jobs'"):
         tl.plot(helsinki, points=places, column="jobs")
+    with pytest.raises(tl.InputError, match="'kind' must hold numbers"):
+        tl.plot(helsinki, points=places.assign(kind="shop"), column="kind")
     with pytest.raises(tl.InputError, match="points must hold points"):
         tl.plot(helsinki, points=places.to_crs(helsinki.crs).buffer(9))
     with pytest.raises(tl.InputError, match="no option 'colour'"):

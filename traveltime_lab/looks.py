@@ -33,6 +33,8 @@ LABEL: Final = "#1c1c1c"
 STREET_LABEL: Final = "#4a4740"
 ORIGIN: Final = "#d7301f"
 ROUTE: Final = "#111111"
+#: Areas and points whose number is not known.
+NO_VALUE: Final = "#b9b6b0"
 #: Opacity of areas; the paper and the streets below stay readable.
 AREA_OPACITY: Final = 0.6
 
@@ -112,6 +114,15 @@ def ramp(n: int) -> list[str]:
 def tints(colour: str, n: int) -> list[str]:
     """Return `n` tints of a colour, the strongest first."""
     return [_mixed(colour, "#ffffff", 0.7 * i / n) for i in range(n)]
+
+
+def on_colour(colour: str) -> str:
+    """Return black or white, whichever is read more easily on a colour."""
+    # Relative luminance, WCAG 2.1.
+    parts = [int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5)]
+    red, green, blue = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return "#ffffff" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#000000"
 
 
 def minutes_label(seconds: float) -> str:
