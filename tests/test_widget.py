@@ -20,6 +20,7 @@ from test_transit import ON_FOOT, timetable
 from worlds import at, tables, world
 
 import traveltime_lab as tl
+from traveltime_lab import looks
 from traveltime_lab.widget import answers, choices, jobs, wire
 from traveltime_lab.widget.state import MapState, Origin, new_name, read_origins, state_of
 
@@ -443,6 +444,19 @@ def test_zoom_fits() -> None:
         half = 256 * 2 / 2.0**zoom * 360 / 256 / 2 * 0.9
         assert wire.zoom_for((-half, -half, half, half), 512, 512) == zoom
     assert wire.zoom_for((0, 0, 0, 0), 500, 500) >= 17
+
+
+def test_swatches_look_like_the_map() -> None:
+    # One origin: a shape hides those below, and the layer lets 40 % of the paper through.
+    paper = wire._rgb(looks.PAPER)
+    for colour, seen in zip(looks.ramp(3), wire.seen_colours(looks.ramp(3), is_mixed=False), strict=True):
+        assert np.allclose(wire._rgb(seen), 0.6 * wire._rgb(colour) + 0.4 * paper, atol=1)
+    # Several: the small ring lies over the large one, each with 55 %.
+    small, large = wire.seen_colours(["#0072b2", "#66aad1"], is_mixed=True)
+    one, other = wire._rgb("#0072b2"), wire._rgb("#66aad1")
+    assert np.allclose(wire._rgb(large), 0.6 * 0.55 * other + (1 - 0.6 * 0.55) * paper, atol=1)
+    layer, covered = 0.55 * one + 0.45 * 0.55 * other, 1 - 0.45**2
+    assert np.allclose(wire._rgb(small), 0.6 * layer + (1 - 0.6 * covered) * paper, atol=1)
 
 
 def test_names_are_escaped(street: Network) -> None:
