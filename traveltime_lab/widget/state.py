@@ -1,27 +1,45 @@
 """
 What the map shows, as plain values that can be observed, copied and written down as code.
 
-Nothing is checked when a value is set: what cannot be answered is told in words where the answer would be, and the
-state stays as it was set so that it can be put right.
+A value is read as the constructor of the map reads it, and what is no value at all is refused when it is set. Whether
+it can be answered, such as a number out of range, is told in words where the answer would be, and the state stays as
+it was set so that it can be put right.
 """
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import difflib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
-import shapely
 import traitlets
 
 from traveltime_lab import looks
-from traveltime_lab.errors import InputError, LimitError
-from traveltime_lab.modes import TIMETABLE_TYPES, Snapping, Transportation, applies, as_snapping, as_transportation
-from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moments
-from traveltime_lab.points import plain, read_points
-from traveltime_lab.questions import MAX_WINDOW_S, percent, whole
+from traveltime_lab.errors import InputError, LimitError, ModeError, MomentError
+from traveltime_lab.levels import parse_level_of_detail
+from traveltime_lab.modes import (
+    STREET_TYPES,
+    TIMETABLE_TYPES,
+    Snapping,
+    Transportation,
+    applies,
+    as_snapping,
+    as_transportation,
+)
+from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moment, resolve_moments
+from traveltime_lab.questions import (
+    MAX_DISTANCE_M,
+    MAX_TRAVEL_TIME_S,
+    MAX_WINDOW_S,
+    MIN_DISTANCE_M,
+    one_of,
+    percent,
+    whole,
+)
+from traveltime_lab.widget.origins import Origin, check_names, read_origins
 
 if TYPE_CHECKING:
     from traveltime_lab.network import Network
@@ -29,19 +47,15 @@ if TYPE_CHECKING:
 MEASURES: Final = ("travel_time", "distance")
 MOMENTS: Final = ("any", "departure", "arrival")
 COMBINATIONS: Final = ("each", "union", "intersection", "difference")
+RENDER_MODES: Final = ("approximate_time_filter", "road_buffering")
 MOST_RINGS: Final = 8
 #: While a marker is being dragged shapes are drawn no finer than this.
 _DRAFT_LEVEL: Final = "low"
 _COARSE_LEVELS: Final = ("lowest", "low")
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """A place that areas are drawn around: its name and where it is in EPSG:4326."""
-
-    name: Any
-    lng: float
-    lat: float
+_MINUTE_S: Final = 60
+_DAY_S: Final = 86_400
+#: Larger than any number that means something.
+_ANY: Final = 10**12
 
 
 @dataclass(frozen=True)
@@ -79,6 +93,107 @@ class Question:
         return replace(self, options={**self.options, "level_of_detail": _DRAFT_LEVEL})
 
 
+class _Read(traitlets.Any):
+    """A value of the state, read as the constructor of the map reads it: ``reader(state, value)``."""
+
+    #: The reader says what None means.
+    allow_none = False
+
+    def __init__(self, reader: Callable[[Any, Any], Any], usual: Any) -> None:
+        super().__init__(usual)
+        self._reader = reader
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Return the value as the state keeps it, or raise what the constructor raises."""
+        return self._reader(obj, value)
+
+    def default(self, obj: Any = None) -> Any:
+        """Return a default that no other state shares."""
+        return copy.copy(self.default_value)
+
+
+class _Means(_Read):
+    """How to travel: a type's name; more than that also says which options it has."""
+
+    def __init__(self, usual: str) -> None:
+        super().__init__(lambda _, value: as_transportation(value).type, usual)
+
+    def set(self, obj: Any, value: Any) -> None:
+        """Set the type, and with a mapping or a Transportation the options that apply to it."""
+        if isinstance(value, str):
+            super().set(obj, value)
+            return
+        means = as_transportation(value)
+        others = {name: given for name, given in obj.mode_options.items() if not applies(name, means.type)}
+        with obj.hold_trait_notifications():
+            obj.mode_options = {**others, **{name: given for name, given in _changed(means).items() if name != "type"}}
+            super().set(obj, means.type)
+
+
+def _number(name: str, unit: str) -> Callable[[Any, Any], int]:
+    """Return a reader of whole numbers; whether they are in range is told where the answer would be."""
+    return lambda _, value: whole(value, name, -_ANY, _ANY, unit)
+
+
+def _name(name: str, known: tuple[str, ...]) -> Callable[[Any, Any], str]:
+    """Return a reader of one of a few names."""
+    return lambda _, value: one_of(value, name, known)
+
+
+def _flag(name: str) -> Callable[[Any, Any], bool]:
+    """Return a reader of True and False."""
+
+    def read(_: Any, value: Any) -> bool:
+        if type(value).__name__ not in ("bool", "bool_"):
+            raise InputError(f"{name} must be True or False; got {value!r}")
+        return bool(value)
+
+    return read
+
+
+def read_day(value: Any) -> dt.date | None:
+    """Return a date from itself, a moment or ``"2026-03-02"``; None for None."""
+    if value is None:
+        return None
+    try:
+        if isinstance(value, str):
+            value = dt.datetime.fromisoformat(value.strip())
+        if isinstance(value, dt.datetime) and value == value:  # not NaT
+            return dt.date(value.year, value.month, value.day)
+        if isinstance(value, dt.date) and value == value:
+            return value
+    except ValueError:
+        pass
+    raise MomentError(f"day must be a date such as '2026-03-02', or None for a typical weekday; got {value!r}")
+
+
+def read_level(value: Any) -> Any:
+    """Return a level of detail as it is, refused where `time_map` would not understand it."""
+    parse_level_of_detail(value)
+    return value
+
+
+def read_polygons_filter(value: Any) -> Any:
+    """Return a polygons_filter as it is, refused where `time_map` would not understand it."""
+    limit = value["limit"] if isinstance(value, Mapping) and set(value) == {"limit"} else value
+    if limit is not None:
+        whole(limit, "polygons_filter", -_ANY, _ANY, "polygons")
+    return value
+
+
+def read_mode_options(value: Any) -> dict[str, Any]:
+    """Return fields of `Transportation`, each checked for a type that it applies to."""
+    if not isinstance(value, Mapping | None):
+        raise ModeError(f"mode_options must be a mapping of the fields of Transportation; got {value!r}")
+    known = tuple(f.name for f in fields(Transportation) if f.name != "type")
+    options: dict[str, Any] = {}
+    for name, given in (value or {}).items():
+        refuse_unknown([name], known, "mode_options")
+        kind = next(kind for kind in (*STREET_TYPES, *TIMETABLE_TYPES) if applies(name, kind))
+        options[name] = getattr(as_transportation({"type": kind, name: given}), name)
+    return options
+
+
 class MapState(traitlets.HasTraits):
     """
     Everything that decides what a `TravelTimeMap` draws.
@@ -86,24 +201,27 @@ class MapState(traitlets.HasTraits):
     Attributes
     ----------
     origins : list of Origin
-        Where areas begin, or end if `moment` is ``"arrival"``. A difference is the first without the others.
+        Where areas begin, or end if `moment` is ``"arrival"``. A difference is the first without the others. Set to
+        whatever the map takes, such as a table of points.
     measure : {"travel_time", "distance"}
     travel_time : int
         Seconds of the outermost ring.
     distance : int
         Metres of the outermost ring.
     rings : int
-        How many, in equal steps.
+        How many, in equal steps; of a travel time in whole minutes the rings lie on whole minutes, if there is room.
     combine : {"each", "union", "intersection", "difference"}
     transportation : str
-        Type, such as ``"walking"``.
+        Type, such as ``"walking"``. Set to a `Transportation` or a mapping it fills `mode_options` too.
     mode_options : dict
         Further fields of `Transportation`; those that do not apply to the type are kept but not used.
     moment : {"any", "departure", "arrival"}
     day : date or None
-        None is a typical weekday morning.
+        None is a typical weekday morning. Text such as ``"2026-03-02"`` is read.
     second : int
-        Seconds since midnight by the clock on the wall.
+        Seconds since midnight by the clock on the wall, 0 to 86399.
+    departure_time, arrival_time : str or None
+        `moment`, `day` and `second` as one; set as in `time_map`.
     window : int
         Timetable types: seconds after the departure, or before the arrival, in which one may leave or arrive as well;
         0 for the moment alone. Kept but not used for other types.
@@ -112,29 +230,102 @@ class MapState(traitlets.HasTraits):
     level_of_detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies
         As in `time_map`.
     snapping : dict
-        Fields of `Snapping`.
+        Fields of `Snapping` that differ from its defaults. None stands for none.
+
+    Raises
+    ------
+    InputError, LimitError, ModeError, MomentError, CrsError, CoordinateError
+        When a name is set that does not exist, or to what is no value of it.
     """
 
-    origins: Any = traitlets.List(traitlets.Instance(Origin))
-    measure: Any = traitlets.Enum(MEASURES, "travel_time")
-    travel_time: Any = traitlets.Int(900)
-    distance: Any = traitlets.Int(2000)
-    rings: Any = traitlets.Int(3)
-    combine: Any = traitlets.Enum(COMBINATIONS, "each")
-    transportation: Any = traitlets.Unicode("walking")
-    mode_options: Any = traitlets.Dict()
-    moment: Any = traitlets.Enum(MOMENTS, "any")
-    day: Any = traitlets.Instance(dt.date, allow_none=True)
-    second: Any = traitlets.Int(8 * 3600)
-    window: Any = traitlets.Int(0)
-    percentile: Any = traitlets.Any(None, allow_none=True)
-    level_of_detail: Any = traitlets.Any("medium")
-    no_holes: Any = traitlets.Any(False)
-    polygons_filter: Any = traitlets.Any(None, allow_none=True)
-    render_mode: Any = traitlets.Any("approximate_time_filter")
-    buffer_distance: Any = traitlets.Any(1000)
-    remove_water_bodies: Any = traitlets.Any(True)
-    snapping: Any = traitlets.Dict()
+    origins: Any = _Read(lambda state, value: state._read_origins(value), [])
+    measure: Any = _Read(_name("measure", MEASURES), "travel_time")
+    travel_time: Any = _Read(_number("travel_time", "seconds"), 900)
+    distance: Any = _Read(_number("distance", "metres"), 2000)
+    rings: Any = _Read(_number("rings", "rings"), 3)
+    combine: Any = _Read(_name("combine", COMBINATIONS), "each")
+    transportation: Any = _Means("walking")
+    mode_options: Any = _Read(lambda _, value: read_mode_options(value), {})
+    moment: Any = _Read(_name("moment", MOMENTS), "any")
+    day: Any = _Read(lambda _, value: read_day(value), None)
+    second: Any = _Read(lambda _, value: whole(value, "second", 0, _DAY_S - 1, "seconds since midnight"), 8 * 3600)
+    window: Any = _Read(lambda _, value: 0 if value is None else _number("window", "seconds")(_, value), 0)
+    percentile: Any = _Read(lambda _, value: None if value is None else percent(value, "percentile"), None)
+    level_of_detail: Any = _Read(lambda _, value: read_level(value), "medium")
+    no_holes: Any = _Read(_flag("no_holes"), False)
+    polygons_filter: Any = _Read(lambda _, value: read_polygons_filter(value), None)
+    render_mode: Any = _Read(_name("render_mode", RENDER_MODES), "approximate_time_filter")
+    buffer_distance: Any = _Read(_number("buffer_distance", "metres"), 1000)
+    remove_water_bodies: Any = _Read(_flag("remove_water_bodies"), True)
+    snapping: Any = _Read(lambda _, value: _changed(as_snapping(value)), {})
+
+    def __init__(self, network: Network | None = None, **values: Any) -> None:
+        self._network = network
+        refuse_unknown(list(values), value_names(), "The state of a map")
+        super().__init__()
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a value; a name that does not exist is refused, not kept where nobody looks."""
+        # traitlets replaces a method of its own for a while.
+        if not name.startswith("_") and not hasattr(traitlets.HasTraits, name):
+            refuse_unknown([name], value_names(), "The state of a map")
+        super().__setattr__(name, value)
+
+    def __repr__(self) -> str:
+        """Return the origins, the limit, how to travel, and what differs from the defaults."""
+        usual = MapState()
+        always = {"origins", self.measure, "rings", "transportation"}
+        shown = [
+            f"{name}={getattr(self, name)!r}"
+            for name in _trait_names()
+            if name in always or getattr(self, name) != getattr(usual, name)
+        ]
+        return f"MapState({', '.join(shown)})"
+
+    def _read_origins(self, value: Any) -> list[Origin]:
+        if isinstance(value, list | tuple) and all(isinstance(origin, Origin) for origin in value):
+            check_names(value)
+            return list(value)
+        return read_origins(self._of_network("origins other than a list of Origin"), value)
+
+    def _of_network(self, what: str) -> Network:
+        """Return the network of the state; values such as `what` can only be read with one."""
+        if self._network is None:
+            raise InputError(f"This state belongs to no network, so it cannot read {what}; use MapState(network).")
+        return self._network
+
+    @property
+    def departure_time(self) -> str | None:
+        """The moment of departure as in `time_map`, None if there is none; it replaces one of arrival."""
+        return self.moment_text() if self.moment == "departure" else None
+
+    @departure_time.setter
+    def departure_time(self, value: Any) -> None:
+        self._set_moment("departure", value)
+
+    @property
+    def arrival_time(self) -> str | None:
+        """The moment of arrival as in `time_map`, None if there is none; it replaces one of departure."""
+        return self.moment_text() if self.moment == "arrival" else None
+
+    @arrival_time.setter
+    def arrival_time(self, value: Any) -> None:
+        self._set_moment("arrival", value)
+
+    def _set_moment(self, kind: str, value: Any) -> None:
+        if value is None:
+            if self.moment == kind:
+                self.moment = "any"
+            return
+        moment = resolve_moment(value, self._of_network("moments").timezone, name=f"{kind}_time")
+        # Observers see the three at once, so one question is asked and not three.
+        with self.hold_trait_notifications():
+            self.moment = kind
+            self.day = moment.date() if isinstance(moment, dt.datetime) else None
+            if isinstance(moment, dt.datetime):
+                self.second = moment.hour * 3600 + moment.minute * 60 + moment.second
 
     @property
     def depends_on_hour(self) -> bool:
@@ -148,12 +339,36 @@ class MapState(traitlets.HasTraits):
         return self.transportation in TIMETABLE_TYPES
 
     def limits(self) -> tuple[int, ...]:
-        """Return the seconds or metres of the rings, small to large."""
-        if not 1 <= self.rings <= MOST_RINGS:
-            msg = f"rings must be from 1 to {MOST_RINGS}; got {self.rings}"
+        """
+        Return the seconds or metres of the rings, small to large.
+
+        Rings of whole minutes lie on whole minutes where there is one for each; the last is the limit itself.
+
+        Raises
+        ------
+        LimitError
+            If there are too many or no rings, or the limit is out of range.
+        """
+        n = self.rings
+        if not 1 <= n <= MOST_RINGS:
+            msg = f"rings must be from 1 to {MOST_RINGS}; got {n}"
             raise LimitError(msg)
-        most = self.travel_time if self.measure == "travel_time" else self.distance
-        return tuple(sorted({round(most * k / self.rings) for k in range(1, self.rings + 1)}))
+        if self.measure == "distance":
+            most = whole(self.distance, "distance", MIN_DISTANCE_M, MAX_DISTANCE_M, "metres")
+            least = round(most / n)
+            if least < MIN_DISTANCE_M:
+                msg = (
+                    f"{n} rings of a distance of {most} m begin at {least} m, and {MIN_DISTANCE_M} m is the least; "
+                    "take fewer rings or a longer distance"
+                )
+                raise LimitError(msg)
+        else:
+            most = whole(self.travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
+        minutes, rest = divmod(most, _MINUTE_S)
+        if self.measure == "travel_time" and rest == 0 and minutes >= n:
+            # Halves go up, not to the even minute: so no two rings meet where a minute or more lies between them.
+            return tuple((2 * minutes * k + n) // (2 * n) * _MINUTE_S for k in range(1, n + 1))
+        return tuple(sorted({max(round(most * k / n), 1) for k in range(1, n + 1)}))
 
     def means(self) -> Transportation:
         """Return the transportation, with the options that apply to its type."""
@@ -219,11 +434,14 @@ def _shortest(means: Transportation) -> str | dict[str, Any]:
     return {"type": means.type, **options} if options else means.type
 
 
-_STATE_NAMES: Final = (
+#: Keywords of `TravelTimeMap` besides those of the map itself.
+OPTION_NAMES: Final = (
     "travel_time", "distance", "rings", "combine", "transportation", "departure_time", "arrival_time",
     "level_of_detail", "no_holes", "polygons_filter", "render_mode", "buffer_distance", "remove_water_bodies",
     "snapping", "window", "percentile",
 )  # fmt: skip
+#: Keywords of the map itself.
+MAP_NAMES: Final = ("origins", "base_map", "height", "folder")
 
 
 #: What people who know other packages type, and what it is called here.
@@ -243,6 +461,21 @@ _SYNONYMS: Final = {
     "tiles": "base_map",
     "basemap": "base_map",
 }
+#: What the map sees to by itself.
+_NOT_NEEDED: Final = dict.fromkeys(
+    ("center", "centre", "location", "zoom", "zoom_start", "bounds", "extent"),
+    "The map fits itself to the areas; once it is made, move it with its attributes map.center and map.zoom.",
+)
+
+
+def _trait_names() -> tuple[str, ...]:
+    """Return the values of a state in the order of its documentation."""
+    return tuple(name for name, trait in vars(MapState).items() if isinstance(trait, _Read))
+
+
+def value_names() -> tuple[str, ...]:
+    """Return every public name of a state that can be set."""
+    return (*_trait_names(), "departure_time", "arrival_time")
 
 
 def refuse_unknown(given: Sequence[str], known: Sequence[str], where: str) -> None:
@@ -251,7 +484,7 @@ def refuse_unknown(given: Sequence[str], known: Sequence[str], where: str) -> No
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known)}."
-            hint = f"Here it is {_SYNONYMS[name]}." if name in _SYNONYMS else hint
+            hint = f"Here it is {_SYNONYMS[name]}." if name in _SYNONYMS else _NOT_NEEDED.get(name, hint)
             raise InputError(f"{where} has no option {name!r}. {hint}")
 
 
@@ -262,8 +495,8 @@ def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
     Parameters
     ----------
     network : Network
-    origins : GeoDataFrame, GeoSeries, shapely Point or (lng, lat), optional
-        Tables in any CRS; their labels become names. By default the middle of the network.
+    origins : GeoDataFrame, GeoSeries, Point, (lng, lat), a list of these, optional
+        See `read_origins`. By default the middle of the network.
     **values
         ``travel_time`` or ``distance``, ``rings``, ``combine`` and every option of `time_map`.
 
@@ -276,33 +509,24 @@ def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
     InputError, CrsError, CoordinateError, ModeError, LimitError, MomentError
         If a value cannot be used, or a keyword does not exist.
     """
-    refuse_unknown(list(values), _STATE_NAMES, "TravelTimeMap")
-    state = MapState()
+    refuse_unknown(list(values), (*OPTION_NAMES, *MAP_NAMES), "TravelTimeMap")
+    state = MapState(network)
     state.origins = read_origins(network, origins)
     if "travel_time" in values and "distance" in values:
         raise InputError("Give travel_time or distance, not both.")
     if "distance" in values:
         state.measure = "distance"
     means = as_transportation(values.pop("transportation", state.transportation))
-    state.transportation = means.type
-    state.mode_options = {name: value for name, value in _changed(means).items() if name != "type"}
+    state.transportation = means
     departure, arrival = values.pop("departure_time", None), values.pop("arrival_time", None)
-    moment, is_arrival = resolve_moments(departure, arrival, network.timezone)
-    if moment is not None:
-        state.moment = "arrival" if is_arrival else "departure"
-        if isinstance(moment, dt.datetime):
-            state.day = moment.date()
-            state.second = moment.hour * 3600 + moment.minute * 60 + moment.second
+    _, is_arrival = resolve_moments(departure, arrival, network.timezone)
+    if is_arrival:
+        state.arrival_time = arrival
+    else:
+        state.departure_time = departure
     state.window, state.percentile = _window_of(means, values.pop("window", None), values.pop("percentile", None))
-    snapping = values.pop("snapping", None)
-    if snapping is not None:
-        state.snapping = asdict(as_snapping(snapping))
     for name, value in values.items():
-        try:
-            setattr(state, name, value)
-        except traitlets.TraitError as error:
-            known = f"one of {', '.join(map(repr, COMBINATIONS))}" if name == "combine" else "a whole number"
-            raise InputError(f"{name} must be {known}; got {value!r}") from error
+        setattr(state, name, value)
     state.question()
     return state
 
@@ -319,36 +543,6 @@ def _window_of(means: Transportation, window: Any, percentile: Any) -> tuple[int
         raise InputError(f"window needs a timetable; transportation {means.type!r} is as quick at any time")
     seconds = whole(window, "window", 1, MAX_WINDOW_S, "seconds")
     return seconds, None if percentile is None else percent(percentile, "percentile")
-
-
-def read_origins(network: Network, origins: Any) -> list[Origin]:
-    """Return origins from a table of points, one point, or nothing: then the middle of the network."""
-    if origins is None:
-        return [Origin("Place 1", float(network.frame.lng0), float(network.frame.lat0))]
-    if isinstance(origins, shapely.Point) and not origins.is_empty:
-        origins = (origins.x, origins.y)
-    if isinstance(origins, tuple) and len(origins) == 2:
-        import geopandas as gpd  # noqa: PLC0415 - only for points without a table
-
-        try:
-            lng, lat = float(origins[0]), float(origins[1])
-        except (TypeError, ValueError):
-            raise InputError(f"A single origin is a pair (lng, lat); got {origins!r}") from None
-        origins = gpd.GeoSeries.from_xy([lng], [lat], index=["Place 1"], crs="EPSG:4326")
-    points = read_points(origins, "origins", network)
-    return [
-        Origin(plain(name), float(lng), float(lat))
-        for name, lng, lat in zip(points.index, points.lng, points.lat, strict=True)
-    ]
-
-
-def new_name(origins: Sequence[Origin]) -> str:
-    """Return a name that no origin has yet."""
-    taken = {str(origin.name) for origin in origins}
-    number = len(origins) + 1
-    while f"Place {number}" in taken:
-        number += 1
-    return f"Place {number}"
 
 
 def colour_of(position: int) -> str:
