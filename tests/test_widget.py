@@ -7,7 +7,6 @@ import datetime as dt
 import json
 import threading
 import time
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -497,25 +496,19 @@ def test_probes_tell_what_to_take(line: Network) -> None:
 def test_little_service_is_told(tmp_path: Path) -> None:
     stops = {"a": (0.0, 0.0), "b": (5000.0, 0.0)}
     streets = tables({0: (0, 0), 1: (5000, 0)}, [(0, 1, ON_FOOT)])
-    trips = [[("a", 28_800), ("b", 29_100)]]
-    network = tl.build_network(streets, gtfs=timetable(tmp_path, stops, trips), timezone="UTC")
-    full = tl.TravelTimeMap(
+    holiday = "service_id,date,exception_type\ndaily,20260304,2"
+    path = timetable(tmp_path, stops, [[("a", 28_800), ("b", 29_100)]], calendar_dates=holiday)
+    network = tl.build_network(streets, gtfs=path, timezone="UTC")
+    made = tl.TravelTimeMap(
         network, at((0, 0)).set_axis(["home"]), transportation="bus", departure_time="2026-03-03T08:00"
     )
-    assert full.error == ""
-    told = []
-
-    def check(moment: dt.datetime, *, name: str = "") -> None:
-        told.append(moment)
-        warnings.warn(f"{name}: only 3 departures", ServiceWarning, stacklevel=2)
-
-    object.__setattr__(network.timetable, "check_moment", check)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ServiceWarning)
-        full.state.second += 60
-        assert full.error == "departure_time: only 3 departures"
-        full.state.transportation = "walking"
-        assert full.error == ""
+    assert made.error == ""
+    with pytest.warns(ServiceWarning):
+        made.day = "2026-03-04"
+    assert "only 0 departures on Wednesday 2026-03-04, against 1" in made.error
+    assert len(made.areas) == 3, "told, not refused"
+    made.transportation = "walking"
+    assert made.error == ""
 
 
 # The view ------------------------------------------------------------------------------------------------------------
