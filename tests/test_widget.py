@@ -568,8 +568,11 @@ def test_names_of_moved_origins(street: Network, made: tl.TravelTimeMap) -> None
             made.add_origin(*place)
     with pytest.raises(tl.CoordinateError):
         made.add_origin(float("nan"), 0.5)
-    made.remove_origin("west")
-    assert len(names()) == 3
+    button = made.panel._origin_rows.children[0].children[1]
+    button.click()
+    assert len(names()) == 3 and made.error == ""
+    button.click()
+    assert len(names()) == 3 and made.error.startswith("There is no origin 'west (moved)'"), "told, not logged"
 
 
 def test_keywords_are_attributes_of_the_map(street: Network, made: tl.TravelTimeMap) -> None:

@@ -157,7 +157,7 @@ class TravelTimeMap(ipywidgets.VBox):
         drawn = answers.areas(network, question) if question.origins else self._areas
         self.map = self._make_map(drawn, base_map, height)
         self.panel = Panel(
-            self.state, self.network, on_remove=self.remove_origin, on_export=self._export, on_cancel=self.cancel,
+            self.state, self.network, on_remove=self._on_remove, on_export=self._export, on_cancel=self.cancel,
             on_fit=self.fit,
         )  # fmt: skip
         self._note = ipywidgets.HTML(layout=ipywidgets.Layout(min_height="24px", margin="2px 4px"))
@@ -448,6 +448,11 @@ class TravelTimeMap(ipywidgets.VBox):
         origins = list(self.state.origins)
         del origins[find(origins, name)]
         self.state.origins = origins
+
+    def _on_remove(self, name: Any) -> None:
+        """Take away the origin whose button was pressed, or say why not: it may be gone already."""
+        with self._errors_told():
+            self.remove_origin(name)
 
     def fit(self) -> None:
         """Move and zoom the map so that all areas are in sight."""
