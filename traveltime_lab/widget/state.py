@@ -8,20 +8,16 @@ it was set so that it can be put right.
 
 from __future__ import annotations
 
-import copy
 import datetime as dt
-import difflib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import traitlets
 
 from traveltime_lab import looks
-from traveltime_lab.errors import InputError, LimitError, ModeError, MomentError
-from traveltime_lab.levels import parse_level_of_detail
+from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.modes import (
-    STREET_TYPES,
     TIMETABLE_TYPES,
     Snapping,
     Transportation,
@@ -35,11 +31,23 @@ from traveltime_lab.questions import (
     MAX_TRAVEL_TIME_S,
     MAX_WINDOW_S,
     MIN_DISTANCE_M,
-    one_of,
     percent,
     whole,
 )
 from traveltime_lab.widget.origins import Origin, check_names, read_origins
+from traveltime_lab.widget.values import (
+    Means,
+    Read,
+    changed,
+    flag,
+    name_of,
+    number,
+    read_day,
+    read_level,
+    read_mode_options,
+    read_polygons_filter,
+    refuse_unknown,
+)
 
 if TYPE_CHECKING:
     from traveltime_lab.network import Network
@@ -54,8 +62,6 @@ _DRAFT_LEVEL: Final = "low"
 _COARSE_LEVELS: Final = ("lowest", "low")
 _MINUTE_S: Final = 60
 _DAY_S: Final = 86_400
-#: Larger than any number that means something.
-_ANY: Final = 10**12
 
 
 @dataclass(frozen=True)
@@ -91,107 +97,6 @@ class Question:
         if self.options.get("level_of_detail") in (None, *_COARSE_LEVELS):
             return self
         return replace(self, options={**self.options, "level_of_detail": _DRAFT_LEVEL})
-
-
-class _Read(traitlets.Any):
-    """A value of the state, read as the constructor of the map reads it: ``reader(state, value)``."""
-
-    #: The reader says what None means.
-    allow_none = False
-
-    def __init__(self, reader: Callable[[Any, Any], Any], usual: Any) -> None:
-        super().__init__(usual)
-        self._reader = reader
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        """Return the value as the state keeps it, or raise what the constructor raises."""
-        return self._reader(obj, value)
-
-    def default(self, obj: Any = None) -> Any:
-        """Return a default that no other state shares."""
-        return copy.copy(self.default_value)
-
-
-class _Means(_Read):
-    """How to travel: a type's name; more than that also says which options it has."""
-
-    def __init__(self, usual: str) -> None:
-        super().__init__(lambda _, value: as_transportation(value).type, usual)
-
-    def set(self, obj: Any, value: Any) -> None:
-        """Set the type, and with a mapping or a Transportation the options that apply to it."""
-        if isinstance(value, str):
-            super().set(obj, value)
-            return
-        means = as_transportation(value)
-        others = {name: given for name, given in obj.mode_options.items() if not applies(name, means.type)}
-        with obj.hold_trait_notifications():
-            obj.mode_options = {**others, **{name: given for name, given in _changed(means).items() if name != "type"}}
-            super().set(obj, means.type)
-
-
-def _number(name: str, unit: str) -> Callable[[Any, Any], int]:
-    """Return a reader of whole numbers; whether they are in range is told where the answer would be."""
-    return lambda _, value: whole(value, name, -_ANY, _ANY, unit)
-
-
-def _name(name: str, known: tuple[str, ...]) -> Callable[[Any, Any], str]:
-    """Return a reader of one of a few names."""
-    return lambda _, value: one_of(value, name, known)
-
-
-def _flag(name: str) -> Callable[[Any, Any], bool]:
-    """Return a reader of True and False."""
-
-    def read(_: Any, value: Any) -> bool:
-        if type(value).__name__ not in ("bool", "bool_"):
-            raise InputError(f"{name} must be True or False; got {value!r}")
-        return bool(value)
-
-    return read
-
-
-def read_day(value: Any) -> dt.date | None:
-    """Return a date from itself, a moment or ``"2026-03-02"``; None for None."""
-    if value is None:
-        return None
-    try:
-        if isinstance(value, str):
-            value = dt.datetime.fromisoformat(value.strip())
-        if isinstance(value, dt.datetime) and value == value:  # not NaT
-            return dt.date(value.year, value.month, value.day)
-        if isinstance(value, dt.date) and value == value:
-            return value
-    except ValueError:
-        pass
-    raise MomentError(f"day must be a date such as '2026-03-02', or None for a typical weekday; got {value!r}")
-
-
-def read_level(value: Any) -> Any:
-    """Return a level of detail as it is, refused where `time_map` would not understand it."""
-    parse_level_of_detail(value)
-    return value
-
-
-def read_polygons_filter(value: Any) -> Any:
-    """Return a polygons_filter as it is, refused where `time_map` would not understand it."""
-    limit = value["limit"] if isinstance(value, Mapping) and set(value) == {"limit"} else value
-    if limit is not None:
-        whole(limit, "polygons_filter", -_ANY, _ANY, "polygons")
-    return value
-
-
-def read_mode_options(value: Any) -> dict[str, Any]:
-    """Return fields of `Transportation`, each checked for a type that it applies to."""
-    if not isinstance(value, Mapping | None):
-        raise ModeError(f"mode_options must be a mapping of the fields of Transportation; got {value!r}")
-    known = tuple(f.name for f in fields(Transportation) if f.name != "type")
-    options: dict[str, Any] = {}
-    for name, given in (value or {}).items():
-        refuse_unknown([name], known, "mode_options")
-        kind = next(kind for kind in (*STREET_TYPES, *TIMETABLE_TYPES) if applies(name, kind))
-        options[name] = getattr(as_transportation({"type": kind, name: given}), name)
-    return options
 
 
 class MapState(traitlets.HasTraits):
@@ -238,26 +143,26 @@ class MapState(traitlets.HasTraits):
         When a name is set that does not exist, or to what is no value of it.
     """
 
-    origins: Any = _Read(lambda state, value: state._read_origins(value), [])
-    measure: Any = _Read(_name("measure", MEASURES), "travel_time")
-    travel_time: Any = _Read(_number("travel_time", "seconds"), 900)
-    distance: Any = _Read(_number("distance", "metres"), 2000)
-    rings: Any = _Read(_number("rings", "rings"), 3)
-    combine: Any = _Read(_name("combine", COMBINATIONS), "each")
-    transportation: Any = _Means("walking")
-    mode_options: Any = _Read(lambda _, value: read_mode_options(value), {})
-    moment: Any = _Read(_name("moment", MOMENTS), "any")
-    day: Any = _Read(lambda _, value: read_day(value), None)
-    second: Any = _Read(lambda _, value: whole(value, "second", 0, _DAY_S - 1, "seconds since midnight"), 8 * 3600)
-    window: Any = _Read(lambda _, value: 0 if value is None else _number("window", "seconds")(_, value), 0)
-    percentile: Any = _Read(lambda _, value: None if value is None else percent(value, "percentile"), None)
-    level_of_detail: Any = _Read(lambda _, value: read_level(value), "medium")
-    no_holes: Any = _Read(_flag("no_holes"), False)
-    polygons_filter: Any = _Read(lambda _, value: read_polygons_filter(value), None)
-    render_mode: Any = _Read(_name("render_mode", RENDER_MODES), "approximate_time_filter")
-    buffer_distance: Any = _Read(_number("buffer_distance", "metres"), 1000)
-    remove_water_bodies: Any = _Read(_flag("remove_water_bodies"), True)
-    snapping: Any = _Read(lambda _, value: _changed(as_snapping(value)), {})
+    origins: Any = Read(lambda state, value: state._read_origins(value), [])
+    measure: Any = Read(name_of("measure", MEASURES), "travel_time")
+    travel_time: Any = Read(number("travel_time", "seconds"), 900)
+    distance: Any = Read(number("distance", "metres"), 2000)
+    rings: Any = Read(number("rings", "rings"), 3)
+    combine: Any = Read(name_of("combine", COMBINATIONS), "each")
+    transportation: Any = Means("walking")
+    mode_options: Any = Read(lambda _, value: read_mode_options(value), {})
+    moment: Any = Read(name_of("moment", MOMENTS), "any")
+    day: Any = Read(lambda _, value: read_day(value), None)
+    second: Any = Read(lambda _, value: whole(value, "second", 0, _DAY_S - 1, "seconds since midnight"), 8 * 3600)
+    window: Any = Read(lambda _, value: 0 if value is None else number("window", "seconds")(_, value), 0)
+    percentile: Any = Read(lambda _, value: None if value is None else percent(value, "percentile"), None)
+    level_of_detail: Any = Read(lambda _, value: read_level(value), "medium")
+    no_holes: Any = Read(flag("no_holes"), False)
+    polygons_filter: Any = Read(lambda _, value: read_polygons_filter(value), None)
+    render_mode: Any = Read(name_of("render_mode", RENDER_MODES), "approximate_time_filter")
+    buffer_distance: Any = Read(number("buffer_distance", "metres"), 1000)
+    remove_water_bodies: Any = Read(flag("remove_water_bodies"), True)
+    snapping: Any = Read(lambda _, value: changed(as_snapping(value)), {})
 
     def __init__(self, network: Network | None = None, **values: Any) -> None:
         self._network = network
@@ -402,7 +307,7 @@ class MapState(traitlets.HasTraits):
                 options[name] = getattr(self, name)
         snapping = as_snapping(self.snapping)
         if snapping != Snapping():
-            options["snapping"] = _changed(snapping)
+            options["snapping"] = changed(snapping)
         return Question(tuple(self.origins), self.measure, self.limits(), self.combine, options)
 
 
@@ -422,15 +327,9 @@ def applicable(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if applies(name, kind)}
 
 
-def _changed(value: Any) -> dict[str, Any]:
-    """Return the fields of a frozen value that differ from their defaults."""
-    usual = type(value)()
-    return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(usual, f.name)}
-
-
 def _shortest(means: Transportation) -> str | dict[str, Any]:
     """Return the type's name where there are no options, else a mapping."""
-    options = {name: value for name, value in _changed(means).items() if name != "type"}
+    options = {name: value for name, value in changed(means).items() if name != "type"}
     return {"type": means.type, **options} if options else means.type
 
 
@@ -444,48 +343,14 @@ OPTION_NAMES: Final = (
 MAP_NAMES: Final = ("origins", "base_map", "height", "folder")
 
 
-#: What people who know other packages type, and what it is called here.
-_SYNONYMS: Final = {
-    "mode": "transportation",
-    "modes": "transportation",
-    "minutes": "travel_time, in seconds",
-    "time": "travel_time, in seconds",
-    "duration": "travel_time, in seconds",
-    "metres": "distance",
-    "departure": "departure_time",
-    "arrival": "arrival_time",
-    "buffer": "buffer_distance",
-    "detail": "level_of_detail",
-    "departure_time_window": "window, in seconds",
-    "percentiles": "percentile, one number",
-    "tiles": "base_map",
-    "basemap": "base_map",
-}
-#: What the map sees to by itself.
-_NOT_NEEDED: Final = dict.fromkeys(
-    ("center", "centre", "location", "zoom", "zoom_start", "bounds", "extent"),
-    "The map fits itself to the areas; once it is made, move it with its attributes map.center and map.zoom.",
-)
-
-
 def _trait_names() -> tuple[str, ...]:
     """Return the values of a state in the order of its documentation."""
-    return tuple(name for name, trait in vars(MapState).items() if isinstance(trait, _Read))
+    return tuple(name for name, trait in vars(MapState).items() if isinstance(trait, Read))
 
 
 def value_names() -> tuple[str, ...]:
     """Return every public name of a state that can be set."""
     return (*_trait_names(), "departure_time", "arrival_time")
-
-
-def refuse_unknown(given: Sequence[str], known: Sequence[str], where: str) -> None:
-    """Raise InputError for a keyword that does not exist, with the nearest that does."""
-    for name in given:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known)}."
-            hint = f"Here it is {_SYNONYMS[name]}." if name in _SYNONYMS else _NOT_NEEDED.get(name, hint)
-            raise InputError(f"{where} has no option {name!r}. {hint}")
 
 
 def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import asyncio
-import builtins
 import contextlib
 import logging
 import math
@@ -28,9 +27,10 @@ except ImportError as error:
     raise MissingDependencyError(msg) from error
 
 from traveltime_lab import basemap, looks
-from traveltime_lab.errors import InputError, MissingFileError, TravelTimeError
+from traveltime_lab.errors import InputError, TravelTimeError
 from traveltime_lab.network import Network
 from traveltime_lab.widget import answers, wire
+from traveltime_lab.widget.exports import Exports
 from traveltime_lab.widget.jobs import Cancelled, Job, LatestOnly
 from traveltime_lab.widget.origins import Origin, find, lng_lat, moved_name, new_name
 from traveltime_lab.widget.panel import Panel
@@ -40,10 +40,10 @@ from traveltime_lab.widget.state import (
     MapState,
     Question,
     colour_of,
-    refuse_unknown,
     state_of,
     value_names,
 )
+from traveltime_lab.widget.values import refuse_unknown
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class _Line(ipyleaflet.Polyline):
     pane = traitlets.Unicode("").tag(sync=True, o=True)
 
 
-class TravelTimeMap(ipywidgets.VBox):
+class TravelTimeMap(Exports, ipywidgets.VBox):
     """
     A map on which areas within reach follow their origins.
 
@@ -202,15 +202,6 @@ class TravelTimeMap(ipywidgets.VBox):
     def __dir__(self) -> list[str]:
         """Return the names of attributes, those of the state's values among them."""
         return sorted({*super().__dir__(), *_ON_MAP})
-
-    @property
-    def folder(self) -> Path:
-        """Where exports go that are not told where."""
-        return self._folder
-
-    @folder.setter
-    def folder(self, path: str | Path) -> None:
-        self._folder = Path(path)
 
     # What is on the map ----------------------------------------------------------------------------------------------
 
@@ -634,74 +625,6 @@ class TravelTimeMap(ipywidgets.VBox):
 
     # What one takes away ---------------------------------------------------------------------------------------------
 
-    def code(self) -> str:
-        """
-        Return Python code that computes what the map shows.
-
-        Raises
-        ------
-        TravelTimeError
-            If there is no origin, or the state cannot be answered, so that its code would fail.
-        """
-        self._answered()
-        return answers.code_of(self.state.question())
-
-    def to_cell(self) -> None:
-        """Put the code of the map into a new cell below."""
-        find_shell = getattr(builtins, "get_ipython", None)
-        if find_shell is None:
-            raise InputError("to_cell() works in a notebook only; code() returns the text.")
-        find_shell().set_next_input(self.code())
-
-    def to_geojson(self, path: str | Path | None = None) -> Path:
-        """
-        Write the shapes on the map as GeoJSON in full precision and return the file's path.
-
-        Parameters
-        ----------
-        path : path-like, optional
-            An existing file is replaced. By default a new file in the map's folder.
-
-        Raises
-        ------
-        MissingFileError
-            If the folder is not there.
-        InputError
-            If the path is a folder, or there is nothing to write.
-        """
-        target = self._target(path, ".geojson")
-        self._answered().to_file(target, driver="GeoJSON")
-        return target
-
-    def to_parquet(self, path: str | Path | None = None) -> Path:
-        """Write the shapes on the map as GeoParquet and return the file's path; for the path see `to_geojson`."""
-        target = self._target(path, ".parquet")
-        self._answered().to_parquet(target)
-        return target
-
-    def to_png(self, path: str | Path | None = None) -> Path:
-        """Write a picture as `traveltime_lab.plot` draws it and return its path; for the path see `to_geojson`."""
-        from traveltime_lab import pictures  # noqa: PLC0415 - needs matplotlib
-
-        target = self._target(path, ".png")
-        origins = answers.table_of(tuple(self.state.origins))
-        pictures.save(target, self.network, self._answered(), origins)
-        return target
-
-    def _target(self, path: str | Path | None, suffix: str) -> Path:
-        """Return the path of a file to write, by default a new one in the map's folder."""
-        if path is None:
-            folder = self.folder
-            if not folder.is_dir():
-                raise MissingFileError(f"There is no folder {folder} to write to; set the map's folder.")
-            return _free_path(folder, f"areas-{self.state.transportation.replace('+', '-')}", suffix)
-        target = Path(path)
-        if target.is_dir():
-            raise InputError(f"cannot write to {target}: it is a folder; give a file name such as areas{suffix}")
-        if not target.parent.is_dir():
-            raise MissingFileError(f"cannot write to {target}: there is no folder {target.parent}; create it first")
-        return target
-
     def _answered(self) -> gpd.GeoDataFrame:
         """Return the shapes of the state, computed anew where the map shows a draft or something older."""
         self._catch_up()
@@ -739,14 +662,6 @@ def _worth_seeing(
     lng = [*shown.total_bounds[[0, 2]], *(origin.lng for origin in inside)]
     lat = [*shown.total_bounds[[1, 3]], *(origin.lat for origin in inside)]
     return float(min(lng)), float(min(lat)), float(max(lng)), float(max(lat))
-
-
-def _free_path(folder: Path, stem: str, suffix: str) -> Path:
-    """Return a file's path in a folder that does not exist yet."""
-    path, number = folder / f"{stem}{suffix}", 2
-    while path.exists():
-        path, number = folder / f"{stem}-{number}{suffix}", number + 1
-    return path
 
 
 def _tile_layer(base_map: Any) -> Any:
