@@ -20,8 +20,12 @@ from test_transit import ON_FOOT, timetable
 from worlds import at, tables, world
 
 import traveltime_lab as tl
-from traveltime_lab.widget import answers, choices, jobs, wire
-from traveltime_lab.widget.state import MapState, Origin, new_name, read_origins, state_of
+from traveltime_lab import looks
+from traveltime_lab.crs import LocalFrame
+from traveltime_lab.timetable import ServiceWarning
+from traveltime_lab.widget import Origin, answers, choices, jobs, wire
+from traveltime_lab.widget.origins import new_name, read_origins
+from traveltime_lab.widget.state import MapState, state_of
 
 if TYPE_CHECKING:
     from traveltime_lab.network import Network
@@ -119,7 +123,11 @@ def test_moments(street: Network) -> None:
         ({"snapping": {"radius": 5}}, "Unknown snapping option"),
         ({"origins": at((0, 0)).set_crs(None, allow_override=True)}, "no CRS"),
         ({"origins": (1, "x")}, "pair \\(lng, lat\\)"),
-        ({"base_map": "satellite"}, "base_map must be"),
+        ({"base_map": "satellite"}, "base_map must be.*basemaps.OpenStreetMap.Mapnik"),
+        ({"center": (0, 0)}, "The map fits itself to the areas"),
+        ({"basemaps": None}, "Here it is base_map|Did you mean base_map"),
+        ({"travel_time": 99_999}, "travel_time must be from 1 to 14400 seconds; got 99999"),
+        ({"distance": 100}, "3 rings of a distance of 100 m begin at 33 m"),
     ],
 )
 def test_wrong_arguments_are_refused(street: Network, values: dict[str, Any], message: str) -> None:
@@ -142,6 +150,114 @@ def test_origins_of_many_kinds(street: Network) -> None:
     (moved,) = read_origins(street, frame.to_crs(3857))
     assert (moved.lng, moved.lat) == pytest.approx((0.5, 0.5))
     assert new_name([Origin("Place 2", 0, 0)]) == "Place 3"
+    two = [Origin("Place 1", 0.5, 0.5), Origin("Place 2", 0.4, 0.5)]
+    for given in ([point, (0.4, 0.5)], ((0.5, 0.5), (0.4, 0.5)), np.array([[0.5, 0.5], [0.4, 0.5]]), two):
+        assert read_origins(street, given) == two
+    assert read_origins(street, [0.5, 0.5]) == two[:1]
+    assert [origin.name for origin in read_origins(street, [point, Origin("Place 1", 0, 0)])] == ["Place 2", "Place 1"]
+    assert read_origins(street, frame.iloc[:0]) == read_origins(street, []) == []
+    with pytest.raises(tl.CoordinateError, match="from -90 to 90"):
+        read_origins(street, [(0.0, 91.0)])
+    with pytest.raises(tl.InputError, match="Two origins are called '0'"):
+        read_origins(street, gpd.GeoSeries([point, point], index=[0, "0"], crs=4326))
+
+
+def test_state_takes_what_the_constructor_takes(street: Network) -> None:
+    state = state_of(street)
+    state.mode_options = {"traffic_model": "peak"}
+    state.transportation = {"type": "cycling+ferry", "boarding_time": 60}
+    assert (state.transportation, state.mode_options) == (
+        "cycling+ferry",
+        {"traffic_model": "peak", "boarding_time": 60},
+    )
+    state.transportation = tl.Transportation("driving")
+    assert state.question().options["transportation"] == "driving", "a Transportation says what it has not, too"
+    state.day, state.window, state.snapping = "2026-03-02", None, tl.Snapping(penalty="disabled")
+    assert (state.day, state.window, state.snapping) == (dt.date(2026, 3, 2), 0, {"penalty": "disabled"})
+    state.snapping, state.day = None, pd.Timestamp("2026-03-03T08:00")
+    assert (state.snapping, state.day) == ({}, dt.date(2026, 3, 3))
+    state.arrival_time = "2026-03-02T08:30:15+01:00"
+    assert (state.moment, state.arrival_time, state.departure_time) == ("arrival", "2026-03-02T07:30:15", None)
+    state.departure_time = "weekday_morning"
+    assert (state.departure_time, state.arrival_time, state.day) == ("weekday_morning", None, None)
+    state.departure_time = None
+    assert state.moment == "any"
+    state.origins = at((0, 0), (9, 9)).set_axis(["a", "b"])
+    assert [origin.name for origin in state.origins] == ["a", "b"]
+    state.travel_time = np.int64(600)
+    assert state.limits() == (180, 420, 600)
+    seen = []
+    state.observe(lambda change: seen.append((state.moment, state.day)), ["moment", "day", "second"])
+    state.arrival_time = "2026-03-02T09:00"
+    assert set(seen) == {("arrival", dt.date(2026, 3, 2))}, "observers never see half a moment"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "message"),
+    [
+        ("transportation", "car", tl.ModeError, "Here it is 'driving'"),
+        ("transportation", {"type": "walking", "traffic_model": "peak"}, tl.ModeError, "does not apply"),
+        ("transportation", 5, tl.ModeError, "must be a type's name"),
+        ("mode_options", {"traffic_model": "heavy"}, tl.ModeError, "traffic_model must be one of"),
+        ("mode_options", {"traffic": "peak"}, tl.InputError, "Did you mean traffic_model"),
+        ("mode_options", [1], tl.ModeError, "must be a mapping"),
+        ("second", 90_000, tl.LimitError, "second must be from 0 to 86399"),
+        ("day", "soon", tl.MomentError, "day must be a date"),
+        ("day", pd.NaT, tl.MomentError, "day must be a date"),
+        ("window", "long", tl.InputError, "window must be a whole number"),
+        ("percentile", 101, tl.LimitError, "percentile must be over 0"),
+        ("level_of_detail", "finest", tl.InputError, "level of detail must be one of"),
+        ("no_holes", "yes", tl.InputError, "no_holes must be True or False"),
+        ("polygons_filter", "all", tl.InputError, "polygons_filter must be a whole number"),
+        ("render_mode", "hull", tl.InputError, "render_mode must be one of"),
+        ("snapping", {"radius": 5}, tl.ModeError, "Unknown snapping option"),
+        ("travel_tme", 5, tl.InputError, "The state of a map has no option 'travel_tme'. Did you mean travel_time"),
+        ("limits", 5, tl.InputError, "has no option 'limits'"),
+        ("departure_time", "noon", tl.MomentError, "not an ISO 8601"),
+        ("origins", [Origin("a", 0, 0), Origin("a", 1, 1)], tl.InputError, "Two origins are called 'a'"),
+        ("origins", 5, tl.InputError, "must be a GeoDataFrame"),
+    ],
+)
+def test_what_is_no_value_is_refused_when_it_is_set(
+    street: Network, name: str, value: Any, error: type[Exception], message: str
+) -> None:
+    state = state_of(street)
+    before = state.trait_values()
+    with pytest.raises(error, match=message):
+        setattr(state, name, value)
+    assert state.trait_values() == before
+
+
+def test_rings_of_whole_minutes() -> None:
+    state = MapState()
+    for travel_time, rings, limits in (
+        (1200, 3, (420, 780, 1200)),
+        (420, 4, (120, 240, 300, 420)),
+        (180, 3, (60, 120, 180)),
+        (60, 3, (20, 40, 60)),
+        (264, 3, (88, 176, 264)),
+        (1, 3, (1,)),
+    ):
+        state.travel_time, state.rings = travel_time, rings
+        assert state.limits() == limits
+    for minutes in range(1, 241):
+        for rings in range(1, 9):
+            state.travel_time, state.rings = 60 * minutes, rings
+            limits = state.limits()
+            assert len(limits) == rings and limits[-1] == 60 * minutes and sorted(set(limits)) == list(limits)
+            assert rings > minutes or all(limit % 60 == 0 for limit in limits)
+
+
+def test_a_state_says_what_it_is(street: Network) -> None:
+    state = state_of(street, (0.5, 0.5), distance=700, no_holes=True)
+    assert repr(state) == (
+        "MapState(origins=[Origin(name='Place 1', lng=0.5, lat=0.5)], measure='distance', distance=700, rings=3, "
+        "transportation='walking', no_holes=True)"
+    )
+    with pytest.raises(tl.InputError, match="belongs to no network"):
+        MapState(origins=(0.5, 0.5))
+    with pytest.raises(tl.InputError, match="has no option 'speed'"):
+        MapState(speed=5)
 
 
 # Answers -------------------------------------------------------------------------------------------------------------
@@ -204,9 +320,9 @@ def test_reasons_are_told_in_words(street: Network, made: tl.TravelTimeMap) -> N
     assert made.error == ""
     (far,) = at((90_000, 0))
     made.move_origin("east", far.x, far.y)
-    assert made.error == "east lies outside the network."
+    assert made.error == "east (moved) lies outside the network."
     made.state.combine = "intersection"
-    assert made.error == "east lies outside the network."
+    assert made.error == "east (moved) lies outside the network."
     (end,) = at((2000, 0))
     made.move_origin("east", end.x, end.y)
     made.state.travel_time = 60
@@ -216,16 +332,80 @@ def test_reasons_are_told_in_words(street: Network, made: tl.TravelTimeMap) -> N
     made.state.rings = 1
     made.state.origins = []
     assert made.error.startswith("There is no origin")
+    made.state.origins = [far]
+    assert made.error == "Place 1 lies outside the network."
+    made.state.origins = gpd.GeoSeries([far], crs=4326)
+    assert made.error == "Origin 0 lies outside the network."
 
 
-def test_state_survives_what_cannot_be_answered(made: tl.TravelTimeMap) -> None:
+def test_state_survives_what_cannot_be_answered(made: tl.TravelTimeMap, tmp_path: Path) -> None:
     before = made.areas
-    made.state.transportation = "public_transport"
-    assert "timetable" in made.error
-    assert made.areas is before
-    made.state.transportation = "cycling"
-    assert made.error == ""
-    assert made.areas is not before
+    shown = made._shapes.data
+    for name, value, error, message in (
+        ("transportation", "public_transport", tl.InputError, "timetable"),
+        ("travel_time", -1, tl.LimitError, "travel_time must be from 1"),
+        ("buffer_distance", 5, tl.LimitError, "buffer_distance must be from 250"),
+    ):
+        good = getattr(made.state, name)
+        setattr(made.state, name, value)
+        assert message in made.error
+        for ask in (lambda: made.areas, made.code, lambda: made.to_geojson(tmp_path / "a.geojson"), made.to_png):
+            with pytest.raises(tl.TravelTimeError, match=message) as caught:
+                ask()
+            assert error is not tl.LimitError or caught.type is error
+        assert made._shapes.data == shown, "what was there stays in sight"
+        setattr(made.state, name, good)
+        assert made.error == ""
+        assert made.areas.geometry.geom_equals(before.geometry).all()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_origins(street: Network, made: tl.TravelTimeMap) -> None:
+    columns = made.areas.columns
+    made.state.origins = []
+    empty = tl.TravelTimeMap(street, at((0, 0)).iloc[:0], travel_time=120, rings=2)
+    for bare in (made, empty):
+        assert len(bare.areas) == 0 and bare.areas.crs == "EPSG:4326"
+        assert bare.areas.columns.tolist() == columns.tolist()
+        assert bare._shapes.data["features"] == [] and bare._legend.value == "" and not bare._markers
+        assert bare.error == answers.NO_ORIGIN
+        for ask in (bare.code, bare.to_geojson, bare.to_parquet, bare.to_png):
+            with pytest.raises(tl.InputError, match="There is no origin"):
+                ask()
+        bare.add_origin(*at((500, 0)).iloc[0].coords[0])
+        assert bare.error == "" and len(bare.areas) == 2 and len(bare._markers) == 1
+    assert made.areas.geometry.geom_equals(empty.areas.geometry).all()
+
+
+def test_an_error_is_not_hidden_by_an_older_answer(street: Network) -> None:
+    async def run() -> None:
+        made = tl.TravelTimeMap(street, at((0, 0)).set_axis(["home"]), travel_time=120)
+        made.state.travel_time = 240
+        made.state.rings = 12
+        await asyncio.sleep(0.2)
+        assert made._error.startswith("rings must be")
+
+    asyncio.run(run())
+
+
+def test_swapped_places_are_noticed() -> None:
+    north = LocalFrame(60.0, 25.0)
+    made = tl.TravelTimeMap(
+        world({"a": (0, 0), "b": (2000, 0)}, [("a", "b")], frame=north),
+        [shapely.Point(*north.to_lnglat(np.array([x]), np.array([0.0]))) for x in (0, 300, 600, 900, 1200)],
+        travel_time=60, rings=1,
+    )  # fmt: skip
+    shown = made.areas
+    origin = made.state.origins[0]
+    made.add_origin(origin.lat, origin.lng, "swapped")
+    hint = f"swapped lies outside the network at lng {origin.lat:g}, lat {origin.lng:g}, and inside with longitude"
+    assert made.error.startswith(hint)
+    assert made.areas["origin"].tolist() == [*shown["origin"], "swapped"]
+    assert made.areas.geometry.iloc[:-1].geom_equals(shown.geometry).all()
+    made.state.combine = "intersection"
+    assert made.error.startswith(hint)
+    with pytest.raises(tl.CoordinateError, match="swapped"):
+        tl.TravelTimeMap(made.network, (origin.lat, origin.lng))
 
 
 # Timetables ----------------------------------------------------------------------------------------------------------
@@ -313,6 +493,24 @@ def test_probes_tell_what_to_take(line: Network) -> None:
     assert made._note.value.count("outside the network") == 1 and "%" not in made._note.value
 
 
+def test_little_service_is_told(tmp_path: Path) -> None:
+    stops = {"a": (0.0, 0.0), "b": (5000.0, 0.0)}
+    streets = tables({0: (0, 0), 1: (5000, 0)}, [(0, 1, ON_FOOT)])
+    holiday = "service_id,date,exception_type\ndaily,20260304,2"
+    path = timetable(tmp_path, stops, [[("a", 28_800), ("b", 29_100)]], calendar_dates=holiday)
+    network = tl.build_network(streets, gtfs=path, timezone="UTC")
+    made = tl.TravelTimeMap(
+        network, at((0, 0)).set_axis(["home"]), transportation="bus", departure_time="2026-03-03T08:00"
+    )
+    assert made.error == ""
+    with pytest.warns(ServiceWarning):
+        made.day = "2026-03-04"
+    assert "only 0 departures on Wednesday 2026-03-04, against 1" in made.error
+    assert len(made.areas) == 3, "told, not refused"
+    made.transportation = "walking"
+    assert made.error == ""
+
+
 # The view ------------------------------------------------------------------------------------------------------------
 
 
@@ -329,9 +527,115 @@ def test_a_moved_marker_moves_its_shape(street: Network, made: tl.TravelTimeMap)
     assert dragging != before
     marker.location = [place.y, place.x]
     assert json.dumps(made._shapes.data) not in (before, dragging)
-    assert made.areas.set_index("origin").geometry.loc["west"].contains(place).all()
-    assert made.state.origins[0] == Origin("west", place.x, place.y)
+    assert made.areas.set_index("origin").geometry.loc["west (moved)"].contains(place).all()
+    assert made.state.origins[0] == Origin("west (moved)", place.x, place.y)
     assert made.state.origins[1].name == "east"
+    assert made._markers["west (moved)"] is marker, "the one that is being dragged"
+    # The place is called the same wherever its name is written.
+    assert (marker.title, marker.alt) == ("west (moved)", "west (moved)")
+    made.ask(place.x, place.y)
+    rows = "".join(row.children[0].value for row in made.panel._origin_rows.children)
+    for text in (made.code(), made._legend.value, made._note.value, rows, made.to_geojson().read_text()):
+        assert "west (moved)" in text
+        assert "west" not in text.replace("west (moved)", "")
+
+
+def test_names_of_moved_origins(street: Network, made: tl.TravelTimeMap) -> None:
+    def names() -> list[Any]:
+        return [origin.name for origin in made.state.origins]
+
+    here = made.state.origins[0]
+    made.move_origin("west", here.lng, here.lat)
+    assert names() == ["west", "east"], "not moved"
+    made.move_origin("west", here.lng + 1e-6, here.lat)
+    made.move_origin("west", shapely.Point(here.lng + 1e-5, here.lat))
+    made.move_origin("west (moved)", (here.lng + 1e-4, here.lat))
+    assert names() == ["west (moved)", "east"]
+    made.move_origin("east", here.lng, here.lat, new_name="harbour")
+    made.add_origin(shapely.Point(here.lng, here.lat))
+    made.add_origin((here.lng, here.lat), name="west")
+    made.move_origin("Place 3", here.lng, here.lat - 1e-4)
+    made.move_origin("west", here.lng, here.lat - 1e-4)
+    assert names() == ["west (moved)", "harbour", "Place 3", "west 2 (moved)"]
+    assert set(made._markers) == set(names()) == set(made.areas["origin"])
+    for wrong in (lambda: made.remove_origin("nope"), lambda: made.move_origin(0, 0.5, 0.5)):
+        with pytest.raises(tl.InputError, match=r"There is no origin .*'west \(moved\)', 'harbour'"):
+            wrong()
+    with pytest.raises(tl.InputError, match="already"):
+        made.move_origin("Place 3", 0.5, 0.5, new_name="harbour")
+    for place in ((0.5,), ("a", "b"), (None, 0.5)):
+        with pytest.raises(tl.InputError, match="Point or a pair"):
+            made.add_origin(*place)
+    with pytest.raises(tl.CoordinateError):
+        made.add_origin(float("nan"), 0.5)
+    button = made.panel._origin_rows.children[0].children[1]
+    button.click()
+    assert len(names()) == 3 and made.error == ""
+    button.click()
+    assert len(names()) == 3 and made.error.startswith("There is no origin 'west (moved)'"), "told, not logged"
+
+
+def test_keywords_are_attributes_of_the_map(street: Network, made: tl.TravelTimeMap) -> None:
+    made.travel_time, made.rings, made.transportation = 600, 5, "driving"
+    made.departure_time = "2026-03-02T08:00"
+    made.origins = at((0, 0), (900, 0)).set_axis(["a", "b"])
+    assert made.areas["travel_time"].tolist() == [120, 240, 360, 480, 600] * 2
+    assert made.state.question().options["departure_time"] == "2026-03-02T08:00:00"
+    assert (made.travel_time, made.rings, made.transportation) == (600, 5, "driving")
+    assert made.departure_time == "2026-03-02T08:00:00" and made.arrival_time is None
+    assert [origin.name for origin in made.origins] == ["a", "b"]
+    made.distance = 700
+    assert made.areas["distance"].max() == 700
+    made.travel_time, made.window, made.folder = 120, None, "elsewhere"
+    assert made.areas["travel_time"].max() == 120 and made.folder == Path("elsewhere")
+    assert {"travel_time", "departure_time", "snapping"} <= set(dir(made))
+    for name, message in (
+        ("travel_tme", "TravelTimeMap has no option 'travel_tme'. Did you mean travel_time"),
+        ("minutes", "Here it is travel_time, in seconds"),
+        ("center", "fits itself"),
+        ("network", "is settled when the map is made"),
+        ("height", "is settled when the map is made"),
+        ("code", "TravelTimeMap has no option 'code'"),
+    ):
+        with pytest.raises(tl.InputError, match=message):
+            setattr(made, name, 5)
+    with pytest.raises(AttributeError, match="travel_tme"):
+        _ = made.travel_tme
+    with pytest.raises(tl.ModeError, match="Here it is 'driving'"):
+        made.transportation = "car"
+    assert made.transportation == "driving"
+    made.layout.width = "50%"
+    made.moment, made.day = "arrival", "2026-03-03"
+    assert made.arrival_time == "2026-03-03T08:00:00"
+
+
+def test_the_clock_is_not_rounded_by_its_slider(made: tl.TravelTimeMap) -> None:
+    made.state.second = 86_399
+    assert made.state.second == 86_399
+
+
+def test_fit_shows_all_areas(made: tl.TravelTimeMap) -> None:
+    opened = made.map.zoom, tuple(made.map.center)
+    made.map.zoom, made.map.center = 18, (0.0, 0.0)
+    made.fit()
+    assert abs(made.map.zoom - opened[0]) <= 1 and made.map.center == pytest.approx(opened[1])
+    made.state.travel_time = 900
+    made.fit()
+    west, south, east, north = made._window()
+    assert shapely.box(west, south, east, north).contains(shapely.box(*made.areas.total_bounds))
+
+
+def test_swatches_look_like_the_map() -> None:
+    # One origin: a shape hides those below, and the layer lets 40 % of the paper through.
+    paper = wire._rgb(looks.PAPER)
+    for colour, seen in zip(looks.ramp(3), wire.seen_colours(looks.ramp(3), is_mixed=False), strict=True):
+        assert np.allclose(wire._rgb(seen), 0.6 * wire._rgb(colour) + 0.4 * paper, atol=1)
+    # Several: the small ring lies over the large one, each with 55 %.
+    small, large = wire.seen_colours(["#0072b2", "#66aad1"], is_mixed=True)
+    one, other = wire._rgb("#0072b2"), wire._rgb("#66aad1")
+    assert np.allclose(wire._rgb(large), 0.6 * 0.55 * other + (1 - 0.6 * 0.55) * paper, atol=1)
+    layer, covered = 0.55 * one + 0.45 * 0.55 * other, 1 - 0.45**2
+    assert np.allclose(wire._rgb(small), 0.6 * layer + (1 - 0.6 * covered) * paper, atol=1)
 
 
 def test_controls_and_state_follow_each_other(made: tl.TravelTimeMap) -> None:
@@ -399,13 +703,23 @@ def test_exports(made: tl.TravelTimeMap, tmp_path: Path) -> None:
     assert made.error.startswith("There is no folder")
     with pytest.raises(tl.InputError, match="notebook only"):
         made.to_cell()
+    for write in (made.to_geojson, made.to_parquet, made.to_png):
+        with pytest.raises(tl.MissingFileError, match="There is no folder"):
+            write()
+        with pytest.raises(tl.MissingFileError, match="create it first"):
+            write(tmp_path / "nope" / "x.file")
+        with pytest.raises(tl.InputError, match="it is a folder"):
+            write(tmp_path)
+    made.folder = tmp_path
+    assert made.to_geojson() == tmp_path / "areas-walking-3.geojson"
 
 
 def test_base_maps(street: Network) -> None:
     tiles = tl.TravelTimeMap(street, base_map="https://tiles.example/{z}/{x}/{y}.png")
     assert any(isinstance(layer, ipyleaflet.TileLayer) for layer in tiles.map.layers)
-    bare = tl.TravelTimeMap(street, base_map="none")
-    assert not any(isinstance(layer, ipyleaflet.ImageOverlay) for layer in bare.map.layers)
+    for nothing in ("none", None):
+        bare = tl.TravelTimeMap(street, base_map=nothing)
+        assert not any(isinstance(layer, ipyleaflet.ImageOverlay | ipyleaflet.TileLayer) for layer in bare.map.layers)
     own = tl.TravelTimeMap(street)
     assert not any(isinstance(layer, ipyleaflet.TileLayer) for layer in own.map.layers), "offline"
     first = own._base

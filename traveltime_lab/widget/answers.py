@@ -4,8 +4,10 @@ What the map shows, computed with the public functions only: a shape here is the
 
 from __future__ import annotations
 
+import datetime as dt
+import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import geopandas as gpd
 import pandas as pd
@@ -14,8 +16,11 @@ from traveltime_lab import looks, questions, shapes
 from traveltime_lab.areas import distance_map, time_map
 from traveltime_lab.errors import InputError
 from traveltime_lab.journeys import routes
+from traveltime_lab.moments import resolve_moments
 from traveltime_lab.time_filters import time_filter
-from traveltime_lab.widget.state import Origin, Question
+from traveltime_lab.timetable import ServiceWarning
+from traveltime_lab.widget.origins import Origin, called
+from traveltime_lab.widget.state import Question
 
 if TYPE_CHECKING:
     from traveltime_lab.legs import Route
@@ -33,8 +38,12 @@ EMPTY_IN_WORDS: Final = {
     "difference": "Within {limit} the others reach everything that the first does.",
 }
 
+NO_ORIGIN: Final = "There is no origin. Click on the map to add one."
+
 #: Origins that are searched between two looks at whether somebody wants the work stopped.
 _BATCH: Final = 4
+#: Degrees around the network in which `time_map` takes a place for one that is meant.
+_NEAR: Final = 0.5
 
 #: Called after each step with the steps done and their number; may raise to stop.
 Step = Callable[[int, int], None]
@@ -51,6 +60,16 @@ def table_of(origins: tuple[Origin, ...]) -> gpd.GeoDataFrame:
         index=pd.Index([origin.name for origin in origins], name="origin"),
         crs="EPSG:4326",
     )
+
+
+def no_areas(measure: str) -> gpd.GeoDataFrame:
+    """Return the answer where there is no origin: the table of `areas` without rows."""
+    columns = {
+        "origin": pd.Series(dtype=object),
+        measure: pd.Series(dtype="int32"),
+        "reason": pd.Series(dtype=object),
+    }
+    return gpd.GeoDataFrame(columns, geometry=gpd.GeoSeries([], crs="EPSG:4326"))
 
 
 def areas(network: Network, question: Question, *, step: Step = _no_step) -> gpd.GeoDataFrame:
@@ -76,8 +95,8 @@ def areas(network: Network, question: Question, *, step: Step = _no_step) -> gpd
         Whatever `time_map` or `distance_map` raises; InputError if there is no origin.
     """
     if not question.origins:
-        raise InputError("There is no origin. Click on the map to add one.")
-    batches = [question.origins[i : i + _BATCH] for i in range(0, len(question.origins), _BATCH)]
+        raise InputError(NO_ORIGIN)
+    batches = _batches(network, question.origins)
     total, done = len(batches) * len(question.limits), 0
     parts = []
     for limit in question.limits:
@@ -86,8 +105,8 @@ def areas(network: Network, question: Question, *, step: Step = _no_step) -> gpd
             step(done, total)
             rows.append(_shapes(network, table_of(batch), question, limit))
             done += 1
-        ring = pd.concat(rows).reset_index(names="origin")
-        parts.append(ring if question.combine == "each" else _combined(ring, question, limit))
+        ring = pd.concat(rows).loc[[origin.name for origin in question.origins]].reset_index(names="origin")
+        parts.append(ring if question.combine == "each" else _combined(network, ring, question, limit))
     step(total, total)
     columns = ["origin", question.measure, "reason", "geometry"]
     drawn = pd.concat(parts, ignore_index=True)[columns]
@@ -97,6 +116,27 @@ def areas(network: Network, question: Question, *, step: Step = _no_step) -> gpd
     return drawn
 
 
+def _batches(network: Network, origins: tuple[Origin, ...]) -> list[tuple[Origin, ...]]:
+    """Return origins in batches, those that look swapped beside others: alone `time_map` refuses them."""
+    swapped = tuple(origin for origin in origins if _looks_swapped(network, origin, margin=_NEAR))
+    others = tuple(origin for origin in origins if origin not in swapped)
+    if not others:
+        return [origins]
+    batches = [others[i : i + _BATCH] for i in range(0, len(others), _BATCH)]
+    return [(*batches[0], *swapped), *batches[1:]]
+
+
+def _looks_swapped(network: Network, origin: Origin, *, margin: float = 0.0) -> bool:
+    """Return whether an origin lies outside the network, and inside with longitude and latitude swapped."""
+    west, south, east, north = network.bounds
+
+    def inside(lng: float, lat: float) -> bool:
+        across = (lng - west + margin) % 360.0 <= (east - west) % 360.0 + 2.0 * margin
+        return across and south - margin <= lat <= north + margin
+
+    return not inside(origin.lng, origin.lat) and inside(origin.lat, origin.lng)
+
+
 def _shapes(network: Network, origins: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.GeoDataFrame:
     """Return the shapes of one ring."""
     if question.measure == "distance":
@@ -104,7 +144,7 @@ def _shapes(network: Network, origins: gpd.GeoDataFrame, question: Question, lim
     return time_map(network, origins, travel_time=limit, **question.options)
 
 
-def _combined(ring: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.GeoDataFrame:
+def _combined(network: Network, ring: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.GeoDataFrame:
     """Return the shapes of one ring as one."""
     if question.combine == "union":
         shape = shapes.union(ring)
@@ -114,16 +154,28 @@ def _combined(ring: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.Geo
         shape = shapes.difference(ring.iloc[:1], ring.iloc[1:])
     is_empty = bool(shape.geometry.is_empty.iloc[0])
     return shape.assign(
-        origin=question.combine, reason=_why(ring, question.combine) if is_empty else None, **{question.measure: limit}
+        origin=question.combine, reason=_why(network, ring, question) if is_empty else None, **{question.measure: limit}
     )
 
 
-def _why(ring: gpd.GeoDataFrame, combine: str) -> str:
+def _why(network: Network, ring: gpd.GeoDataFrame, question: Question) -> str:
     """Return why a combination is empty: because of one of the shapes, or of all."""
     lost = ring[ring["reason"].notna()]
     if len(lost):
-        return f"{lost['origin'].iloc[0]} {REASONS_IN_WORDS[str(lost['reason'].iloc[0])]}."
-    return EMPTY_IN_WORDS[combine]
+        return _sentence(network, question, lost["origin"].iloc[0], str(lost["reason"].iloc[0]))
+    return EMPTY_IN_WORDS[question.combine]
+
+
+def _sentence(network: Network, question: Question, name: Any, reason: str) -> str:
+    """Return why the shape of an origin is empty."""
+    told = f"{called(name)} {REASONS_IN_WORDS[reason]}"
+    origin = next(origin for origin in question.origins if origin.name == name)
+    if reason == "origin_outside_network" and _looks_swapped(network, origin):
+        told += (
+            f" at lng {origin.lng:g}, lat {origin.lat:g}, and inside with longitude and latitude swapped: a place is "
+            "(x=longitude, y=latitude)"
+        )
+    return f"{told}."
 
 
 def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.GeoDataFrame:
@@ -192,16 +244,29 @@ def rides_in_words(route: Route | None) -> str:
     return ", ".join(told)
 
 
-def remarks(drawn: gpd.GeoDataFrame) -> list[str]:
+def remarks(network: Network, question: Question, drawn: gpd.GeoDataFrame) -> list[str]:
     """Return in words why shapes are empty, one sentence per origin or combination."""
+    if not question.origins:
+        return [NO_ORIGIN]
     told: dict[str, str] = {}
     empty = drawn[drawn.geometry.is_empty]
-    for origin, reason, limit in zip(empty["origin"], empty["reason"], empty.iloc[:, 1], strict=True):
-        words = f"{origin} {REASONS_IN_WORDS[reason]}." if reason in REASONS_IN_WORDS else str(reason)
-        is_time = drawn.columns[1] == "travel_time"
-        short = looks.minutes_label(limit) if is_time else looks.metres_label(limit)
-        told[str(origin)] = words.replace("{limit}", short)
+    for name, reason, limit in zip(empty["origin"], empty["reason"], empty[question.measure], strict=True):
+        words = _sentence(network, question, name, reason) if reason in REASONS_IN_WORDS else str(reason)
+        short = looks.minutes_label(limit) if question.measure == "travel_time" else looks.metres_label(limit)
+        told[str(name)] = words.replace("{limit}", short)
     return list(told.values())
+
+
+def service_remarks(network: Network, question: Question) -> list[str]:
+    """Return what the timetable warns of at the moment of a question: that little runs on that day."""
+    departure, arrival = (question.options.get(name) for name in ("departure_time", "arrival_time"))
+    moment, is_arrival = resolve_moments(departure, arrival, network.timezone)
+    if network.timetable is None or not isinstance(moment, dt.datetime):
+        return []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ServiceWarning)
+        network.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")
+    return [str(warning.message) for warning in caught]
 
 
 def code_of(question: Question) -> str:

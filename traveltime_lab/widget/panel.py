@@ -64,6 +64,8 @@ class Panel:
         Called with ``"code"``, ``"geojson"``, ``"parquet"`` or ``"png"``.
     on_cancel : callable
         Called when slow work should stop.
+    on_fit : callable
+        Called when all areas should be in sight.
 
     Attributes
     ----------
@@ -78,9 +80,10 @@ class Panel:
         on_remove: Callable[[Any], None],
         on_export: Callable[[str], None],
         on_cancel: Callable[[], None],
+        on_fit: Callable[[], None],
     ) -> None:
         self.state, self._network = state, network
-        self._on_remove, self._on_export = on_remove, on_export
+        self._on_remove, self._on_export, self._on_fit = on_remove, on_export, on_fit
         self._is_updating = False
         self._bound: list[tuple[Any, str, Callable[[Any], Any]]] = []
 
@@ -224,7 +227,6 @@ class Panel:
             min=0, max=_DAY_SECONDS - _QUARTER_S, step=2 * _QUARTER_S, interval=_PLAY_MS, show_repeat=False,
             value=self.state.second, layout=ipywidgets.Layout(width="84px", flex="0 0 auto"),
         )  # fmt: skip
-        play.observe(lambda change: setattr(self.state, "second", change["new"]), "value")
         # Playing goes on from where the slider was put.
         self._bind(play, "second")
         self._clock_text = ipywidgets.HTML(layout=ipywidgets.Layout(width="42px", flex="0 0 auto"))
@@ -248,6 +250,8 @@ class Panel:
         self._click = ipywidgets.ToggleButtons(
             options=[("adds origin", True), ("asks only", False)], value=True, style={"button_width": "98px"}
         )
+        fit = ipywidgets.Button(description="Show all areas", icon="arrows-alt")
+        fit.on_click(lambda _: self._on_fit())
         self._minutes_row, self._metres_row = _labelled("Minutes", minutes), _labelled("Metres", metres)
         self._moment_row = _labelled("When", moment)
         self._day_row = _labelled("Day", day)
@@ -269,6 +273,7 @@ class Panel:
             self._hour_note,
             self._combine_row,
             _labelled("A click", self._click),
+            _labelled("Window", fit),
         ]
 
     def _shape_options(self) -> Any:

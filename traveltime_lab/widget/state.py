@@ -1,27 +1,53 @@
 """
 What the map shows, as plain values that can be observed, copied and written down as code.
 
-Nothing is checked when a value is set: what cannot be answered is told in words where the answer would be, and the
-state stays as it was set so that it can be put right.
+A value is read as the constructor of the map reads it, and what is no value at all is refused when it is set. Whether
+it can be answered, such as a number out of range, is told in words where the answer would be, and the state stays as
+it was set so that it can be put right.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import difflib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-import shapely
 import traitlets
 
 from traveltime_lab import looks
 from traveltime_lab.errors import InputError, LimitError
-from traveltime_lab.modes import TIMETABLE_TYPES, Snapping, Transportation, applies, as_snapping, as_transportation
-from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moments
-from traveltime_lab.points import plain, read_points
-from traveltime_lab.questions import MAX_WINDOW_S, percent, whole
+from traveltime_lab.modes import (
+    TIMETABLE_TYPES,
+    Snapping,
+    Transportation,
+    applies,
+    as_snapping,
+    as_transportation,
+)
+from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moment, resolve_moments
+from traveltime_lab.questions import (
+    MAX_DISTANCE_M,
+    MAX_TRAVEL_TIME_S,
+    MAX_WINDOW_S,
+    MIN_DISTANCE_M,
+    percent,
+    whole,
+)
+from traveltime_lab.widget.origins import Origin, check_names, read_origins
+from traveltime_lab.widget.values import (
+    Means,
+    Read,
+    changed,
+    flag,
+    name_of,
+    number,
+    read_day,
+    read_level,
+    read_mode_options,
+    read_polygons_filter,
+    refuse_unknown,
+)
 
 if TYPE_CHECKING:
     from traveltime_lab.network import Network
@@ -29,19 +55,13 @@ if TYPE_CHECKING:
 MEASURES: Final = ("travel_time", "distance")
 MOMENTS: Final = ("any", "departure", "arrival")
 COMBINATIONS: Final = ("each", "union", "intersection", "difference")
+RENDER_MODES: Final = ("approximate_time_filter", "road_buffering")
 MOST_RINGS: Final = 8
 #: While a marker is being dragged shapes are drawn no finer than this.
 _DRAFT_LEVEL: Final = "low"
 _COARSE_LEVELS: Final = ("lowest", "low")
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """A place that areas are drawn around: its name and where it is in EPSG:4326."""
-
-    name: Any
-    lng: float
-    lat: float
+_MINUTE_S: Final = 60
+_DAY_S: Final = 86_400
 
 
 @dataclass(frozen=True)
@@ -86,24 +106,27 @@ class MapState(traitlets.HasTraits):
     Attributes
     ----------
     origins : list of Origin
-        Where areas begin, or end if `moment` is ``"arrival"``. A difference is the first without the others.
+        Where areas begin, or end if `moment` is ``"arrival"``. A difference is the first without the others. Set to
+        whatever the map takes, such as a table of points.
     measure : {"travel_time", "distance"}
     travel_time : int
         Seconds of the outermost ring.
     distance : int
         Metres of the outermost ring.
     rings : int
-        How many, in equal steps.
+        How many, in equal steps; of a travel time in whole minutes the rings lie on whole minutes, if there is room.
     combine : {"each", "union", "intersection", "difference"}
     transportation : str
-        Type, such as ``"walking"``.
+        Type, such as ``"walking"``. Set to a `Transportation` or a mapping it fills `mode_options` too.
     mode_options : dict
         Further fields of `Transportation`; those that do not apply to the type are kept but not used.
     moment : {"any", "departure", "arrival"}
     day : date or None
-        None is a typical weekday morning.
+        None is a typical weekday morning. Text such as ``"2026-03-02"`` is read.
     second : int
-        Seconds since midnight by the clock on the wall.
+        Seconds since midnight by the clock on the wall, 0 to 86399.
+    departure_time, arrival_time : str or None
+        `moment`, `day` and `second` as one; set as in `time_map`.
     window : int
         Timetable types: seconds after the departure, or before the arrival, in which one may leave or arrive as well;
         0 for the moment alone. Kept but not used for other types.
@@ -112,29 +135,102 @@ class MapState(traitlets.HasTraits):
     level_of_detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies
         As in `time_map`.
     snapping : dict
-        Fields of `Snapping`.
+        Fields of `Snapping` that differ from its defaults. None stands for none.
+
+    Raises
+    ------
+    InputError, LimitError, ModeError, MomentError, CrsError, CoordinateError
+        When a name is set that does not exist, or to what is no value of it.
     """
 
-    origins: Any = traitlets.List(traitlets.Instance(Origin))
-    measure: Any = traitlets.Enum(MEASURES, "travel_time")
-    travel_time: Any = traitlets.Int(900)
-    distance: Any = traitlets.Int(2000)
-    rings: Any = traitlets.Int(3)
-    combine: Any = traitlets.Enum(COMBINATIONS, "each")
-    transportation: Any = traitlets.Unicode("walking")
-    mode_options: Any = traitlets.Dict()
-    moment: Any = traitlets.Enum(MOMENTS, "any")
-    day: Any = traitlets.Instance(dt.date, allow_none=True)
-    second: Any = traitlets.Int(8 * 3600)
-    window: Any = traitlets.Int(0)
-    percentile: Any = traitlets.Any(None, allow_none=True)
-    level_of_detail: Any = traitlets.Any("medium")
-    no_holes: Any = traitlets.Any(False)
-    polygons_filter: Any = traitlets.Any(None, allow_none=True)
-    render_mode: Any = traitlets.Any("approximate_time_filter")
-    buffer_distance: Any = traitlets.Any(1000)
-    remove_water_bodies: Any = traitlets.Any(True)
-    snapping: Any = traitlets.Dict()
+    origins: Any = Read(lambda state, value: state._read_origins(value), [])
+    measure: Any = Read(name_of("measure", MEASURES), "travel_time")
+    travel_time: Any = Read(number("travel_time", "seconds"), 900)
+    distance: Any = Read(number("distance", "metres"), 2000)
+    rings: Any = Read(number("rings", "rings"), 3)
+    combine: Any = Read(name_of("combine", COMBINATIONS), "each")
+    transportation: Any = Means("walking")
+    mode_options: Any = Read(lambda _, value: read_mode_options(value), {})
+    moment: Any = Read(name_of("moment", MOMENTS), "any")
+    day: Any = Read(lambda _, value: read_day(value), None)
+    second: Any = Read(lambda _, value: whole(value, "second", 0, _DAY_S - 1, "seconds since midnight"), 8 * 3600)
+    window: Any = Read(lambda _, value: 0 if value is None else number("window", "seconds")(_, value), 0)
+    percentile: Any = Read(lambda _, value: None if value is None else percent(value, "percentile"), None)
+    level_of_detail: Any = Read(lambda _, value: read_level(value), "medium")
+    no_holes: Any = Read(flag("no_holes"), False)
+    polygons_filter: Any = Read(lambda _, value: read_polygons_filter(value), None)
+    render_mode: Any = Read(name_of("render_mode", RENDER_MODES), "approximate_time_filter")
+    buffer_distance: Any = Read(number("buffer_distance", "metres"), 1000)
+    remove_water_bodies: Any = Read(flag("remove_water_bodies"), True)
+    snapping: Any = Read(lambda _, value: changed(as_snapping(value)), {})
+
+    def __init__(self, network: Network | None = None, **values: Any) -> None:
+        self._network = network
+        refuse_unknown(list(values), value_names(), "The state of a map")
+        super().__init__()
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a value; a name that does not exist is refused, not kept where nobody looks."""
+        # traitlets replaces a method of its own for a while.
+        if not name.startswith("_") and not hasattr(traitlets.HasTraits, name):
+            refuse_unknown([name], value_names(), "The state of a map")
+        super().__setattr__(name, value)
+
+    def __repr__(self) -> str:
+        """Return the origins, the limit, how to travel, and what differs from the defaults."""
+        usual = MapState()
+        always = {"origins", self.measure, "rings", "transportation"}
+        shown = [
+            f"{name}={getattr(self, name)!r}"
+            for name in _trait_names()
+            if name in always or getattr(self, name) != getattr(usual, name)
+        ]
+        return f"MapState({', '.join(shown)})"
+
+    def _read_origins(self, value: Any) -> list[Origin]:
+        if isinstance(value, list | tuple) and all(isinstance(origin, Origin) for origin in value):
+            check_names(value)
+            return list(value)
+        return read_origins(self._of_network("origins other than a list of Origin"), value)
+
+    def _of_network(self, what: str) -> Network:
+        """Return the network of the state; values such as `what` can only be read with one."""
+        if self._network is None:
+            raise InputError(f"This state belongs to no network, so it cannot read {what}; use MapState(network).")
+        return self._network
+
+    @property
+    def departure_time(self) -> str | None:
+        """The moment of departure as in `time_map`, None if there is none; it replaces one of arrival."""
+        return self.moment_text() if self.moment == "departure" else None
+
+    @departure_time.setter
+    def departure_time(self, value: Any) -> None:
+        self._set_moment("departure", value)
+
+    @property
+    def arrival_time(self) -> str | None:
+        """The moment of arrival as in `time_map`, None if there is none; it replaces one of departure."""
+        return self.moment_text() if self.moment == "arrival" else None
+
+    @arrival_time.setter
+    def arrival_time(self, value: Any) -> None:
+        self._set_moment("arrival", value)
+
+    def _set_moment(self, kind: str, value: Any) -> None:
+        if value is None:
+            if self.moment == kind:
+                self.moment = "any"
+            return
+        moment = resolve_moment(value, self._of_network("moments").timezone, name=f"{kind}_time")
+        # Observers see the three at once, so one question is asked and not three.
+        with self.hold_trait_notifications():
+            self.moment = kind
+            self.day = moment.date() if isinstance(moment, dt.datetime) else None
+            if isinstance(moment, dt.datetime):
+                self.second = moment.hour * 3600 + moment.minute * 60 + moment.second
 
     @property
     def depends_on_hour(self) -> bool:
@@ -148,12 +244,36 @@ class MapState(traitlets.HasTraits):
         return self.transportation in TIMETABLE_TYPES
 
     def limits(self) -> tuple[int, ...]:
-        """Return the seconds or metres of the rings, small to large."""
-        if not 1 <= self.rings <= MOST_RINGS:
-            msg = f"rings must be from 1 to {MOST_RINGS}; got {self.rings}"
+        """
+        Return the seconds or metres of the rings, small to large.
+
+        Rings of whole minutes lie on whole minutes where there is one for each; the last is the limit itself.
+
+        Raises
+        ------
+        LimitError
+            If there are too many or no rings, or the limit is out of range.
+        """
+        n = self.rings
+        if not 1 <= n <= MOST_RINGS:
+            msg = f"rings must be from 1 to {MOST_RINGS}; got {n}"
             raise LimitError(msg)
-        most = self.travel_time if self.measure == "travel_time" else self.distance
-        return tuple(sorted({round(most * k / self.rings) for k in range(1, self.rings + 1)}))
+        if self.measure == "distance":
+            most = whole(self.distance, "distance", MIN_DISTANCE_M, MAX_DISTANCE_M, "metres")
+            least = round(most / n)
+            if least < MIN_DISTANCE_M:
+                msg = (
+                    f"{n} rings of a distance of {most} m begin at {least} m, and {MIN_DISTANCE_M} m is the least; "
+                    "take fewer rings or a longer distance"
+                )
+                raise LimitError(msg)
+        else:
+            most = whole(self.travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
+        minutes, rest = divmod(most, _MINUTE_S)
+        if self.measure == "travel_time" and rest == 0 and minutes >= n:
+            # Halves go up, not to the even minute: so no two rings meet where a minute or more lies between them.
+            return tuple((2 * minutes * k + n) // (2 * n) * _MINUTE_S for k in range(1, n + 1))
+        return tuple(sorted({max(round(most * k / n), 1) for k in range(1, n + 1)}))
 
     def means(self) -> Transportation:
         """Return the transportation, with the options that apply to its type."""
@@ -187,7 +307,7 @@ class MapState(traitlets.HasTraits):
                 options[name] = getattr(self, name)
         snapping = as_snapping(self.snapping)
         if snapping != Snapping():
-            options["snapping"] = _changed(snapping)
+            options["snapping"] = changed(snapping)
         return Question(tuple(self.origins), self.measure, self.limits(), self.combine, options)
 
 
@@ -207,52 +327,30 @@ def applicable(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if applies(name, kind)}
 
 
-def _changed(value: Any) -> dict[str, Any]:
-    """Return the fields of a frozen value that differ from their defaults."""
-    usual = type(value)()
-    return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(usual, f.name)}
-
-
 def _shortest(means: Transportation) -> str | dict[str, Any]:
     """Return the type's name where there are no options, else a mapping."""
-    options = {name: value for name, value in _changed(means).items() if name != "type"}
+    options = {name: value for name, value in changed(means).items() if name != "type"}
     return {"type": means.type, **options} if options else means.type
 
 
-_STATE_NAMES: Final = (
+#: Keywords of `TravelTimeMap` besides those of the map itself.
+OPTION_NAMES: Final = (
     "travel_time", "distance", "rings", "combine", "transportation", "departure_time", "arrival_time",
     "level_of_detail", "no_holes", "polygons_filter", "render_mode", "buffer_distance", "remove_water_bodies",
     "snapping", "window", "percentile",
 )  # fmt: skip
+#: Keywords of the map itself.
+MAP_NAMES: Final = ("origins", "base_map", "height", "folder")
 
 
-#: What people who know other packages type, and what it is called here.
-_SYNONYMS: Final = {
-    "mode": "transportation",
-    "modes": "transportation",
-    "minutes": "travel_time, in seconds",
-    "time": "travel_time, in seconds",
-    "duration": "travel_time, in seconds",
-    "metres": "distance",
-    "departure": "departure_time",
-    "arrival": "arrival_time",
-    "buffer": "buffer_distance",
-    "detail": "level_of_detail",
-    "departure_time_window": "window, in seconds",
-    "percentiles": "percentile, one number",
-    "tiles": "base_map",
-    "basemap": "base_map",
-}
+def _trait_names() -> tuple[str, ...]:
+    """Return the values of a state in the order of its documentation."""
+    return tuple(name for name, trait in vars(MapState).items() if isinstance(trait, Read))
 
 
-def refuse_unknown(given: Sequence[str], known: Sequence[str], where: str) -> None:
-    """Raise InputError for a keyword that does not exist, with the nearest that does."""
-    for name in given:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known)}."
-            hint = f"Here it is {_SYNONYMS[name]}." if name in _SYNONYMS else hint
-            raise InputError(f"{where} has no option {name!r}. {hint}")
+def value_names() -> tuple[str, ...]:
+    """Return every public name of a state that can be set."""
+    return (*_trait_names(), "departure_time", "arrival_time")
 
 
 def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
@@ -262,8 +360,8 @@ def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
     Parameters
     ----------
     network : Network
-    origins : GeoDataFrame, GeoSeries, shapely Point or (lng, lat), optional
-        Tables in any CRS; their labels become names. By default the middle of the network.
+    origins : GeoDataFrame, GeoSeries, Point, (lng, lat), a list of these, optional
+        See `read_origins`. By default the middle of the network.
     **values
         ``travel_time`` or ``distance``, ``rings``, ``combine`` and every option of `time_map`.
 
@@ -276,33 +374,24 @@ def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
     InputError, CrsError, CoordinateError, ModeError, LimitError, MomentError
         If a value cannot be used, or a keyword does not exist.
     """
-    refuse_unknown(list(values), _STATE_NAMES, "TravelTimeMap")
-    state = MapState()
+    refuse_unknown(list(values), (*OPTION_NAMES, *MAP_NAMES), "TravelTimeMap")
+    state = MapState(network)
     state.origins = read_origins(network, origins)
     if "travel_time" in values and "distance" in values:
         raise InputError("Give travel_time or distance, not both.")
     if "distance" in values:
         state.measure = "distance"
     means = as_transportation(values.pop("transportation", state.transportation))
-    state.transportation = means.type
-    state.mode_options = {name: value for name, value in _changed(means).items() if name != "type"}
+    state.transportation = means
     departure, arrival = values.pop("departure_time", None), values.pop("arrival_time", None)
-    moment, is_arrival = resolve_moments(departure, arrival, network.timezone)
-    if moment is not None:
-        state.moment = "arrival" if is_arrival else "departure"
-        if isinstance(moment, dt.datetime):
-            state.day = moment.date()
-            state.second = moment.hour * 3600 + moment.minute * 60 + moment.second
+    _, is_arrival = resolve_moments(departure, arrival, network.timezone)
+    if is_arrival:
+        state.arrival_time = arrival
+    else:
+        state.departure_time = departure
     state.window, state.percentile = _window_of(means, values.pop("window", None), values.pop("percentile", None))
-    snapping = values.pop("snapping", None)
-    if snapping is not None:
-        state.snapping = asdict(as_snapping(snapping))
     for name, value in values.items():
-        try:
-            setattr(state, name, value)
-        except traitlets.TraitError as error:
-            known = f"one of {', '.join(map(repr, COMBINATIONS))}" if name == "combine" else "a whole number"
-            raise InputError(f"{name} must be {known}; got {value!r}") from error
+        setattr(state, name, value)
     state.question()
     return state
 
@@ -319,36 +408,6 @@ def _window_of(means: Transportation, window: Any, percentile: Any) -> tuple[int
         raise InputError(f"window needs a timetable; transportation {means.type!r} is as quick at any time")
     seconds = whole(window, "window", 1, MAX_WINDOW_S, "seconds")
     return seconds, None if percentile is None else percent(percentile, "percentile")
-
-
-def read_origins(network: Network, origins: Any) -> list[Origin]:
-    """Return origins from a table of points, one point, or nothing: then the middle of the network."""
-    if origins is None:
-        return [Origin("Place 1", float(network.frame.lng0), float(network.frame.lat0))]
-    if isinstance(origins, shapely.Point) and not origins.is_empty:
-        origins = (origins.x, origins.y)
-    if isinstance(origins, tuple) and len(origins) == 2:
-        import geopandas as gpd  # noqa: PLC0415 - only for points without a table
-
-        try:
-            lng, lat = float(origins[0]), float(origins[1])
-        except (TypeError, ValueError):
-            raise InputError(f"A single origin is a pair (lng, lat); got {origins!r}") from None
-        origins = gpd.GeoSeries.from_xy([lng], [lat], index=["Place 1"], crs="EPSG:4326")
-    points = read_points(origins, "origins", network)
-    return [
-        Origin(plain(name), float(lng), float(lat))
-        for name, lng, lat in zip(points.index, points.lng, points.lat, strict=True)
-    ]
-
-
-def new_name(origins: Sequence[Origin]) -> str:
-    """Return a name that no origin has yet."""
-    taken = {str(origin.name) for origin in origins}
-    number = len(origins) + 1
-    while f"Place {number}" in taken:
-        number += 1
-    return f"Place {number}"
 
 
 def colour_of(position: int) -> str:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import asyncio
-import builtins
 import contextlib
 import logging
 import math
@@ -28,12 +27,23 @@ except ImportError as error:
     raise MissingDependencyError(msg) from error
 
 from traveltime_lab import basemap, looks
-from traveltime_lab.errors import InputError, MissingFileError, TravelTimeError
+from traveltime_lab.errors import InputError, TravelTimeError
 from traveltime_lab.network import Network
 from traveltime_lab.widget import answers, wire
+from traveltime_lab.widget.exports import Exports
 from traveltime_lab.widget.jobs import Cancelled, Job, LatestOnly
+from traveltime_lab.widget.origins import Origin, find, lng_lat, moved_name, new_name
 from traveltime_lab.widget.panel import Panel
-from traveltime_lab.widget.state import MapState, Origin, Question, colour_of, new_name, state_of
+from traveltime_lab.widget.state import (
+    MAP_NAMES,
+    OPTION_NAMES,
+    MapState,
+    Question,
+    colour_of,
+    state_of,
+    value_names,
+)
+from traveltime_lab.widget.values import refuse_unknown
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +56,8 @@ _SETTLE_S = 0.06
 _SLOW_S = 0.4
 #: Answers that take longer than this are drawn coarsely while a marker is dragged.
 _SLOW_DRAG_S = 0.15
+#: What can be set, and read, on the map as well as on its state: the keywords first.
+_ON_MAP = tuple(dict.fromkeys((*OPTION_NAMES, *value_names())))
 
 
 class _Shapes(ipyleaflet.GeoJSON):
@@ -60,40 +72,45 @@ class _Line(ipyleaflet.Polyline):
     pane = traitlets.Unicode("").tag(sync=True, o=True)
 
 
-class TravelTimeMap(ipywidgets.VBox):
+class TravelTimeMap(Exports, ipywidgets.VBox):
     """
     A map on which areas within reach follow their origins.
 
     Parameters
     ----------
     network : Network
-    origins : GeoDataFrame, GeoSeries, shapely Point or (lng, lat), optional
-        Where to start; by default the middle of the network. Labels of tables become names.
+    origins : GeoDataFrame, GeoSeries, Point, (lng, lat), or a list of points or pairs, optional
+        Where to start; by default the middle of the network. Labels of tables become names. An empty table is a map
+        to click on.
     base_map : {"network", "none"}, str or tile provider, default "network"
-        What lies underneath: the network itself, drawn offline; nothing; or tiles from the internet, as an address
-        with ``{z}/{x}/{y}``, an entry of ``ipyleaflet.basemaps`` or an ``ipyleaflet.TileLayer``.
+        What lies underneath: the network itself, drawn offline; nothing (also None); or tiles from the internet, as an
+        address with ``{z}/{x}/{y}``, an entry of ``ipyleaflet.basemaps`` or an ``ipyleaflet.TileLayer``.
     height : int, default 520
         Of the map in pixels.
     folder : path-like, default "."
-        Where the export buttons write.
+        Where exports go that are not told where.
     **values
-        ``travel_time`` or ``distance``, ``rings`` (default 3), ``combine`` (``"each"``, ``"union"``,
+        ``travel_time`` (default 900) or ``distance``, ``rings`` (default 3), ``combine`` (``"each"``, ``"union"``,
         ``"intersection"``, ``"difference"``) and every option of `time_map`: ``transportation``,
-        ``departure_time``, ``arrival_time``, ``level_of_detail`` and so on.
+        ``departure_time``, ``arrival_time``, ``level_of_detail`` and so on. Two defaults are not those of
+        `time_map`, so that a first map is quick and round its origin: ``transportation="walking"`` and
+        ``level_of_detail="medium"``. Each can be set and read as an attribute of the map, too.
 
     Attributes
     ----------
     state : MapState
         Everything that decides what is drawn; observe it, or set its values from other cells.
     areas : GeoDataFrame
-        The shapes on the map, see `traveltime_lab.widget.answers.areas`. Waits for the latest.
+        The shapes of the state, see `traveltime_lab.widget.answers.areas`; no rows where there is no origin. Waits
+        for the latest, and raises what is told beside the map where there is no answer. After a press of Cancel:
+        what is still on the map.
     error : str
         What is told beside the map, empty if all is well. Waits for the latest.
 
     Raises
     ------
     InputError
-        If a keyword does not exist or a value cannot be used.
+        If a keyword or an attribute does not exist or a value cannot be used.
     MissingDependencyError
         If ipyleaflet is not installed.
 
@@ -116,9 +133,11 @@ class TravelTimeMap(ipywidgets.VBox):
             raise InputError(f"The first argument must be a Network; got {type(network).__name__}.")
         self.network = network
         self.state: MapState = state_of(network, origins, **values)
-        self.folder = Path(folder)
-        self._areas: gpd.GeoDataFrame | None = None
+        self._folder = Path(folder)
+        self._areas: gpd.GeoDataFrame = answers.no_areas(self.state.measure)
         self._error = ""
+        self._failure: BaseException | None = None
+        self._service: tuple[Any, list[str]] = (None, [])
         self._drawn_question: Question | None = None
         self._asked: Question | None = None
         self._probed: tuple[float, float] | None = None
@@ -130,24 +149,59 @@ class TravelTimeMap(ipywidgets.VBox):
         self._shape_jobs, self._probe_jobs, self._base_jobs = LatestOnly(), LatestOnly(), LatestOnly()
         self._base: basemap.Overlays | None = None
         self._settling: asyncio.TimerHandle | None = None
+        base_map = "none" if base_map is None else base_map
         self._uses_network = isinstance(base_map, str) and base_map == "network"
 
         # Not timed: the first answer of a network prepares what later ones find ready.
-        drawn = answers.areas(network, self.state.question())
+        question = self.state.question()
+        drawn = answers.areas(network, question) if question.origins else self._areas
         self.map = self._make_map(drawn, base_map, height)
         self.panel = Panel(
-            self.state, self.network, on_remove=self.remove_origin, on_export=self._export, on_cancel=self.cancel
-        )
+            self.state, self.network, on_remove=self._on_remove, on_export=self._export, on_cancel=self.cancel,
+            on_fit=self.fit,
+        )  # fmt: skip
         self._note = ipywidgets.HTML(layout=ipywidgets.Layout(min_height="24px", margin="2px 4px"))
         left = ipywidgets.VBox([self.map, self._note], layout=ipywidgets.Layout(flex="1 1 auto", min_width="300px"))
         row = ipywidgets.HBox([left, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="flex-start"))
         super().__init__([row], layout=ipywidgets.Layout(width="100%"))
-        self._show(self.state.question(), drawn)
+        self._show(question, drawn)
         self._place_markers()
         self._draw_base()
         self.state.observe(self._on_state)
         self.map.observe(self._on_move, ["bounds", "zoom"])
         self.map.on_interaction(self._on_map_event)
+        self._is_made = True
+
+    # Names -----------------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a value of the state by the name of its keyword."""
+        if name in _ON_MAP and "state" in self.__dict__:
+            return getattr(self.state, name)
+        raise AttributeError(f"TravelTimeMap has no attribute {name!r}.")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a value of the state by the name of its keyword; what does not exist or cannot change is refused."""
+        if name in _ON_MAP and "state" in self.__dict__:
+            # As for keywords: whoever gives a distance wants areas of distance.
+            with self.state.hold_trait_notifications():
+                setattr(self.state, name, value)
+                if name in ("travel_time", "distance"):
+                    self.state.measure = name
+            return
+        if self.__dict__.get("_is_made") and not name.startswith("_"):
+            if name in ("network", "state", "map", "panel", "base_map", "height"):
+                raise InputError(
+                    f"{name} is settled when the map is made; make another with TravelTimeMap(...). "
+                    "The values of state, and the layers of map, can be changed."
+                )
+            if name != "folder" and not hasattr(ipywidgets.VBox, name):
+                refuse_unknown([name], (*_ON_MAP, *MAP_NAMES[1:]), "TravelTimeMap")
+        super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        """Return the names of attributes, those of the state's values among them."""
+        return sorted({*super().__dir__(), *_ON_MAP})
 
     # What is on the map ----------------------------------------------------------------------------------------------
 
@@ -185,14 +239,23 @@ class TravelTimeMap(ipywidgets.VBox):
 
     def _show(self, question: Question, drawn: gpd.GeoDataFrame) -> None:
         """Put shapes and legend on the map."""
-        self._areas, self._drawn_question = drawn, question
-        lat = question.origins[0].lat
+        self._areas, self._drawn_question, self._failure = drawn, question, None
+        lat = question.origins[0].lat if question.origins else self.map.center[0]
         pixel_m = wire.metres_per_pixel(self.map.zoom, lat)
         self._shapes.data = wire.feature_collection(drawn, question, pixel_m)
         legend = wire.legend_html(question)
         if self._legend.value != legend:
             self._legend.value = legend
-        self._tell(" ".join(answers.remarks(drawn)))
+        self._tell(" ".join([*answers.remarks(self.network, question, drawn), *self._service_remarks(question)]))
+
+    def _service_remarks(self, question: Question) -> list[str]:
+        """Return what is to say about the timetable on a day, found out once for each moment."""
+        key = tuple(question.options.get(name) for name in ("departure_time", "arrival_time"))
+        if not question.uses_timetable:
+            return []
+        if self._service[0] != key:
+            self._service = key, answers.service_remarks(self.network, question)
+        return self._service[1]
 
     def _place_markers(self) -> None:
         """Make the markers agree with the origins."""
@@ -220,16 +283,18 @@ class TravelTimeMap(ipywidgets.VBox):
             # the marker is, and while it is dragged the mouse keeps entering, leaving and crossing it.
             kind, place = event.get("type"), event.get("coordinates")
             if kind == "mousedown":
-                self._pressed = name
+                self._pressed = marker.alt
             elif kind == "mouseup":
                 self._pressed = None
-            elif self._pressed == name and place and tuple(place) != tuple(marker.location):
-                self.move_origin(name, place[1], place[0], is_dragging=True)
+            elif self._pressed == marker.alt and place and tuple(place) != tuple(marker.location):
+                with self._errors_told():
+                    self.move_origin(marker.alt, place[1], place[0], is_dragging=True)
 
         def on_location(change: Any) -> None:
             lat, lng = change["new"]
             self._pressed = None
-            self.move_origin(name, lng, lat)
+            with self._errors_told():
+                self.move_origin(marker.alt, lng, lat)
 
         marker.on_msg(on_event)
         marker.observe(on_location, "location")
@@ -283,28 +348,114 @@ class TravelTimeMap(ipywidgets.VBox):
 
     # What happens ----------------------------------------------------------------------------------------------------
 
-    def add_origin(self, lng: float, lat: float, name: Any = None) -> None:
-        """Add an origin; it is drawn at once."""
-        origin = Origin(new_name(self.state.origins) if name is None else name, float(lng), float(lat))
+    def add_origin(self, lng: Any, lat: float | None = None, name: Any = None) -> None:
+        """
+        Add an origin; it is drawn at once.
+
+        Parameters
+        ----------
+        lng : float, Point or (lng, lat)
+            EPSG:4326.
+        lat : float, optional
+            Unless the first is a Point or a pair.
+        name : object, optional
+            By default a number.
+
+        Raises
+        ------
+        InputError
+            If it is no place, or there is an origin of the name.
+        CoordinateError
+            If the place is not on Earth.
+        """
+        place = lng_lat(lng, lat)
+        origin = Origin(new_name(self.state.origins) if name is None else name, *place)
         if str(origin.name) in {str(other.name) for other in self.state.origins}:
             raise InputError(f"There is an origin {origin.name!r} already; give another name.")
         self.state.origins = [*self.state.origins, origin]
 
-    def move_origin(self, name: Any, lng: float, lat: float, *, is_dragging: bool = False) -> None:
-        """Move an origin; while it is being dragged shapes are drawn coarsely."""
-        moved = [
-            Origin(origin.name, float(lng), float(lat)) if str(origin.name) == str(name) else origin
-            for origin in self.state.origins
-        ]
+    def move_origin(
+        self, name: Any, lng: Any, lat: float | None = None, *, new_name: Any = None, is_dragging: bool = False
+    ) -> None:
+        """
+        Move an origin; while it is being dragged shapes are drawn coarsely.
+
+        Parameters
+        ----------
+        name : object
+            Of the origin, also the one it had before it was moved first.
+        lng : float, Point or (lng, lat)
+            EPSG:4326.
+        lat : float, optional
+            Unless the place is a Point or a pair.
+        new_name : object, optional
+            By default the name with "(moved)", because the place is no longer what the old name says; those that are
+            only numbered keep theirs.
+        is_dragging : bool, default False
+
+        Raises
+        ------
+        InputError
+            If there is no such origin or no such place.
+        CoordinateError
+            If the place is not on Earth.
+        """
+        position = find(self.state.origins, name)
+        place = lng_lat(lng, lat)
+        origins = list(self.state.origins)
+        old = origins.pop(position)
         was_dragging, self._is_dragging = self._is_dragging, is_dragging
-        if moved != self.state.origins:
-            self.state.origins = moved
+        wanted = old.name if new_name is None else new_name
+        if new_name is None and place != (old.lng, old.lat):
+            wanted = moved_name(old.name, origins)
+        elif str(wanted) in {str(other.name) for other in origins}:
+            raise InputError(f"There is an origin {wanted!r} already; give another name.")
+        moved = Origin(wanted, *place)
+        if moved != old:
+            self._rename_marker(str(old.name), str(wanted))
+            origins.insert(position, moved)
+            self.state.origins = origins
         elif was_dragging and not is_dragging and self._is_draft:
             self._draw()
 
+    def _rename_marker(self, old: str, new: str) -> None:
+        """Call a marker by another name; it stays the same one, because somebody may be dragging it."""
+        marker = self._markers.pop(old, None)
+        if marker is not None:
+            marker.title = marker.alt = new
+            self._markers[new] = marker
+        if self._pressed == old:
+            self._pressed = new
+
     def remove_origin(self, name: Any) -> None:
-        """Take an origin away."""
-        self.state.origins = [origin for origin in self.state.origins if str(origin.name) != str(name)]
+        """
+        Take an origin away.
+
+        Raises
+        ------
+        InputError
+            If there is none of that name.
+        """
+        origins = list(self.state.origins)
+        del origins[find(origins, name)]
+        self.state.origins = origins
+
+    def _on_remove(self, name: Any) -> None:
+        """Take away the origin whose button was pressed, or say why not: it may be gone already."""
+        with self._errors_told():
+            self.remove_origin(name)
+
+    def fit(self) -> None:
+        """Move and zoom the map so that all areas are in sight."""
+        west, south, east, north = self._window()
+        box = _worth_seeing(self._areas, self.state.origins, self.network)
+        wide_px = (east - west) / 360.0 * 256.0 * 2.0**self.map.zoom
+        high_px = (north - south) * 111_320.0 / self._pixel_m(self.map.zoom, (west, south, east, north))
+        zoom = wire.zoom_for(box, 0.85 * wide_px, 0.85 * high_px)
+        # At once: a move alone takes the browser a while, and a zoom meanwhile would end it half way.
+        with self.map.hold_sync():
+            self.map.center = ((box[1] + box[3]) / 2.0, (box[0] + box[2]) / 2.0)
+            self.map.zoom = zoom
 
     def cancel(self) -> None:
         """Stop slow work; what is on the map stays."""
@@ -321,7 +472,14 @@ class TravelTimeMap(ipywidgets.VBox):
         try:
             question = self.state.question()
         except (TravelTimeError, TypeError, ValueError) as error:
-            self._on_failure(error)
+            self._shape_jobs.forget()  # what is being answered is no longer asked, and would hide the error
+            self._on_no_answer(error)
+            return
+        if not question.origins:
+            self._shape_jobs.forget()
+            self._asked = question
+            self.panel.show_progress(None)
+            self._show(question, answers.no_areas(question.measure))
             return
         if only_new and question == self._asked and not self._is_draft:
             return  # values that do not matter now, such as the traffic of those on foot
@@ -335,7 +493,7 @@ class TravelTimeMap(ipywidgets.VBox):
         self._shape_jobs.submit(
             lambda job: self._answer(question, job),
             lambda drawn: self._on_shapes(question, drawn),
-            self._on_failure,
+            self._on_no_answer,
             at_once=at_once,
         )
         self._watch(self._shape_jobs.running)
@@ -368,9 +526,15 @@ class TravelTimeMap(ipywidgets.VBox):
         if self._probed is not None:
             self.ask(*self._probed)  # what is told about a place follows the clock, too
 
+    def _on_no_answer(self, error: BaseException) -> None:
+        """Keep, and say, why there is no answer; what is on the map stays, but is not handed out as the answer."""
+        self._asked = None
+        if not isinstance(error, Cancelled):
+            self._failure = error
+        self._on_failure(error)
+
     def _on_failure(self, error: BaseException) -> None:
         """Say what went wrong beside the map, never in a log that nobody sees."""
-        self._asked = None
         self.panel.show_progress(self._shape_jobs.running)
         if isinstance(error, Cancelled):
             self._tell("Cancelled; the map shows the answer before.")
@@ -401,7 +565,8 @@ class TravelTimeMap(ipywidgets.VBox):
             return
         lat, lng = event["coordinates"]
         if kind == "click" and self.panel.click_adds:
-            self.add_origin(lng, lat)
+            with self._errors_told():
+                self.add_origin(lng, lat)
         elif self._pressed is None and (kind == "click" or self.panel.hover_asks):
             self.ask(lng, lat)
 
@@ -433,8 +598,18 @@ class TravelTimeMap(ipywidgets.VBox):
 
     @property
     def areas(self) -> gpd.GeoDataFrame:
-        """The shapes on the map, once the latest are there."""
+        """
+        The shapes of the state, once the latest are there; no rows where there is no origin.
+
+        Raises
+        ------
+        TravelTimeError
+            What is told beside the map, where the state cannot be answered.
+        """
         self._catch_up()
+        if self._failure is not None:
+            # A fresh trace each time, not one that grows with every look.
+            raise self._failure.with_traceback(None)
         return self._areas
 
     @property
@@ -450,39 +625,11 @@ class TravelTimeMap(ipywidgets.VBox):
 
     # What one takes away ---------------------------------------------------------------------------------------------
 
-    def code(self) -> str:
-        """Return Python code that computes what the map shows."""
-        return answers.code_of(self.state.question())
-
-    def to_cell(self) -> None:
-        """Put the code of the map into a new cell below."""
-        find_shell = getattr(builtins, "get_ipython", None)
-        if find_shell is None:
-            raise InputError("to_cell() works in a notebook only; code() returns the text.")
-        find_shell().set_next_input(self.code())
-
-    def to_geojson(self, path: str | Path) -> Path:
-        """Write the shapes on the map as GeoJSON in full precision and return the file's path."""
-        self._current().to_file(path, driver="GeoJSON")
-        return Path(path)
-
-    def to_parquet(self, path: str | Path) -> Path:
-        """Write the shapes on the map as GeoParquet and return the file's path."""
-        self._current().to_parquet(path)
-        return Path(path)
-
-    def to_png(self, path: str | Path) -> Path:
-        """Write a picture of the map as `traveltime_lab.plot` draws it and return the file's path."""
-        from traveltime_lab import pictures  # noqa: PLC0415 - needs matplotlib
-
-        origins = answers.table_of(tuple(self.state.origins))
-        pictures.save(path, self.network, self._current(), origins)
-        return Path(path)
-
-    def _current(self) -> gpd.GeoDataFrame:
-        """Return what the state describes, computed anew where the map shows a draft or something older."""
+    def _answered(self) -> gpd.GeoDataFrame:
+        """Return the shapes of the state, computed anew where the map shows a draft or something older."""
+        self._catch_up()
         question = self.state.question()
-        if self._areas is None or question != self._drawn_question:
+        if not question.origins or question != self._drawn_question or self._failure is not None:
             return answers.areas(self.network, question)
         return self._areas
 
@@ -492,11 +639,7 @@ class TravelTimeMap(ipywidgets.VBox):
             if kind == "code":
                 self.panel.show_code(self.code())
                 return
-            if not self.folder.is_dir():
-                raise MissingFileError(f"There is no folder {self.folder} to write to; set the map's folder.")
-            suffix = {"geojson": ".geojson", "parquet": ".parquet", "png": ".png"}[kind]
-            path = _free_path(self.folder, f"areas-{self.state.transportation.replace('+', '-')}", suffix)
-            getattr(self, f"to_{kind}")(path)
+            path = getattr(self, f"to_{kind}")()
             self.panel.show_export(f"Saved <code>{escape(str(path))}</code>")
 
     @contextlib.contextmanager
@@ -521,14 +664,6 @@ def _worth_seeing(
     return float(min(lng)), float(min(lat)), float(max(lng)), float(max(lat))
 
 
-def _free_path(folder: Path, stem: str, suffix: str) -> Path:
-    """Return a file's path in a folder that does not exist yet."""
-    path, number = folder / f"{stem}{suffix}", 2
-    while path.exists():
-        path, number = folder / f"{stem}-{number}{suffix}", number + 1
-    return path
-
-
 def _tile_layer(base_map: Any) -> Any:
     """Return a layer of tiles from whatever describes one."""
     if isinstance(base_map, ipyleaflet.TileLayer):
@@ -538,6 +673,7 @@ def _tile_layer(base_map: Any) -> Any:
     if isinstance(base_map, dict) and "url" in base_map:
         return ipyleaflet.basemap_to_tiles(base_map)
     raise InputError(
-        "base_map must be 'network', 'none', an address with {z}/{x}/{y}, an entry of ipyleaflet.basemaps or a "
-        f"TileLayer; got {base_map!r}"
+        f"base_map must be 'network', 'none' or tiles; got {base_map!r}. Tiles are an entry of ipyleaflet.basemaps, "
+        "such as base_map=ipyleaflet.basemaps.OpenStreetMap.Mapnik, an address, such as "
+        "base_map='https://tile.openstreetmap.org/{z}/{x}/{y}.png', or an ipyleaflet.TileLayer"
     )

@@ -91,7 +91,7 @@ def feature_collection(drawn: gpd.GeoDataFrame, question: Question, pixel_m: flo
                         "weight": 1.5 if place == len(limits) - 1 else 0.7,
                         "opacity": 1.0,
                         "fillColor": colour,
-                        "fillOpacity": 0.55 if is_mixed else 1.0,
+                        "fillOpacity": _fill_opacity(is_mixed),
                     },
                 },
                 "geometry": _light(shape, pixel_m, decimals),
@@ -111,10 +111,50 @@ def _light(shape: Any, pixel_m: float, decimals: int) -> dict[str, Any]:
     return {"type": "MultiPolygon", "coordinates": polygons}
 
 
+def _fill_opacity(is_mixed: bool) -> float:
+    """Return the opacity of a shape within the layer of shapes; those of several origins show each other."""
+    return 0.55 if is_mixed else 1.0
+
+
+def seen_colours(row: list[str], is_mixed: bool) -> list[str]:
+    """
+    Return the colours of the rings of one origin as they look on the land of the base map.
+
+    Parameters
+    ----------
+    row : list of str
+        Colours of the rings, small to large; a small ring lies on all larger ones.
+    is_mixed : bool
+        Whether there are several origins.
+
+    Returns
+    -------
+    list of str
+        Such as ``"#1f9e89"``, in the order of `row`.
+    """
+    paper, below, covered = _rgb(looks.PAPER), np.zeros(3), 0.0
+    alpha = _fill_opacity(is_mixed)
+    seen = []
+    for colour in reversed(row):
+        below, covered = alpha * _rgb(colour) + (1.0 - alpha) * below, alpha + (1.0 - alpha) * covered
+        share = looks.AREA_OPACITY
+        mixed = share * below + (1.0 - share * covered) * paper
+        seen.append("#" + "".join(f"{round(part):02x}" for part in mixed.tolist()))
+    return seen[::-1]
+
+
+def _rgb(colour: str) -> Any:
+    """Return red, green and blue of a colour such as ``"#1f9e89"``, 0 to 255."""
+    return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
+
+
 def legend_html(question: Question) -> str:
-    """Return the legend: a swatch per ring, per origin where each has its own colours."""
+    """Return the legend: a swatch per ring as it looks on the map, per origin where each has its own colours."""
+    if not question.origins:
+        return ""
     name = looks.minutes_label if question.measure == "travel_time" else looks.metres_label
     rows = []
+    is_mixed = len(colours(question)) > 1
     for origin, row in colours(question).items():
         many = len(question.origins) > 1
         if many and question.combine == "each":
@@ -123,9 +163,9 @@ def legend_html(question: Question) -> str:
             rows.append(f"<b>{question.combine.capitalize()} of {len(question.origins)} areas</b>")
         swatches = "".join(
             f"<span style='display:inline-flex;align-items:center;margin-right:10px;white-space:nowrap'><i style='"
-            f"width:14px;height:14px;margin-right:4px;background:{colour};opacity:{looks.AREA_OPACITY + 0.15};"
-            f"border:1px solid {colour}'></i>{name(limit)}</span>"
-            for colour, limit in zip(row, question.limits, strict=True)
+            f"width:14px;height:14px;margin-right:4px;background:{seen};border:1px solid {edge}'></i>"
+            f"{name(limit)}</span>"
+            for seen, edge, limit in zip(seen_colours(row, is_mixed), row, question.limits, strict=True)
         )
         rows.append(swatches)
     body = "".join(f"<div>{row}</div>" for row in rows)
