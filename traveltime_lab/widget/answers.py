@@ -5,7 +5,6 @@ What the map shows, computed with the public functions only: a shape here is the
 from __future__ import annotations
 
 import datetime as dt
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +17,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.journeys import routes
 from traveltime_lab.moments import resolve_moments
 from traveltime_lab.time_filters import time_filter
-from traveltime_lab.timetable import ServiceWarning
+from traveltime_lab.timetable import service_warnings_to
 from traveltime_lab.widget.origins import Origin, called
 from traveltime_lab.widget.state import Question
 
@@ -141,7 +140,9 @@ def _shapes(network: Network, origins: gpd.GeoDataFrame, question: Question, lim
     """Return the shapes of one ring."""
     if question.measure == "distance":
         return distance_map(network, origins, distance=limit, **question.options)
-    return time_map(network, origins, travel_time=limit, **question.options)
+    # They are told beside the map, see `service_remarks`.
+    with service_warnings_to(lambda text: None):
+        return time_map(network, origins, travel_time=limit, **question.options)
 
 
 def _combined(network: Network, ring: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.GeoDataFrame:
@@ -201,33 +202,37 @@ def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.G
     TravelTimeError
         Whatever `time_filter` and `routes` raise.
     """
-    origins = table_of(question.origins)
-    point = gpd.GeoSeries.from_xy([lng], [lat], index=["here"], crs="EPSG:4326")
-    is_arrival = "arrival_time" in question.options
-    ends = (point, origins) if is_arrival else (origins, point)
-    wanted = ("transportation", "departure_time", "arrival_time", "snapping", "window")
-    options = {name: question.options[name] for name in wanted if name in question.options}
-    if question.uses_timetable:
-        found = routes(network, *ends, **options)
-        found["rides"] = [rides_in_words(route) for route in found["route"]]
-    else:
-        found = time_filter(
-            network,
-            *ends,
-            travel_time=questions.MAX_TRAVEL_TIME_S,
-            properties=("travel_time", "distance", "route"),
-            **options,
-        )
-        found["rides"] = ""
-    columns = ["travel_time", "distance", "reason", "rides"]
-    if "percentile" in question.options:
-        columns.append("relied")
-        percent = question.options["percentile"]
-        spread = time_filter(network, *ends, travel_time=questions.MAX_TRAVEL_TIME_S, percentiles=(percent,), **options)
-        found["relied"] = spread.filter(like="travel_time_p").iloc[:, 0]
-    if is_arrival:
-        found["origin"] = found["destination"]
-    return found[["origin", *columns, "geometry"]]
+    # They are told beside the map, see `service_remarks`.
+    with service_warnings_to(lambda text: None):
+        origins = table_of(question.origins)
+        point = gpd.GeoSeries.from_xy([lng], [lat], index=["here"], crs="EPSG:4326")
+        is_arrival = "arrival_time" in question.options
+        ends = (point, origins) if is_arrival else (origins, point)
+        wanted = ("transportation", "departure_time", "arrival_time", "snapping", "window")
+        options = {name: question.options[name] for name in wanted if name in question.options}
+        if question.uses_timetable:
+            found = routes(network, *ends, **options)
+            found["rides"] = [rides_in_words(route) for route in found["route"]]
+        else:
+            found = time_filter(
+                network,
+                *ends,
+                travel_time=questions.MAX_TRAVEL_TIME_S,
+                properties=("travel_time", "distance", "route"),
+                **options,
+            )
+            found["rides"] = ""
+        columns = ["travel_time", "distance", "reason", "rides"]
+        if "percentile" in question.options:
+            columns.append("relied")
+            percent = question.options["percentile"]
+            spread = time_filter(
+                network, *ends, travel_time=questions.MAX_TRAVEL_TIME_S, percentiles=(percent,), **options
+            )
+            found["relied"] = spread.filter(like="travel_time_p").iloc[:, 0]
+        if is_arrival:
+            found["origin"] = found["destination"]
+        return found[["origin", *columns, "geometry"]]
 
 
 def rides_in_words(route: Route | None) -> str:
@@ -263,10 +268,10 @@ def service_remarks(network: Network, question: Question) -> list[str]:
     moment, is_arrival = resolve_moments(departure, arrival, network.timezone)
     if network.timetable is None or not isinstance(moment, dt.datetime):
         return []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ServiceWarning)
+    told: list[str] = []
+    with service_warnings_to(told.append):
         network.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")
-    return [str(warning.message) for warning in caught]
+    return told
 
 
 def code_of(question: Question) -> str:
