@@ -229,6 +229,29 @@ def test_absurd_options_end(door: Door, more: dict[str, Any]) -> None:
     assert polygons(ok(door.post("/v4/time-map", request))["results"][0]).area > 0
 
 
+def test_long_travel_times_are_drawn_more_coarsely(door: Door) -> None:
+    """But bounding boxes keep the level that was asked for."""
+
+    def drawn(level: str, seconds: int, media: str) -> Any:
+        detail = {"scale_type": "simple", "level": level}
+        search = time_map_search(travel_time=seconds, level_of_detail=detail, transportation={"type": "driving"})
+        return door.post("/v4/time-map", {"departure_searches": [search]}, accept=media).json()["results"]
+
+    boxes = "application/vnd.bounding-boxes+json"
+    assert drawn("highest", 5_400, WKT) != drawn("high", 5_400, WKT)
+    assert drawn("highest", 5_401, WKT) == drawn("high", 5_401, WKT)
+    assert drawn("highest", 14_400, WKT) == drawn("low", 14_400, WKT)
+    assert drawn("highest", 14_400, boxes) != drawn("low", 14_400, boxes)
+
+
+def test_ten_searches_of_each_kind(door: Door) -> None:
+    leaving = [time_map_search(f"d{i}", travel_time=60) for i in range(10)]
+    arriving = [time_map_search(f"a{i}", travel_time=60, departure_time=..., arrival_time=MONDAY) for i in range(10)]
+    unions = [{"id": f"u{i}", "search_ids": ["d0", "a0"]} for i in range(10)]
+    request = {"departure_searches": leaving, "arrival_searches": arriving, "unions": unions}
+    assert len(ok(door.post("/v4/time-map", request))["results"]) == 30
+
+
 @pytest.mark.parametrize("size", range(4))
 def test_properties_of_routes(door: Door, size: int) -> None:
     """Only what was asked for, whatever that is."""

@@ -13,7 +13,7 @@ from door import FORUM, MARKET, STATION, Door, assert_error
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traveltime_lab.server import protobuf
+from traveltime_lab.server import engine, protobuf
 from traveltime_lab.server.proto_answers import ERRORS, MODES, PREFIXES, TYPES
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
@@ -296,7 +296,14 @@ def test_station_times(door: Door, field: str, seconds: int, name: str) -> None:
 
 
 @pytest.mark.parametrize(("system", "resolution"), [("h3", 9), ("geohash", 7)])
-def test_cells(door: Door, system: str, resolution: int) -> None:
+def test_cells(door: Door, monkeypatch: pytest.MonkeyPatch, system: str, resolution: int) -> None:
+    asked_dry, right = [], engine.cells
+
+    def spy(*args: Any, **more: Any) -> Any:
+        asked_dry.append(more["remove_water_bodies"])
+        return right(*args, **more)
+
+    monkeypatch.setattr(engine, "cells", spy)
     message = cells_fast_pb2.CellsFastRequest()
     search = message.oneToManyRequest
     search.departureLocation.lat, search.departureLocation.lng = STATION
@@ -317,8 +324,10 @@ def test_cells(door: Door, system: str, resolution: int) -> None:
     low, mean, high = map(np.array, (found.minTravelTimes, found.meanTravelTimes, found.maxTravelTimes))
     assert (low <= mean).all() and (mean <= high).all() and high.max() <= 300
     dry = len(found.ids)
-    search.removeWaterBodies = False
-    assert len(cells().ids) >= dry
+    for is_dry in (True, False):
+        search.removeWaterBodies = is_dry
+        assert (len(cells().ids) == dry) if is_dry else (len(cells().ids) >= dry)
+    assert asked_dry == [True, True, True, False]  # absent means true
     search.resolution = 13
     refused(door, message, "INVALID_PROTO_REQUEST", path=path)
     search.resolution = resolution
