@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import geopandas as gpd
+import ipywidgets
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -507,6 +508,23 @@ def test_little_service_is_told(tmp_path: Path) -> None:
     assert len(made.areas) == 3, "told, not refused"
     made.transportation = "walking"
     assert made.error == ""
+
+
+def test_moves_make_no_widgets(street: Network) -> None:
+    """Those of a dragged origin's row stay; those of a removed one are closed."""
+    made = tl.TravelTimeMap(street, at((0, 0), (500, 0)).set_axis(["west", "east"]), travel_time=600)
+    rows = made.panel._origin_rows.children
+    (place,) = at((100, 0))
+    made.move_origin("west", place, is_dragging=True)  # now called "west (moved)"
+    rows = made.panel._origin_rows.children
+    known = len(ipywidgets.widgets.widget._instances)
+    for x in (110, 120, 130):
+        (place,) = at((x, 0))
+        made.move_origin("west", place, is_dragging=True)
+    assert made.panel._origin_rows.children == rows
+    assert len(ipywidgets.widgets.widget._instances) == known
+    made.remove_origin("east")
+    assert rows[1].comm is None and len(ipywidgets.widgets.widget._instances) < known
 
 
 # The view ------------------------------------------------------------------------------------------------------------

@@ -402,6 +402,11 @@ class Panel:
     def _list_origins(self) -> None:
         """List the origins in their colours, each with a button that removes it."""
         origins: Sequence[Any] = self.state.origins
+        names = [(str(origin.name), i) for i, origin in enumerate(origins)]
+        # Widgets live in kernel and browser until somebody closes them: a drag must not make new ones at every step.
+        if names == getattr(self, "_listed", None):
+            return
+        self._listed = names
         rows = []
         for i, origin in enumerate(origins):
             colour = colour_of(i) if len(origins) > 1 else looks.ORIGIN
@@ -415,10 +420,10 @@ class Panel:
             )
             button.on_click(lambda _, name=origin.name: self._on_remove(name))
             rows.append(ipywidgets.HBox([label, button] if len(origins) > 1 else [label]))
-        names = [(str(origin.name), i) for i, origin in enumerate(origins)]
-        if names != getattr(self, "_listed", None):
-            self._listed = names
-            self._origin_rows.children = rows
+        gone, self._origin_rows.children = self._origin_rows.children, rows
+        for row in gone:
+            for widget in (*row.children, row):
+                widget.close()
         _show(self._combine_row, len(origins) > 1)
 
     # What the map tells ----------------------------------------------------------------------------------------------
