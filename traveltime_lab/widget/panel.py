@@ -423,7 +423,9 @@ class Panel:
         gone, self._origin_rows.children = self._origin_rows.children, rows
         for row in gone:
             for widget in (*row.children, row):
-                widget.close()
+                for part in (getattr(widget, "style", None), widget.layout, widget):
+                    if part is not None:
+                        part.close()
         _show(self._combine_row, len(origins) > 1)
 
     # What the map tells ----------------------------------------------------------------------------------------------
