@@ -85,7 +85,7 @@ def one_to_all(search: RideSearch, links: StopLinks, moment_s: int, options: Rid
         return raptor.search(lines, state, seed_stop, seed_s + start, *limits)
 
     origins = [links.of(i) for i in range(20)]
-    took = [least(lambda o=origin: run(*o)) for origin in origins]  # type: ignore[misc]
+    took = [least(lambda o=origin: run(*o)) for origin in origins]
     n_reached = [(run(*origin) <= limits[0]).sum() for origin in origins]
     return f"{np.median(took) * 1e3:.2f} ms ({np.median(n_reached):.0f} reached)"
 
@@ -111,8 +111,8 @@ def window(search: RideSearch, links: StopLinks, moment_s: int, options: RideOpt
 
     for i in range(9):
         seeds = links.of(i)
-        by_minute.append(least(lambda s=seeds: run_minutes(s)))  # type: ignore[misc]
-        by_event.append(least(lambda s=seeds: run_events(s)))  # type: ignore[misc]
+        by_minute.append(least(lambda s=seeds: run_minutes(s)))
+        by_event.append(least(lambda s=seeds: run_events(s)))
         n_events.append(run_events(seeds))
     return (
         f"60 starts {np.median(by_minute) * 1e3:.1f} ms, union over {np.median(n_events):.0f} starts "
@@ -154,7 +154,7 @@ def against_peer(python: str, feeds: list[str], timetable: Any, search: RideSear
             seeds = np.append(lines.transfer_stop[walks], np.int32(origin))
             seconds = np.append(lines.transfer_s[walks], np.int32(0)) + start
             limits = (int(start) + options.travel_limit, options.max_rides, 0)
-            took.append(least(lambda a=(lines, state, seeds, seconds, *limits): raptor.search(*a)))  # type: ignore[misc]
+            took.append(least(lambda a=(lines, state, seeds, seconds, *limits): raptor.search(*a)))
             rides = raptor.search(lines, state, seeds, seconds, *limits)
             found = rides.astype(float)
             for stop in np.flatnonzero(rides < limits[0]):  # the peer walks on from the last ride

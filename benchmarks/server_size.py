@@ -13,6 +13,7 @@ import argparse
 import gc
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,7 +23,7 @@ import numpy as np
 import traveltime_lab as tl
 from traveltime_lab.kernels import varints
 from traveltime_lab.server import calls, contract, proto_answers
-from traveltime_lab.server.calls import Call, Meter
+from traveltime_lab.server.calls import Answer, Call, Meter
 from traveltime_lab.server.endpoints import ENDPOINTS
 from traveltime_lab.server.networks import Atlas
 
@@ -36,7 +37,7 @@ def main() -> None:
     parser.add_argument("--cpu", action="store_true")
     options = parser.parse_args()
     if options.cpu:
-        calls.time = SimpleNamespace(perf_counter=time.thread_time)  # type: ignore[assignment]
+        calls.time = SimpleNamespace(perf_counter=time.thread_time)
     atlas = Atlas(tl.load_network(options.network))
     tables = atlas.maps[0].network.tables
     rng = np.random.default_rng(1)
@@ -50,6 +51,7 @@ def main() -> None:
     for properties in (["travel_time"], ["travel_time", "distance"]):
         body = json_body(lng, lat, options.targets, properties)
         measure(f"JSON, {options.targets:,} targets, {'+'.join(properties)}", atlas, body, answer, {})
+    small(atlas, json_body(lng, lat, 20, ["travel_time"]), answer)
     matrix = proto_answers.ENDPOINTS["/{country}/time-filter/fast/{mode}"].answer
     for properties in ([], [1]):
         body = proto_body(lng, lat, properties)
@@ -94,14 +96,14 @@ def proto_body(lng: np.ndarray, lat: np.ndarray, properties: list[int]) -> bytes
     return field(1, search + (field(6, bytes(properties)) if properties else b""))
 
 
-def measure(name: str, atlas: Atlas, body: bytes, answer: object, path: dict[str, str]) -> None:
+def measure(name: str, atlas: Atlas, body: bytes, answer: Callable[[Call], Answer], path: dict[str, str]) -> None:
     """Print the median time of each part."""
     laps: dict[str, list[float]] = {}
     for _ in range(REPEATS):
         gc.collect()
         call = Call(atlas, body, {}, path, {}, "me", Meter(), None)
         started = time.perf_counter()
-        found = answer(call)  # type: ignore[operator]
+        found = answer(call)
         call.laps["all"] = time.perf_counter() - started
         for part, seconds in call.laps.items():
             laps.setdefault(part, []).append(seconds)
@@ -111,6 +113,17 @@ def measure(name: str, atlas: Atlas, body: bytes, answer: object, path: dict[str
         f"{name}: {len(body) / 1e6:.1f} MB in, {len(found.body) / 1e6:.1f} MB out; {parts}; "
         f"validation and encoding {1000 * around:.0f} ms\n"
     )
+
+
+def small(atlas: Atlas, body: bytes, answer: Callable[[Call], Answer], n: int = 400) -> None:
+    """Print what a small request takes at first, and once many of them have had a hierarchy made beside them."""
+    times = []
+    for _ in range(n):
+        started = time.perf_counter()
+        answer(Call(atlas, body, {}, {}, {}, "me", Meter(), None))
+        times.append(1000.0 * (time.perf_counter() - started))
+    first, last = np.median(times[1:21]), np.median(times[-20:])
+    sys.stdout.write(f"JSON, 20 targets, travel_time: {first:.1f} ms at first, {last:.1f} ms after {n} of them\n")
 
 
 if __name__ == "__main__":

@@ -46,10 +46,10 @@ class Extract:
 
     def answer(self, query: str) -> dict[str, Any]:
         """Answer the two shapes of query that osmnx sends: ``way[...](poly:"lat lng ...")``, recursed to nodes."""
-        coords = [float(text) for text in re.search(r"poly:['\"]([^'\"]+)['\"]", query).group(1).split()]  # type: ignore[union-attr]
+        coords = [float(text) for text in re.search(r"poly:['\"]([^'\"]+)['\"]", query).group(1).split()]
         area = shapely.Polygon(list(zip(coords[1::2], coords[::2], strict=True)))
         shapely.prepare(area)
-        key, _, value = re.search(r'\["(\w+)"(="(\w+)")?\]', query).groups()  # type: ignore[union-attr]
+        key, _, value = re.search(r'\["(\w+)"(="(\w+)")?\]', query).groups()
         ways, refs = [], set()
         for way in self.ways:
             known = [ref for ref in way["nodes"] if ref in self.nodes]

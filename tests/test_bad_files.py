@@ -171,7 +171,7 @@ class TestOpenStreetMapFiles:
 
     @pytest.mark.parametrize("lng", ["nan", "inf", "ten", "1,5", "2000000000", ""])
     def test_coordinates_that_are_no_numbers(self, tmp_path, lng):
-        (tmp_path / "a.osm").write_bytes(osm_xml({**NODES, 1: (lng, 0.0)}, WAYS))  # type: ignore[dict-item]
+        (tmp_path / "a.osm").write_bytes(osm_xml({**NODES, 1: (lng, 0.0)}, WAYS))
         refused(tmp_path / "a.osm", DataError, "not readable as OpenStreetMap data")
 
     @pytest.mark.parametrize("position", [(200.0, 95.0), (-180.1, 0.0), (0.0, 90.1), (213.0, -213.0)])

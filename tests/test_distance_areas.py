@@ -60,7 +60,7 @@ def test_accuracy_knows_both(town: tl.Network) -> None:
 
 def test_what_makes_no_sense_is_refused(town: tl.Network) -> None:
     with pytest.raises(tl.InputError, match="shortest"):
-        tl.distance_map(town, at((0, 0)), distance=900, shortest="yes")  # type: ignore[arg-type]
+        tl.distance_map(town, at((0, 0)), distance=900, shortest="yes")
     with pytest.raises(tl.UnsupportedError, match="distance_map"):
         tl.distance_map(town, at((0, 0)), distance=900, transportation="bus")
 

@@ -478,9 +478,9 @@ class TestBadInput:
     def test_values_cannot_be_changed(self) -> None:
         found = told(world({0: (0, 0), 1: (1000, 0)}, [(0, 1)]), (0, 0), (1000, 0), travel_time=900)
         with pytest.raises(AttributeError):
-            found.travel_time = 3  # type: ignore[misc]
+            found.travel_time = 3
         with pytest.raises(AttributeError):
-            found.reasons[0].code = "luck"  # type: ignore[misc]
+            found.reasons[0].code = "luck"
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])

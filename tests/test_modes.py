@@ -62,11 +62,11 @@ def test_defaults_are_the_contract_ones() -> None:
 
 
 def test_values_are_frozen_and_hashable() -> None:
-    transportation = Transportation("driving", include_roads=["restricted", "track", "track"])  # type: ignore[arg-type]
+    transportation = Transportation("driving", include_roads=["restricted", "track", "track"])
     assert transportation.include_roads == ("track", "restricted")
     assert len({transportation, Transportation("driving", include_roads=("track", "restricted"))}) == 1
     with pytest.raises(dataclasses.FrozenInstanceError):
-        transportation.type = "walking"  # type: ignore[misc]
+        transportation.type = "walking"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_timetable_types(kind: str, vehicles: str, access: str, seconds: int, pe
 
 
 def test_every_timetable_type_is_tested() -> None:
-    (mark,) = test_timetable_types.pytestmark  # type: ignore[attr-defined]
+    (mark,) = test_timetable_types.pytestmark
     assert tuple(row[0] for row in mark.args[1]) == TIMETABLE_TYPES
 
 
@@ -131,7 +131,7 @@ def test_unknown_type_suggests(kind: str, suggestion: str) -> None:
 @pytest.mark.parametrize("value", [None, 3, ["driving"], {"mode": "driving"}, {"type": None}, {"type": 5}])
 def test_not_a_transportation(value: object) -> None:
     with pytest.raises(ModeError):
-        as_transportation(value)  # type: ignore[arg-type]
+        as_transportation(value)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_snapping() -> None:
     assert as_snapping(snapping) is snapping
     for bad in ({"penalty": "off"}, {"accept_roads": "any"}, {"treshold": 5}, "enabled", 5):
         with pytest.raises(ModeError):
-            as_snapping(bad)  # type: ignore[arg-type]
+            as_snapping(bad)
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("bike", "cycling"), ("Transit", "public_transport"), ("car", "driving")])

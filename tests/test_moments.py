@@ -162,6 +162,6 @@ def test_options_are_validated_and_scoped(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(AttributeError, match="thread"), settings.override(thread=1):
         pass
     with pytest.raises(AttributeError):
-        settings.cores = 2  # type: ignore[attr-defined]
+        settings.cores = 2
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
     assert Settings().cache_folder == tmp_path / "elsewhere"

@@ -293,9 +293,9 @@ def test_errors(helsinki: Network) -> None:
     with pytest.raises(tl.CrsError, match=r"points has no CRS; say .*set_crs"):
         tl.plot(helsinki, points=places.set_crs(None, allow_override=True))
     with pytest.raises(tl.InputError, match="areas must be a GeoDataFrame"):
-        tl.plot(helsinki, [1, 2])  # type: ignore[arg-type]
+        tl.plot(helsinki, [1, 2])
     with pytest.raises(tl.InputError, match="first argument must be a Network"):
-        tl.plot(places, helsinki)  # type: ignore[arg-type]
+        tl.plot(places, helsinki)
     with pytest.raises(tl.InputError, match="column 'jobs'"):
         tl.plot(helsinki, points=places, column="jobs")
     with pytest.raises(tl.InputError, match="'kind' must hold numbers"):

@@ -92,7 +92,7 @@ def test_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
 
     def counted(*args: object, **kwargs: object) -> Network:
         builds.append(tmp_path)
-        return build(*args, **kwargs)  # type: ignore[arg-type]
+        return build(*args, **kwargs)
 
     monkeypatch.setattr(sample, "build_network", counted)
     with settings.override(cache_folder=tmp_path / "new" / "folder"):

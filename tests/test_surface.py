@@ -122,7 +122,7 @@ def test_version_is_one() -> None:
 
 
 def _requirement(text: str) -> tuple[str, str]:
-    name, bound = re.fullmatch(r"([\w.-]+)(.*)", text.strip()).groups()  # type: ignore[union-attr]
+    name, bound = re.fullmatch(r"([\w.-]+)(.*)", text.strip()).groups()
     conda_names = {"pyosmium": "osmium", "matplotlib-base": "matplotlib", "python-tzdata": "tzdata", "h3-py": "h3"}
     return conda_names.get(name, name), bound
 

@@ -137,7 +137,7 @@ def test_wrong_arguments_are_refused(street: Network, values: dict[str, Any], me
 
 def test_swapped_arguments(street: Network) -> None:
     with pytest.raises(tl.InputError, match="first argument must be a Network"):
-        tl.TravelTimeMap(at((0, 0)), street)  # type: ignore[arg-type]
+        tl.TravelTimeMap(at((0, 0)), street)
     with pytest.raises(tl.InputError, match="Two brackets"):
         tl.TravelTimeMap(street, gpd.GeoDataFrame(geometry=at((0, 0))).loc[0])
 

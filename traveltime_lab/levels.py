@@ -13,7 +13,7 @@ from traveltime_lab.errors import InputError, LimitError, ModeError
 
 LEVEL_NAMES = ("lowest", "low", "medium", "high", "highest")
 MIN_SQUARE_SIZE_M = 600
-#: Some ten degrees: what is farther apart is hardly one question.
+#: Nine degrees of latitude: what is farther apart is hardly one question (assumed).
 MAX_SQUARE_SIZE_M = 1_000_000
 #: Side of a cell in metres by base mode, for the five named levels. Points for which shape and `time_filter` disagree
 #: lie along the outline, about an eighth of a cell wide, so their share falls with the cell and with the size of the

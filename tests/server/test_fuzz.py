@@ -120,9 +120,9 @@ def test_any_json_anywhere(door: Door, path: str, value: object, data: st.DataOb
     while isinstance(owner, dict | list) and owner:
         keys = sorted(owner) if isinstance(owner, dict) else list(range(len(owner)))
         key = data.draw(st.sampled_from(keys))
-        inner = owner[key]  # type: ignore[index]
+        inner = owner[key]
         if not isinstance(inner, dict | list) or not inner or data.draw(st.booleans()):
-            owner[key] = value  # type: ignore[index]
+            owner[key] = value
             break
         owner = inner
     response = door.post(path, request)

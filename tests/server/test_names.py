@@ -67,7 +67,10 @@ class _Nominatim(BaseHTTPRequestHandler):
             "importance": 0.5, "name": "Nowhere", "display_name": f"Nowhere ({self.headers['Accept-Language']})",
             "address": {"city": "Nowhere", "country_code": "gh"}, "boundingbox": ["0", "1", "0", "1"],
         }  # fmt: skip
-        body = json.dumps([found] if self.path.startswith("/search") else found).encode()
+        country = found | {"type": "country", "name": "Ghana"}
+        body = json.dumps(
+            [country, found] if "q=both" in self.path else [found] if self.path.startswith("/search") else found
+        ).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
@@ -96,7 +99,10 @@ def test_nominatim(answerer: str) -> None:
         assert ok(door.get(REVERSE, here))["features"]
         assert ok(door.get(REVERSE, {**here, "within.country": "GHA,FR"}))["features"]
         assert_error(door.get(REVERSE, {**here, "within.country": "FR"}), 400)
-        assert ok(door.get(SEARCH, {"query": "anything", "exclude.location.types": "country"}))["features"]
+        for left_out, names in ((None, ["Ghana", "Nowhere"]), ("country", ["Nowhere"])):
+            query = {"query": "both"} | ({} if left_out is None else {"exclude.location.types": left_out})
+            found = ok(door.get(SEARCH, query))["features"]
+            assert [feature["properties"]["name"] for feature in found] == names
         assert door.get(SEARCH, {"query": "anything"}).headers["content-language"] == "en"
     with open_door(create_app(atlas, pairs, Options(nominatim=Nominatim("http://127.0.0.1:9")))) as door:
         assert_error(door.get(SEARCH, {"query": "anything"}), 500)

@@ -57,6 +57,9 @@ def refused(door: Door, message: Any, name: str, status: int = 422, path: str = 
     assert response.headers["x-error-message"] == name
     assert response.headers["x-error-code"] == str(ERRORS.index(name))
     assert response.headers["x-error-details"]
+    # The code of the JSON endpoints where they have one, else the status.
+    codes = {"SOURCE_NOT_IN_GEOMETRY": 16, "SOURCE_OUT_OF_REACH": 16, "SERVICE_MISMATCH_WRONG_TRANSPORTATION_MODE": 15}
+    assert response.json()["error_code"] == codes.get(name, status)
 
 
 # The codec ------------------------------------------------------------------------------------------------------------

@@ -140,11 +140,11 @@ def usual_questions(network: Network) -> list[tuple[str, When]]:
 
 def try_out(network: Network, lng: float, lat: float, kind: str, when: When) -> None:
     """Ask for a shape and a matrix around a place, for what it makes ready."""
-    here, around = np.array([lng]), np.array([lat])
+    lngs, lats = np.array([lng]), np.array([lat])
     transportation = {"type": kind}
     shape(network, lng, lat, travel_time=600, transportation=transportation, when=when, options={})
     times(
-        network, lng, lat, here, around, travel_time=600, transportation=transportation, when=when,
+        network, lng, lat, lngs, lats, travel_time=600, transportation=transportation, when=when,
         snapping=None, with_distance=True,
     )  # fmt: skip
 
