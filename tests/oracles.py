@@ -11,8 +11,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import contourpy
 import networkx as nx
 import numpy as np
+import shapely
 
 from traveltime_lab import costs
 from traveltime_lab.network import Network
@@ -273,3 +275,23 @@ def random_points(network: Network, n: int, seed: int) -> tuple[np.ndarray, np.n
     node = rng.integers(0, network.n_nodes, n)
     lng = t.node_lng[node] + rng.normal(0.0, 5e-4, n)
     return (lng + 180.0) % 360.0 - 180.0, t.node_lat[node] + rng.normal(0.0, 5e-4, n)
+
+
+def outlines_by_contourpy(values: np.ndarray, limit: float, *, step: float, clearance: float) -> shapely.MultiPolygon:
+    """Return the outlines of `kernels.contours.outlines`, in columns and rows, as contourpy draws them."""
+    depth = np.full((values.shape[0] + 2, values.shape[1] + 2), step, np.float32)
+    inside = values <= limit
+    apart = np.where(np.isfinite(values), values, np.inf) - np.float32(limit)
+    depth[1:-1, 1:-1] = np.where(
+        inside, np.clip(apart, -step, -np.float32(clearance)), np.clip(apart, np.float32(clearance), step)
+    )
+    columns, rows = np.arange(-1, values.shape[1] + 1), np.arange(-1, values.shape[0] + 1)
+    kind = contourpy.FillType.OuterOffset
+    points, offsets = contourpy.contour_generator(columns, rows, depth, fill_type=kind).filled(-np.inf, 0.0)
+    return shapely.MultiPolygon(
+        [
+            (ring[0], ring[1:])
+            for each, cuts in zip(points, offsets, strict=True)
+            for ring in [np.split(each, cuts[1:-1].astype(int))]
+        ]
+    )

@@ -9,6 +9,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from oracles import outlines_by_contourpy
 from shapely import MultiPolygon, box
 
 from traveltime_lab.crs import LocalFrame
@@ -107,6 +108,24 @@ def test_limits_that_are_no_numbers_are_refused():
     for limit in (INF, np.nan):
         with pytest.raises(InputError, match="finite limit"):
             contour_polygons(surface([[0]]), limit)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    arrays(
+        np.float32,
+        st.tuples(st.integers(1, 10), st.integers(1, 10)),
+        elements=st.sampled_from([0.0, 20.0, 30.0, 31.0, 45.0, INF, np.nan]) | st.floats(0, 60, width=32),
+    ),
+    st.sampled_from([20, 30, 37]),
+)
+def test_contours_are_those_of_contourpy(grid, limit):
+    """Another implementation, of the whole raster; corners between all four of a square included."""
+    shape = contour_polygons(Surface(FRAME, 30.0, -20.0, 10.0, grid), limit)
+    assert_good(shape)
+    expected = outlines_by_contourpy(grid, limit, step=10.0, clearance=0.1)
+    there = shapely.transform(expected, lambda xy: 10.0 * xy + (30.0, -20.0))
+    assert shapely.equals_exact(shapely.normalize(shape), shapely.normalize(there), 1e-6)
 
 
 @quick

@@ -13,11 +13,11 @@ import geopandas as gpd
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyproj
 import shapely
 
 from traveltime_lab import shapes, surfaces
 from traveltime_lab.errors import InputError, UnsupportedError
+from traveltime_lab.geo_frames import geo_frame
 from traveltime_lab.interrupts import checkpoint
 from traveltime_lab.kernels import road
 from traveltime_lab.kernels.lines import UNREACHED as NO_TIME
@@ -44,7 +44,6 @@ from traveltime_lab.snapping import OUTSIDE, SNAPPED, Snaps
 
 #: Why a shape is empty.
 _REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_snapped", "over_limit"])
-_WGS84: Final = pyproj.CRS.from_epsg(4326)
 
 
 def time_map(
@@ -256,15 +255,12 @@ def _shapes(question: Question, origins: Any, limit: int, style: _Style, column:
     geometry = np.array([_shape(question, snaps, i, places, limit, style) for i in range(len(places))], dtype=object)
     codes = np.where(snaps.status == OUTSIDE, 0, np.where(snaps.status == SNAPPED, 2, 1))
     codes[(codes == 2) & ~shapely.is_empty(geometry)] = -1
-    return gpd.GeoDataFrame(
-        {
-            column: np.full(len(places), limit, np.int32),
-            "snap_distance": finite(snaps.distance_m),
-            "reason": pd.Categorical.from_codes(codes, dtype=_REASONS),
-            "geometry": gpd.array.from_shapely(geometry, crs=_WGS84),
-        },
-        index=places.index,
-    )
+    columns = {
+        column: np.full(len(places), limit, np.int32),
+        "snap_distance": finite(snaps.distance_m),
+        "reason": pd.Categorical.from_codes(codes, dtype=_REASONS),
+    }
+    return geo_frame(columns, geometry, places.index)
 
 
 def _shape(question: Question, snaps: Snaps, i: int, places: Points, limit: int, style: _Style) -> shapely.MultiPolygon:

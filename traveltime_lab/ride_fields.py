@@ -20,9 +20,9 @@ from traveltime_lab.kernels.lines import UNREACHED
 from traveltime_lab.rides import StopLinks
 from traveltime_lab.side_by_side import side_by_side
 from traveltime_lab.snapping import Snaps
-from traveltime_lab.stations import Links, Stations, Walks
+from traveltime_lab.stations import FEW, Links, Stations, Walks
 from traveltime_lab.surfaces import Driven, Reached, RideField
-from traveltime_lab.transit import FEW, WALKING, TransitQuestion
+from traveltime_lab.transit import WALKING, TransitQuestion
 from traveltime_lab.travel_times import EdgeField, edge_field
 
 Int32Array = npt.NDArray[np.int32]

@@ -22,7 +22,8 @@ from traveltime_lab.rides import StopLinks
 from traveltime_lab.road_graph import RoadGraph
 from traveltime_lab.settings import settings
 from traveltime_lab.snapping import Snaps, snapped_coordinates
-from traveltime_lab.transit import FEW, TransitQuestion
+from traveltime_lab.stations import FEW
+from traveltime_lab.transit import TransitQuestion
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-import contourpy
 import geopandas as gpd
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +26,7 @@ from shapely import MultiPolygon
 
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import CrsError, InputError, LimitError
-from traveltime_lab.kernels import surface as raster
+from traveltime_lab.kernels import contours
 from traveltime_lab.kernels.buffers import update_squared_distances
 
 FloatArray = npt.NDArray[np.float64]
@@ -97,27 +96,16 @@ def contour_polygons(surface: Surface, limit: float, *, steepest: float | None =
     if not (np.isfinite(limit) and np.isfinite(step) and step > 0):
         raise InputError(f"A contour needs a finite limit and a positive step. Got {limit} and {step} instead.")
     values = np.ascontiguousarray(surface.values, np.float32)
-    bound = np.float32(limit)
-    first_row, last_row, first_column, last_column = raster.window_within(values, bound)
-    if last_row < 0:
-        return MultiPolygon()
-    # The window of reached cells and a ring around it, taken from the surface where it is part of it. With every
-    # crossing strictly inside its lattice edge and at most one per edge, rings cannot touch: the result is valid by
-    # construction and stays valid when rounded.
-    top, left = first_row - 1, first_column - 1
-    z = np.empty((last_row - top + 2, last_column - left + 2), np.float32)
-    raster.contour_values(values, bound, step, np.float32(VERTEX_CLEARANCE) * step, top, left, z)
-    generator = contourpy.contour_generator(
-        x=surface.x0 + cell_m * np.arange(left, left + z.shape[1]),
-        y=surface.y0 + cell_m * np.arange(top, top + z.shape[0]),
-        z=z,
-        name="serial",
-        fill_type=contourpy.FillType.ChunkCombinedOffsetOffset,
+    # With every crossing strictly inside its side of a square and at most one per side, rings cannot touch: the result
+    # is valid by construction and stays valid when rounded.
+    points, ring_starts, polygon_starts = contours.outlines(
+        values, np.float32(limit), step, np.float32(VERTEX_CLEARANCE) * step
     )
-    # One chunk, whose offsets are already those of a ragged array of polygons.
-    filled: Any = generator.filled(-np.inf, 0.0)
-    (points,), (ring_starts,), (polygon_starts,) = filled
-    offsets = (ring_starts.astype(np.int64), polygon_starts.astype(np.int64), np.array([0, len(polygon_starts) - 1]))
+    if not len(points):
+        return MultiPolygon()
+    points *= cell_m
+    points += (surface.x0, surface.y0)
+    offsets = (ring_starts, polygon_starts, np.array([0, len(polygon_starts) - 1]))
     return shapely.from_ragged_array(shapely.GeometryType.MULTIPOLYGON, points, offsets)[0]
 
 

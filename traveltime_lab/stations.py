@@ -32,6 +32,9 @@ Int64Array = npt.NDArray[np.int64]
 #: Longest walk between two vehicles, s. Source: contract 5.4 (from the documentation of the Java client).
 CHANGE_WALK_S: Final = 600
 
+#: Near points from which a search each is quicker than reading what lies around all stops.
+FEW: Final = 32
+
 _ROOM = 1 << 16
 
 
@@ -290,19 +293,31 @@ def street_links(
         Whether the ways lead from the stops to the points.
     """
     graph = stops.graph
-    points, others = (
-        matrix.Ends.of(graph, each, how, is_entry=is_entry)
-        for each, how, is_entry in ((snaps, snapping, is_leaving), (stops.snaps, STOP_SNAPPING, not is_leaving))
-    )
-    leaving, reached = (others, points) if is_leaving else (points, others)
-    blocks = matrix.blocks_between(network, graph, leaving, reached, limit=budget_s)
-    rows, columns, ms = [], [], []
-    for block in blocks:
-        row, column = np.nonzero(block.labels != road.UNREACHED)
-        rows.append(row + block.rows.start)
-        columns.append(column + block.columns.start)
-        ms.append((block.labels[row, column] >> road.TIME_SHIFT).astype(np.int32))
-    point, stop, time = (np.concatenate(part) for part in ((columns, rows, ms) if is_leaving else (rows, columns, ms)))
+    points = matrix.Ends.of(graph, snaps, snapping, is_entry=is_leaving)
+
+    def ends() -> matrix.Ends:
+        return matrix.Ends.of(graph, stops.snaps, STOP_SNAPPING, is_entry=not is_leaving)
+
+    if len(snaps) <= FEW:
+
+        def make_ready() -> matrix.RowSearch:
+            return matrix.RowSearch.of(graph, points, ends(), is_backward=is_leaving)
+
+        ready = network.cached(("stops to search for", id(graph), is_leaving), make_ready).starting_from(points)
+        largest = np.full(len(snaps), road_graph.limit_label(budget_s, graph.metric))
+        labels = ready.labels(slice(0, len(snaps)), largest)
+        point, stop = np.nonzero(labels != road.UNREACHED)
+        time = (labels[point, stop] >> road.TIME_SHIFT).astype(np.int32)
+    else:
+        leaving, reached = (ends(), points) if is_leaving else (points, ends())
+        rows, columns, ms = [], [], []
+        for block in matrix.blocks_between(network, graph, leaving, reached, limit=budget_s):
+            row, column = np.nonzero(block.labels != road.UNREACHED)
+            rows.append(row + block.rows.start)
+            columns.append(column + block.columns.start)
+            ms.append((block.labels[row, column] >> road.TIME_SHIFT).astype(np.int32))
+        sides = (columns, rows, ms) if is_leaving else (rows, columns, ms)
+        point, stop, time = (np.concatenate(part) for part in sides)
     order = np.lexsort((stop, point))
     indptr = np.zeros(len(snaps) + 1, np.int64)
     np.cumsum(np.bincount(point, minlength=len(snaps)), out=indptr[1:])

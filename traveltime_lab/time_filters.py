@@ -17,6 +17,7 @@ import shapely
 
 from traveltime_lab import matrix, paths, ride_times, transit
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
+from traveltime_lab.geo_frames import geo_frame
 from traveltime_lab.kernels import road
 from traveltime_lab.kernels.lines import UNREACHED as NO_TIME
 from traveltime_lab.modes import Snapping, Transportation
@@ -233,7 +234,7 @@ def time_filter(
         )  # fmt: skip
     else:
         geometry = ends.geometry[destination_of]
-    return gpd.GeoDataFrame(columns, geometry=geometry, crs="EPSG:4326")
+    return geo_frame(columns, geometry, pd.RangeIndex(labels.size))
 
 
 def _check_transit_table(asked: transit.TransitQuestion, properties: tuple[str, ...], form: str, engine: str) -> None:

@@ -46,8 +46,6 @@ _HOUR_S: Final = 3600
 _KEPT_TABLES: Final = 6
 #: Seconds between two departures (or arrivals) of a window of which percentiles are taken (assumed: what r5 does).
 SAMPLE_S: Final = 60
-#: Near points from which a search each is quicker than reading what lies around all stops.
-FEW: Final = 32
 WALKING: Final = Transportation("walking")
 
 
@@ -202,7 +200,7 @@ class TransitQuestion:
             links = street_side.street_links(
                 self.network, joined, snaps, self.snapping, means.access_time, is_leaving=False
             )
-        elif len(snaps) <= FEW and not street_side.has_walks(
+        elif len(snaps) <= street_side.FEW and not street_side.has_walks(
             self.network, means.walking_time, is_leaving=not is_origin
         ):
             links = street_side.street_links(

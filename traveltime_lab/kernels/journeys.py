@@ -35,7 +35,7 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
     for e in range(back.stop_indptr[stop], back.stop_indptr[stop + 1]):
         p = back.stop_pattern[e]
         n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
-        last = n - 1 - back.stop_position[e]
+        last = lines.pattern_indptr[p + 1] - 1 - back.stop_boarding[e]
         n_runs = lines.run_indptr[p + 1] - lines.run_indptr[p]
         at = lines.time_indptr[p] + last
         low = np.int64(0)

@@ -23,8 +23,9 @@ class Lines(NamedTuple):
     Patterns, runs, footpaths and in-seat continuations in one direction of time.
 
     Times are int32 seconds; the time of run r of pattern p at position k has the index
-    ``time_indptr[p] + r * n_positions(p) + k``. ``stop_*`` lists by stop the patterns and positions where one can board
-    (so not the last ones). ``stay_indptr`` has length 1 if no run continues as another.
+    ``time_indptr[p] + r * n_positions(p) + k``. ``stop_*`` lists by stop the patterns and, as indices of
+    `pattern_stops`, the positions where one can board (so not the last ones). ``stay_indptr`` has length 1 if no run
+    continues as another.
     """
 
     pattern_indptr: np.ndarray  # int64 (n_patterns + 1,)
@@ -37,7 +38,7 @@ class Lines(NamedTuple):
     departure: np.ndarray  # int32 (n_times,)
     stop_indptr: np.ndarray  # int64 (n_stops + 1,)
     stop_pattern: np.ndarray  # int32 (n_boardings,)
-    stop_position: np.ndarray  # int32 (n_boardings,)
+    stop_boarding: np.ndarray  # int32 (n_boardings,)
     transfer_indptr: np.ndarray  # int64 (n_stops + 1,)
     transfer_stop: np.ndarray  # int32 (n_transfers,), nearest first
     transfer_s: np.ndarray  # int32 (n_transfers,), rising within a stop
@@ -67,7 +68,7 @@ def _csr(rows, n_rows):
 
 @numba.njit(cache=True, nogil=True)
 def _boardings(pattern_indptr, pattern_stops, can_board, n_stops):
-    """Return by stop the patterns and positions where one can board, the last position of a pattern left out."""
+    """Return by stop the patterns and the indices of positions where one can board, the last of a pattern left out."""
     rows = np.full(pattern_stops.size, -1, np.int32)
     pattern = np.empty(pattern_stops.size, np.int32)
     for p in range(pattern_indptr.size - 1):
@@ -77,11 +78,11 @@ def _boardings(pattern_indptr, pattern_stops, can_board, n_stops):
                 rows[i] = pattern_stops[i]
     indptr, order = _csr(rows, n_stops)
     stop_pattern = np.empty(order.size, np.int32)
-    stop_position = np.empty(order.size, np.int32)
+    stop_boarding = np.empty(order.size, np.int32)
     for k in range(order.size):
         stop_pattern[k] = pattern[order[k]]
-        stop_position[k] = order[k] - pattern_indptr[pattern[order[k]]]
-    return indptr, stop_pattern, stop_position
+        stop_boarding[k] = order[k]
+    return indptr, stop_pattern, stop_boarding
 
 
 @numba.njit(cache=True, nogil=True)
@@ -116,7 +117,7 @@ def forward_lines(
 ):
     """Return the `Lines` of the arrays of a `TripTable`; see there for shapes and dtypes."""
     n_stops = change_s.size
-    stop_indptr, stop_pattern, stop_position = _boardings(pattern_indptr, pattern_stops, can_board, n_stops)
+    stop_indptr, stop_pattern, stop_boarding = _boardings(pattern_indptr, pattern_stops, can_board, n_stops)
     near_stop, near_s = _nearest_first(transfer_indptr, transfer_stop, transfer_s)
     run_pattern = np.empty(run_indptr[-1], np.int32)
     for p in range(run_indptr.size - 1):
@@ -135,7 +136,7 @@ def forward_lines(
             stay_indptr[run + 1] = size
     return Lines(
         pattern_indptr, pattern_stops, can_board, can_alight, run_indptr, time_indptr, arrival, departure,
-        stop_indptr, stop_pattern, stop_position, transfer_indptr, near_stop, near_s, change_s,
+        stop_indptr, stop_pattern, stop_boarding, transfer_indptr, near_stop, near_s, change_s,
         stay_indptr, stays, run_pattern,
     )  # fmt: skip
 
@@ -163,7 +164,7 @@ def mirrored(lines):
     pattern_stops = _reversed_blocks(lines.pattern_indptr, lines.pattern_stops)
     can_board = _reversed_blocks(lines.pattern_indptr, lines.can_alight)
     can_alight = _reversed_blocks(lines.pattern_indptr, lines.can_board)
-    stop_indptr, stop_pattern, stop_position = _boardings(lines.pattern_indptr, pattern_stops, can_board, n_stops)
+    stop_indptr, stop_pattern, stop_boarding = _boardings(lines.pattern_indptr, pattern_stops, can_board, n_stops)
 
     source = np.empty(lines.transfer_stop.size, np.int32)
     for stop in range(n_stops):
@@ -187,7 +188,7 @@ def mirrored(lines):
     return Lines(
         lines.pattern_indptr, pattern_stops, can_board, can_alight, lines.run_indptr, lines.time_indptr,
         -_reversed_blocks(lines.time_indptr, lines.departure), -_reversed_blocks(lines.time_indptr, lines.arrival),
-        stop_indptr, stop_pattern, stop_position, transfer_indptr, near_stop, near_s, lines.change_s,
+        stop_indptr, stop_pattern, stop_boarding, transfer_indptr, near_stop, near_s, lines.change_s,
         stay_indptr, stays, lines.run_pattern,
     )  # fmt: skip
 

@@ -39,6 +39,8 @@ from traveltime_lab.kernels.lines import UNREACHED
 
 #: As many rides as it takes.
 UNLIMITED = 1 << 30
+#: One in so many stops is touched where to look at all of them is quicker (measured).
+_MANY = 8
 #: Departure that nobody is ready for.
 NEVER = -UNREACHED
 
@@ -55,14 +57,15 @@ class State(NamedTuple):
     seated: np.ndarray  # int32 (n_runs,) or (0,), lowest row in which a run was entered by staying seated
     fresh: np.ndarray  # int32 (n_stops,), time to board at the marked stops, UNREACHED elsewhere
     marked: np.ndarray  # int32 (n_stops + 1,), stops where the round may board
-    touched: np.ndarray  # int32 (n_stops,), stops at which the round arrived earlier
+    touched: np.ndarray  # int32 (n_stops + 1,), stops at which the round arrived earlier
     is_touched: np.ndarray  # bool (n_stops,)
-    is_marked: np.ndarray  # uint8 (n_stops,), 1 while a change is marking a stop
+    is_marked: np.ndarray  # bool (n_stops,), whether a change marked the stop
+    before: np.ndarray  # int32 (n_stops,), labels before a part of a round that lowers them
     changed: np.ndarray  # int32 (n_stops,), stops at which the search arrived earlier; n_changed[0] of them
     is_changed: np.ndarray  # bool (n_stops,)
     n_changed: np.ndarray  # int64 (1,)
-    queue: np.ndarray  # int32 (n_patterns,)
-    first: np.ndarray  # int32 (n_patterns,), first position to scan, UNREACHED if not queued
+    queue: np.ndarray  # int32 (n_patterns + 1,)
+    first: np.ndarray  # int32 (n_patterns,), index of the first position to scan, UNREACHED if not queued
     stack: np.ndarray  # int32 (n_runs,) or (0,)
 
 
@@ -89,13 +92,14 @@ def new_state(lines, n_rows):
         np.full(n_runs, UNREACHED, np.int32),
         np.full(n_stops, UNREACHED, np.int32),
         np.empty(n_stops + 1, np.int32),
-        np.empty(n_stops, np.int32),
+        np.empty(n_stops + 1, np.int32),
         np.zeros(n_stops, np.bool_),
-        np.zeros(n_stops, np.uint8),
+        np.zeros(n_stops, np.bool_),
+        np.empty(n_stops, np.int32),
         np.empty(n_stops, np.int32),
         np.zeros(n_stops, np.bool_),
         np.zeros(1, np.int64),
-        np.empty(n_patterns, np.int32),
+        np.empty(n_patterns + 1, np.int32),
         np.full(n_patterns, UNREACHED, np.int32),
         np.empty(n_runs, np.int32),
     )
@@ -158,23 +162,24 @@ def seed(state, stops, times, offset, limit):
 @numba.njit(cache=True, nogil=True)
 def _queue_patterns(lines, state, row, n_marked):
     """Queue the patterns of which an earlier run than ever before can be caught at a marked stop; return how many."""
-    stop_indptr, stop_pattern, stop_position = lines.stop_indptr, lines.stop_pattern, lines.stop_position
-    pattern_indptr = lines.pattern_indptr
-    usable = state.usable[row]
+    stop_indptr, stop_pattern, stop_boarding = lines.stop_indptr, lines.stop_pattern, lines.stop_boarding
+    usable_rows = state.usable
+    usable = usable_rows[row]
     marked, fresh, first, queue = state.marked, state.fresh, state.first, state.queue
-    n_queued = 0
+    n_queued = np.uint64(0)
     for i in range(np.uint64(n_marked)):
-        stop = np.uint32(marked[i])
+        stop = np.uint64(marked[i])
         time = fresh[stop]
-        for e in range(np.uint64(stop_indptr[stop]), np.uint64(stop_indptr[stop + np.uint32(1)])):
-            p = np.uint32(stop_pattern[e])
-            k = stop_position[e]
-            if time <= usable[np.uint64(pattern_indptr[p] + k)] and k < first[p]:
-                if first[p] == UNREACHED:
-                    queue[n_queued] = p
-                    n_queued += 1
-                first[p] = k
-    return n_queued
+        for e in range(np.uint64(stop_indptr[stop]), np.uint64(stop_indptr[stop + np.uint64(1)])):
+            position = np.uint64(stop_boarding[e])
+            # Nobody can foresee this either.
+            p = np.uint64(stop_pattern[e])
+            earliest = first[p]
+            is_caught = time <= usable[position]
+            queue[n_queued] = p
+            n_queued += np.uint64(is_caught & (earliest == UNREACHED))
+            first[p] = min(earliest, stop_boarding[e]) if is_caught else earliest
+    return np.int64(n_queued)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -215,7 +220,7 @@ def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
                 break
             stop = lines.pattern_stops[start + k]
             if time < state.best[row, stop] and lines.can_alight[start + k]:
-                _lower(state.best, row, stop, time)
+                state.best[row, stop] = time
                 if not state.is_touched[stop]:
                     state.is_touched[stop] = True
                     state.touched[n_touched] = stop
@@ -229,8 +234,23 @@ def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
 
 
 @numba.njit(cache=True, nogil=True)
+def _lowered(before, after, out):
+    """List in `out`, which has room for one more, where labels are lower than before; return how many."""
+    n = np.uint64(0)
+    for stop in range(np.uint64(after.size)):
+        out[n] = stop
+        n += np.uint64(after[stop] < before[stop])
+    return np.int64(n)
+
+
+@numba.njit(cache=True, nogil=True)
 def _scan_queue(lines, state, row, n_queued, limit):
-    """Ride the earliest runs that can be caught along the queued patterns; return how many stops are touched."""
+    """
+    Ride the earliest runs that can be caught along the queued patterns; return how many stops are touched.
+
+    Whether a run is the first at a stop nobody can foresee. Where most stops are on the way, to lower all labels
+    without looking and to compare them afterwards takes less time than a branch and a list.
+    """
     # Arrays are taken out of their tuples once: each access in a loop would count references.
     pattern_indptr, run_indptr, time_indptr = lines.pattern_indptr, lines.run_indptr, lines.time_indptr
     pattern_stops, can_alight = lines.pattern_stops, lines.can_alight
@@ -239,7 +259,12 @@ def _scan_queue(lines, state, row, n_queued, limit):
     best, reached, usable = best_rows[row], reached_rows[row], usable_rows[row]
     queue, first, fresh = state.queue, state.first, state.fresh
     touched, is_touched = state.touched, state.is_touched
+    before = state.before
     last_row = best_rows.shape[0] - 1
+    # As many positions are scanned as there are stops, if these patterns are as long as most.
+    are_most = n_queued * pattern_stops.size > queue.size * best.size
+    if are_most:
+        before[:] = best
     with_stays = lines.stay_run.size > 0
     n_touched = 0
     for i in range(n_queued):
@@ -250,7 +275,7 @@ def _scan_queue(lines, state, row, n_queued, limit):
         times = time_indptr[p]
         run = n_runs
         at = times
-        for k in range(first[p], n):
+        for k in range(first[p] - start, n):
             position = np.uint64(start + k)
             stop = np.uint32(pattern_stops[position])
             is_new = False
@@ -259,10 +284,11 @@ def _scan_queue(lines, state, row, n_queued, limit):
                 if time > limit:
                     run = n_runs
                 else:
-                    if time < best[stop] and can_alight[position]:
+                    if are_most:
+                        label = best[stop]
+                        best[stop] = min(label, time) if can_alight[position] else label
+                    elif time < best[stop] and can_alight[position]:
                         best[stop] = time
-                        for j in range(row + 1, last_row + 1):
-                            best_rows[j, stop] = min(best_rows[j, stop], time)
                         if not is_touched[stop]:
                             is_touched[stop] = True
                             touched[n_touched] = stop
@@ -297,7 +323,79 @@ def _scan_queue(lines, state, row, n_queued, limit):
         first[p] = UNREACHED
         if with_stays and run < n_runs:
             n_touched = _stay_seated(lines, state, row, p, run, limit, n_touched)
+    if are_most:
+        n_touched = _lowered(before, best, touched)
+    for i in range(n_touched):
+        stop = touched[i]
+        is_touched[stop] = False
+        for j in range(row + 1, last_row + 1):
+            best_rows[j, stop] = min(best_rows[j, stop], best[stop])
     return n_touched
+
+
+@numba.njit(cache=True, nogil=True)
+def _change_from_few(lines, state, row, n_touched, limit, change_delay):
+    """Walk from the touched stops to those where the next ride may begin; return how many are marked."""
+    transfer_indptr, transfer_stop, transfer_s = lines.transfer_indptr, lines.transfer_stop, lines.transfer_s
+    change_s = lines.change_s
+    ready_rows, best_rows = state.ready, state.best
+    ready, best = ready_rows[row], best_rows[row]
+    touched, marked, is_marked = state.touched, state.marked, state.is_marked
+    n_marked = 0
+    for i in range(np.uint64(n_touched)):
+        stop = np.uint64(touched[i])
+        time = best[stop] + change_delay
+        at = time + change_s[stop]
+        if at <= limit and at < ready[stop]:
+            ready[stop] = at
+            if not is_marked[stop]:
+                is_marked[stop] = True
+                marked[n_marked] = stop
+                n_marked += 1
+        for e in range(np.uint64(transfer_indptr[stop]), np.uint64(transfer_indptr[stop + np.uint64(1)])):
+            at = time + transfer_s[e]
+            if at > limit:  # the nearest come first
+                break
+            end = np.uint64(transfer_stop[e])
+            if at < ready[end]:
+                ready[end] = at
+                if not is_marked[end]:
+                    is_marked[end] = True
+                    marked[n_marked] = end
+                    n_marked += 1
+    for i in range(n_marked):
+        is_marked[marked[i]] = False
+    return n_marked
+
+
+@numba.njit(cache=True, nogil=True)
+def _change_from_many(lines, state, row, n_touched, limit, change_delay):
+    """
+    Do as `_change_from_few`, in less time where most stops are touched.
+
+    Nobody can foresee which walks gain something: to lower all labels without looking, and to compare them afterwards,
+    takes half the time of a branch or a mark at each walk.
+    """
+    transfer_indptr, transfer_stop, transfer_s = lines.transfer_indptr, lines.transfer_stop, lines.transfer_s
+    change_s = lines.change_s
+    ready_rows, best_rows = state.ready, state.best
+    ready, best = ready_rows[row], best_rows[row]
+    touched, marked, before = state.touched, state.marked, state.before
+    latest, delay = np.int32(limit), np.int32(change_delay)
+    before[:] = ready
+    for i in range(np.uint64(n_touched)):
+        stop = np.uint64(touched[i])
+        time = np.int32(best[stop] + delay)
+        at = np.int32(time + change_s[stop])
+        if at <= latest:
+            ready[stop] = min(ready[stop], at)
+        for e in range(np.uint64(transfer_indptr[stop]), np.uint64(transfer_indptr[stop + np.uint64(1)])):
+            at = np.int32(time + transfer_s[e])
+            if at > latest:  # the nearest come first
+                break
+            end = np.uint64(transfer_stop[e])
+            ready[end] = min(ready[end], at)
+    return _lowered(before, ready, marked)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -323,52 +421,31 @@ def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     row = min(k, state.best.shape[0] - 1)
     n_queued = _queue_patterns(lines, state, row, n_marked)
     n_touched = _scan_queue(lines, state, row, n_queued, limit)
-    transfer_indptr, transfer_stop, transfer_s = lines.transfer_indptr, lines.transfer_stop, lines.transfer_s
-    change_s = lines.change_s
-    best, ready_rows = state.best[row], state.ready
-    ready = ready_rows[row]
-    last_row = ready_rows.shape[0] - 1
-    marked, fresh, touched, is_touched = state.marked, state.fresh, state.touched, state.is_touched
-    changed, is_changed, is_marked = state.changed, state.is_changed, state.is_marked
+    fresh, marked = state.fresh, state.marked
     for i in range(n_marked):
         fresh[marked[i]] = UNREACHED
-    n_marked = 0
+    changed, is_changed, touched = state.changed, state.is_changed, state.touched
     n_changed = state.n_changed[0]
     for i in range(n_touched):
         stop = touched[i]
-        is_touched[stop] = False
         if not is_changed[stop]:
             is_changed[stop] = True
             changed[n_changed] = stop
             n_changed += 1
-        if is_last:
-            continue
-        time = best[stop] + change_delay
-        # Nobody can foresee which changes gain something: without branches they take half the time.
-        at = time + change_s[stop]
-        if at <= limit:
-            is_gain = np.uint8(at < ready[stop])
-            ready[stop] = min(ready[stop], at)
-            marked[n_marked] = stop
-            n_marked += is_gain & (is_marked[stop] ^ 1)
-            is_marked[stop] |= is_gain
-        for e in range(np.uint64(transfer_indptr[stop]), np.uint64(transfer_indptr[stop + 1])):
-            at = time + transfer_s[e]
-            if at > limit:  # the nearest come first
-                break
-            end = np.uint64(transfer_stop[e])
-            is_gain = np.uint8(at < ready[end])
-            ready[end] = min(ready[end], at)
-            marked[n_marked] = end
-            n_marked += is_gain & (is_marked[end] ^ 1)
-            is_marked[end] |= is_gain
+    state.n_changed[0] = n_changed
+    if is_last:
+        return 0
+    if n_touched * _MANY > lines.change_s.size:
+        n_marked = _change_from_many(lines, state, row, n_touched, limit, change_delay)
+    else:
+        n_marked = _change_from_few(lines, state, row, n_touched, limit, change_delay)
+    ready_rows = state.ready
+    ready = ready_rows[row]
     for i in range(n_marked):
         stop = marked[i]
-        is_marked[stop] = 0
         fresh[stop] = ready[stop]
-        for j in range(row + 1, last_row + 1):
+        for j in range(row + 1, ready_rows.shape[0]):
             ready_rows[j, stop] = min(ready_rows[j, stop], ready[stop])
-    state.n_changed[0] = n_changed
     return n_marked
 
 

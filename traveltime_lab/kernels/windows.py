@@ -51,7 +51,7 @@ def window_starts(lines, seed_stop, seed_s, begin, end, step):
         for e in range(lines.stop_indptr[seed_stop[i]], lines.stop_indptr[seed_stop[i] + 1]):
             p = lines.stop_pattern[e]
             n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
-            at = lines.time_indptr[p] + lines.stop_position[e]
+            at = lines.time_indptr[p] + lines.stop_boarding[e] - lines.pattern_indptr[p]
             low = np.int64(0)
             high = lines.run_indptr[p + 1] - lines.run_indptr[p]
             last = high
