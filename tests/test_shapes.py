@@ -23,6 +23,7 @@ from traveltime_lab.shapes import (
     fill_holes,
     include_point,
     intersection,
+    is_surrounded,
     largest_polygons,
     road_buffer_surface,
     to_lnglat,
@@ -382,3 +383,20 @@ def test_several_tables():
     assert intersection(squares[0], mercator).geometry.iloc[0].area == pytest.approx(1.0)
     with pytest.raises(CrsError):
         union(squares[0], squares[1].set_crs(None, allow_override=True))
+
+
+@quick
+@given(grids, st.integers(1, 50), st.floats(0, 70), st.floats(0, 70))
+def test_what_is_surrounded_holds_its_disc(grid, limit, x, y):
+    drawn = Surface(FRAME, 0.0, 0.0, 10.0, grid)
+    if is_surrounded(drawn, limit, x, y):
+        shape = contour_polygons(drawn, limit)
+        assert include_point(shape, x, y, 5.0) is shape
+
+
+def test_surrounded_by_nine_cells():
+    drawn = surface([[1, 1, 1, 9], [1, 1, 1, 1], [1, 1, 1, 1]])
+    assert is_surrounded(drawn, 5.0, 10.0, 10.0)
+    assert is_surrounded(drawn, 5.0, 14.9, 5.1)
+    for x, y in ((20.0, 10.0), (10.0, 0.0), (0.0, 10.0), (10.0, 20.0), (-50.0, 10.0), (500.0, 10.0)):
+        assert not is_surrounded(drawn, 5.0, x, y)

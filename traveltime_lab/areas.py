@@ -300,7 +300,7 @@ def _shape(question: Question, snaps: Snaps, i: int, places: Points, limit: int,
             )
         else:
             shape = shapes.contour_polygons(drawn, float(limit))
-            if radius > 0.0:
+            if radius > 0.0 and not shapes.is_surrounded(drawn, float(limit), *here):
                 shape = shapes.include_point(shape, *here, radius)
     if style.no_water:
         shape = network.water.subtract(shape)

@@ -41,5 +41,6 @@ def geo_frame(columns: Mapping[str, Any], geometry: npt.NDArray[np.object_], ind
 
 @functools.lru_cache(maxsize=64)
 def _row_of(names: tuple[str, ...]) -> gpd.GeoDataFrame:
-    """Return a table with one row of nothing."""
-    return gpd.GeoDataFrame({name: [0] for name in names}, geometry=[None], crs=_WGS84)
+    """Return a table with one row of nothing, whose columns share no block of memory: they are replaced one by one."""
+    nothing = pd.array([0], dtype="Int8")
+    return gpd.GeoDataFrame(dict.fromkeys(names, nothing), geometry=[None], crs=_WGS84)

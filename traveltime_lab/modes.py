@@ -8,6 +8,7 @@ silently dropped.
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -257,11 +258,7 @@ class Transportation:
     @property
     def access(self) -> Transportation:
         """How one gets to the first stop of a timetable trip."""
-        if self.type in _WITH_CAR_ACCESS:
-            return Transportation("driving", traffic_model=self.traffic_model)
-        if self.type in _WITH_BICYCLE_ACCESS:
-            return Transportation("cycling+ferry", boarding_time=self.boarding_time)
-        return Transportation("walking")
+        return _access(self)
 
     @property
     def access_time(self) -> int:
@@ -274,6 +271,16 @@ class Transportation:
     def access_penalty(self) -> int:
         """Seconds to park at the first stop."""
         return self.parking_time if self.access.base != "walking" else 0
+
+
+@functools.lru_cache(maxsize=256)
+def _access(transportation: Transportation) -> Transportation:
+    """Return how one gets to the first stop, which every step of a search asks for."""
+    if transportation.type in _WITH_CAR_ACCESS:
+        return Transportation("driving", traffic_model=transportation.traffic_model)
+    if transportation.type in _WITH_BICYCLE_ACCESS:
+        return Transportation("cycling+ferry", boarding_time=transportation.boarding_time)
+    return Transportation("walking")
 
 
 _DEFAULTS: Final[Mapping[str, object]] = {field.name: field.default for field in fields(Transportation)}

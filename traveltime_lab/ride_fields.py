@@ -5,6 +5,7 @@ What rides reach beyond the stops: all streets around them as a field, or some p
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ from traveltime_lab.kernels import drives, ports, ride_points, ride_surface, roa
 from traveltime_lab.kernels import stops as stop_kernel
 from traveltime_lab.kernels.lines import UNREACHED
 from traveltime_lab.rides import StopLinks
+from traveltime_lab.settings import settings
 from traveltime_lab.side_by_side import side_by_side
 from traveltime_lab.snapping import Snaps
 from traveltime_lab.stations import FEW, Links, Stations, Walks
@@ -28,6 +30,8 @@ from traveltime_lab.travel_times import EdgeField, edge_field
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
+#: Links from which on it is worth the while to share them out among threads (measured in Porto Alegre).
+_MANY_LINKS = 2_000_000
 #: What it costs to link a point with the stops around it, beside reading one link (measured in Porto Alegre, New York).
 _LINK_COST = 8
 
@@ -55,15 +59,14 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
     def walk() -> EdgeField:
         return edge_field(question.walking, feet, question.snapping, limit=question.limit, is_backward=is_arrival)
 
-    def reach(stop_ms: Int32Array) -> Any:
-        return _reached(question, stop_ms, around) if around is not None else _driven(question, stops, stop_ms)
+    def reach(stop_ms: Int32Array, n_parts: int = 1) -> Any:
+        if around is None:
+            return _driven(question, stops, stop_ms)
+        return _reached(question, stops, stop_ms, around, n_parts)
 
-    def ride() -> tuple[Any, Int32Array]:
-        times = _stop_times(question, snaps)
-        return reach(times.min(axis=0)), times
-
-    jobs: list[Callable[[], Any]] = [walk, ride]
-    direct, (quickest, times) = side_by_side(jobs)
+    jobs: list[Callable[[], Any]] = [walk, functools.partial(_stop_times, question, snaps)]
+    direct, times = side_by_side(jobs)
+    quickest = reach(times.min(axis=0), settings.threads)
     return RideField(
         graph=graph,
         is_backward=is_arrival,
@@ -117,21 +120,45 @@ def _driven(question: TransitQuestion, stops: Stations, stop_ms: Int32Array) -> 
     return Driven(stop_ms, labels)
 
 
-def _reached(question: TransitQuestion, stop_ms: Int32Array, around: Walks) -> Reached:
-    """Return what lies within the walks from stops where one is at known times."""
+def _reached(question: TransitQuestion, stops: Stations, stop_ms: Int32Array, around: Walks, n_parts: int) -> Reached:
+    """Return what lies within the walks from stops where one is at known times; see `_spread_out`."""
     graph = question.walking
-    is_open = graph.topology.is_open
-    start_ms, walk_ms = (np.empty(is_open.size, np.int32) for _ in range(2))
+    starts = np.empty((stops.edge_indptr.size - 1, 8), np.int32)
     ports_of_edges = graph.exit_ports() if question.is_arrival else graph.entry_ports()
-    ride_surface.edge_starts(_spread_out(question, stop_ms, around), *ports_of_edges, is_open, start_ms, walk_ms)
-    return Reached(stop_ms, start_ms, walk_ms)
+    ride_surface.edge_starts(
+        _spread_out(question, stop_ms, around, n_parts), *ports_of_edges, graph.cross, graph.topology.is_open,
+        question.is_arrival, stop_ms, stops.edge_indptr, stops.edge_stops, stops.connector >> road.TIME_SHIFT, starts,
+    )  # fmt: skip
+    return Reached(stop_ms, starts)
 
 
-def _spread_out(question: TransitQuestion, stop_ms: Int32Array, around: Walks) -> Int64Array:
-    """Return the times of all states by rides and a walk, and those walks."""
-    keys = np.full(question.walking.topology.n_states, stop_kernel.NEVER_KEY)
-    stop_kernel.spread(stop_ms, question.limit * 1000, *around.by_stop, keys)
-    return keys
+def _spread_out(question: TransitQuestion, stop_ms: Int32Array, around: Walks, n_parts: int = 1) -> Int64Array:
+    """
+    Return the times of all states by rides and a walk, and those walks.
+
+    Parameters
+    ----------
+    question : TransitQuestion
+    stop_ms : int32 array of shape (n_stops,)
+    around : Walks
+    n_parts : int, default 1
+        How many to make side by side at most, which a part of something that is made side by side must not.
+    """
+    limit_ms = question.limit * 1000
+    n_links = np.cumsum(np.where(stop_ms <= limit_ms, np.diff(around.by_stop[0]), 0))
+    n_parts = n_parts if n_links[-1] >= _MANY_LINKS else 1
+    borders = np.searchsorted(n_links, np.linspace(0, n_links[-1], n_parts + 1)[1:-1])
+
+    def spread(first: int, last: int) -> Int64Array:
+        keys = np.full(question.walking.topology.n_states, stop_kernel.NEVER_KEY)
+        stop_kernel.spread(stop_ms, first, last, limit_ms, *around.by_stop, keys)
+        return keys
+
+    ends = [0, *borders.tolist(), stop_ms.size]
+    first, *others = side_by_side([functools.partial(spread, *part) for part in itertools.pairwise(ends)])
+    for keys in others:
+        np.minimum(first, keys, out=first)
+    return first
 
 
 class FarSide(Protocol):

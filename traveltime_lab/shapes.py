@@ -212,6 +212,19 @@ def as_multipolygon(geometry: Any) -> MultiPolygon:
     return shapely.orient_polygons(shapely.multipolygons(parts)) if len(parts) else MultiPolygon()
 
 
+def is_surrounded(surface: Surface, limit: float, x: float, y: float) -> bool:
+    """
+    Return whether the cell of a point and the eight around it are within a limit.
+
+    Then so is all of the contour's shape within half a cell of the point, and `include_point` would change nothing.
+    """
+    row, column = round((y - surface.y0) / surface.cell_m), round((x - surface.x0) / surface.cell_m)
+    if row < 1 or column < 1:
+        return False
+    around = surface.values[row - 1 : row + 2, column - 1 : column + 2]
+    return around.size == 9 and bool((around <= np.float32(limit)).all())
+
+
 def include_point(shape: MultiPolygon, x: float, y: float, radius_m: float) -> MultiPolygon:
     """
     Return a shape joined with a small disc (16 corners), so that it holds its origin.

@@ -52,13 +52,12 @@ class Reached:
     ----------
     stop_ms : int32 array of shape (n_stops,)
         Milliseconds until one is at each stop (backwards: from there), `UNREACHED` if one is not.
-    start_ms, walk_ms : int32 arrays of shape (n_directed,)
-        At the start of each directed edge (backwards: from its end), and what of it is the walk after the ride.
+    starts : int32 array of shape (n_edges, 8)
+        At both ends of each edge; see `traveltime_lab.kernels.ride_surface.edge_starts`.
     """
 
     stop_ms: npt.NDArray[np.int32]
-    start_ms: npt.NDArray[np.int32]
-    walk_ms: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ class RideField:
         Budgets of walks and drives are kept at the ends of edges only.
         """
         if isinstance(self.quickest, Reached):
-            ms = self.quickest.start_ms
+            ms = self.quickest.starts[:, [4, 0] if self.is_backward else [0, 4]].ravel()
             return np.where(ms >= UNREACHED, road.UNREACHED, ms.astype(np.int64) << road.TIME_SHIFT)
         indptr, times, _ = self.quickest.labels
         has_any = np.diff(indptr) > 0
@@ -155,7 +154,7 @@ class RideField:
                 return
             assert self.around is not None
             ride_surface.gather_rides(
-                *cells, rides.start_ms, rides.walk_ms, graph.cross, is_open, self.is_backward, self.budget_ms, *ports,
+                *cells, rides.starts, graph.cross, is_open, self.is_backward, self.budget_ms, *ports,
                 *self.around.by_state, rides.stop_ms, *there, values,
             )  # fmt: skip
 
@@ -523,7 +522,7 @@ def _ride_box(network: Network, field: RideField, limit: float) -> npt.NDArray[n
     if isinstance(field.quickest, Driven):
         return _label_rows(network, field.graph, field.label(), field.is_backward, limit, field.direct.edge)[1]
     boxes, is_land = network.cached(("boxes",), lambda: _edge_boxes(network))
-    return np.array(ride_surface.box_of(field.quickest.start_ms, boxes, is_land, limit * 1000.0))
+    return np.array(ride_surface.box_of(field.quickest.starts, boxes, is_land, limit * 1000.0))
 
 
 def _per_metre(edge_field: Field, snapping: Snapping) -> float:

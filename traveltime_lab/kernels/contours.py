@@ -3,7 +3,8 @@ Outlines of the cells of a raster that are within a limit, by marching squares.
 
 Between the centres of four cells lies a square; where a side of it has one end within the limit and one beyond, the
 outline crosses that side once, at the place where the linearly interpolated value is the limit. Outlines are followed,
-crossing by crossing, with what is within on their left, so that exteriors run counter-clockwise and holes clockwise. Where only two opposite corners are within, the mean of the four decides whether they are joined.
+crossing by crossing, with what is within on their left, so that exteriors run counter-clockwise and holes clockwise.
+Where only two opposite corners are within, the mean of the four decides whether they are joined.
 
 References
 ----------

@@ -16,9 +16,22 @@ from traveltime_lab.kernels.stops import NEVER_KEY, WALK_MASK, straight_ms
 
 
 @numba.njit(cache=True, nogil=True)
-def edge_starts(state_keys, port_indptr, port_states, port_keys, is_open, start_ms, walk_ms):
+def edge_starts(
+    state_keys,
+    port_indptr,
+    port_states,
+    port_keys,
+    cross,
+    is_open,
+    is_backward,
+    stop_ms,
+    edge_indptr,
+    edge_stops,
+    stop_connector_ms,
+    starts,
+):
     """
-    Fill time and walk at the start of each directed edge, or backwards at its end.
+    Fill what `gather_rides` reads of each edge.
 
     Parameters
     ----------
@@ -26,30 +39,45 @@ def edge_starts(state_keys, port_indptr, port_states, port_keys, is_open, start_
         See `traveltime_lab.kernels.stops.spread`.
     port_indptr, port_states, port_keys : int64, int32, int64 arrays
         Entry ports of directed edges, or backwards their exit ports.
+    cross : int64 array of shape (n_directed,)
+        Labels of the directed edges.
     is_open : bool array of shape (n_directed,)
-    start_ms, walk_ms : int32 arrays of shape (n_directed,)
-        Overwritten; `NEVER` where not reached.
+    is_backward : bool
+    stop_ms, edge_indptr, edge_stops, stop_connector_ms
+        As in `gather_rides`.
+    starts : int32 array of shape (n_edges, 8)
+        Overwritten: milliseconds of being at the start of the edge (`NEVER` where not reached), what of it is the
+        walk after the ride, and the way along it; the earliest time of being on it next to one of its stops; the same
+        three for its end. Backwards it is what lies between the place and that end. Half a cache line, since each
+        cell reads all of it.
     """
-    for d in range(start_ms.size):
-        least = NEVER_KEY
-        if is_open[d]:
-            for k in range(port_indptr[d], port_indptr[d + 1]):
-                key = state_keys[port_states[k]]
-                if key != NEVER_KEY:
-                    # What lies in between adds to the time and to the walk.
-                    extra = port_keys[k] >> TIME_SHIFT
-                    least = min(least, key + (extra << TIME_SHIFT) + extra)
-        start_ms[d] = NEVER if least == NEVER_KEY else np.int32(least >> TIME_SHIFT)
-        walk_ms[d] = 0 if least == NEVER_KEY else np.int32(least & WALK_MASK)
+    for e in range(starts.shape[0]):
+        for side in range(2):
+            d = 2 * e + (1 - side if is_backward else side)
+            least = NEVER_KEY
+            if is_open[d]:
+                for k in range(port_indptr[d], port_indptr[d + 1]):
+                    key = state_keys[port_states[k]]
+                    if key != NEVER_KEY:
+                        # What lies in between adds to the time and to the walk.
+                        extra = port_keys[k] >> TIME_SHIFT
+                        least = min(least, key + (extra << TIME_SHIFT) + extra)
+            starts[e, 4 * side] = NEVER if least == NEVER_KEY else np.int32(least >> TIME_SHIFT)
+            starts[e, 4 * side + 1] = 0 if least == NEVER_KEY else np.int32(least & WALK_MASK)
+            starts[e, 4 * side + 2] = np.int32(cross[d] >> TIME_SHIFT)
+        starts[e, 3] = NEVER
+        for k in range(edge_indptr[e], edge_indptr[e + 1]):
+            stop = edge_stops[k]
+            starts[e, 3] = min(starts[e, 3], stop_ms[stop] + stop_connector_ms[stop])
 
 
 @numba.njit(cache=True, nogil=True)
-def box_of(start_ms, boxes, is_land, limit_ms):
+def box_of(starts, boxes, is_land, limit_ms):
     """Return the box (west, south, east, north) of the edges entered within a limit; see `edge_starts`."""
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
-    for d in range(start_ms.size):
-        if start_ms[d] <= limit_ms and is_land[d >> 1]:
-            box = boxes[d >> 1]
+    for e in range(starts.shape[0]):
+        if min(starts[e, 0], starts[e, 4]) <= limit_ms and is_land[e]:
+            box = boxes[e]
             west, south = min(west, box[0]), min(south, box[1])
             east, north = max(east, box[2]), max(north, box[3])
     return west, south, east, north
@@ -88,8 +116,7 @@ def gather_rides(
     distance,
     per_metre,
     buffer_m,
-    start_ms,
-    walk_ms,
+    starts,
     cross,
     is_open,
     is_backward,
@@ -114,7 +141,7 @@ def gather_rides(
     ----------
     edge, fraction, distance, per_metre, buffer_m
         As in `traveltime_lab.kernels.surface.gather`.
-    start_ms, walk_ms : int32 arrays of shape (n_directed,)
+    starts : int32 array of shape (n_edges, 8)
         From `edge_starts`.
     cross : int64 array of shape (n_directed,)
         Labels of the directed edges.
@@ -142,35 +169,31 @@ def gather_rides(
             f = np.float64(fraction[r, c])
             off_ms = 1000.0 * per_metre * distance[r, c]
             best = 1000.0 * np.float64(values[r, c])
-            for side in range(2):
-                # Backwards it is what lies between the place and the end of the edge.
-                d = 2 * e + (1 - side if is_backward else side)
-                if start_ms[d] == NEVER:
-                    continue
-                part_ms = (f if side == 0 else 1.0 - f) * (cross[d] >> 32) + off_ms
-                time = start_ms[d] + part_ms
-                if time >= best:
-                    continue
-                if walk_ms[d] + part_ms > budget_ms:
-                    time = _ask_all(
-                        d,
-                        part_ms,
-                        budget_ms,
-                        port_indptr,
-                        port_states,
-                        port_keys,
-                        state_indptr,
-                        state_stops,
-                        state_ms,
-                        stop_ms,
-                    )
-                best = min(best, time)
-            for k in range(edge_indptr[e], edge_indptr[e + 1]):
-                stop = edge_stops[k]
-                if stop_ms[stop] == NEVER:
-                    continue
-                walk = straight_ms(e, f, stop_fraction[stop], cross, is_open, not is_backward)
-                walk += stop_connector_ms[stop] + off_ms
-                if walk <= budget_ms:
-                    best = min(best, stop_ms[stop] + walk)
+            first_ms = f * starts[e, 2] + off_ms
+            second_ms = (1.0 - f) * starts[e, 6] + off_ms
+            first, second = starts[e, 0] + first_ms, starts[e, 4] + second_ms
+            # Which end is nearer nobody can foresee, so no branch asks; if the nearer will do, the other is no better.
+            if min(first, second) < best:
+                is_first = first <= second
+                side, part_ms, time = (0, first_ms, first) if is_first else (1, second_ms, second)
+                if starts[e, 4 * side + 1] + part_ms <= budget_ms:
+                    best = time
+                else:
+                    for _ in range(2):
+                        if time < best:
+                            if starts[e, 4 * side + 1] + part_ms > budget_ms:
+                                time = _ask_all(
+                                    2 * e + (1 - side if is_backward else side), part_ms, budget_ms, port_indptr,
+                                    port_states, port_keys, state_indptr, state_stops, state_ms, stop_ms,
+                                )  # fmt: skip
+                            best = min(best, time)
+                        side, part_ms, time = (1, second_ms, second) if is_first else (0, first_ms, first)
+            if starts[e, 3] + off_ms < best:
+                for k in range(edge_indptr[e], edge_indptr[e + 1]):
+                    stop = edge_stops[k]
+                    to_street_ms = stop_connector_ms[stop] + off_ms
+                    if stop_ms[stop] + to_street_ms < best:
+                        walk = to_street_ms + straight_ms(e, f, stop_fraction[stop], cross, is_open, not is_backward)
+                        if walk <= budget_ms:
+                            best = min(best, stop_ms[stop] + walk)
             values[r, c] = best / 1000.0

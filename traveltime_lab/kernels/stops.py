@@ -208,7 +208,7 @@ def links_of_points(
 
 
 @numba.njit(cache=True, nogil=True)
-def spread(times_ms, limit_ms, indptr, states, walk_ms, keys):
+def spread(times_ms, first, last, limit_ms, indptr, states, walk_ms, keys):
     """
     Lower the times of states to what a walk from the stops around them takes.
 
@@ -216,6 +216,8 @@ def spread(times_ms, limit_ms, indptr, states, walk_ms, keys):
     ----------
     times_ms : int32 array of shape (n_stops,)
         Time of being at each stop, `NEVER` if one is not.
+    first, last : int
+        The stops to walk from.
     limit_ms : int
         Latest time of interest.
     indptr, states, walk_ms : int64, int32, int32 arrays
@@ -224,7 +226,7 @@ def spread(times_ms, limit_ms, indptr, states, walk_ms, keys):
         Lowered: times in the upper halves, in the lower ones the walks behind them, of equally early ones the
         shortest; `NEVER_KEY` where nothing leads.
     """
-    for stop in range(times_ms.size):
+    for stop in range(first, last):
         start = np.int64(times_ms[stop])
         if start > limit_ms:
             continue
