@@ -75,6 +75,7 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
         reached=tuple(side_by_side([functools.partial(reach, row) for row in times])) if question.percents else (),
         percent=question.percents[0] if question.percents else 0.0,
         budget_ms=(means.access_time if is_driven else means.walking_time) * 1000,
+        limit_ms=question.limit * 1000,
         around=around,
         stops=stops,
         transportation=means.access if is_driven else WALKING,

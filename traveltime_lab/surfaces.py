@@ -98,6 +98,8 @@ class RideField:
         Values are those that so many percent of the departures keep to.
     budget_ms : int
         Longest walk, or drive.
+    limit_ms : int
+        Longest time; where rides bring one later only, values may be higher than they would be without a limit.
     around : Walks, optional
         Where one walks: the walks from, or to, stops.
     stops : Stations
@@ -113,6 +115,7 @@ class RideField:
     reached: tuple[Reached, ...] | tuple[Driven, ...]
     percent: float
     budget_ms: int
+    limit_ms: int
     around: Walks | None
     stops: Stations
     transportation: Transportation
@@ -154,7 +157,7 @@ class RideField:
                 return
             assert self.around is not None
             ride_surface.gather_rides(
-                *cells, rides.starts, graph.cross, is_open, self.is_backward, self.budget_ms, *ports,
+                *cells, rides.starts, graph.cross, is_open, self.is_backward, self.budget_ms, self.limit_ms, *ports,
                 *self.around.by_state, rides.stop_ms, *there, values,
             )  # fmt: skip
 

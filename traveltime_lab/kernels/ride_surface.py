@@ -121,6 +121,7 @@ def gather_rides(
     is_open,
     is_backward,
     budget_ms,
+    limit_ms,
     port_indptr,
     port_states,
     port_keys,
@@ -149,6 +150,8 @@ def gather_rides(
     is_backward : bool
     budget_ms : int
         Longest walk, the cell's own metres to its street included.
+    limit_ms : int
+        Longer times are of no interest; `starts` need not have them either.
     port_indptr, port_states, port_keys
         As in `edge_starts`.
     state_indptr, state_stops, state_ms : int64, int32, int32 arrays
@@ -168,7 +171,8 @@ def gather_rides(
                 continue
             f = np.float64(fraction[r, c])
             off_ms = 1000.0 * per_metre * distance[r, c]
-            best = 1000.0 * np.float64(values[r, c])
+            bound = min(1000.0 * np.float64(values[r, c]), limit_ms + 1.0)
+            best = bound
             first_ms = f * starts[e, 2] + off_ms
             second_ms = (1.0 - f) * starts[e, 6] + off_ms
             first, second = starts[e, 0] + first_ms, starts[e, 4] + second_ms
@@ -196,4 +200,5 @@ def gather_rides(
                         walk = to_street_ms + straight_ms(e, f, stop_fraction[stop], cross, is_open, not is_backward)
                         if walk <= budget_ms:
                             best = min(best, stop_ms[stop] + walk)
-            values[r, c] = best / 1000.0
+            if best < bound:
+                values[r, c] = best / 1000.0
