@@ -10,12 +10,16 @@ kernels apply row by row, so nearest streets stay right in a network of any exte
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pyproj
 
 FloatArray = npt.NDArray[np.float64]
 
+#: Longitude and latitude, as all tables have them.
+WGS84: Final = pyproj.CRS.from_epsg(4326)
 WGS84_A_M = 6_378_137.0
 WGS84_E2 = 6.694379990141316e-3
 

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import geopandas as gpd
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyproj
 
-_WGS84: Final = pyproj.CRS.from_epsg(4326)
+from traveltime_lab.crs import WGS84
 
 
 def geo_frame(columns: Mapping[str, Any], geometry: npt.NDArray[np.object_], index: pd.Index) -> gpd.GeoDataFrame:
@@ -32,15 +31,24 @@ def geo_frame(columns: Mapping[str, Any], geometry: npt.NDArray[np.object_], ind
         Longitudes and latitudes; None for none.
     index : Index of length n_rows
     """
-    frame = _row_of(tuple(columns)).take(np.zeros(len(index), np.intp))
-    frame.index = index
-    for position, values in enumerate((*columns.values(), gpd.array.from_shapely(geometry, crs=_WGS84))):
+    row, names = _row_of(tuple(columns))
+    frame = row.take(np.zeros(len(index), np.intp))
+    frame.index, frame.columns = index, names
+    for position, values in enumerate((*columns.values(), gpd.array.from_shapely(geometry, crs=WGS84))):
         frame.isetitem(position, values)
     return frame
 
 
 @functools.lru_cache(maxsize=64)
-def _row_of(names: tuple[str, ...]) -> gpd.GeoDataFrame:
-    """Return a table with one row of nothing, whose columns share no block of memory: they are replaced one by one."""
+def _row_of(names: tuple[str, ...]) -> tuple[gpd.GeoDataFrame, pd.Index]:
+    """
+    Return a table with one row of nothing, and the names that its columns should have.
+
+    Its own names are Python objects, which are compared sooner than strings of Arrow; geopandas compares them whenever
+    it copies a table. Its columns share no block of memory, as they are replaced one by one.
+    """
     nothing = pd.array([0], dtype="Int8")
-    return gpd.GeoDataFrame(dict.fromkeys(names, nothing), geometry=[None], crs=_WGS84)
+    row = gpd.GeoDataFrame(dict.fromkeys(names, nothing), geometry=[None], crs=WGS84)
+    columns = row.columns
+    row.columns = columns.astype(object)
+    return row, columns

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
 from traveltime_lab.network import Network
 
@@ -123,8 +124,8 @@ def read_points(table: Any, name: str, network: Network) -> Points:
             "Use .representative_point() or .centroid first"
         )
         raise InputError(msg)
-    if not series.crs.equals("EPSG:4326", ignore_axis_order=True):
-        values = np.asarray(series.to_crs("EPSG:4326").array)
+    if not series.crs.equals(WGS84, ignore_axis_order=True):
+        values = np.asarray(series.to_crs(WGS84).array)
     lng, lat = shapely.get_x(values), shapely.get_y(values)
     wrong = ~(np.isfinite(lng) & np.isfinite(lat))
     if wrong.any():
@@ -161,7 +162,7 @@ def _loose_points(given: Any) -> gpd.GeoSeries | None:
             points.append(shapely.Point(float(item[0]), float(item[1])))
         else:
             return None
-    return gpd.GeoSeries(points, crs="EPSG:4326")
+    return gpd.GeoSeries(points, crs=WGS84)
 
 
 def _check_unique(index: pd.Index, name: str) -> None:

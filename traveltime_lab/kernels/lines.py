@@ -36,6 +36,7 @@ class Lines(NamedTuple):
     time_indptr: np.ndarray  # int64 (n_patterns + 1,)
     arrival: np.ndarray  # int32 (n_times,)
     departure: np.ndarray  # int32 (n_times,)
+    last_departure: np.ndarray  # int32 (n_positions,), the latest, -UNREACHED where one cannot board
     stop_indptr: np.ndarray  # int64 (n_stops + 1,)
     stop_pattern: np.ndarray  # int32 (n_boardings,)
     stop_boarding: np.ndarray  # int32 (n_boardings,)
@@ -100,6 +101,19 @@ def _nearest_first(indptr, stops, seconds):
 
 
 @numba.njit(cache=True, nogil=True)
+def _last_departures(pattern_indptr, can_board, run_indptr, time_indptr, departure):
+    """Return the latest departure from each position, -UNREACHED where one cannot board, as at ends of patterns."""
+    out = np.full(pattern_indptr[-1], -UNREACHED, np.int32)
+    for p in range(pattern_indptr.size - 1):
+        start, end = pattern_indptr[p], pattern_indptr[p + 1]
+        if run_indptr[p + 1] > run_indptr[p]:
+            for i in range(start, end - 1):
+                if can_board[i]:
+                    out[i] = departure[time_indptr[p + 1] - end + i]
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
 def forward_lines(
     pattern_indptr,
     pattern_stops,
@@ -136,7 +150,8 @@ def forward_lines(
             stay_indptr[run + 1] = size
     return Lines(
         pattern_indptr, pattern_stops, can_board, can_alight, run_indptr, time_indptr, arrival, departure,
-        stop_indptr, stop_pattern, stop_boarding, transfer_indptr, near_stop, near_s, change_s,
+        _last_departures(pattern_indptr, can_board, run_indptr, time_indptr, departure), stop_indptr, stop_pattern,
+        stop_boarding, transfer_indptr, near_stop, near_s, change_s,
         stay_indptr, stays, run_pattern,
     )  # fmt: skip
 
@@ -185,10 +200,12 @@ def mirrored(lines):
                 before[k] = lines.run_indptr[q] + lines.run_indptr[q + 1] - 1 - lines.stay_run[k]
         stay_indptr, order = _csr(before, n_runs)
         stays = after[order]
+    departure = -_reversed_blocks(lines.time_indptr, lines.arrival)
     return Lines(
         lines.pattern_indptr, pattern_stops, can_board, can_alight, lines.run_indptr, lines.time_indptr,
-        -_reversed_blocks(lines.time_indptr, lines.departure), -_reversed_blocks(lines.time_indptr, lines.arrival),
-        stop_indptr, stop_pattern, stop_boarding, transfer_indptr, near_stop, near_s, lines.change_s,
+        -_reversed_blocks(lines.time_indptr, lines.departure), departure,
+        _last_departures(lines.pattern_indptr, can_board, lines.run_indptr, lines.time_indptr, departure), stop_indptr,
+        stop_pattern, stop_boarding, transfer_indptr, near_stop, near_s, lines.change_s,
         stay_indptr, stays, lines.run_pattern,
     )  # fmt: skip
 

@@ -75,19 +75,12 @@ def new_state(lines, n_rows):
     n_stops = lines.change_s.size
     n_patterns = lines.pattern_indptr.size - 1
     n_runs = lines.run_pattern.size if lines.stay_run.size > 0 else 0
-    last_departure = np.full(lines.pattern_stops.size, NEVER, np.int32)
-    for p in range(n_patterns):
-        start, end = lines.pattern_indptr[p], lines.pattern_indptr[p + 1]
-        if lines.run_indptr[p + 1] > lines.run_indptr[p]:
-            for i in range(start, end - 1):
-                if lines.can_board[i]:
-                    last_departure[i] = lines.departure[lines.time_indptr[p + 1] - end + i]
     return State(
         np.full((n_rows, n_stops), UNREACHED, np.int32),
         np.full((n_rows, n_stops), UNREACHED, np.int32),
         np.full((n_rows, lines.pattern_stops.size), UNREACHED, np.int32),
         np.empty((n_rows, lines.pattern_stops.size), np.int32),
-        last_departure,
+        lines.last_departure,
         np.full((n_rows, n_patterns), UNREACHED, np.int32),
         np.full(n_runs, UNREACHED, np.int32),
         np.full(n_stops, UNREACHED, np.int32),
