@@ -26,14 +26,14 @@ def geo_frame(columns: Mapping[str, Any], geometry: npt.NDArray[np.object_], ind
     Parameters
     ----------
     columns : mapping
-        Arrays by name, without the geometry, which comes last.
+        Arrays by name, without the geometry, which comes last; a Series must have the same index.
     geometry : object array of shape (n_rows,)
         Longitudes and latitudes; None for none.
     index : Index of length n_rows
     """
     row, names = _row_of(tuple(columns))
     frame = row.take(np.zeros(len(index), np.intp))
-    frame.index, frame.columns = index, names
+    frame.index, frame.columns = index, names.view()  # whoever names the names changes their own
     for position, values in enumerate((*columns.values(), gpd.array.from_shapely(geometry, crs=WGS84))):
         frame.isetitem(position, values)
     return frame

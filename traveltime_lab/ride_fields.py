@@ -146,15 +146,16 @@ def _spread_out(question: TransitQuestion, stop_ms: Int32Array, around: Walks, n
         How many to make side by side at most, which a part of something that is made side by side must not.
     """
     limit_ms = question.limit * 1000
-    n_links = np.cumsum(np.where(stop_ms <= limit_ms, np.diff(around.by_stop[0]), 0))
-    n_parts = n_parts if n_links[-1] >= _MANY_LINKS else 1
-    borders = np.searchsorted(n_links, np.linspace(0, n_links[-1], n_parts + 1)[1:-1])
 
     def spread(first: int, last: int) -> Int64Array:
         keys = np.full(question.walking.topology.n_states, stop_kernel.NEVER_KEY)
         stop_kernel.spread(stop_ms, first, last, limit_ms, *around.by_stop, keys)
         return keys
 
+    n_links = np.cumsum(np.where(stop_ms <= limit_ms, np.diff(around.by_stop[0]), 0))
+    if n_parts == 1 or not stop_ms.size or n_links[-1] < _MANY_LINKS:
+        return spread(0, stop_ms.size)
+    borders = np.searchsorted(n_links, np.linspace(0, n_links[-1], n_parts + 1)[1:-1])
     ends = [0, *borders.tolist(), stop_ms.size]
     first, *others = side_by_side([functools.partial(spread, *part) for part in itertools.pairwise(ends)])
     for keys in others:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from traveltime_lab import matrix, road_graph, travel_times
+from traveltime_lab import hierarchy, matrix, road_graph, travel_times
 from traveltime_lab.kernels import road
 from traveltime_lab.kernels import stops as kernel
 from traveltime_lab.modes import Snapping, Transportation
@@ -293,23 +293,20 @@ def street_links(
         Whether the ways lead from the stops to the points.
     """
     graph = stops.graph
+
+    def make_ready() -> matrix.RowSearch:
+        others = matrix.Ends.of(graph, stops.snaps, STOP_SNAPPING, is_entry=not is_leaving)
+        return matrix.RowSearch.of(graph, others.part(slice(0, 0)), others, is_backward=is_leaving)
+
+    ready = network.cached(("stops to search for", id(graph), is_leaving), make_ready)
     points = matrix.Ends.of(graph, snaps, snapping, is_entry=is_leaving)
-
-    def ends() -> matrix.Ends:
-        return matrix.Ends.of(graph, stops.snaps, STOP_SNAPPING, is_entry=not is_leaving)
-
-    if len(snaps) <= FEW:
-
-        def make_ready() -> matrix.RowSearch:
-            return matrix.RowSearch.of(graph, points, ends(), is_backward=is_leaving)
-
-        ready = network.cached(("stops to search for", id(graph), is_leaving), make_ready).starting_from(points)
-        largest = np.full(len(snaps), road_graph.limit_label(budget_s, graph.metric))
-        labels = ready.labels(slice(0, len(snaps)), largest)
+    leaving, reached = (ready.columns, points) if is_leaving else (points, ready.columns)
+    largest = road_graph.limit_label(budget_s, graph.metric)
+    if len(snaps) == 1 and not hierarchy.pays_off(network, graph, leaving, reached, largest):
+        labels = ready.starting_from(points).labels(slice(0, 1), np.full(1, largest))
         point, stop = np.nonzero(labels != road.UNREACHED)
         time = (labels[point, stop] >> road.TIME_SHIFT).astype(np.int32)
     else:
-        leaving, reached = (ends(), points) if is_leaving else (points, ends())
         rows, columns, ms = [], [], []
         for block in matrix.blocks_between(network, graph, leaving, reached, limit=budget_s):
             row, column = np.nonzero(block.labels != road.UNREACHED)

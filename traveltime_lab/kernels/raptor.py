@@ -165,9 +165,9 @@ def _queue_patterns(lines, state, row, n_marked):
         time = fresh[stop]
         for e in range(np.uint64(stop_indptr[stop]), np.uint64(stop_indptr[stop + np.uint64(1)])):
             position = np.uint64(stop_boarding[e])
-            # Nobody can foresee this either.
             p = np.uint64(stop_pattern[e])
             earliest = first[p]
+            # Whether it can be caught nobody can foresee: a branch takes longer than to do all of this in vain.
             is_caught = time <= usable[position]
             queue[n_queued] = p
             n_queued += np.uint64(is_caught & (earliest == UNREACHED))

@@ -46,10 +46,10 @@ def edge_starts(
     stop_ms, edge_indptr, edge_stops, stop_connector_ms
         As in `gather_rides`.
     starts : int32 array of shape (n_edges, 8)
-        Overwritten: milliseconds of being at the start of the edge (`NEVER` where not reached), what of it is the
-        walk after the ride, and the way along it; the earliest time of being on it next to one of its stops; the same
-        three for its end. Backwards it is what lies between the place and that end. Half a cache line, since each
-        cell reads all of it.
+        Overwritten, all in milliseconds. 0: the time of being at the start of the edge, `NEVER` where not reached. 1:
+        what of it is the walk after the ride. 2: the way along the edge. 3: the earliest time of being on the edge next
+        to one of its stops. 4 to 6: as 0 to 2, at its end. 7 stays as it is: half a cache line, since each cell reads
+        all of it. Backwards the times are of what lies between the edge and where one is going.
     """
     for e in range(starts.shape[0]):
         for side in range(2):

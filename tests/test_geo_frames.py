@@ -1,0 +1,47 @@
+"""Tables made without their constructor are those of the constructor."""
+
+from __future__ import annotations
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+
+from traveltime_lab.geo_frames import geo_frame
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_equals_the_constructor(n: int) -> None:
+    labels = pd.Index([f"place {i}" for i in range(n)], name="home")
+    columns = {
+        "origin": pd.Index(["x"] * n),
+        "travel_time": np.arange(n, dtype=np.int32),
+        "distance": pd.arrays.FloatingArray(np.arange(n) / 2.0, np.arange(n) == 1),
+        "reason": pd.Categorical.from_codes([0] * n, ["far", "near"]),
+        "route": np.array([{"legs": i} for i in range(n)], dtype=object),
+        "departure": pd.date_range("2026-05-14", periods=n, tz="Europe/Rome"),
+    }
+    geometry = np.array([None if i == 2 else shapely.Point(i, i) for i in range(n)], dtype=object)
+    expected = gpd.GeoDataFrame(columns, geometry=geometry, crs="EPSG:4326", index=labels)
+    for index in (labels, pd.RangeIndex(n)):
+        found = geo_frame(columns, geometry, index)
+        expected.index = index
+        pd.testing.assert_frame_equal(found, expected)
+        assert type(found) is gpd.GeoDataFrame
+        assert found.crs == expected.crs
+        assert found.columns.dtype == expected.columns.dtype
+        assert found.geometry.name == "geometry"
+
+
+def test_tables_share_nothing() -> None:
+    points = np.array([shapely.Point(0, 0)])
+    first, second = (geo_frame({"n": np.zeros(1)}, points, pd.RangeIndex(1)) for _ in range(2))
+    first.columns.name = "mine"
+    first.loc[0, "n"] = 5.0
+    first["more"] = 1
+    third = geo_frame({"n": np.zeros(1)}, points, pd.RangeIndex(1))
+    for table in (second, third):
+        assert table.columns.name is None
+        assert list(table.columns) == ["n", "geometry"]
+        assert table["n"].tolist() == [0.0]
