@@ -27,7 +27,7 @@ from scipy.spatial import cKDTree
 from traveltime_lab.gtfs import read_timetable
 from traveltime_lab.kernels import raptor, windows
 from traveltime_lab.rides import RideOptions, RideSearch, StopLinks, StopReach
-from traveltime_lab.trip_table import Footpaths, merge_changes, trip_table
+from traveltime_lab.runs import Footpaths, merge_changes, trip_table
 
 CITIES = {
     "porto_alegre": (("porto_alegre/gtfs_bus_full.zip", "porto_alegre/gtfs_rail.zip"), "2019-05-14T08:00"),
@@ -105,7 +105,7 @@ def window(search: RideSearch, links: StopLinks, moment_s: int, options: RideOpt
         windows.window_stops(lines, state, *seeds, minutes, *limits, rows)
 
     def run_events(seeds: tuple[np.ndarray, np.ndarray]) -> int:
-        events = windows.window_starts(lines, *seeds, start, start + 3600)
+        events = windows.window_starts(lines, *seeds, start, start + 3600, 1)
         windows.window_least(lines, state, *seeds, events, *limits, union)
         return events.size
 
