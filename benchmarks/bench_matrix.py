@@ -26,11 +26,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from oracles import random_points
 
 import traveltime_lab as ttl
-from traveltime_lab import hierarchy, matrix, road_graph
-from traveltime_lab.kernels import road
+from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.settings import settings
-from traveltime_lab.snapping import snap_points
+from traveltime_lab.streets import contraction, matrix
+from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets.snapping import snap_points
 
 SHAPES = ((100, 100), (1_000, 1_000), (1, 100_000), (100_000, 1))
 
@@ -55,10 +56,10 @@ def compare(network: ttl.Network, name: str, arguments: argparse.Namespace) -> N
     n_states, n_arcs = graph.topology.n_states, graph.topology.indices.size
     print(f"{name}: {n_states} states, {n_arcs} arcs, {settings.threads} threads, limit {arguments.limit} s")
     warm_up(network, graph, transportation, snapping)
-    contract = median(lambda: hierarchy._contract(network, graph.topology), arguments.runs)
-    hierarchy.contraction(network, graph.topology)
-    customize = median(lambda: hierarchy._customize(network, graph), arguments.runs)
-    made = hierarchy.hierarchy(network, graph)
+    contract = median(lambda: contraction._contract(network, graph.topology), arguments.runs)
+    contraction.contraction(network, graph.topology)
+    customize = median(lambda: contraction._customize(network, graph), arguments.runs)
+    made = contraction.hierarchy(network, graph)
     print(f"  hierarchy     contract {contract:.3f} s, customize {customize:.3f} s, arcs up {made.up[1].size}")
     peer, peer_contract, peer_customize = routing_kit(network, graph)
     if peer:
@@ -81,7 +82,7 @@ def compare(network: ttl.Network, name: str, arguments: argparse.Namespace) -> N
                 labels[part] = block
 
         def sweeps(labels: Any = by_hierarchy, rows: Any = leaving, columns: Any = reached) -> None:
-            for part, others, block in hierarchy.label_blocks(network, graph, rows, columns, largest):
+            for part, others, block in contraction.label_blocks(network, graph, rows, columns, largest):
                 labels[part, others] = block
 
         engines: dict[str, Callable[[], object]] = {"dijkstra": dijkstra, "hierarchy": sweeps}
@@ -108,7 +109,7 @@ def warm_up(network: ttl.Network, graph: Any, transportation: Any, snapping: Any
     leaving = matrix.Ends.of(graph, few, snapping, is_entry=False)
     reached = matrix.Ends.of(graph, few, snapping, is_entry=True)
     begin = time.perf_counter()
-    list(hierarchy.label_blocks(network, graph, leaving, reached, road_graph.limit_label(60.0, "time")))
+    list(contraction.label_blocks(network, graph, leaving, reached, road_graph.limit_label(60.0, "time")))
     print(f"  hierarchy     first call {time.perf_counter() - begin:.1f} s, compiling or loading what was compiled")
 
 
@@ -120,7 +121,7 @@ def routing_kit(network: ttl.Network, graph: Any) -> tuple[Any, float, float]:
         return None, 0.0, 0.0
     topology = graph.topology
     source = np.repeat(np.arange(topology.n_states, dtype=np.int32), np.diff(topology.indptr))
-    x, y = hierarchy._places(network, topology, source)
+    x, y = contraction._places(network, topology, source)
     lng, lat = network.frame.to_lnglat(x, y)
     made = pyroutingkit.CCHTopology()
     contract = seconds(

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from traveltime_lab.gtfs import read_timetable
-from traveltime_lab.kernels import raptor, windows
-from traveltime_lab.rides import RideOptions, RideSearch, StopLinks, StopReach
-from traveltime_lab.runs import Footpaths, merge_changes, trip_table
+from traveltime_lab.kernels.transit import range_raptor, raptor
+from traveltime_lab.readers.gtfs.feed import read_timetable
+from traveltime_lab.transit.raptor import RideOptions, RideSearch, StopLinks, StopReach
+from traveltime_lab.transit.trip_instances import Footpaths, merge_changes, trip_table
 
 CITIES = {
     "porto_alegre": (("porto_alegre/gtfs_bus_full.zip", "porto_alegre/gtfs_rail.zip"), "2019-05-14T08:00"),
@@ -93,7 +93,7 @@ def one_to_all(search: RideSearch, links: StopLinks, moment_s: int, options: Rid
 def window(search: RideSearch, links: StopLinks, moment_s: int, options: RideOptions, is_arrival: bool) -> str:
     """Return the times of an hour by minutes and of the union of its journeys."""
     lines = search.lines(is_arrival)
-    state = windows.window_state(lines, options.max_rides)
+    state = range_raptor.window_state(lines, options.max_rides)
     start = -moment_s if is_arrival else moment_s
     limits = (options.travel_limit, options.max_rides, options.change_delay)
     minutes = np.arange(start + 3540, start - 1, -60, dtype=np.int32)
@@ -102,11 +102,11 @@ def window(search: RideSearch, links: StopLinks, moment_s: int, options: RideOpt
     by_minute, by_event, n_events = [], [], []
 
     def run_minutes(seeds: tuple[np.ndarray, np.ndarray]) -> None:
-        windows.window_stops(lines, state, *seeds, minutes, *limits, rows)
+        range_raptor.window_stops(lines, state, *seeds, minutes, *limits, rows)
 
     def run_events(seeds: tuple[np.ndarray, np.ndarray]) -> int:
-        events = windows.window_starts(lines, *seeds, start, start + 3600, 1)
-        windows.window_least(lines, state, *seeds, events, *limits, union)
+        events = range_raptor.window_starts(lines, *seeds, start, start + 3600, 1)
+        range_raptor.window_least(lines, state, *seeds, events, *limits, union)
         return events.size
 
     for i in range(9):
@@ -234,7 +234,7 @@ def bench(data: Path, city: str, peer: str | None) -> None:
     out = np.empty((times.shape[1], 3), np.int32)
     percents = np.array([20.0, 50.0, 80.0])
     by_minute = least(lambda: search.window_times(one.of(0), when, reach, options))
-    sorting = least(lambda: windows.percentiles(times, percents, out))
+    sorting = least(lambda: range_raptor.percentiles(times, percents, out))
     print(f"  1 x 100,000 doors at 60 minutes {by_minute:.3f} s, three percentiles {sorting:.3f} s")
     stop_list = served[:1000]
     took = least(lambda: search.journeys(one.of(0), moment_s, stop_list, options))

@@ -19,10 +19,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from oracles import StreetOracle, random_points
 
 import traveltime_lab as ttl
-from traveltime_lab import costs
 from traveltime_lab.modes import as_snapping, as_transportation
-from traveltime_lab.questions import MAX_TRAVEL_TIME_S
-from traveltime_lab.snapping import snap_points
+from traveltime_lab.search.query import MAX_TRAVEL_TIME_S
+from traveltime_lab.streets import costs
+from traveltime_lab.streets.snapping import snap_points
 
 MODES = ("walking", "cycling", "driving", "walking+ferry", "cycling+ferry", "driving+ferry")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 import traveltime_lab as tl
-from traveltime_lab import pictures
+from traveltime_lab.maps import plot
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "pictures"
@@ -25,12 +25,12 @@ def still() -> None:
     plaza = places.loc[["Plaza de Armas, La Serena"]]
     morning = {"transportation": "driving", "departure_time": "2026-03-02T08:00", "level_of_detail": "high"}
     rings = pd.concat([tl.time_map(network, plaza, travel_time=limit, **morning) for limit in (300, 600, 900)])
-    pictures.save(FOLDER / "isochrones.png", network, rings, places, title="By car, Monday at eight", size=6.5, dpi=110)
+    plot.save(FOLDER / "isochrones.png", network, rings, places, title="By car, Monday at eight", size=6.5, dpi=110)
     zones = tl.sample_points(kind="zones")
     times = tl.time_filter(network, zones, places.loc[["Hospital, Coquimbo"]], travel_time=7200, **_no_shape(morning))
     minutes = zones.assign(minutes=times["travel_time"].to_numpy(dtype=float, na_value=float("nan")) / 60)
     title = "To the hospital in Coquimbo"
-    pictures.save(
+    plot.save(
         FOLDER / "matrix.png", network, None, minutes, column="minutes", title=title, size=6.5, dpi=110,
         street_names=False,
     )  # fmt: skip

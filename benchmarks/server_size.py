@@ -22,10 +22,12 @@ import numpy as np
 
 import traveltime_lab as tl
 from traveltime_lab.kernels import varints
-from traveltime_lab.server import calls, contract, proto_answers
-from traveltime_lab.server.calls import Answer, Call, Meter
-from traveltime_lab.server.endpoints import ENDPOINTS
-from traveltime_lab.server.networks import Atlas
+from traveltime_lab.server import context
+from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.context import Answer, Call, Meter
+from traveltime_lab.server.contract import requests
+from traveltime_lab.server.endpoints.table import ENDPOINTS
+from traveltime_lab.server.protobuf import endpoints
 
 REPEATS = 7
 
@@ -37,7 +39,7 @@ def main() -> None:
     parser.add_argument("--cpu", action="store_true")
     options = parser.parse_args()
     if options.cpu:
-        calls.time = SimpleNamespace(perf_counter=time.thread_time)
+        context.time = SimpleNamespace(perf_counter=time.thread_time)
     atlas = Atlas(tl.load_network(options.network))
     tables = atlas.maps[0].network.tables
     rng = np.random.default_rng(1)
@@ -52,7 +54,7 @@ def main() -> None:
         body = json_body(lng, lat, options.targets, properties)
         measure(f"JSON, {options.targets:,} targets, {'+'.join(properties)}", atlas, body, answer, {})
     small(atlas, json_body(lng, lat, 20, ["travel_time"]), answer)
-    matrix = proto_answers.ENDPOINTS["/{country}/time-filter/fast/{mode}"].answer
+    matrix = endpoints.ENDPOINTS["/{country}/time-filter/fast/{mode}"].answer
     for properties in ([], [1]):
         body = proto_body(lng, lat, properties)
         name = f"protobuf, {2 * options.targets:,} targets, {'distances' if properties else 'times'}"
@@ -62,7 +64,7 @@ def main() -> None:
 def json_body(lng: np.ndarray, lat: np.ndarray, n: int, properties: list[str]) -> bytes:
     """Return a fast matrix request as a client would send it."""
     locations = [
-        contract.Location(f"location-{i}", contract.Coords(float(lat[i]), float(lng[i]))) for i in range(n + 1)
+        requests.Location(f"location-{i}", requests.Coords(float(lat[i]), float(lng[i]))) for i in range(n + 1)
     ]
     search = {
         "id": "search",

@@ -18,11 +18,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from traveltime_lab.gtfs import read_timetable
-from traveltime_lab.runs import trip_table
-from traveltime_lab.services import day_origin
-from traveltime_lab.timetable import Timetable
-from traveltime_lab.timetable_tables import from_tables, to_tables
+from traveltime_lab.readers.gtfs.feed import read_timetable
+from traveltime_lab.transit.calendar import day_origin
+from traveltime_lab.transit.timetable import Timetable
+from traveltime_lab.transit.timetable_file import from_tables, to_tables
+from traveltime_lab.transit.trip_instances import trip_table
 
 #: Feeds, date, hours, and the trips of each feed that day as the data's README has them.
 CITIES: dict[str, tuple[tuple[str, ...], dt.date, tuple[int, int], tuple[int, ...]]] = {

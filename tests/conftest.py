@@ -13,7 +13,7 @@ import pytest
 from traveltime_lab.settings import settings
 
 if TYPE_CHECKING:
-    from traveltime_lab.network import Network
+    from traveltime_lab.network.network import Network
 
 DATA_VARIABLE = "TRAVELTIME_LAB_DATA"
 
@@ -40,7 +40,7 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def _sample(name: str) -> Network:
     from traveltime_lab.errors import MissingDependencyError
-    from traveltime_lab.sample import sample_network
+    from traveltime_lab.network.sample import sample_network
 
     try:
         return sample_network(name)
@@ -61,7 +61,7 @@ def helsinki(cache_folder: Path) -> Network:
 
 
 def _built(shared_data: Path, folder: Path, city: str) -> Network:
-    from traveltime_lab.network import build_network, load_network
+    from traveltime_lab.network.network import build_network, load_network
 
     saved = folder / f"{city}.network"
     if not saved.is_file():
@@ -90,7 +90,7 @@ def milan(shared_data: Path, cache_folder: Path) -> Network:
 @pytest.fixture(scope="session")
 def porto_alegre_transit(shared_data: Path) -> Network:
     """Porto Alegre with its buses and its metro."""
-    from traveltime_lab.network import build_network
+    from traveltime_lab.network.network import build_network
 
     folder = shared_data / "porto_alegre"
     return build_network(folder / "osm.pbf", gtfs=[folder / "gtfs_bus_full.zip", folder / "gtfs_rail.zip"])

@@ -19,8 +19,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from traveltime_lab.timetable import Timetable
-from traveltime_lab.trip_table import TripTable
+from traveltime_lab.transit.timetable import Timetable
+from traveltime_lab.transit.trip_table import TripTable
 
 EVERY_DAY = """
     service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date

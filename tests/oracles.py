@@ -3,7 +3,7 @@ Slow, obviously right twins of the fast paths.
 
 `StreetOracle` makes a networkx graph straight from the street tables, in plain Python and without any of the library's
 graph code, and searches it with networkx. It shares with the library only the tables, the snapped positions and the
-published constants of `traveltime_lab.costs`.
+published constants of `traveltime_lab.streets.costs`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import networkx as nx
 import numpy as np
 import shapely
 
-from traveltime_lab import costs
-from traveltime_lab.network import Network
-from traveltime_lab.snapping import Snaps
-from traveltime_lab.streets import (
+from traveltime_lab.network.network import Network
+from traveltime_lab.streets import costs
+from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.streets.tables import (
     ACCESS_DESTINATION,
     ACCESS_PRIVATE,
     ACCESS_YES,

@@ -13,12 +13,13 @@ import numpy as np
 
 from tests.oracles import StreetOracle
 from tests.oracles_transit import TransitOracle
-from traveltime_lab import costs, stations
 from traveltime_lab.modes import Snapping, Transportation
-from traveltime_lab.network import Network
-from traveltime_lab.route_types import is_selected
-from traveltime_lab.runs import trip_table
-from traveltime_lab.snapping import Snaps, snap_points
+from traveltime_lab.network.network import Network
+from traveltime_lab.streets import costs
+from traveltime_lab.streets.snapping import Snaps, snap_points
+from traveltime_lab.transit import stop_links
+from traveltime_lab.transit.route_types import is_selected
+from traveltime_lab.transit.trip_instances import trip_table
 
 WALKING = Transportation("walking")
 
@@ -39,10 +40,10 @@ class DoorOracle:
         assert network.timetable is not None
         self.begin = begin
         graph = network.road_graph(WALKING)
-        stops = stations.stations(network, graph, WALKING)
+        stops = stop_links.stations(network, graph, WALKING)
         groups = network.timetable.column("routes", "group")
         is_used = is_selected(groups, means.vehicles)
-        changes = stations.changes(network, stops)
+        changes = stop_links.changes(network, stops)
         self.rides = TransitOracle(trip_table(network.timetable, begin, end, is_used=is_used, changes=changes))
         on_foot = StreetOracle(network, "walking")
         self.starts, self.ends = (
@@ -56,7 +57,7 @@ class DoorOracle:
             is_car = means.access.base == "driving"
             multiplier = costs.congestion(means.access.traffic_model, None) if is_car else 1.0
             access = StreetOracle(network, means.access.base, multiplier=multiplier, boarding_time=means.boarding_time)
-            joined = stations.stations(network, network.road_graph(means.access), means.access)
+            joined = stop_links.stations(network, network.road_graph(means.access), means.access)
             access_stops = joined.snaps
             access_starts = snap_points(network, *origins, means.access, Snapping())
         longest = means.access_time * 1000

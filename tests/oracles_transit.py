@@ -22,7 +22,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from traveltime_lab.trip_table import TripTable
+from traveltime_lab.transit.trip_table import TripTable
 
 Seeds = Iterable[tuple[int, int]]
 Labels = dict[int, int]

@@ -23,7 +23,7 @@ from test_osm import osm_xml
 
 from traveltime_lab import build_network, load_network
 from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError, TravelTimeError
-from traveltime_lab.network import Network
+from traveltime_lab.network.network import Network
 
 NODES = {row * 10 + column: (column * 0.001, row * 0.001) for row in range(10) for column in range(1, 11)}
 WAYS = [

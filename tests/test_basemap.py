@@ -14,11 +14,11 @@ import pytest
 import shapely
 from worlds import world
 
-from traveltime_lab import basemap, looks
 from traveltime_lab.errors import InputError
+from traveltime_lab.maps import basemap, style
 
 if TYPE_CHECKING:
-    from traveltime_lab.network import Network
+    from traveltime_lab.network.network import Network
 
 TOWN = {"a": (0, 0), "b": (1000, 0), "c": (2000, 0), "d": (1000, 1000), "e": (1000, 10), "f": (1005, 20)}
 STREETS = [
@@ -92,7 +92,7 @@ def test_overlays_are_light_and_in_place(coquimbo: Network, zoom: int) -> None:
 def test_water_is_drawn(helsinki: Network) -> None:
     made = basemap.overlays(helsinki, helsinki.bounds, 3.0)
     colours = [path.get("fill") for path in document(made.ground).iter("{http://www.w3.org/2000/svg}path")]
-    assert looks.WATER in colours
+    assert style.WATER in colours
 
 
 def test_names_are_escaped() -> None:
@@ -109,19 +109,19 @@ def test_ramp_grows_evenly_in_lightness() -> None:
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     for n in range(2, 9):
-        values = [lightness(colour) for colour in looks.ramp(n)]
+        values = [lightness(colour) for colour in style.ramp(n)]
         assert values == sorted(values)
         assert min(np.diff(values)) > 0.15 / n
-    assert len(looks.ramp(1)) == 1
+    assert len(style.ramp(1)) == 1
     with pytest.raises(InputError):
-        looks.ramp_colour(1.5)
+        style.ramp_colour(1.5)
 
 
 @pytest.mark.parametrize(("most", "expected"), [(1234.0, 1000), (999.0, 500), (2.4, 2), (0.7, 0.5), (50_000.0, 50_000)])
 def test_round_lengths(most: float, expected: float) -> None:
-    assert looks.round_length(most) == pytest.approx(expected)
+    assert style.round_length(most) == pytest.approx(expected)
 
 
 def test_labels_of_limits() -> None:
-    assert [looks.minutes_label(s) for s in (300, 450, 3600, 5400)] == ["5 min", "7.5 min", "1 h", "1 h 30 min"]
-    assert [looks.metres_label(m) for m in (500, 1500, 20_000)] == ["500 m", "1.5 km", "20 km"]
+    assert [style.minutes_label(s) for s in (300, 450, 3600, 5400)] == ["5 min", "7.5 min", "1 h", "1 h 30 min"]
+    assert [style.metres_label(m) for m in (500, 1500, 20_000)] == ["500 m", "1.5 km", "20 km"]

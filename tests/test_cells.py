@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from worlds import FRAME, at, world
 
 import traveltime_lab as tl
-from traveltime_lab import cells, grids
 from traveltime_lab.crs import wrap_degrees
-from traveltime_lab.kernels import nearest
+from traveltime_lab.kernels.street import nearest
 from traveltime_lab.modes import Transportation
-from traveltime_lab.snapping import snap_indexes
+from traveltime_lab.search import cells
+from traveltime_lab.streets.snapping import snap_indexes
+from traveltime_lab.surfaces import grids
 
 GRIDS = {"h3": tl.h3_cells, "geohash": tl.geohash_cells}
 

@@ -17,10 +17,11 @@ import pytest
 from matplotlib import colors, pyplot
 
 import traveltime_lab as tl
-from traveltime_lab import cli, looks
+from traveltime_lab import cli
+from traveltime_lab.maps import style
 
 if TYPE_CHECKING:
-    from traveltime_lab.network import Network
+    from traveltime_lab.network.network import Network
 
 
 @pytest.mark.parametrize("name", ["coquimbo", "helsinki"])
@@ -57,14 +58,14 @@ def test_demo(name: str, request: pytest.FixtureRequest, tmp_path: Path, capsys:
         assert "5, 10, 15 minutes" in words
         pixels = pyplot.imread(io.BytesIO(base64.b64decode(picture)))
         # Every ring is there, in its colour over the paper.
-        paper = np.array(colors.to_rgb(looks.PAPER))
-        for colour in looks.ramp(len(cli.DEMO_MINUTES)):
-            mixed = looks.AREA_OPACITY * np.array(colors.to_rgb(colour)) + (1 - looks.AREA_OPACITY) * paper
+        paper = np.array(colors.to_rgb(style.PAPER))
+        for colour in style.ramp(len(cli.DEMO_MINUTES)):
+            mixed = style.AREA_OPACITY * np.array(colors.to_rgb(colour)) + (1 - style.AREA_OPACITY) * paper
             assert (np.abs(pixels[:, :, :3] - mixed).max(axis=2) < 0.02).sum() > 500
 
 
 def test_build_and_info(helsinki: Network, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from traveltime_lab import sample
+    from traveltime_lab.network import sample
 
     source = sample._locate(sample._SAMPLES["helsinki"])
     out = tmp_path / "helsinki.network"

@@ -11,8 +11,9 @@ import pytest
 from test_osm import osm_xml
 from worlds import at, tables
 
-from traveltime_lab import build_network, costs, time_filter
+from traveltime_lab import build_network, time_filter
 from traveltime_lab.moments import WEEKDAY_MORNING
+from traveltime_lab.streets import costs
 
 ROME = zoneinfo.ZoneInfo("Europe/Rome")
 MONDAY, SATURDAY, SUNDAY = (dt.date(2026, 3, day) for day in (2, 7, 8))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.worlds import at, world
-from traveltime_lab import surfaces
 from traveltime_lab.points import read_points
-from traveltime_lab.questions import ask
+from traveltime_lab.search.query import ask
+from traveltime_lab.surfaces import raster
 
 SLOW, FAST = {"walking_kph": 5.0}, {"walking_kph": 72.0}
 
@@ -86,8 +86,8 @@ def test_surfaces_equal_matrices(n: int, is_arrival: bool, seed: int) -> None:
     both = {"departure_time": None, "arrival_time": None, **when}
     question = ask(network, "driving", *both.values(), None)
     snaps = question.snap(read_points(here, "here", network), is_origin=not is_arrival)
-    field = surfaces.LengthField(question.near_field(snaps, 604_800))
-    drawn = surfaces.surface(
+    field = raster.LengthField(question.near_field(snaps, 604_800))
+    drawn = raster.surface(
         network, question.far_side, question.snapping, field, cell_m=40.0, buffer_m=1000.0, limit=700.0
     )
     rows, columns = np.indices(drawn.values.shape)

@@ -22,9 +22,9 @@ import shapely
 from test_osm import osm_xml
 
 from traveltime_lab import Snapping, build_network, load_network, snap, time_filter, time_map
-from traveltime_lab.network import Network
-from traveltime_lab.osm import read_osm
-from traveltime_lab.streets import StreetTables
+from traveltime_lab.network.network import Network
+from traveltime_lab.readers.osm.streets import read_osm
+from traveltime_lab.streets.tables import StreetTables
 
 ANY_ROAD = Snapping(accept_roads="any_drivable")
 #: Vehicles that a restriction may except; if it does, it is not for cars.

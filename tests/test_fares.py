@@ -19,10 +19,10 @@ import traveltime_lab as tl
 from tests.feeds import feed
 from tests.test_transit import ON_FOOT, timetable
 from tests.worlds import at, tables
-from traveltime_lab.fares import FareBook, PaidRide
-from traveltime_lab.gtfs import read_feed, read_timetable
-from traveltime_lab.legs import Fares, Leg, Route
-from traveltime_lab.timetable import Timetable
+from traveltime_lab.itinerary import Fares, Leg, Route
+from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
+from traveltime_lab.transit.fares import FareBook, PaidRide
+from traveltime_lab.transit.timetable import Timetable
 
 #: A line in zones 1, 2 and 3.
 ZONES = "stop_id,stop_lat,stop_lon,zone_id\na,0.5,0.50,1\nb,0.5,0.51,2\nc,0.5,0.52,3"
@@ -449,7 +449,7 @@ def test_staying_seated_is_one_ride(tmp_path: Path) -> None:
 
 
 def test_ferries_without_a_timetable_are_unknown() -> None:
-    from traveltime_lab.legs import unpaid
+    from traveltime_lab.itinerary import unpaid
 
     line = at((0, 0), (1, 0)).union_all().envelope.boundary
     walk, ferry = (Leg(mode, "", 1, 1.0, line) for mode in ("walk", "ferry"))

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import shapely
 
-from traveltime_lab.geo_frames import geo_frame
+from traveltime_lab.search.tables import geo_frame
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])

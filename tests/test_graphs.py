@@ -17,16 +17,9 @@ import shapely
 
 from tests import overpass
 from traveltime_lab.crs import segment_lengths_m
-from traveltime_lab.errors import (
-    CoordinateError,
-    CrsError,
-    DataError,
-    InputError,
-    LimitError,
-    MissingDependencyError,
-)
-from traveltime_lab.graphs import tables_from_frames, tables_from_osmnx, tables_from_place
-from traveltime_lab.streets import (
+from traveltime_lab.errors import CoordinateError, CrsError, DataError, InputError, LimitError, MissingDependencyError
+from traveltime_lab.readers.osmnx import tables_from_frames, tables_from_osmnx, tables_from_place
+from traveltime_lab.streets.tables import (
     ACCESS_NO,
     ACCESS_YES,
     NODE_BLOCKS_DRIVING,

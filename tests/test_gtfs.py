@@ -11,9 +11,9 @@ import pytest
 from feeds import LINE, feed, text
 
 from traveltime_lab.errors import DataError, GtfsError, InputError, MissingFileError
-from traveltime_lab.gtfs import read_feed, read_timetable
-from traveltime_lab.route_types import is_selected, route_class
-from traveltime_lab.timetable import Timetable
+from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
+from traveltime_lab.transit.route_types import is_selected, route_class
+from traveltime_lab.transit.timetable import Timetable
 
 NO_TRIP = "no trip of the feed can be used:"
 HEAD = "trip_id,stop_sequence,stop_id,arrival_time,departure_time"

@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 
 from tests.oracles import random_points, simple_oracle
 from tests.worlds import at, world
-from traveltime_lab import hierarchy, matrix, road_graph
-from traveltime_lab.kernels import dissection, road
-from traveltime_lab.kernels import hierarchy as kernel
+from traveltime_lab.kernels.street import contraction as kernel
+from traveltime_lab.kernels.street import dissection, road
 from traveltime_lab.modes import Snapping, as_snapping, as_transportation
-from traveltime_lab.network import Network
-from traveltime_lab.road_graph import RoadGraph
+from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings as options
-from traveltime_lab.snapping import Snaps, snap_points
+from traveltime_lab.streets import contraction, matrix
+from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.snapping import Snaps, snap_points
 
 #: Long enough to be no limit.
 FAR = np.int64(1) << 60
@@ -173,7 +174,7 @@ def assert_same_labels(network: Network, graph: RoadGraph, mode: str, shape: tup
     for block in matrix.label_blocks(network, graph, origins, destinations, snapping, limit=limit, engine="dijkstra"):
         expected[block.rows, block.columns] = block.labels
     largest = road_graph.limit_label(limit, graph.metric)
-    for rows, columns, labels in hierarchy.label_blocks(network, graph, leaving, reached, largest):
+    for rows, columns, labels in contraction.label_blocks(network, graph, leaving, reached, largest):
         got[rows, columns] = labels
     assert limit < 14_400 or (got != road.UNREACHED).any()
     assert np.array_equal(got, expected)
@@ -227,7 +228,7 @@ def test_no_pairs(helsinki: Network) -> None:
 
 def test_one_thread_and_small_blocks_change_nothing(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = helsinki.road_graph(as_transportation("driving"))
-    monkeypatch.setattr(hierarchy, "_BLOCK", 100)
+    monkeypatch.setattr(contraction, "_BLOCK", 100)
     assert_same_labels(helsinki, graph, "driving", (41, 50), 14_400)
     with options.override(threads=1):
         assert_same_labels(helsinki, graph, "driving", (41, 50), 14_400)
@@ -238,9 +239,9 @@ def test_a_topology_is_contracted_once_whatever_the_speeds(helsinki: Network) ->
     by_time = helsinki.road_graph(transportation)
     by_distance = helsinki.road_graph(transportation, metric="distance")
     assert by_time.topology is by_distance.topology
-    assert hierarchy.hierarchy(helsinki, by_time).rank is hierarchy.hierarchy(helsinki, by_distance).rank
+    assert contraction.hierarchy(helsinki, by_time).rank is contraction.hierarchy(helsinki, by_distance).rank
     with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda _: hierarchy.hierarchy(helsinki, by_time), range(4)))
+        made = list(pool.map(lambda _: contraction.hierarchy(helsinki, by_time), range(4)))
     assert all(each is made[0] for each in made)
 
 
@@ -253,14 +254,14 @@ def test_it_pays_off_for_many_searches_and_once_it_is_there() -> None:
     _, _, few, _, _ = joined(network, graph, "driving", 20, 1)
     _, _, leaving, reached, _ = joined(network, graph, "driving", 400, 500)
     largest, short = road_graph.limit_label(14_400, "time"), road_graph.limit_label(30, "time")
-    assert hierarchy.pays_off(network, graph, leaving, reached, largest)
-    assert not hierarchy.pays_off(network, graph, leaving, reached, short)
-    assert not hierarchy.pays_off(network, graph, few, reached, largest)
-    hierarchy.hierarchy(network, graph)
-    assert hierarchy.pays_off(network, graph, few, reached, largest)
+    assert contraction.pays_off(network, graph, leaving, reached, largest)
+    assert not contraction.pays_off(network, graph, leaving, reached, short)
+    assert not contraction.pays_off(network, graph, few, reached, largest)
+    contraction.hierarchy(network, graph)
+    assert contraction.pays_off(network, graph, few, reached, largest)
     _, _, one, some, _ = joined(network, graph, "driving", 1, 3)
-    assert hierarchy.pays_off(network, graph, one, some, largest)
-    assert not hierarchy.pays_off(network, graph, one, reached, largest)
+    assert contraction.pays_off(network, graph, one, some, largest)
+    assert not contraction.pays_off(network, graph, one, reached, largest)
 
 
 def test_small_requests_again_and_again_earn_it() -> None:
@@ -272,13 +273,13 @@ def test_small_requests_again_and_again_earn_it() -> None:
     graph = network.road_graph(as_transportation("driving"))
     _, _, one, other, _ = joined(network, graph, "driving", 1, 1)
     largest = road_graph.limit_label(14_400, "time")
-    assert not hierarchy.pays_off(network, graph, one, other, largest)
+    assert not contraction.pays_off(network, graph, one, other, largest)
     for _ in range(1000):
-        hierarchy.pays_off(network, graph, one, other, largest)
+        contraction.pays_off(network, graph, one, other, largest)
     for thread in threading.enumerate():
-        if thread.name == "traveltime_lab.hierarchy":
+        if thread.name == "traveltime_lab.streets.contraction":
             thread.join()
-    assert hierarchy.pays_off(network, graph, one, other, largest)
+    assert contraction.pays_off(network, graph, one, other, largest)
 
 
 def test_points_without_a_street_reach_nothing() -> None:
@@ -289,7 +290,7 @@ def test_points_without_a_street_reach_nothing() -> None:
     snaps = snap_points(network, points.x.to_numpy(), points.y.to_numpy(), as_transportation("driving"), snapping)
     leaving = matrix.Ends.of(graph, snaps, snapping, is_entry=False)
     reached = matrix.Ends.of(graph, snaps, snapping, is_entry=True)
-    ((rows, columns, labels),) = hierarchy.label_blocks(
+    ((rows, columns, labels),) = contraction.label_blocks(
         network, graph, leaving, reached, road_graph.limit_label(14_400, "time")
     )
     assert (rows, columns) == (slice(0, 3), slice(0, 3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from traveltime_lab.errors import InputError, LimitError, ModeError
-from traveltime_lab.levels import LevelOfDetail, parse_level_of_detail
+from traveltime_lab.surfaces.level_of_detail import LevelOfDetail, parse_level_of_detail
 
 
 @pytest.mark.parametrize(

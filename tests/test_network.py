@@ -16,7 +16,7 @@ from test_osm import osm_xml
 
 from traveltime_lab import build_network, load_network, time_filter, time_map
 from traveltime_lab.errors import InputError
-from traveltime_lab.network import Network
+from traveltime_lab.network.network import Network
 
 # A block of streets around a pond, with a one-way, a restriction, a name beyond ASCII and a ferry.
 NODES = {10 * row + column: (8.0 + 0.003 * column, 50.0 + 0.002 * row) for row in range(4) for column in range(4)}

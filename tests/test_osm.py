@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import DataError, MissingFileError
-from traveltime_lab.osm import read_osm
-from traveltime_lab.osm_edges import split_at_junctions, unbroken_runs
-from traveltime_lab.osm_extract import NodePositions, Ways
-from traveltime_lab.streets import NODE_BLOCKS_DRIVING, NODE_CROSSING, NODE_SIGNALS, USE_DTYPES, StreetTables
+from traveltime_lab.readers.osm.edges import split_at_junctions, unbroken_runs
+from traveltime_lab.readers.osm.extract import NodePositions, Ways
+from traveltime_lab.readers.osm.streets import read_osm
+from traveltime_lab.streets.tables import NODE_BLOCKS_DRIVING, NODE_CROSSING, NODE_SIGNALS, USE_DTYPES, StreetTables
 
 # Nodes 1 to 9 on a grid with steps of 0.001 degrees, numbered like a telephone, 1 in the north-west.
 GRID = {3 * row + column + 1: (column * 0.001, 0.002 - row * 0.001) for row in range(3) for column in range(3)}

@@ -13,17 +13,19 @@ import pandas as pd
 import pytest
 from oracles import random_points
 
-from traveltime_lab import build_network, matrix, road_graph, time_filter
+from traveltime_lab import build_network, time_filter
 from traveltime_lab.errors import MissingDependencyError
-from traveltime_lab.kernels import road
+from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import Snapping, as_transportation
-from traveltime_lab.network import Network
+from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings
-from traveltime_lab.snapping import SNAPPED, Snaps, snap_points
+from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets import matrix
+from traveltime_lab.streets.snapping import SNAPPED, Snaps, snap_points
 
 pytest.importorskip("pandana")
 
-from traveltime_lab import pandana_engine
+from traveltime_lab.streets import pandana
 
 MODES = ("walking", "cycling", "driving")
 LNG, LAT = 139.69, 35.69
@@ -153,7 +155,7 @@ def test_both_orders_on_one_edge(town: Network, mode: str) -> None:
     arguments = (places, places, Snapping(), origin_of, destination_of)
     expected = matrix.pair_labels(town, graph, *arguments, limit=14_400, engine="dijkstra")
     for with_length in (True, False):
-        found = pandana_engine.pair_labels(town, graph, *arguments, limit=14_400, with_length=with_length)
+        found = pandana.pair_labels(town, graph, *arguments, limit=14_400, with_length=with_length)
         np.testing.assert_array_equal(found >> road.TIME_SHIFT, expected >> road.TIME_SHIFT)
 
 
@@ -249,9 +251,7 @@ def test_cities(request: pytest.FixtureRequest, city: str, mode: str) -> None:
     graph = network.road_graph(transportation)
     rng = np.random.default_rng(3)
     origin_of, destination_of = rng.integers(0, 15, 500), rng.integers(0, 200, 500)
-    labels = pandana_engine.pair_labels(
-        network, graph, starts, ends, Snapping(), origin_of, destination_of, limit=14_400
-    )
+    labels = pandana.pair_labels(network, graph, starts, ends, Snapping(), origin_of, destination_of, limit=14_400)
     assert_same(labels, expected[origin_of, destination_of])
 
 
@@ -290,7 +290,7 @@ def test_nobody_leaves_to_stay_where_they_are(town: Network) -> None:
 def test_blocks_cover_all_columns(town: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small blocks and calls, as large requests have them."""
     for name, value in (("_BLOCK", 40), ("_WAYS", 64), ("_PATHS", 3)):
-        monkeypatch.setattr(pandana_engine, name, value)
+        monkeypatch.setattr(pandana, name, value)
     starts, ends = everywhere(town, "driving", 2), everywhere(town, "driving", 3)
     graph = town.road_graph(as_transportation("driving"))
     expected = table(town, "driving", starts, ends, 14_400, "dijkstra")
@@ -300,7 +300,7 @@ def test_blocks_cover_all_columns(town: Network, monkeypatch: pytest.MonkeyPatch
         road_graph.limit_label(14_400, "time"),
     )
     for with_length in (True, False):
-        blocks = list(pandana_engine.label_blocks(town, graph, *arguments, with_length=with_length))
+        blocks = list(pandana.label_blocks(town, graph, *arguments, with_length=with_length))
         assert len(blocks) > 10
         found = np.hstack([labels for _, labels in blocks])
         np.testing.assert_array_equal(found >> road.TIME_SHIFT, expected >> road.TIME_SHIFT)
@@ -309,22 +309,22 @@ def test_blocks_cover_all_columns(town: Network, monkeypatch: pytest.MonkeyPatch
 
 def test_contracted_once(town: Network) -> None:
     graph = town.road_graph(as_transportation("driving"))
-    assert pandana_engine.hierarchy(town, graph) is pandana_engine.hierarchy(town, graph)
+    assert pandana.hierarchy(town, graph) is pandana.hierarchy(town, graph)
     peak = town.road_graph(as_transportation({"type": "driving", "traffic_model": "peak"}))
-    assert pandana_engine.hierarchy(town, graph) is not pandana_engine.hierarchy(town, peak)
+    assert pandana.hierarchy(town, graph) is not pandana.hierarchy(town, peak)
 
 
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     network = odd_network(1)
     sys.stdout.write("before")
-    pandana_engine.hierarchy(network, network.road_graph(as_transportation("walking")))
+    pandana.hierarchy(network, network.road_graph(as_transportation("walking")))
     os.write(1, b" after")
     sys.stdout.flush()
     assert capfd.readouterr().out == "before after"
 
 
 def test_output_is_back_after_an_error(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(RuntimeError, match="inside"), pandana_engine._silenced():
+    with pytest.raises(RuntimeError, match="inside"), pandana._silenced():
         os.write(1, b"never seen")
         raise RuntimeError("inside")
     os.write(1, b"seen")

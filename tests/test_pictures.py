@@ -15,12 +15,13 @@ from matplotlib import pyplot
 from worlds import at, world
 
 import traveltime_lab as tl
-from traveltime_lab import looks, map_scenes, pictures
+from traveltime_lab.maps import plot, style
+from traveltime_lab.maps import scene as map_scenes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from traveltime_lab.network import Network
+    from traveltime_lab.network.network import Network
 
 mpl.use("agg")
 FEET = {"transportation": "walking", "level_of_detail": "low"}
@@ -46,9 +47,9 @@ def test_rings_have_the_colours_of_the_legend(helsinki: Network) -> None:
     ax = tl.plot(helsinki, rings(helsinki, home, 180, 360, 540), home, title="Rings")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["3 min", "6 min", "9 min"]
     filled = [
-        mpl.colors.to_hex(patch.get_facecolor()) for patch in ax.patches if patch.get_alpha() == looks.AREA_OPACITY
+        mpl.colors.to_hex(patch.get_facecolor()) for patch in ax.patches if patch.get_alpha() == style.AREA_OPACITY
     ]
-    assert filled == looks.ramp(3)[::-1], "large rings first"
+    assert filled == style.ramp(3)[::-1], "large rings first"
     assert ax.get_title(loc="left") == "Rings"
     assert "OpenStreetMap" in " ".join(text.get_text() for text in ax.texts)
     assert any(text.get_text().endswith(" m") for text in ax.texts), "a scale bar"
@@ -80,7 +81,7 @@ def test_several_origins_have_their_own_colours(helsinki: Network) -> None:
     assert legend.get_title().get_text() == "within 5 min"
     assert [text.get_text() for text in legend.get_texts()] == list(places.index)
     colours = [mpl.colors.to_hex(handle.get_facecolor()) for handle in legend.legend_handles]
-    assert colours == list(looks.ORIGIN_COLOURS[:3])
+    assert colours == list(style.ORIGIN_COLOURS[:3])
     # One shape without numbers needs no legend.
     assert tl.plot(helsinki, tl.union(rings(helsinki, places, 300))).get_legend() is None
 
@@ -92,7 +93,7 @@ def test_points_and_routes_among_areas_are_drawn_as_what_they_are(helsinki: Netw
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert [text.split(",")[0] for text in texts] == [f"to {name}" for name in places.index[1:3]]
     colours = [handle.get_color() for handle in ax.get_legend().legend_handles]
-    assert colours == list(looks.ORIGIN_COLOURS[:2])
+    assert colours == list(style.ORIGIN_COLOURS[:2])
     drawn = {mpl.colors.to_hex(part.get_color()[0]) for part in ax.collections}
     assert drawn >= set(colours)
     assert set(places.index) <= {text.get_text() for text in tl.plot(helsinki, places).texts}
@@ -105,7 +106,7 @@ def test_routes_over_areas_of_several_origins_have_dashes(helsinki: Network) -> 
     routes = tl.routes(helsinki, places.iloc[[0]], places.iloc[1:3], transportation="walking")
     scene = map_scenes.scene_of(helsinki, rings(helsinki, places.iloc[:2], 300), places, routes, None, None)
     styles = list(map_scenes.line_styles(scene).values())
-    assert {colour for colour, _ in styles} == {looks.ROUTE}
+    assert {colour for colour, _ in styles} == {style.ROUTE}
     assert len({str(dashes) for _, dashes in styles}) == 2
 
 
@@ -115,7 +116,7 @@ def test_street_names_keep_off_routes(helsinki: Network) -> None:
     ax = tl.plot(helsinki, routes)
     scene = map_scenes.scene_of(helsinki, routes, None, None, None, None)
     lines = shapely.transform(shapely.union_all(scene.line_shapes), ax.transData.transform)
-    names = [text for text in ax.texts if text.get_color() == looks.STREET_LABEL]
+    names = [text for text in ax.texts if text.get_color() == style.STREET_LABEL]
     middles = [shapely.Point(ax.transData.transform(text.get_position())) for text in names]
     assert len(names) > 3
     assert min(shapely.distance(middles, lines)) > 5.0
@@ -182,7 +183,7 @@ def test_ten_origins_have_numbers(helsinki: Network) -> None:
     ]
     assert {str(i + 1) for i in range(10)} <= {text.get_text() for text in ax.texts}
     colours = [row[0] for row in map_scenes.scene_of(helsinki, areas, homes, None, None, None).group_colours.values()]
-    assert len(set(colours)) == len(looks.ORIGIN_COLOURS)
+    assert len(set(colours)) == len(style.ORIGIN_COLOURS)
     assert all(a != b for a, b in itertools.pairwise(colours)), "neighbours differ"
 
 
@@ -196,7 +197,7 @@ def test_cells_are_coloured_by_minutes(helsinki: Network, column: str | None, wo
     scale = next(other for other in ax.figure.axes if other is not ax)
     assert scale.get_ylabel().startswith(words)
     assert scale.get_ylim()[1] == pytest.approx(cells[column or "mean"].max() / 60)
-    assert len([patch for patch in ax.patches if patch.get_alpha() == looks.AREA_OPACITY]) == cells["cell"].nunique()
+    assert len([patch for patch in ax.patches if patch.get_alpha() == style.AREA_OPACITY]) == cells["cell"].nunique()
 
 
 def test_a_mean_that_is_not_of_cells_is_no_time(helsinki: Network) -> None:
@@ -211,7 +212,7 @@ def test_areas_without_a_number_are_grey(helsinki: Network) -> None:
     homes = tl.sample_points("helsinki").iloc[:2]
     areas = rings(helsinki, homes, 120).drop(columns="travel_time").assign(jobs=[100.0, None])
     scene = map_scenes.scene_of(helsinki, areas, None, None, "jobs", None)
-    assert looks.NO_VALUE in {colour for colour, _, _ in map_scenes.bands(scene)}
+    assert style.NO_VALUE in {colour for colour, _, _ in map_scenes.bands(scene)}
     ax = tl.plot(helsinki, areas, column="jobs")
     assert ax.get_legend() is None
     scale = next(other for other in ax.figure.axes if other is not ax)
@@ -277,14 +278,14 @@ def test_a_part_of_a_figure_keeps_its_legend_inside(helsinki: Network) -> None:
 @pytest.mark.parametrize(("file_format", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_save(helsinki: Network, file_format: str, head: bytes) -> None:
     buffer = io.BytesIO()
-    pictures.save(buffer, helsinki, size=3, file_format=file_format, street_names=False)
+    plot.save(buffer, helsinki, size=3, file_format=file_format, street_names=False)
     assert buffer.getvalue().startswith(head)
     assert not pyplot.get_fignums(), "no figure is left behind"
 
 
 def test_letters_without_a_font_are_left_out(recwarn: pytest.WarningsRecorder) -> None:
     network = world({"a": (0, 0), "b": (900, 0)}, [("a", "b", {"name": "\u5927\u8857"})])
-    pictures.save(io.BytesIO(), network, size=4, file_format="png")
+    plot.save(io.BytesIO(), network, size=4, file_format="png")
     assert not recwarn
 
 
@@ -303,4 +304,4 @@ def test_errors(helsinki: Network) -> None:
     with pytest.raises(tl.InputError, match="points must hold points"):
         tl.plot(helsinki, points=places.to_crs(helsinki.crs).buffer(9))
     with pytest.raises(tl.InputError, match="no option 'colour'"):
-        pictures.save(io.BytesIO(), helsinki, colour="red")
+        plot.save(io.BytesIO(), helsinki, colour="red")

@@ -21,10 +21,10 @@ from test_osm import osm_xml
 from worlds import at, world
 
 import traveltime_lab as tl
-from traveltime_lab import countries
-from traveltime_lab.gazetteer import gazetteer, tokens_of
-from traveltime_lab.osm_places import is_place, kind_of
-from traveltime_lab.streets import PLACE_DTYPES, places_frame
+from traveltime_lab.readers.osm.places import is_place, kind_of
+from traveltime_lab.search.geocoding import countries
+from traveltime_lab.search.geocoding.gazetteer import gazetteer, tokens_of
+from traveltime_lab.streets.tables import PLACE_DTYPES, places_frame
 
 # A street from west to east and one to the north; houses, a café, a park of four corners and a town.
 NODES = {

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from oracles import StreetOracle, random_points, simple_oracle
 
 import traveltime_lab as tl
-from traveltime_lab.kernels import road
+from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import as_snapping, as_transportation
-from traveltime_lab.snapping import snap_points
+from traveltime_lab.streets.snapping import snap_points
 
 quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -13,11 +13,11 @@ from oracles_transit import TransitOracle
 from timetables import random_table, trip_table
 
 from traveltime_lab.errors import DataError, InputError, LimitError
-from traveltime_lab.kernels import lines as line_kernels
-from traveltime_lab.kernels import windows
-from traveltime_lab.kernels.lines import UNREACHED
-from traveltime_lab.rides import Journeys, RideOptions, RideSearch, StopLinks, StopReach
-from traveltime_lab.trip_table import TripTable
+from traveltime_lab.kernels.transit import patterns as line_kernels
+from traveltime_lab.kernels.transit import range_raptor
+from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.transit.raptor import Journeys, RideOptions, RideSearch, StopLinks, StopReach
+from traveltime_lab.transit.trip_table import TripTable
 
 tables = st.builds(
     random_table,
@@ -284,11 +284,11 @@ def test_percentiles_and_shares(n_starts, n_targets, seed):
     times[random.random(times.shape) < 0.3] = UNREACHED
     percents = np.array([1.0, 50.0, 80.0, 100.0])
     out = np.empty((n_targets, percents.size), np.int32)
-    windows.percentiles(times, percents, out)
+    range_raptor.percentiles(times, percents, out)
     expected = np.percentile(times, percents, axis=0, method="inverted_cdf").T
     assert np.array_equal(out, expected)
     shares = np.empty(n_targets)
-    windows.share_within(times, 25, shares)
+    range_raptor.share_within(times, 25, shares)
     assert np.allclose(shares, (times <= 25).mean(axis=0))
 
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import osmium
 import pytest
 
-from traveltime_lab.osm import read_osm
-from traveltime_lab.streets import StreetTables
+from traveltime_lab.readers.osm.streets import read_osm
+from traveltime_lab.streets.tables import StreetTables
 
 Place = tuple[float, float]
 #: Whether it is an ``only_`` restriction, then the points of the turn.

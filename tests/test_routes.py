@@ -17,7 +17,7 @@ from test_properties import towns
 from worlds import FRAME, at, world
 
 import traveltime_lab as tl
-from traveltime_lab.legs import Leg, Ride, StopCall
+from traveltime_lab.itinerary import Leg, Ride, StopCall
 
 ON_FOOT = {"transportation": "walking"}
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from traveltime_lab import sample
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import InputError, MissingDependencyError, UnsupportedError
-from traveltime_lab.sample import sample_network, sample_points
+from traveltime_lab.network import sample
+from traveltime_lab.network.sample import sample_network, sample_points
 from traveltime_lab.settings import settings
 
 if TYPE_CHECKING:
-    from traveltime_lab.network import Network
+    from traveltime_lab.network.network import Network
 
 
 def needs(package: str) -> pytest.MarkDecorator:

@@ -12,7 +12,7 @@ import shapely
 from worlds import FRAME, at, world
 
 import traveltime_lab as tl
-from traveltime_lab import matrix
+from traveltime_lab.streets import matrix
 
 #: A straight street of 1000 m at 5 m/s from A to B, a side street of 500 m from B to C, and D-E out of reach.
 NODES = {"A": (0, 0), "B": (1000, 0), "C": (1000, 500), "D": (5000, -4000), "E": (5400, -4000)}

@@ -14,7 +14,7 @@ from shapely import MultiPolygon, box
 
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import CrsError, InputError, LimitError
-from traveltime_lab.shapes import (
+from traveltime_lab.surfaces.polygons import (
     Surface,
     bounding_boxes,
     coarse_grid_polygons,

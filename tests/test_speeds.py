@@ -13,7 +13,7 @@ from worlds import FRAME, at, world
 
 from traveltime_lab import Transportation, add_speeds, time_filter
 from traveltime_lab.errors import CrsError, InputError, LimitError
-from traveltime_lab.network import Network
+from traveltime_lab.network.network import Network
 
 # Four streets in a row, a kilometre each, 18 km/h or 5 m/s; the last one goes eastwards only, and back over f.
 #

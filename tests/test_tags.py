@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traveltime_lab.streets import (
+from traveltime_lab.readers.osm.tag_values import parse_duration_s, parse_maxspeed_kph
+from traveltime_lab.readers.osm.tags import RELEVANT_KEYS, WayUse, interpret, node_flags
+from traveltime_lab.streets.tables import (
     ACCESS_DESTINATION,
     ACCESS_NO,
     ACCESS_PRIVATE,
@@ -22,8 +24,6 @@ from traveltime_lab.streets import (
     NODE_TRAFFIC_CALMING,
     USE_DTYPES,
 )
-from traveltime_lab.tag_values import parse_duration_s, parse_maxspeed_kph
-from traveltime_lab.tags import RELEVANT_KEYS, WayUse, interpret, node_flags
 
 NO, YES, DESTINATION, PRIVATE = ACCESS_NO, ACCESS_YES, ACCESS_DESTINATION, ACCESS_PRIVATE
 STAIRS = 5 / 3

@@ -19,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traveltime_lab.errors import InputError, LimitError, MomentError, NoServiceError
-from traveltime_lab.gtfs import read_feed, read_timetable
-from traveltime_lab.runs import UNREACHED, Footpaths, merge_changes, trip_table
-from traveltime_lab.services import day_origin
-from traveltime_lab.timetable import ServiceWarning, Timetable, plain_arrays
-from traveltime_lab.timetable_tables import from_tables, to_tables
+from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
+from traveltime_lab.transit.calendar import day_origin
+from traveltime_lab.transit.timetable import ServiceWarning, Timetable, plain_arrays
+from traveltime_lab.transit.timetable_file import from_tables, to_tables
+from traveltime_lab.transit.trip_instances import UNREACHED, Footpaths, merge_changes, trip_table
 
 CALLS = text(LINE["stop_times"])
 

@@ -17,14 +17,15 @@ import traveltime_lab as tl
 from tests.feeds import feed, posix
 from tests.oracles_doors import DoorOracle
 from tests.worlds import FRAME, at, tables
-from traveltime_lab import ride_fields, surfaces
-from traveltime_lab.kernels import nearest
+from traveltime_lab.kernels.street import nearest
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.points import read_points
-from traveltime_lab.questions import ask
-from traveltime_lab.snapping import metres_to_streets, snap_indexes
-from traveltime_lab.stations import stations
-from traveltime_lab.transit import WALKING
+from traveltime_lab.search.query import ask
+from traveltime_lab.streets.snapping import metres_to_streets, snap_indexes
+from traveltime_lab.surfaces import raster
+from traveltime_lab.transit import field as ride_fields
+from traveltime_lab.transit.query import WALKING
+from traveltime_lab.transit.stop_links import stations
 
 ON_FOOT = {"walking_kph": 3.6, "cycling_kph": 14.4, "driving_kph": 36.0}
 
@@ -271,7 +272,7 @@ def test_surfaces_equal_matrices(
     question = ask(network, means, *both.values(), None, limit=limit, window=window)
     snaps = question.snap(read_points(here, "here", network), is_origin=not is_arrival)
     field = question.near_field(snaps, limit)
-    drawn = surfaces.surface(
+    drawn = raster.surface(
         network, question.far_side, question.snapping, field, cell_m=60.0, buffer_m=1000.0, limit=float(limit)
     )
     rows, columns = np.indices(drawn.values.shape)

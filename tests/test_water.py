@@ -11,7 +11,7 @@ from shapely import MultiPolygon, Point, box
 
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import FormatError
-from traveltime_lab.water import WaterBodies
+from traveltime_lab.network.water import WaterBodies
 
 FRAME = LocalFrame(139.69, 35.69)
 HALF_M, MARGIN_M = 1000.0, 500.0  # the network is 2 km wide, the box 3 km

@@ -21,14 +21,14 @@ from test_transit import ON_FOOT, timetable
 from worlds import at, tables, world
 
 import traveltime_lab as tl
-from traveltime_lab import looks
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.widget import Origin, answers, choices, jobs, wire
-from traveltime_lab.widget.origins import new_name, read_origins
-from traveltime_lab.widget.state import MapState, state_of
+from traveltime_lab.maps import style
+from traveltime_lab.maps.widget import Origin, answers, browser, choices, jobs
+from traveltime_lab.maps.widget.origins import new_name, read_origins
+from traveltime_lab.maps.widget.state import MapState, state_of
 
 if TYPE_CHECKING:
-    from traveltime_lab.network import Network
+    from traveltime_lab.network.network import Network
 
 ipyleaflet = pytest.importorskip("ipyleaflet")
 mpl.use("agg")
@@ -312,7 +312,7 @@ def test_probe_agrees_with_time_filter(street: Network, made: tl.TravelTimeMap) 
     back = answers.probe(street, made.state.question(), place.x, place.y)
     assert back["origin"].tolist() == ["west", "east"]
     assert back.geometry.iloc[0].coords[0] == pytest.approx((place.x, place.y))
-    html = wire.probe_html(made.state.question(), back)
+    html = browser.probe_html(made.state.question(), back)
     assert "to west: <b>3 min, 900 m</b>" in html
 
 
@@ -643,15 +643,15 @@ def test_fit_shows_all_areas(made: tl.TravelTimeMap) -> None:
 
 def test_swatches_look_like_the_map() -> None:
     # One origin: a shape hides those below, and the layer lets 40 % of the paper through.
-    paper = wire._rgb(looks.PAPER)
-    for colour, seen in zip(looks.ramp(3), wire.seen_colours(looks.ramp(3), is_mixed=False), strict=True):
-        assert np.allclose(wire._rgb(seen), 0.6 * wire._rgb(colour) + 0.4 * paper, atol=1)
+    paper = browser._rgb(style.PAPER)
+    for colour, seen in zip(style.ramp(3), browser.seen_colours(style.ramp(3), is_mixed=False), strict=True):
+        assert np.allclose(browser._rgb(seen), 0.6 * browser._rgb(colour) + 0.4 * paper, atol=1)
     # Several: the small ring lies over the large one, each with 55 %.
-    small, large = wire.seen_colours(["#0072b2", "#66aad1"], is_mixed=True)
-    one, other = wire._rgb("#0072b2"), wire._rgb("#66aad1")
-    assert np.allclose(wire._rgb(large), 0.6 * 0.55 * other + (1 - 0.6 * 0.55) * paper, atol=1)
+    small, large = browser.seen_colours(["#0072b2", "#66aad1"], is_mixed=True)
+    one, other = browser._rgb("#0072b2"), browser._rgb("#66aad1")
+    assert np.allclose(browser._rgb(large), 0.6 * 0.55 * other + (1 - 0.6 * 0.55) * paper, atol=1)
     layer, covered = 0.55 * one + 0.45 * 0.55 * other, 1 - 0.45**2
-    assert np.allclose(wire._rgb(small), 0.6 * layer + (1 - 0.6 * covered) * paper, atol=1)
+    assert np.allclose(browser._rgb(small), 0.6 * layer + (1 - 0.6 * covered) * paper, atol=1)
 
 
 def test_controls_and_state_follow_each_other(made: tl.TravelTimeMap) -> None:
@@ -756,7 +756,7 @@ def test_base_maps(street: Network) -> None:
 def test_the_wire_is_light_and_true(coquimbo: Network) -> None:
     made = tl.TravelTimeMap(coquimbo, tl.sample_points().iloc[[6]])
     data = made._shapes.data
-    pixel_m = wire.metres_per_pixel(made.map.zoom, -29.9)
+    pixel_m = browser.metres_per_pixel(made.map.zoom, -29.9)
     sent = gpd.GeoDataFrame.from_features(data, crs=4326).iloc[::-1].reset_index(drop=True)
     assert sent["travel_time"].tolist() == [300, 600, 900]
     moved = sent.to_crs(coquimbo.crs).symmetric_difference(made.areas.to_crs(coquimbo.crs))
@@ -771,8 +771,8 @@ def test_the_wire_is_light_and_true(coquimbo: Network) -> None:
 def test_zoom_fits() -> None:
     for zoom in range(3, 18):
         half = 256 * 2 / 2.0**zoom * 360 / 256 / 2 * 0.9
-        assert wire.zoom_for((-half, -half, half, half), 512, 512) == zoom
-    assert wire.zoom_for((0, 0, 0, 0), 500, 500) >= 17
+        assert browser.zoom_for((-half, -half, half, half), 512, 512) == zoom
+    assert browser.zoom_for((0, 0, 0, 0), 500, 500) >= 17
 
 
 def test_names_are_escaped(street: Network) -> None:
@@ -867,7 +867,7 @@ def test_the_map_follows_in_an_event_loop(street: Network) -> None:
             await asyncio.sleep(0.01)
         assert made.areas.geometry.contains(place).all()
         assert made._base.metres_per_pixel == pytest.approx(
-            wire.metres_per_pixel(made.map.zoom, made.map.center[0]), rel=0.01
+            browser.metres_per_pixel(made.map.zoom, made.map.center[0]), rel=0.01
         )
 
     asyncio.run(run())

@@ -8,8 +8,8 @@ from random import Random
 
 import numpy as np
 
-from traveltime_lab.kernels.lines import UNREACHED
-from traveltime_lab.trip_table import TripTable
+from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.transit.trip_table import TripTable
 
 
 def csr(rows: Sequence[int], n_rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,9 +10,9 @@ import pandas as pd
 import shapely
 
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.graphs import tables_from_frames
-from traveltime_lab.network import Network, build_network
-from traveltime_lab.streets import StreetTables
+from traveltime_lab.network.network import Network, build_network
+from traveltime_lab.readers.osmnx import tables_from_frames
+from traveltime_lab.streets.tables import StreetTables
 
 #: Where the worlds lie: by the Gulf of Guinea's zero point nothing else is near, and metres are easy.
 FRAME = LocalFrame(0.5, 0.5)

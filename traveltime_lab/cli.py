@@ -116,18 +116,19 @@ def _add_serve(commands: Any) -> None:
 def _serve(options: argparse.Namespace) -> None:
     import logging
 
-    from traveltime_lab.nominatim import Nominatim
-    from traveltime_lab.server import credentials, running
-    from traveltime_lab.server.networks import Map
-    from traveltime_lab.server.options import Options
+    from traveltime_lab.search.geocoding.nominatim import Nominatim
+    from traveltime_lab.server import auth
+    from traveltime_lab.server import serve as running
+    from traveltime_lab.server.atlas import Map
+    from traveltime_lab.server.config import Options
 
     if (options.certificate is None) != (options.key is None):
         raise tl.InputError("--certificate and --key go together")
     if not (options.body_limit > 0 and options.timeout > 0 and (options.hits_per_minute or 1) > 0):
         raise tl.InputError("--body-limit, --timeout and --hits-per-minute must be positive")
-    pairs = credentials.find_pairs(options.credentials, options.credentials_file)
+    pairs = auth.find_pairs(options.credentials, options.credentials_file)
     is_made_up = not pairs
-    pairs = pairs or [credentials.generate_pair()]
+    pairs = pairs or [auth.generate_pair()]
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     if not options.quiet:
         logging.getLogger("traveltime_lab.access").setLevel(logging.INFO)
@@ -295,10 +296,10 @@ def _page(network: tl.Network, areas: gpd.GeoDataFrame, places: gpd.GeoDataFrame
 
 def _picture(network: tl.Network, areas: gpd.GeoDataFrame, places: gpd.GeoDataFrame) -> str:
     """Return a map as the address of an image that holds the image."""
-    from traveltime_lab import pictures
+    from traveltime_lab.maps import plot
 
     buffer = io.BytesIO()
-    pictures.save(buffer, network, areas, places, size=7.5, dpi=150, file_format="png")
+    plot.save(buffer, network, areas, places, size=7.5, dpi=150, file_format="png")
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 

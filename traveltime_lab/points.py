@@ -17,7 +17,7 @@ import shapely
 
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
-from traveltime_lab.network import Network
+from traveltime_lab.network.network import Network
 
 FloatArray = npt.NDArray[np.float64]
 #: What people have where points are wanted; pairs are longitude and latitude.

@@ -10,12 +10,12 @@ pytest.importorskip("starlette", reason="the extra 'server' is not installed")
 
 from door import PAIR, Door, open_door
 
-from traveltime_lab.network import Network
+from traveltime_lab.network.network import Network
 from traveltime_lab.server.app import create_app
-from traveltime_lab.server.credentials import Credentials
-from traveltime_lab.server.networks import Atlas
-from traveltime_lab.server.running import Served, serve
-from traveltime_lab.server.zones import Zones
+from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.auth import Credentials
+from traveltime_lab.server.postcodes import Zones
+from traveltime_lab.server.serve import Served, serve
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from traveltime_lab.kernels import json_text
-from traveltime_lab.server import bulk, contract
+from traveltime_lab.server import bulk
+from traveltime_lab.server.contract import requests
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -148,7 +149,7 @@ def test_answers_are_the_same(
         searches = {"arrival_searches": {"many_to_one" if is_arrival else "one_to_many": [search]}}
     body = encoded({"locations": locations((60.1711, 24.9414), *places), **searches})
     path = "/v4/time-filter/fast" if is_fast else "/v4/time-filter"
-    kind = contract.FastMatrixRequest if is_fast else contract.MatrixRequest
+    kind = requests.FastMatrixRequest if is_fast else requests.MatrixRequest
     ordinary = door("POST", path, body=body)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bulk, "LEAST_BYTES", 0)
@@ -164,7 +165,7 @@ def test_faults_go_the_ordinary_way(door: Door) -> None:
         "departure_searches": [matrix_search(arrival_location_ids=["p1", "nobody"], travel_time=1)],
     }
     body = json.dumps(request)
-    assert len(body) > bulk.LEAST_BYTES and bulk.decode_matrix(body.encode(), contract.MatrixRequest) is None
+    assert len(body) > bulk.LEAST_BYTES and bulk.decode_matrix(body.encode(), requests.MatrixRequest) is None
     search = "obj.departure_searches[0]"
     paths = {"obj.locations[2000].id", f"{search}.arrival_location_ids[1]", f"{search}.travel_time"}
     assert_error(door("POST", "/v4/time-filter", body=body.encode()), 422, 2, paths=paths)

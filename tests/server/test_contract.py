@@ -30,9 +30,10 @@ from door import (
 )
 from test_errors import QUERIES, RIGHT
 
-from traveltime_lab.server import description, formats
-from traveltime_lab.server.endpoints import ENDPOINTS
-from traveltime_lab.server.zones import Zones
+from traveltime_lab.server import formats
+from traveltime_lab.server.contract import responses
+from traveltime_lab.server.endpoints.table import ENDPOINTS
+from traveltime_lab.server.postcodes import Zones
 
 WKT, NO_HOLES = "application/vnd.wkt+json", "application/vnd.wkt-no-holes+json"
 
@@ -48,7 +49,7 @@ def test_answers_are_as_described(door: Door, endpoint: Any) -> None:
     """No key too many, none missing, no null, whole numbers: the types of the description forbid unknown fields."""
     response = asked(door, endpoint)
     ok(response)
-    msgspec.json.decode(response.content, type=getattr(description, endpoint.result))
+    msgspec.json.decode(response.content, type=getattr(responses, endpoint.result))
     assert b"null" not in response.content
 
 

@@ -21,8 +21,8 @@ from door import (
     time_map_search,
 )
 
-from traveltime_lab.server.endpoints import ENDPOINTS
-from traveltime_lab.server.proto_answers import PREFIXES
+from traveltime_lab.server.endpoints.table import ENDPOINTS
+from traveltime_lab.server.protobuf.endpoints import PREFIXES
 
 FAST = {"departure_time": ..., "arrival_time_period": "weekday_morning"}
 

@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 from test_errors import RIGHT
 
 from traveltime_lab.server.app import create_app
-from traveltime_lab.server.credentials import Credentials
-from traveltime_lab.server.networks import Atlas
+from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.auth import Credentials
 from traveltime_lab.server.openapi import describe
-from traveltime_lab.server.running import Served, serve
+from traveltime_lab.server.serve import Served, serve
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 

@@ -12,11 +12,11 @@ import pytest
 import worlds
 from door import PAIR, STATION, Door, assert_error, ok, open_door
 
-from traveltime_lab.nominatim import Nominatim
+from traveltime_lab.search.geocoding.nominatim import Nominatim
 from traveltime_lab.server.app import create_app
-from traveltime_lab.server.credentials import Credentials
-from traveltime_lab.server.networks import Atlas
-from traveltime_lab.server.options import Options
+from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.auth import Credentials
+from traveltime_lab.server.config import Options
 
 SEARCH, REVERSE = "/v4/geocoding/search", "/v4/geocoding/reverse"
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import shapely
 
-from traveltime_lab.server.running import Served
+from traveltime_lab.server.serve import Served
 
 PACKAGE = "traveltime-api@8"
 #: A folder in which the package is installed already; by default it is installed for the test, from npm.

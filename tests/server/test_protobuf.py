@@ -13,8 +13,9 @@ from door import FORUM, MARKET, STATION, Door, assert_error
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traveltime_lab.server import engine, protobuf
-from traveltime_lab.server.proto_answers import ERRORS, MODES, PREFIXES, TYPES
+from traveltime_lab.server import engine
+from traveltime_lab.server.protobuf import messages
+from traveltime_lab.server.protobuf.endpoints import ERRORS, MODES, PREFIXES, TYPES
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 sys.path.insert(0, str(Path(__file__).parent / "generated"))
@@ -70,20 +71,20 @@ def test_bytes_of_the_contract() -> None:
     request = bytes.fromhex(
         "0a22 0a0a0d00004e4215cdccccbd 120ad00fcf0fe0a712e0b60d 1a020803 28880e 320101".replace(" ", "")
     )
-    (search,) = protobuf.parse(request, protobuf.MATRIX_REQUEST).values()
+    (search,) = messages.parse(request, messages.MATRIX_REQUEST).values()
     assert search["location"] == {"lat": 51.5, "lng": pytest.approx(-0.1, abs=1e-7)}
     assert search["deltas"].tolist() == [1000, -1000, 150000, 110000]
     assert search["transportation"] == {"type": 3}
     assert search["travel_time"] == 900 and search["properties"] == [1]
-    answer = protobuf.matrix_response(np.array([702, -1]), np.array([3120, -1]))
+    answer = messages.matrix_response(np.array([702, -1]), np.array([3120, -1]))
     assert answer.hex() == "1213" + "0a03fc0a01" + "1a0cb018ffffffffffffffffff01"
 
     cells = bytes.fromhex("1218 0a0a0d00004e4215cdccccbd 12020804 20880e 2805 320101".replace(" ", ""))
-    ((name, search),) = protobuf.parse(cells, protobuf.CELLS_REQUEST).items()
+    ((name, search),) = messages.parse(cells, messages.CELLS_REQUEST).items()
     assert name == "many_to_one" and search["resolution"] == 5 and search["properties"] == [1]
-    answer = protobuf.cells_response("geohash", ["gcpvj", "gcpvn"], {"min": np.array([0, 312])})
+    answer = messages.cells_response("geohash", ["gcpvj", "gcpvn"], {"min": np.array([0, 312])})
     assert answer.hex() == "0a13" + "0a05676370766a" + "0a05676370766e" + "120300f004"
-    answer = protobuf.cells_response("h3", ["87195da49ffffff"], {"min": np.array([0])})
+    answer = messages.cells_response("h3", ["87195da49ffffff"], {"min": np.array([0])})
     assert answer.hex() == "0a0d" + "0a08ffffff49da957108" + "120100"
 
 
@@ -92,7 +93,7 @@ INT32 = st.integers(-(2**31), 2**31 - 1)
 
 @given(st.lists(st.integers(-1, 20_000)), st.lists(st.integers(-1, 2**31 - 1)) | st.none())
 def test_matrix_responses(times: list[int], distances: list[int] | None) -> None:
-    data = protobuf.matrix_response(
+    data = messages.matrix_response(
         np.array(times, np.int64), None if distances is None else np.array(distances, np.int64)
     )
     message = time_filter_fast_pb2.TimeFilterFastResponse.FromString(data)
@@ -114,7 +115,7 @@ def test_requests(
     search.properties.extend(properties)
     search.transportation.type = kind
     search.transportation.publicTransport.walkingTimeToStation.value = 5
-    ((name, found),) = protobuf.parse(message.SerializeToString(), protobuf.MATRIX_REQUEST).items()
+    ((name, found),) = messages.parse(message.SerializeToString(), messages.MATRIX_REQUEST).items()
     assert name == ("many_to_one" if is_arrival else "one_to_many")
     assert found.get("deltas", np.empty(0)).tolist() == deltas
     assert found.get("travel_time", 0) == travel_time and found.get("properties", []) == properties
@@ -135,8 +136,8 @@ def compare(data: bytes) -> None:
     """Our codec and the generated code agree about any bytes."""
     message = generated(data)
     try:
-        found = protobuf.parse(data, protobuf.MATRIX_REQUEST)
-    except protobuf.DecodeError:
+        found = messages.parse(data, messages.MATRIX_REQUEST)
+    except messages.DecodeError:
         assert message is None
         return
     assert message is not None
@@ -340,4 +341,4 @@ def test_cells(door: Door, monkeypatch: pytest.MonkeyPatch, system: str, resolut
 
 
 def test_no_cells_is_an_empty_message() -> None:
-    assert protobuf.cells_response("h3", [], {"min": np.empty(0, np.int64)}) == b""
+    assert messages.cells_response("h3", [], {"min": np.empty(0, np.int64)}) == b""

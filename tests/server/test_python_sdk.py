@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from door import FORUM, MARKET, STATION
 
-from traveltime_lab.server.running import Served
+from traveltime_lab.server.serve import Served
 
 traveltimepy = pytest.importorskip("traveltimepy", reason="the public Python client is not installed")
 

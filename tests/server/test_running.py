@@ -24,19 +24,20 @@ from door import HEADERS, PAIR, STATION, Door, assert_error, coords, encoded, ok
 from test_errors import RIGHT
 
 import traveltime_lab as tl
-from traveltime_lab import surfaces
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError, InterruptedSearchError, MissingFileError
-from traveltime_lab.interrupts import checkpoint
-from traveltime_lab.server import answers, credentials, engine
 from traveltime_lab.server import app as application
+from traveltime_lab.server import auth, engine
 from traveltime_lab.server.app import create_app
-from traveltime_lab.server.calls import Meter
-from traveltime_lab.server.credentials import Credentials
-from traveltime_lab.server.failures import Failure
-from traveltime_lab.server.networks import Atlas
-from traveltime_lab.server.options import Options
-from traveltime_lab.server.running import Served, serve, warm_up
+from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.auth import Credentials
+from traveltime_lab.server.config import Options
+from traveltime_lab.server.context import Meter
+from traveltime_lab.server.contract.errors import Failure
+from traveltime_lab.server.endpoints import searches as answers
+from traveltime_lab.server.serve import Served, serve, warm_up
 from traveltime_lab.settings import settings
+from traveltime_lab.surfaces import raster
 
 
 @pytest.fixture(scope="module")
@@ -262,7 +263,7 @@ def test_hanging_up_stops_what_other_threads_do(tiny: tl.Network, monkeypatch: p
             ends.append(threading.current_thread().name)
             raise
 
-    monkeypatch.setattr(surfaces.TileCache, "_make", make)
+    monkeypatch.setattr(raster.TileCache, "_make", make)
     world = worlds.world({"a": (0.0, 0.0), "b": (9000.0, 0.0)}, [("a", "b")])
     with settings.override(threads=2), serve(world) as url:
         connection = connect(url)
@@ -356,15 +357,15 @@ def test_bugs_are_logged_but_not_told(
 def test_where_credentials_come_from(tmp_path: Path) -> None:
     file = tmp_path / "pairs"
     file.write_text("# mine\n\n  a:b \nc:d:e\n", encoding="utf-8")
-    found = credentials.find_pairs(["x:y"], file, {credentials.VARIABLE: "p:q, r:s\nt:u"})
+    found = auth.find_pairs(["x:y"], file, {auth.VARIABLE: "p:q, r:s\nt:u"})
     assert found == [("x", "y"), ("a", "b"), ("c", "d:e"), ("p", "q"), ("r", "s"), ("t", "u")]
-    assert credentials.find_pairs(environment={}) == []
+    assert auth.find_pairs(environment={}) == []
     for wrong in ("secret", ":secret", "secret:"):
         with pytest.raises(InputError) as caught:
-            credentials.find_pairs([wrong], environment={})
+            auth.find_pairs([wrong], environment={})
         assert "secret" not in str(caught.value)
     with pytest.raises(MissingFileError):
-        credentials.find_pairs(file=tmp_path / "none")
+        auth.find_pairs(file=tmp_path / "none")
 
 
 def test_pairs_are_compared_whole() -> None:
@@ -389,7 +390,7 @@ def test_pairs_are_compared_whole() -> None:
     ],
 )
 def test_basic(header: str | None, pair: tuple[str | None, str | None]) -> None:
-    assert credentials.basic_pair(header) == pair
+    assert auth.basic_pair(header) == pair
 
 
 # Maps -----------------------------------------------------------------------------------------------------------------
@@ -450,7 +451,7 @@ def read_until(process: subprocess.Popen[str], pattern: str) -> str:
 def test_command(tiny: tl.Network, tmp_path: Path) -> None:
     """Prints address and credentials, answers its own example, and stops when told."""
     file = tiny.save(tmp_path / "tiny.network")
-    with serve_command([str(file)], {credentials.VARIABLE: ""}) as process:
+    with serve_command([str(file)], {auth.VARIABLE: ""}) as process:
         try:
             said = read_until(process, "Ctrl")
             example = re.search(r"curl '(http://[^/]+)(/\S+)' -H 'X-Application-Id: (\w+)' -H 'X-Api-Key: (\w+)'", said)
@@ -473,7 +474,7 @@ def test_command(tiny: tl.Network, tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="no SIGTERM")
 def test_command_with_configured_credentials(tiny: tl.Network, tmp_path: Path) -> None:
     file = tiny.save(tmp_path / "tiny.network")
-    with serve_command(["--tls", "--quiet", f"here={file}"], {credentials.VARIABLE: "me:a-secret-key"}) as process:
+    with serve_command(["--tls", "--quiet", f"here={file}"], {auth.VARIABLE: "me:a-secret-key"}) as process:
         said = read_until(process, "Ctrl")
         process.send_signal(signal.SIGTERM)
         assert process.stdout is not None

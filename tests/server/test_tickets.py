@@ -13,8 +13,8 @@ import traveltime_lab as tl
 from tests.test_fares import town
 from tests.worlds import at
 from traveltime_lab.server.app import create_app
-from traveltime_lab.server.credentials import Credentials
-from traveltime_lab.server.networks import Atlas
+from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.auth import Credentials
 
 #: Along the street: beginning, end, the stop in the middle, a walk from the beginning.
 PLACES = at((100, 0), (5900, 0), (3000, 0), (300, 0))

@@ -11,7 +11,7 @@ from test_contract import polygons
 from test_protobuf import asked, matrix_message
 
 import traveltime_lab as tl
-from traveltime_lab import timetable
+from traveltime_lab.transit import timetable
 
 #: Places of Coquimbo and a Tuesday of its timetable.
 PLAZA, TERMINAL, CANTERA = (-29.90270, -71.25190), (-29.90953, -71.25888), (-29.96322, -71.31617)

@@ -24,18 +24,19 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import traveltime_lab
+from traveltime_lab._interrupts import interruptible
 from traveltime_lab.errors import InterruptedSearchError
-from traveltime_lab.interrupts import interruptible
-from traveltime_lab.server import memory, openapi, proto_answers
-from traveltime_lab.server.calls import Answer, Call, Meter
-from traveltime_lab.server.credentials import Credentials, basic_pair
-from traveltime_lab.server.endpoints import ENDPOINTS, Endpoint
-from traveltime_lab.server.failures import CREDENTIALS, Failure, failure_of, plain_failure
-from traveltime_lab.server.networks import Atlas
-from traveltime_lab.server.options import LARGE_BODY, Options
-from traveltime_lab.server.zones import Zones
+from traveltime_lab.server import memory, openapi
+from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.auth import Credentials, basic_pair
+from traveltime_lab.server.config import LARGE_BODY, Options
+from traveltime_lab.server.context import Answer, Call, Meter
+from traveltime_lab.server.contract.errors import CREDENTIALS, Failure, failure_of, plain_failure
+from traveltime_lab.server.endpoints.table import ENDPOINTS, Endpoint
+from traveltime_lab.server.postcodes import Zones
+from traveltime_lab.server.protobuf import endpoints
 from traveltime_lab.settings import settings
-from traveltime_lab.timetable import service_warnings_to
+from traveltime_lab.transit.timetable import service_warnings_to
 
 logger = logging.getLogger(__name__)
 access = logging.getLogger("traveltime_lab.access")
@@ -180,7 +181,7 @@ def _failed(error: Exception, options: Options, *, is_proto: bool = False) -> Re
         logger.error("request failed", exc_info=error)
     headers = dict(failure.headers)
     if is_proto:
-        headers |= proto_answers.error_headers(failure)
+        headers |= endpoints.error_headers(failure)
     return Response(failure.body(), failure.status, headers, "application/json")
 
 
@@ -232,13 +233,13 @@ def create_app(
         Route("/openapi.json", openapi_json, methods=["GET"]),
         Route("/docs", docs, methods=["GET"]),
     ]
-    for prefix in proto_answers.PREFIXES:
-        for path, endpoint in proto_answers.ENDPOINTS.items():
+    for prefix in endpoints.PREFIXES:
+        for path, endpoint in endpoints.ENDPOINTS.items():
             handler = _response(service, by_method({"POST": endpoint}), is_proto=True)
             routes.append(Route(prefix + path, handler, methods=["POST"]))
 
     async def on_error(request: Request, error: Exception) -> Response:
-        return _failed(error, options, is_proto=proto_answers.is_proto_path(request.url.path))
+        return _failed(error, options, is_proto=endpoints.is_proto_path(request.url.path))
 
     app = Starlette(routes=routes, exception_handlers={HTTPException: on_error, Exception: on_error})
     app.router.redirect_slashes = False

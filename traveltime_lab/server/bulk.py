@@ -2,8 +2,8 @@
 Large matrix requests in JSON: 100,000 locations without a Python object for each.
 
 msgspec checks all of a request but leaves its long arrays as text, which kernels read and write. They know only the
-plainest spelling; whatever they do not know, and every fault, goes the ordinary way (`traveltime_lab.server.schema`,
-`traveltime_lab.server.places`), which gives the same answers.
+plainest spelling; whatever they do not know, and every fault, goes the ordinary way
+(`traveltime_lab.server.contract.decode`, `traveltime_lab.server.endpoints.locations`), which gives the same answers.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy.typing as npt
 from msgspec import Meta, Raw, Struct
 
 from traveltime_lab.kernels import json_text
-from traveltime_lab.server import contract, limits, rules
-from traveltime_lab.server.places import Positions, once
+from traveltime_lab.server.contract import limits, requests, rules
+from traveltime_lab.server.endpoints.locations import Positions, once
 
 #: Bytes below which a request goes the ordinary way, which costs less than a millisecond there.
 LEAST_BYTES: Final = 50_000
@@ -30,11 +30,11 @@ Spans = tuple[Bytes, Positions, Positions]
 _LEAST_LOCATION, _LEAST_STRING = 37, 3
 
 
-class _FastOneToMany(contract.FastOneToMany, kw_only=True):
+class _FastOneToMany(requests.FastOneToMany, kw_only=True):
     arrival_location_ids: Raw  # type: ignore[assignment]  # text instead of a list
 
 
-class _FastManyToOne(contract.FastManyToOne, kw_only=True):
+class _FastManyToOne(requests.FastManyToOne, kw_only=True):
     departure_location_ids: Raw  # type: ignore[assignment]  # text instead of a list
 
 
@@ -48,11 +48,11 @@ class _FastRequest(Struct, kw_only=True):
     arrival_searches: _FastSearches
 
 
-class _Departure(contract.MatrixDeparture, kw_only=True):
+class _Departure(requests.MatrixDeparture, kw_only=True):
     arrival_location_ids: Raw  # type: ignore[assignment]  # text instead of a list
 
 
-class _Arrival(contract.MatrixArrival, kw_only=True):
+class _Arrival(requests.MatrixArrival, kw_only=True):
     departure_location_ids: Raw  # type: ignore[assignment]  # text instead of a list
 
 
@@ -63,14 +63,14 @@ class _Request(Struct, kw_only=True):
 
 
 _KINDS: Final = {
-    contract.FastMatrixRequest: (_FastRequest, limits.MAX_FAST_TARGETS),
-    contract.MatrixRequest: (_Request, limits.MAX_TARGETS),
+    requests.FastMatrixRequest: (_FastRequest, limits.MAX_FAST_TARGETS),
+    requests.MatrixRequest: (_Request, limits.MAX_TARGETS),
 }
 
 
 class BulkPlaces:
     """
-    The locations of one large request; see `traveltime_lab.server.places.Places`.
+    The locations of one large request; see `traveltime_lab.server.endpoints.locations.Places`.
 
     Attributes
     ----------

@@ -19,18 +19,18 @@ import numpy.typing as npt
 import pandas as pd
 import shapely
 
-from traveltime_lab import areas, time_filters
-from traveltime_lab import cells as library_cells
-from traveltime_lab import geocoding as library_geocoding
-from traveltime_lab import journeys as library_journeys
-from traveltime_lab.countries import countries_of, country_of
 from traveltime_lab.errors import InputError
-from traveltime_lab.legs import Route
+from traveltime_lab.itinerary import Route
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
-from traveltime_lab.network import Network
-from traveltime_lab.nominatim import Nominatim
-from traveltime_lab.server.fare_answers import fares_entry
-from traveltime_lab.time_filters import snap
+from traveltime_lab.network.network import Network
+from traveltime_lab.search import cells as library_cells
+from traveltime_lab.search import routes as library_journeys
+from traveltime_lab.search import time_filter, time_map
+from traveltime_lab.search.geocoding import geocode as library_geocoding
+from traveltime_lab.search.geocoding.countries import countries_of, country_of
+from traveltime_lab.search.geocoding.nominatim import Nominatim
+from traveltime_lab.search.time_filter import snap
+from traveltime_lab.server.endpoints.fares import fares_entry
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -200,7 +200,7 @@ def times(
     is_measured = with_distance and not by_timetable
     if lngs.size:
         many = points(lngs, lats)
-        table = time_filters.time_filter(
+        table = time_filter.time_filter(
             network,
             many if when.is_arrival else one,
             one if when.is_arrival else many,
@@ -311,9 +311,9 @@ def shape(
     one = points(np.array([lng]), np.array([lat]))
     arguments: dict[str, Any] = {"transportation": transportation, **when.arguments(), **options}
     if distance is not None:
-        table = areas.distance_map(network, one, distance=distance, **arguments)
+        table = time_map.distance_map(network, one, distance=distance, **arguments)
     elif travel_time is not None:
-        table = areas.time_map(network, one, travel_time=travel_time, window=_seconds(window), **arguments)
+        table = time_map.time_map(network, one, travel_time=travel_time, window=_seconds(window), **arguments)
     else:
         raise TypeError("shape() needs a travel time or a distance")
     if table["reason"].iloc[0] in ("origin_outside_network", "origin_not_snapped"):
@@ -486,7 +486,7 @@ def journeys(
         if travel_time is None:
             raise TypeError("journeys() without parts needs a travel time")
         many = points(lngs, lats)
-        table = time_filters.time_filter(
+        table = time_filter.time_filter(
             network,
             many if when.is_arrival else one,
             one if when.is_arrival else many,

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from traveltime_lab import shapes
-from traveltime_lab.server.failures import plain_failure
+from traveltime_lab.server.contract.errors import plain_failure
+from traveltime_lab.surfaces import polygons as shapes
 
 JSON: Final = "application/json"
 WKT: Final = "application/vnd.wkt+json"

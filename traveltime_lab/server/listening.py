@@ -8,7 +8,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from traveltime_lab.server.failures import plain_failure
+from traveltime_lab.server.contract.errors import plain_failure
 
 
 class _Protocol(H11Protocol):

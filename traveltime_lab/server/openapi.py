@@ -12,18 +12,19 @@ import msgspec
 from msgspec import inspect
 
 import traveltime_lab
-from traveltime_lab.server import description, proto_answers
-from traveltime_lab.server.endpoints import ENDPOINTS, Endpoint
-from traveltime_lab.server.failures import ErrorBody
+from traveltime_lab.server.contract import responses
+from traveltime_lab.server.contract.errors import ErrorBody
+from traveltime_lab.server.endpoints.table import ENDPOINTS, Endpoint
 from traveltime_lab.server.formats import BOXES, GEOJSON, JSON, WKT, WKT_NO_HOLES
+from traveltime_lab.server.protobuf import endpoints
 
 _REF: Final = "#/components/schemas/{name}"
 _SHAPES: Final = {
-    JSON: description.Shapes,
-    WKT: description.WktShapes,
-    WKT_NO_HOLES: description.WktShapes,
-    GEOJSON: description.ShapeCollection,
-    BOXES: description.BoxShapes,
+    JSON: responses.Shapes,
+    WKT: responses.WktShapes,
+    WKT_NO_HOLES: responses.WktShapes,
+    GEOJSON: responses.ShapeCollection,
+    BOXES: responses.BoxShapes,
 }
 #: Why an endpoint says no, by status.
 _ERRORS: Final = {
@@ -51,7 +52,7 @@ table { border-collapse: collapse; } td, th { text-align: left; padding: .15rem 
 def describe() -> dict[str, Any]:
     """Return the OpenAPI document."""
     requests = [e.request for e in ENDPOINTS if e.method == "POST"]
-    results = [getattr(description, e.result) for e in ENDPOINTS]
+    results = [getattr(responses, e.result) for e in ENDPOINTS]
     kinds = list(dict.fromkeys([*requests, *results, *_SHAPES.values(), ErrorBody]))
     references, components = msgspec.json.schema_components(kinds, ref_template=_REF)
     reference_of = dict(zip(kinds, references, strict=True))
@@ -59,7 +60,7 @@ def describe() -> dict[str, Any]:
     for endpoint in ENDPOINTS:
         operation = _operation(endpoint, reference_of)
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
-    for path, endpoint in proto_answers.ENDPOINTS.items():
+    for path, endpoint in endpoints.ENDPOINTS.items():
         paths[f"/api/v3{path}"] = {"post": _proto_operation(endpoint, reference_of)}
     paths["/health"] = {"get": _open_operation("health", "Whether the service runs", {"type": "object"})}
     return {
@@ -87,7 +88,7 @@ def _errors(reference_of: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _operation(endpoint: Endpoint, reference_of: dict[Any, Any]) -> dict[str, Any]:
-    result = reference_of[getattr(description, endpoint.result)]
+    result = reference_of[getattr(responses, endpoint.result)]
     content = {
         media: {"schema": reference_of[_SHAPES[media]] if media in _SHAPES else {"type": "string"}}
         for media in endpoint.formats
@@ -122,8 +123,8 @@ def _parameters(kind: Any) -> list[dict[str, Any]]:
 
 
 def _proto_operation(endpoint: Endpoint, reference_of: dict[Any, Any]) -> dict[str, Any]:
-    binary = {proto_answers.MEDIA: {"schema": {"type": "string", "format": "binary"}}}
-    known = {"country": sorted(proto_answers.COUNTRIES), "mode": sorted(proto_answers.MODES)}
+    binary = {endpoints.MEDIA: {"schema": {"type": "string", "format": "binary"}}}
+    known = {"country": sorted(endpoints.COUNTRIES), "mode": sorted(endpoints.MODES)}
     return {
         "operationId": "proto" + endpoint.path.replace("/", "_").replace("{", "").replace("}", ""),
         "summary": f"{endpoint.summary}, as Protocol Buffers ({endpoint.request} to {endpoint.result})",

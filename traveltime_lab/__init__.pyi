@@ -1,0 +1,167 @@
+from .errors import (
+    CoordinateError as CoordinateError,
+)
+from .errors import (
+    CrsError as CrsError,
+)
+from .errors import (
+    DataError as DataError,
+)
+from .errors import (
+    FormatError as FormatError,
+)
+from .errors import (
+    GtfsError as GtfsError,
+)
+from .errors import (
+    InputError as InputError,
+)
+from .errors import (
+    InterruptedSearchError as InterruptedSearchError,
+)
+from .errors import (
+    LimitError as LimitError,
+)
+from .errors import (
+    MissingDependencyError as MissingDependencyError,
+)
+from .errors import (
+    MissingFileError as MissingFileError,
+)
+from .errors import (
+    ModeError as ModeError,
+)
+from .errors import (
+    MomentError as MomentError,
+)
+from .errors import (
+    NoServiceError as NoServiceError,
+)
+from .errors import (
+    ServiceError as ServiceError,
+)
+from .errors import (
+    TravelTimeError as TravelTimeError,
+)
+from .errors import (
+    UnsupportedError as UnsupportedError,
+)
+from .itinerary import (
+    Fares as Fares,
+)
+from .itinerary import (
+    Leg as Leg,
+)
+from .itinerary import (
+    Ride as Ride,
+)
+from .itinerary import (
+    Route as Route,
+)
+from .itinerary import (
+    Step as Step,
+)
+from .itinerary import (
+    StopCall as StopCall,
+)
+from .itinerary import (
+    Ticket as Ticket,
+)
+from .maps.plot import (
+    plot as plot,
+)
+from .maps.widget.view import (
+    TravelTimeMap as TravelTimeMap,
+)
+from .modes import (
+    Snapping as Snapping,
+)
+from .modes import (
+    Transportation as Transportation,
+)
+from .network.network import (
+    Network as Network,
+)
+from .network.network import (
+    build_network as build_network,
+)
+from .network.network import (
+    load_network as load_network,
+)
+from .network.sample import (
+    sample_network as sample_network,
+)
+from .network.sample import (
+    sample_points as sample_points,
+)
+from .network.speeds import (
+    add_speeds as add_speeds,
+)
+from .search.cells import (
+    geohash_cells as geohash_cells,
+)
+from .search.cells import (
+    geohash_centroids as geohash_centroids,
+)
+from .search.cells import (
+    h3_cells as h3_cells,
+)
+from .search.cells import (
+    h3_centroids as h3_centroids,
+)
+from .search.cells import (
+    intersection_cells as intersection_cells,
+)
+from .search.cells import (
+    union_cells as union_cells,
+)
+from .search.explain.explain import (
+    explain as explain,
+)
+from .search.explain.reasons import (
+    Explanation as Explanation,
+)
+from .search.explain.reasons import (
+    Reason as Reason,
+)
+from .search.geocoding.geocode import (
+    geocode as geocode,
+)
+from .search.geocoding.geocode import (
+    reverse_geocode as reverse_geocode,
+)
+from .search.geocoding.nominatim import (
+    Nominatim as Nominatim,
+)
+from .search.routes import (
+    routes as routes,
+)
+from .search.time_filter import (
+    snap as snap,
+)
+from .search.time_filter import (
+    time_filter as time_filter,
+)
+from .search.time_map import (
+    distance_map as distance_map,
+)
+from .search.time_map import (
+    shape_accuracy as shape_accuracy,
+)
+from .search.time_map import (
+    time_map as time_map,
+)
+from .server.serve import (
+    serve as serve,
+)
+from .surfaces.polygons import (
+    difference as difference,
+)
+from .surfaces.polygons import (
+    intersection as intersection,
+)
+from .surfaces.polygons import (
+    union as union,
+)
+
+__version__: str

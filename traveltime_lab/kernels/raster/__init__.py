@@ -1,0 +1,1 @@
+"""Square cells: values of a field at their centres, contours through them, distances to roads."""

@@ -1,0 +1,207 @@
+"""
+Travel times at the cells of a raster, gathered from the labels of edges.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+
+@numba.njit(cache=True, nogil=True)
+def edge_rows(start, cross, unit, is_backward, boxes, is_land, limit, own_edge, rows, box):
+    """
+    Turn the labels of directed edges into what `gather` reads, and find the box of what is reached.
+
+    Parameters
+    ----------
+    start : int64 array of shape (n_directed,)
+        Labels of a field, see `traveltime_lab.streets.links.EdgeField.label`.
+    cross : int64 array of shape (n_directed,)
+        Labels of the directed edges from start to end.
+    unit : float
+        Units of a label's upper part in a second or metre.
+    is_backward : bool
+    boxes : float64 array of shape (n_edges, 4)
+        West, south, east, north of each edge in local metres.
+    is_land : bool array of shape (n_edges,)
+        Edges that count for the box.
+    limit : float
+        Values above it do not count for the box.
+    own_edge : int
+        Edge that counts in any case.
+    rows : float32 array of shape (n_edges, 4)
+        Overwritten: the value at a place `f` from 0 to 1 is the smaller of ``row[0] + f * row[1]`` and
+        ``row[2] + (1 - f) * row[3]``; inf where a side is not reached.
+    box : float64 array of shape (4,)
+        Overwritten: west, south, east, north.
+    """
+    unreached = np.int64(1) << np.int64(62)
+    west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
+    # Against the direction of travel it is what is left of the edge behind a place, then the label of its end.
+    first, second = (1, 0) if is_backward else (0, 1)
+    for e in range(rows.shape[0]):
+        a, b = start[2 * e + first], start[2 * e + second]
+        low = np.inf
+        if a != unreached:
+            low = (a >> 32) / unit
+            rows[e, 0] = low
+            rows[e, 1] = (cross[2 * e + first] >> 32) / unit
+        else:
+            rows[e, 0] = np.inf
+            rows[e, 1] = 0.0
+        if b != unreached:
+            value = (b >> 32) / unit
+            low = min(low, value)
+            rows[e, 2] = value
+            rows[e, 3] = (cross[2 * e + second] >> 32) / unit
+        else:
+            rows[e, 2] = np.inf
+            rows[e, 3] = 0.0
+        if (low <= limit and is_land[e]) or e == own_edge:
+            west = min(west, boxes[e, 0])
+            south = min(south, boxes[e, 1])
+            east = max(east, boxes[e, 2])
+            north = max(north, boxes[e, 3])
+    box[0], box[1], box[2], box[3] = west, south, east, north
+
+
+@numba.njit(cache=True, nogil=True)
+def gather(
+    edge,
+    fraction,
+    distance,
+    rows,
+    per_metre,
+    buffer_m,
+    field_edge,
+    field_fraction,
+    field_ahead,
+    field_start,
+    values,
+):
+    """
+    Fill the value of each cell from the edge that it belongs to.
+
+    Parameters
+    ----------
+    edge : int32 array of shape (n_rows, n_columns)
+        Nearest edge of each cell's centre, -1 for none.
+    fraction, distance : float32 arrays of the same shape
+        Place on the edge and metres to it.
+    rows : float32 array of shape (n_edges, 4)
+        See `edge_rows`.
+    per_metre : float
+        What a metre between the centre and its edge costs.
+    buffer_m : float
+        Cells farther from their edge than this get inf.
+    field_edge, field_fraction : int, float
+        Where the field begins: cells on the same edge may be reached straight along it.
+    field_ahead : float array of shape (2,)
+        What crossing the field's edge costs towards higher and towards lower fractions; inf where closed.
+    field_start : float
+        Value at the place where the field begins.
+    values : float32 array of shape (n_rows, n_columns)
+        Overwritten; inf where not reached.
+    """
+    for r in range(edge.shape[0]):
+        for c in range(edge.shape[1]):
+            e = edge[r, c]
+            d = distance[r, c]
+            if e < 0 or d > buffer_m:
+                values[r, c] = np.inf
+                continue
+            f = fraction[r, c]
+            best = min(rows[e, 0] + f * rows[e, 1], rows[e, 2] + (np.float32(1.0) - f) * rows[e, 3])
+            if e == field_edge:
+                ahead = f - field_fraction
+                if ahead >= 0.0:
+                    best = min(best, field_start + ahead * field_ahead[0])
+                else:
+                    best = min(best, field_start - ahead * field_ahead[1])
+            values[r, c] = best + d * per_metre
+
+
+@numba.njit(cache=True, nogil=True)
+def length_rows(start, cross, is_backward, boxes, is_land, limit, own_edge, rows, box):
+    """
+    Turn the labels of directed edges into what `gather_lengths` reads; see `edge_rows`.
+
+    Parameters
+    ----------
+    limit : float
+        Metres.
+    rows : float32 array of shape (n_edges, 8)
+        Overwritten: twice the four numbers of `edge_rows`, seconds and then metres of the same ways.
+    """
+    unreached = np.int64(1) << np.int64(62)
+    length = (np.int64(1) << np.int64(32)) - 1
+    west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
+    first, second = (1, 0) if is_backward else (0, 1)
+    for e in range(rows.shape[0]):
+        low = np.inf
+        for side in range(2):
+            d = 2 * e + (first if side == 0 else second)
+            label, along = start[d], cross[d]
+            if label == unreached:
+                rows[e, 2 * side] = np.inf
+                rows[e, 2 * side + 1] = 0.0
+                rows[e, 2 * side + 4] = np.inf
+                rows[e, 2 * side + 5] = 0.0
+                continue
+            rows[e, 2 * side] = (label >> 32) / 1000.0
+            rows[e, 2 * side + 1] = (along >> 32) / 1000.0
+            rows[e, 2 * side + 4] = (label & length) / 100.0
+            rows[e, 2 * side + 5] = (along & length) / 100.0
+            low = min(low, (label & length) / 100.0)
+        if (low <= limit and is_land[e]) or e == own_edge:
+            west, south = min(west, boxes[e, 0]), min(south, boxes[e, 1])
+            east, north = max(east, boxes[e, 2]), max(north, boxes[e, 3])
+    box[0], box[1], box[2], box[3] = west, south, east, north
+
+
+@numba.njit(cache=True, nogil=True)
+def gather_lengths(
+    edge,
+    fraction,
+    distance,
+    rows,
+    per_metre,
+    buffer_m,
+    field_edge,
+    field_fraction,
+    field_ahead,
+    ahead_m,
+    field_start,
+    start_m,
+    values,
+):
+    """
+    Fill the metres of the fastest way to each cell; see `gather`.
+
+    Parameters
+    ----------
+    rows : float32 array of shape (n_edges, 8)
+        From `length_rows`.
+    ahead_m, start_m : float
+        Metres that go with the seconds of `field_ahead` and `field_start`.
+    """
+    for r in range(edge.shape[0]):
+        for c in range(edge.shape[1]):
+            e = edge[r, c]
+            d = distance[r, c]
+            if e < 0 or d > buffer_m:
+                values[r, c] = np.inf
+                continue
+            f = fraction[r, c]
+            g = np.float32(1.0) - f
+            time, metres = rows[e, 0] + f * rows[e, 1], rows[e, 4] + f * rows[e, 5]
+            other = rows[e, 2] + g * rows[e, 3]
+            if other < time:
+                time, metres = other, rows[e, 6] + g * rows[e, 7]
+            if e == field_edge:
+                ahead = f - field_fraction
+                straight = ahead * field_ahead[0] if ahead >= 0.0 else -ahead * field_ahead[1]
+                if np.isfinite(straight) and field_start + straight <= time:
+                    metres = np.float32(start_m + abs(ahead) * ahead_m)
+            values[r, c] = metres + d * per_metre

@@ -1,0 +1,1 @@
+"""Searches on street graphs: shortest paths, contraction hierarchies, turns, the nearest street."""

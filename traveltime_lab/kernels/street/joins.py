@@ -1,0 +1,129 @@
+"""
+Trips put together from two ends and a way between states: the smallest sum over the ports of both ends.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED
+
+
+@numba.njit(cache=True, nogil=True)
+def best_joins(start_indptr, start_place, start_ms, end_indptr, end_place, end_ms, ways, most, label, start, end):
+    """
+    Fill ``label[i, j]`` with the fastest way from a port of row `i` to a port of column `j`.
+
+    Parameters
+    ----------
+    start_indptr, start_place, start_ms : int64 arrays
+        CSR of the ports of each row: their row in `ways` and the milliseconds to add, which may be negative.
+    end_indptr, end_place, end_ms : int64 arrays
+        The same for columns.
+    ways : int32 array of shape (n_start_places, n_end_places), ms
+        Negative where there is no way.
+    most : int64, ms
+        Slower trips do not count.
+    label : int64 array of shape (n_rows, n_columns)
+        Overwritten; milliseconds above `TIME_SHIFT` bits of zeros, `UNREACHED` where there is no trip.
+    start, end : int32 arrays of shape (n_rows, n_columns) or (0, 0)
+        Overwritten with the ports of the fastest trip, -1 where there is none.
+    """
+    with_ports = start.size > 0
+    for i in range(start_indptr.size - 1):
+        for j in range(end_indptr.size - 1):
+            best = UNREACHED
+            best_k = best_m = -1
+            for k in range(start_indptr[i], start_indptr[i + 1]):
+                for m in range(end_indptr[j], end_indptr[j + 1]):
+                    way = ways[start_place[k], end_place[m]]
+                    if way < 0:
+                        continue
+                    time = start_ms[k] + way + end_ms[m]
+                    if time < best and time <= most:
+                        best = time
+                        best_k, best_m = k, m
+            label[i, j] = best if best == UNREACHED else best << TIME_SHIFT
+            if with_ports:
+                start[i, j] = best_k
+                end[i, j] = best_m
+
+
+@numba.njit(cache=True, nogil=True)
+def port_pairs(start_indptr, end_indptr, start_of, end_of, pair_indptr, start, end):
+    """
+    List the pairs of ports of chosen trips; call with empty `start` and `end` first to count.
+
+    Parameters
+    ----------
+    start_indptr, end_indptr : int64 arrays
+        CSR pointers of the ports of both ends.
+    start_of, end_of : intp arrays of shape (n_trips,)
+        Rows of the two.
+    pair_indptr : int64 array of shape (n_trips + 1,)
+        Overwritten: where the pairs of each trip begin.
+    start, end : int32 arrays of shape (n_pairs,)
+        Overwritten: a port of either end.
+
+    Returns
+    -------
+    int
+        Number of pairs.
+    """
+    write = start.size > 0
+    at = 0
+    for trip in range(start_of.size):
+        pair_indptr[trip] = at
+        for k in range(start_indptr[start_of[trip]], start_indptr[start_of[trip] + 1]):
+            for m in range(end_indptr[end_of[trip]], end_indptr[end_of[trip] + 1]):
+                if write:
+                    start[at] = k
+                    end[at] = m
+                at += 1
+    pair_indptr[start_of.size] = at
+    return at
+
+
+@numba.njit(cache=True, nogil=True)
+def fastest_pairs(pair_indptr, time, most):
+    """Return the fastest pair of each trip, -1 where all are slower than `most` or negative; see `port_pairs`."""
+    fastest = np.full(pair_indptr.size - 1, -1, np.int64)
+    for trip in range(fastest.size):
+        best = most
+        for pair in range(pair_indptr[trip], pair_indptr[trip + 1]):
+            if 0 <= time[pair] <= best and (fastest[trip] < 0 or time[pair] < best):
+                best = time[pair]
+                fastest[trip] = pair
+    return fastest
+
+
+@numba.njit(cache=True, nogil=True)
+def path_labels(path_indptr, path_states, indptr, indices, weights):
+    """
+    Return the sum of the smallest labels between the states of each path.
+
+    Parameters
+    ----------
+    path_indptr, path_states : int64 arrays
+        CSR of the states that each path passes, its ends included.
+    indptr, indices, weights : arrays
+        CSR of states, see `traveltime_lab.kernels.street.road`.
+
+    Returns
+    -------
+    int64 array of shape (n_paths,)
+        `UNREACHED` for paths without states.
+    """
+    label = np.zeros(path_indptr.size - 1, np.int64)
+    for path in range(label.size):
+        if path_indptr[path] == path_indptr[path + 1]:
+            label[path] = UNREACHED
+        for i in range(path_indptr[path] + 1, path_indptr[path + 1]):
+            state, after = path_states[i - 1], path_states[i]
+            best = UNREACHED
+            for arc in range(indptr[state], indptr[state + 1]):
+                if indices[arc] == after and weights[arc] < best:
+                    best = weights[arc]
+            label[path] += best
+    return label

@@ -1,0 +1,133 @@
+"""
+From times at stops to times at targets and street nodes, and many searches in a row.
+
+A port is a stop together with the seconds between it and a target. Ports are given by target (`gather`, for a few
+chosen targets) or by stop, nearest target first (`scatter`, for all street nodes around every stop). All functions are
+blind to the direction of time: with mirrored lines the seeds are at the destination and the targets are origins.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.transit.raptor import new_state, search
+
+
+@numba.njit(cache=True, nogil=True)
+def ports_by_stop(indptr, stops, seconds, n_stops):
+    """Return ports given by target as ports by stop, (indptr, targets, seconds), nearest target first."""
+    order = np.argsort(seconds, kind="mergesort")
+    target_of = np.empty(stops.size, np.int32)
+    for target in range(indptr.size - 1):
+        target_of[indptr[target] : indptr[target + 1]] = target
+    out_indptr = np.zeros(n_stops + 1, np.int64)
+    for stop in stops:
+        out_indptr[stop + 1] += 1
+    for stop in range(n_stops):
+        out_indptr[stop + 1] += out_indptr[stop]
+    at = out_indptr[:-1].copy()
+    targets = np.empty(stops.size, np.int32)
+    out_seconds = np.empty(stops.size, np.int32)
+    for i in order:
+        targets[at[stops[i]]] = target_of[i]
+        out_seconds[at[stops[i]]] = seconds[i]
+        at[stops[i]] += 1
+    return out_indptr, targets, out_seconds
+
+
+@numba.njit(cache=True, nogil=True)
+def gather(times, offset, limit, indptr, stops, seconds, out):
+    """
+    Lower ``out[target]`` to the least ``times[stop] + seconds - offset`` over its ports, if within the limit.
+
+    Parameters
+    ----------
+    times : int32 array of shape (n_stops,)
+        `UNREACHED` where there is none.
+    offset, limit : int
+    indptr, stops, seconds : int64, int32 and int32 arrays
+        Ports by target.
+    out : int32 array of shape (n_targets,)
+        Changed.
+    """
+    for target in range(indptr.size - 1):
+        least = UNREACHED
+        for k in range(indptr[target], indptr[target + 1]):
+            least = min(least, times[stops[k]] + seconds[k])
+        if least - offset <= limit and least - offset < out[target]:
+            out[target] = least - offset
+
+
+@numba.njit(cache=True, nogil=True)
+def scatter(times, offset, limit, indptr, targets, seconds, out):
+    """Lower ``out`` as `gather` does, with ports by stop, nearest target first."""
+    for stop in range(times.size):
+        time = times[stop] - offset
+        if time > limit:
+            continue
+        for k in range(indptr[stop], indptr[stop + 1]):
+            at = time + seconds[k]
+            if at > limit:
+                break
+            if at < out[targets[k]]:
+                out[targets[k]] = at
+
+
+@numba.njit(cache=True, nogil=True)
+def many_to_stops(lines, seed_indptr, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
+    """
+    Fill ``out[search, stop]`` with seconds from each search's start to the arrival of a ride at each stop.
+
+    Parameters
+    ----------
+    lines : Lines
+    seed_indptr, seed_stop, seed_s : int64, int32 and int32 arrays
+        By search the stops that it starts at and the seconds to get there.
+    starts : int32 array of shape (n_searches,)
+    travel_limit, max_rides, change_delay : int
+        See `raptor.search`; the limit counts from the start.
+    out : int32 array of shape (n_searches, n_stops)
+        `UNREACHED` where there is no journey within the limit.
+    """
+    state = new_state(lines, 1)
+    for i in range(starts.size):
+        seeds = slice(seed_indptr[i], seed_indptr[i + 1])
+        limit = starts[i] + travel_limit
+        times = search(lines, state, seed_stop[seeds], seed_s[seeds] + starts[i], limit, max_rides, change_delay)
+        for stop in range(times.size):
+            out[i, stop] = times[stop] - starts[i] if times[stop] != UNREACHED else UNREACHED
+
+
+@numba.njit(cache=True, nogil=True)
+def many_to_targets(
+    lines,
+    seed_indptr,
+    seed_stop,
+    seed_s,
+    starts,
+    travel_limit,
+    max_rides,
+    change_delay,
+    is_by_stop,
+    port_indptr,
+    ports,
+    port_s,
+    out,
+):
+    """
+    Lower ``out[search, target]`` to the seconds from each search's start to each target; see `many_to_stops`.
+
+    `out` comes filled with `UNREACHED`, or with the seconds of another way (on foot all along). `is_by_stop` says how
+    the ports are given: by stop for `scatter`, else by target for `gather`.
+    """
+    state = new_state(lines, 1)
+    for i in range(starts.size):
+        seeds = slice(seed_indptr[i], seed_indptr[i + 1])
+        limit = starts[i] + travel_limit
+        times = search(lines, state, seed_stop[seeds], seed_s[seeds] + starts[i], limit, max_rides, change_delay)
+        if is_by_stop:
+            scatter(times, starts[i], travel_limit, port_indptr, ports, port_s, out[i])
+        else:
+            gather(times, starts[i], travel_limit, port_indptr, ports, port_s, out[i])

@@ -1,0 +1,159 @@
+"""
+Ways by car or bicycle to the stops of an arrival search, each of at most so long.
+
+Who is to be at a stop by some moment leaves home the later the nearer home is; but the stop that allows the latest
+start may be too far to drive to, while another is not. So every state of the graph keeps all pairs of time and drive
+of which none is worse in both (a search with two criteria: E. Martins, "On a multicriteria shortest path problem",
+European Journal of Operational Research 16, 1984), and a place takes the first whose drive, its own way included,
+keeps the budget.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numba
+import numpy as np
+
+from traveltime_lab.kernels.street.road import TIME_SHIFT, _grow
+from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
+from traveltime_lab.kernels.transit.walks import straight_ms
+
+
+@numba.njit(cache=True, nogil=True)
+def drives_to_stops(indptr, indices, weights, stop_ms, port_indptr, port_states, port_keys, budget_ms, limit_ms):
+    """
+    Search backwards from all stops at once.
+
+    Parameters
+    ----------
+    indptr, indices, weights : int64, int32, int64 arrays
+        Reversed arcs of the graph.
+    stop_ms : int32 array of shape (n_stops,)
+        Time from being at each stop, `NEVER` if that leads nowhere.
+    port_indptr, port_states, port_keys : int64, int32, int64 arrays
+        Entry ports of the stops, connectors included.
+    budget_ms, limit_ms : int
+        Longest drive, and largest time.
+
+    Returns
+    -------
+    label_indptr : int64 array of shape (n_states + 1,)
+    label_ms, drive_ms : int32 arrays
+        By state, times rising and drives falling.
+    """
+    n_states = indptr.size - 1
+    least = np.full(n_states, NEVER, np.int32)
+    heap = [(np.int64(0), np.int64(0), np.int64(0)) for _ in range(0)]
+    for stop in range(stop_ms.size):
+        if stop_ms[stop] >= NEVER:
+            continue
+        for k in range(port_indptr[stop], port_indptr[stop + 1]):
+            drive = port_keys[k] >> TIME_SHIFT
+            if drive <= budget_ms and stop_ms[stop] + drive <= limit_ms:
+                heap.append((np.int64(stop_ms[stop] + drive), np.int64(drive), np.int64(port_states[k])))
+    heapq.heapify(heap)
+    states = np.empty(1 << 16, np.int32)
+    times = np.empty(1 << 16, np.int32)
+    drives = np.empty(1 << 16, np.int32)
+    n = 0
+    while len(heap) > 0:
+        time, drive, state = heapq.heappop(heap)
+        if drive >= least[state]:
+            continue
+        least[state] = drive
+        if n == states.size:
+            states, times, drives = _grow(states), _grow(times), _grow(drives)
+        states[n], times[n], drives[n] = state, time, drive
+        n += 1
+        for k in range(indptr[state], indptr[state + 1]):
+            step = weights[k] >> TIME_SHIFT
+            if drive + step < least[indices[k]] and drive + step <= budget_ms and time + step <= limit_ms:
+                heapq.heappush(heap, (time + step, drive + step, np.int64(indices[k])))
+    label_indptr = np.zeros(n_states + 1, np.int64)
+    for i in range(n):
+        label_indptr[states[i] + 1] += 1
+    for state in range(n_states):
+        label_indptr[state + 1] += label_indptr[state]
+    at = label_indptr[:-1].copy()
+    label_ms, drive_ms = np.empty(n, np.int32), np.empty(n, np.int32)
+    for i in range(n):
+        label_ms[at[states[i]]] = times[i]
+        drive_ms[at[states[i]]] = drives[i]
+        at[states[i]] += 1
+    return label_indptr, label_ms, drive_ms
+
+
+@numba.njit(cache=True, nogil=True)
+def gather_drives(
+    edge,
+    fraction,
+    distance,
+    per_metre,
+    buffer_m,
+    cross,
+    is_open,
+    budget_ms,
+    port_indptr,
+    port_states,
+    port_keys,
+    label_indptr,
+    label_ms,
+    drive_ms,
+    stop_ms,
+    edge_indptr,
+    edge_stops,
+    stop_fraction,
+    stop_connector_ms,
+    values,
+):
+    """
+    Lower the value of each cell to what a drive to a stop and rides from there take.
+
+    Parameters
+    ----------
+    edge, fraction, distance, per_metre, buffer_m
+        As in `traveltime_lab.kernels.raster.surface.gather`.
+    cross : int64 array of shape (n_directed,)
+    is_open : bool array of shape (n_directed,)
+    budget_ms : int
+        Longest drive, the cell's own metres to its street included.
+    port_indptr, port_states, port_keys : int64, int32, int64 arrays
+        Exit ports of directed edges.
+    label_indptr, label_ms, drive_ms : int64, int32, int32 arrays
+        From `drives_to_stops`.
+    stop_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms
+        As in `traveltime_lab.kernels.raster.transit_surface.gather_rides`.
+    values : float32 array
+        Seconds, lowered.
+    """
+    for r in range(edge.shape[0]):
+        for c in range(edge.shape[1]):
+            e = edge[r, c]
+            if e < 0 or distance[r, c] > buffer_m:
+                continue
+            f = np.float64(fraction[r, c])
+            off_ms = 1000.0 * per_metre * distance[r, c]
+            best = 1000.0 * np.float64(values[r, c])
+            for side in range(2):
+                # What lies between the place and the end of the edge.
+                d = 2 * e + 1 - side
+                if not is_open[d]:
+                    continue
+                part_ms = (f if side == 0 else 1.0 - f) * (cross[d] >> TIME_SHIFT) + off_ms
+                for k in range(port_indptr[d], port_indptr[d + 1]):
+                    onward = part_ms + (port_keys[k] >> TIME_SHIFT)
+                    state = port_states[k]
+                    for j in range(label_indptr[state], label_indptr[state + 1]):
+                        if drive_ms[j] + onward <= budget_ms:
+                            best = min(best, label_ms[j] + onward)
+                            break
+            for k in range(edge_indptr[e], edge_indptr[e + 1]):
+                stop = edge_stops[k]
+                if stop_ms[stop] == NEVER:
+                    continue
+                drive = straight_ms(e, f, stop_fraction[stop], cross, is_open, False)
+                drive += stop_connector_ms[stop] + off_ms
+                if drive <= budget_ms:
+                    best = min(best, stop_ms[stop] + drive)
+            values[r, c] = best / 1000.0

@@ -1,0 +1,515 @@
+"""
+RAPTOR on flat arrays: the earliest time at which rides get a traveller to each stop.
+
+What a journey is, exactly. It starts at seeds, stops at which one can be at given times (the walk, drive or cycle
+there is the caller's), and alternates rides and changes. A ride boards a run at a position with `can_board` whose
+departure is not before one is ready, and leaves it at a later position with `can_alight`; where the vehicle continues
+as another run (`stay_run`) it stays the same ride. At a seed one is ready at the seed's time. After a ride that
+arrives at stop s at time t one is ready
+
+- at s itself at t + change_s[s] + change_delay (never where change_s is `UNREACHED`),
+- at the end of a footpath of w seconds from s at t + w + change_delay,
+
+so `change_s` concerns changes at the stop itself only, footpaths are not chained and none follows a seed directly.
+Labels are arrival times *of rides*: what comes after the last ride, and so has its own walking budget, starts from
+them, and stops that were only walked to have no label.
+
+Three things differ from the paper. (1) `reached` remembers by pattern and position the first run that was ever on board
+there, and `usable` when the run before it departs: only who is ready by then has anything to gain from boarding. It
+prunes repeated rounds and, in windows, repeated departures. (2) With in-seat continuations the earliest run of a
+pattern does not dominate the later ones, which may continue elsewhere: all runs from the boarded one on pass their
+continuation on, each once. (3) Labels carry a row per round only where searches are stacked (windows with a limit on
+changes); otherwise one row serves all rounds.
+
+The innermost loops index by unsigned integers, for which Numba does not look after negative ones: a fifth of the time.
+
+References
+----------
+D. Delling, T. Pajor, R. Werneck, "Round-Based Public Transit Routing", ALENEX 2012.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from traveltime_lab.kernels.transit.patterns import UNREACHED
+
+#: As many rides as it takes.
+UNLIMITED = 1 << 30
+#: One in so many stops is touched where to look at all of them is quicker (measured).
+_MANY = 8
+#: Departure that nobody is ready for.
+NEVER = -UNREACHED
+
+
+class State(NamedTuple):
+    """Working arrays of a search; between searches only `reset` is needed. The row of round k is min(k, n_rows - 1)."""
+
+    best: np.ndarray  # int32 (n_rows, n_stops), earliest arrival of a ride after at most k rides
+    ready: np.ndarray  # int32 (n_rows, n_stops), earliest time to board after at most k rides
+    reached: np.ndarray  # int32 (n_rows, n_positions), first run (within its pattern) on board after at most k rides
+    usable: np.ndarray  # int32 (n_rows, n_positions), latest departure before that run, or NEVER
+    last_departure: np.ndarray  # int32 (n_positions,), `usable` at first
+    handled: np.ndarray  # int32 (n_rows, n_patterns), first run whose continuations were followed
+    seated: np.ndarray  # int32 (n_runs,) or (0,), lowest row in which a run was entered by staying seated
+    fresh: np.ndarray  # int32 (n_stops,), time to board at the marked stops, UNREACHED elsewhere
+    marked: np.ndarray  # int32 (n_stops + 1,), stops where the round may board
+    touched: np.ndarray  # int32 (n_stops + 1,), stops at which the round arrived earlier
+    is_touched: np.ndarray  # bool (n_stops,)
+    is_marked: np.ndarray  # bool (n_stops,), whether a change marked the stop
+    before: np.ndarray  # int32 (n_stops,), labels before a part of a round that lowers them
+    changed: np.ndarray  # int32 (n_stops,), stops at which the search arrived earlier; n_changed[0] of them
+    is_changed: np.ndarray  # bool (n_stops,)
+    n_changed: np.ndarray  # int64 (1,)
+    queue: np.ndarray  # int32 (n_patterns + 1,)
+    first: np.ndarray  # int32 (n_patterns,), index of the first position to scan, UNREACHED if not queued
+    stack: np.ndarray  # int32 (n_runs,) or (0,)
+
+
+@numba.njit(cache=True, nogil=True)
+def new_state(lines, n_rows):
+    """Return working arrays for searches in `lines`; one row, or one per number of rides from 0."""
+    n_stops = lines.change_s.size
+    n_patterns = lines.pattern_indptr.size - 1
+    n_runs = lines.run_pattern.size if lines.stay_run.size > 0 else 0
+    return State(
+        np.full((n_rows, n_stops), UNREACHED, np.int32),
+        np.full((n_rows, n_stops), UNREACHED, np.int32),
+        np.full((n_rows, lines.pattern_stops.size), UNREACHED, np.int32),
+        np.empty((n_rows, lines.pattern_stops.size), np.int32),
+        lines.last_departure,
+        np.full((n_rows, n_patterns), UNREACHED, np.int32),
+        np.full(n_runs, UNREACHED, np.int32),
+        np.full(n_stops, UNREACHED, np.int32),
+        np.empty(n_stops + 1, np.int32),
+        np.empty(n_stops + 1, np.int32),
+        np.zeros(n_stops, np.bool_),
+        np.zeros(n_stops, np.bool_),
+        np.empty(n_stops, np.int32),
+        np.empty(n_stops, np.int32),
+        np.zeros(n_stops, np.bool_),
+        np.zeros(1, np.int64),
+        np.empty(n_patterns + 1, np.int32),
+        np.full(n_patterns, UNREACHED, np.int32),
+        np.empty(n_runs, np.int32),
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def reset(state):
+    """Forget the labels of earlier searches."""
+    state.best.fill(UNREACHED)
+    state.ready.fill(UNREACHED)
+    state.reached.fill(UNREACHED)
+    state.usable[:] = state.last_departure
+    state.handled.fill(UNREACHED)
+    state.seated.fill(UNREACHED)
+    forget_changes(state)
+
+
+@numba.njit(cache=True, nogil=True)
+def forget_changes(state):
+    """Empty the list of stops whose label changed."""
+    for i in range(state.n_changed[0]):
+        state.is_changed[state.changed[i]] = False
+    state.n_changed[0] = 0
+
+
+@numba.njit(cache=True, nogil=True)
+def _lower(rows, row, i, value):
+    """Lower entry i of a row, and of the rows below it, which allow more rides."""
+    for j in range(row, rows.shape[0]):
+        if rows[j, i] <= value:
+            break
+        rows[j, i] = value
+
+
+@numba.njit(cache=True, nogil=True)
+def seed(state, stops, times, offset, limit):
+    """
+    Mark the stops where a search starts; return how many.
+
+    Parameters
+    ----------
+    stops, times : int32 arrays of shape (n_seeds,)
+        Being at ``stops[i]`` is possible from ``times[i] + offset`` on. A stop may occur twice.
+    limit : int
+        Latest time of interest.
+    """
+    n_marked = 0
+    for i in range(stops.size):
+        stop = stops[i]
+        time = times[i] + offset
+        if time <= limit and time < state.ready[0, stop]:
+            _lower(state.ready, 0, stop, time)
+            if state.fresh[stop] == UNREACHED:
+                state.marked[n_marked] = stop
+                n_marked += 1
+            state.fresh[stop] = time
+    return n_marked
+
+
+@numba.njit(cache=True, nogil=True)
+def _queue_patterns(lines, state, row, n_marked):
+    """Queue the patterns of which an earlier run than ever before can be caught at a marked stop; return how many."""
+    stop_indptr, stop_pattern, stop_boarding = lines.stop_indptr, lines.stop_pattern, lines.stop_boarding
+    usable_rows = state.usable
+    usable = usable_rows[row]
+    marked, fresh, first, queue = state.marked, state.fresh, state.first, state.queue
+    n_queued = np.uint64(0)
+    for i in range(np.uint64(n_marked)):
+        stop = np.uint64(marked[i])
+        time = fresh[stop]
+        for e in range(np.uint64(stop_indptr[stop]), np.uint64(stop_indptr[stop + np.uint64(1)])):
+            position = np.uint64(stop_boarding[e])
+            p = np.uint64(stop_pattern[e])
+            earliest = first[p]
+            # Whether it can be caught nobody can foresee: a branch takes longer than to do all of this in vain.
+            is_caught = time <= usable[position]
+            queue[n_queued] = p
+            n_queued += np.uint64(is_caught & (earliest == UNREACHED))
+            first[p] = min(earliest, stop_boarding[e]) if is_caught else earliest
+    return np.int64(n_queued)
+
+
+@numba.njit(cache=True, nogil=True)
+def _push_continuations(lines, state, row, run, n_stack):
+    """Put the runs that `run` continues as on the stack, those that were not entered before; return its height."""
+    for s in range(lines.stay_indptr[run], lines.stay_indptr[run + 1]):
+        other = lines.stay_run[s]
+        if state.seated[other] > row:
+            state.seated[other] = row
+            state.stack[n_stack] = other
+            n_stack += 1
+    return n_stack
+
+
+@numba.njit(cache=True, nogil=True)
+def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
+    """Follow the continuations of all runs of a pattern from r_first on; return how many stops are touched."""
+    start = lines.pattern_indptr[p]
+    n = lines.pattern_indptr[p + 1] - start
+    n_runs = lines.run_indptr[p + 1] - lines.run_indptr[p]
+    n_stack = 0
+    for r in range(r_first, min(n_runs, state.handled[row, p])):
+        if lines.arrival[lines.time_indptr[p] + r * n + n - 1] > limit:
+            break
+        n_stack = _push_continuations(lines, state, row, lines.run_indptr[p] + r, n_stack)
+    _lower(state.handled, row, p, r_first)
+    while n_stack > 0:
+        n_stack -= 1
+        run = state.stack[n_stack]
+        q = lines.run_pattern[run]
+        start = lines.pattern_indptr[q]
+        n = lines.pattern_indptr[q + 1] - start
+        r = run - lines.run_indptr[q]
+        at = lines.time_indptr[q] + r * n
+        for k in range(1, n):
+            time = lines.arrival[at + k]
+            if time > limit:
+                break
+            stop = lines.pattern_stops[start + k]
+            if time < state.best[row, stop] and lines.can_alight[start + k]:
+                state.best[row, stop] = time
+                if not state.is_touched[stop]:
+                    state.is_touched[stop] = True
+                    state.touched[n_touched] = stop
+                    n_touched += 1
+            if state.reached[row, start + k] <= r:
+                # Someone who boarded, here at the latest, is no later at what follows.
+                break
+        if lines.arrival[at + n - 1] <= limit:
+            n_stack = _push_continuations(lines, state, row, run, n_stack)
+    return n_touched
+
+
+@numba.njit(cache=True, nogil=True)
+def _lowered(before, after, out):
+    """List in `out`, which has room for one more, where labels are lower than before; return how many."""
+    n = np.uint64(0)
+    for stop in range(np.uint64(after.size)):
+        out[n] = stop
+        n += np.uint64(after[stop] < before[stop])
+    return np.int64(n)
+
+
+@numba.njit(cache=True, nogil=True)
+def _scan_queue(lines, state, row, n_queued, limit):
+    """
+    Ride the earliest runs that can be caught along the queued patterns; return how many stops are touched.
+
+    Whether a run is the first at a stop nobody can foresee. Where most stops are on the way, to lower all labels
+    without looking and to compare them afterwards takes less time than a branch and a list.
+    """
+    # Arrays are taken out of their tuples once: each access in a loop would count references.
+    pattern_indptr, run_indptr, time_indptr = lines.pattern_indptr, lines.run_indptr, lines.time_indptr
+    pattern_stops, can_alight = lines.pattern_stops, lines.can_alight
+    arrival, departure = lines.arrival, lines.departure
+    best_rows, reached_rows, usable_rows = state.best, state.reached, state.usable
+    best, reached, usable = best_rows[row], reached_rows[row], usable_rows[row]
+    queue, first, fresh = state.queue, state.first, state.fresh
+    touched, is_touched = state.touched, state.is_touched
+    before = state.before
+    last_row = best_rows.shape[0] - 1
+    # As many positions are scanned as there are stops, if these patterns are as long as most.
+    are_most = n_queued * pattern_stops.size > queue.size * best.size
+    if are_most:
+        before[:] = best
+    with_stays = lines.stay_run.size > 0
+    n_touched = 0
+    for i in range(n_queued):
+        p = queue[i]
+        start = pattern_indptr[p]
+        n = pattern_indptr[p + 1] - start
+        n_runs = run_indptr[p + 1] - run_indptr[p]
+        times = time_indptr[p]
+        run = n_runs
+        at = times
+        for k in range(first[p] - start, n):
+            position = np.uint64(start + k)
+            stop = np.uint32(pattern_stops[position])
+            is_new = False
+            if run < n_runs:
+                time = arrival[np.uint64(at + k)]
+                if time > limit:
+                    run = n_runs
+                else:
+                    if are_most:
+                        label = best[stop]
+                        best[stop] = min(label, time) if can_alight[position] else label
+                    elif time < best[stop] and can_alight[position]:
+                        best[stop] = time
+                        if not is_touched[stop]:
+                            is_touched[stop] = True
+                            touched[n_touched] = stop
+                            n_touched += 1
+                    # Otherwise, from here on an earlier search or round sat in this run or in one before it.
+                    is_new = reached[position] > run
+                    run = run if is_new else n_runs
+            ready = fresh[stop]
+            latest = usable[position]
+            if is_new and latest != NEVER:
+                latest = departure[at - n + k] if run > 0 else NEVER
+            if ready <= latest:
+                low = np.int64(0)
+                high = (run if is_new else min(np.int64(reached[position]), n_runs)) - 1
+                while low < high:
+                    middle = (low + high) >> 1
+                    if departure[times + middle * n + k] >= ready:
+                        high = middle
+                    else:
+                        low = middle + 1
+                if departure[times + low * n + k] <= limit:
+                    run = low
+                    at = times + run * n
+                    is_new = True
+                    latest = departure[at - n + k] if run > 0 else NEVER
+            if is_new:
+                reached[position] = run
+                usable[position] = latest
+                for j in range(row + 1, last_row + 1):
+                    reached_rows[j, position] = min(reached_rows[j, position], run)
+                    usable_rows[j, position] = min(usable_rows[j, position], latest)
+        first[p] = UNREACHED
+        if with_stays and run < n_runs:
+            n_touched = _stay_seated(lines, state, row, p, run, limit, n_touched)
+    if are_most:
+        n_touched = _lowered(before, best, touched)
+    for i in range(n_touched):
+        stop = touched[i]
+        is_touched[stop] = False
+        for j in range(row + 1, last_row + 1):
+            best_rows[j, stop] = min(best_rows[j, stop], best[stop])
+    return n_touched
+
+
+@numba.njit(cache=True, nogil=True)
+def _change_from_few(lines, state, row, n_touched, limit, change_delay):
+    """Walk from the touched stops to those where the next ride may begin; return how many are marked."""
+    transfer_indptr, transfer_stop, transfer_s = lines.transfer_indptr, lines.transfer_stop, lines.transfer_s
+    change_s = lines.change_s
+    ready_rows, best_rows = state.ready, state.best
+    ready, best = ready_rows[row], best_rows[row]
+    touched, marked, is_marked = state.touched, state.marked, state.is_marked
+    n_marked = 0
+    for i in range(np.uint64(n_touched)):
+        stop = np.uint64(touched[i])
+        time = best[stop] + change_delay
+        at = time + change_s[stop]
+        if at <= limit and at < ready[stop]:
+            ready[stop] = at
+            if not is_marked[stop]:
+                is_marked[stop] = True
+                marked[n_marked] = stop
+                n_marked += 1
+        for e in range(np.uint64(transfer_indptr[stop]), np.uint64(transfer_indptr[stop + np.uint64(1)])):
+            at = time + transfer_s[e]
+            if at > limit:  # the nearest come first
+                break
+            end = np.uint64(transfer_stop[e])
+            if at < ready[end]:
+                ready[end] = at
+                if not is_marked[end]:
+                    is_marked[end] = True
+                    marked[n_marked] = end
+                    n_marked += 1
+    for i in range(n_marked):
+        is_marked[marked[i]] = False
+    return n_marked
+
+
+@numba.njit(cache=True, nogil=True)
+def _change_from_many(lines, state, row, n_touched, limit, change_delay):
+    """
+    Do as `_change_from_few`, in less time where most stops are touched.
+
+    Nobody can foresee which walks gain something: to lower all labels without looking, and to compare them afterwards,
+    takes half the time of a branch or a mark at each walk.
+    """
+    transfer_indptr, transfer_stop, transfer_s = lines.transfer_indptr, lines.transfer_stop, lines.transfer_s
+    change_s = lines.change_s
+    ready_rows, best_rows = state.ready, state.best
+    ready, best = ready_rows[row], best_rows[row]
+    touched, marked, before = state.touched, state.marked, state.before
+    latest, delay = np.int32(limit), np.int32(change_delay)
+    before[:] = ready
+    for i in range(np.uint64(n_touched)):
+        stop = np.uint64(touched[i])
+        time = np.int32(best[stop] + delay)
+        at = np.int32(time + change_s[stop])
+        if at <= latest:
+            ready[stop] = min(ready[stop], at)
+        for e in range(np.uint64(transfer_indptr[stop]), np.uint64(transfer_indptr[stop + np.uint64(1)])):
+            at = np.int32(time + transfer_s[e])
+            if at > latest:  # the nearest come first
+                break
+            end = np.uint64(transfer_stop[e])
+            ready[end] = min(ready[end], at)
+    return _lowered(before, ready, marked)
+
+
+@numba.njit(cache=True, nogil=True)
+def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
+    """
+    Ride once from the marked stops, then change; return how many stops are marked for the next round.
+
+    Parameters
+    ----------
+    lines : Lines
+    state : State
+        Changed. `marked` and `fresh` say where the ride may begin.
+    n_marked : int
+    k : int
+        Number of the ride, from 1.
+    limit : int
+        Later times are of no interest.
+    change_delay : int
+        Seconds that every change takes beyond its walk.
+    is_last : bool
+        Whether no change follows.
+    """
+    row = min(k, state.best.shape[0] - 1)
+    n_queued = _queue_patterns(lines, state, row, n_marked)
+    n_touched = _scan_queue(lines, state, row, n_queued, limit)
+    fresh, marked = state.fresh, state.marked
+    for i in range(n_marked):
+        fresh[marked[i]] = UNREACHED
+    changed, is_changed, touched = state.changed, state.is_changed, state.touched
+    n_changed = state.n_changed[0]
+    for i in range(n_touched):
+        stop = touched[i]
+        if not is_changed[stop]:
+            is_changed[stop] = True
+            changed[n_changed] = stop
+            n_changed += 1
+    state.n_changed[0] = n_changed
+    if is_last:
+        return 0
+    if n_touched * _MANY > lines.change_s.size:
+        n_marked = _change_from_many(lines, state, row, n_touched, limit, change_delay)
+    else:
+        n_marked = _change_from_few(lines, state, row, n_touched, limit, change_delay)
+    ready_rows = state.ready
+    ready = ready_rows[row]
+    for i in range(n_marked):
+        stop = marked[i]
+        fresh[stop] = ready[stop]
+        for j in range(row + 1, ready_rows.shape[0]):
+            ready_rows[j, stop] = min(ready_rows[j, stop], ready[stop])
+    return n_marked
+
+
+@numba.njit(cache=True, nogil=True)
+def ride(lines, state, n_marked, limit, max_rides, change_delay):
+    """Ride and change until nothing improves or `max_rides` is spent; see `ride_round`. Returns the last round."""
+    k = 0
+    while n_marked > 0 and k < max_rides:
+        k += 1
+        n_marked = ride_round(lines, state, n_marked, k, limit, change_delay, k == max_rides)
+    for i in range(n_marked):
+        state.fresh[state.marked[i]] = UNREACHED
+    return k
+
+
+@numba.njit(cache=True, nogil=True)
+def search(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
+    """
+    Find the earliest arrival by rides at every stop.
+
+    Parameters
+    ----------
+    lines : Lines
+        Forward lines, or mirrored ones for the latest departure: then all times are negated, too.
+    state : State
+        From ``new_state(lines, 1)``, used for any number of searches in a row.
+    seed_stop, seed_time : int32 arrays of shape (n_seeds,)
+        Stops where one can be, and from when.
+    limit : int
+        Latest arrival of interest.
+    max_rides : int
+        Most rides, one more than changes; `UNLIMITED` for as many as it takes.
+    change_delay : int
+        Seconds added to each change.
+
+    Returns
+    -------
+    int32 array of shape (n_stops,)
+        Arrival times, `UNREACHED` if none is within the limit. A view that the next search overwrites.
+    """
+    reset(state)
+    n_marked = seed(state, seed_stop, seed_time, 0, limit)
+    ride(lines, state, n_marked, limit, max_rides, change_delay)
+    return state.best[state.best.shape[0] - 1]
+
+
+@numba.njit(cache=True, nogil=True)
+def search_rounds(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
+    """
+    Search and keep the labels of every round; see `search`.
+
+    Returns
+    -------
+    best, ready : int32 arrays of shape (n_rounds + 1, n_stops)
+        Earliest arrival of a ride, and earliest time to board, after at most k rides; row 0 has the seeds.
+    """
+    reset(state)
+    n_stops = lines.change_s.size
+    best = np.full((8, n_stops), UNREACHED, np.int32)
+    ready = np.full((8, n_stops), UNREACHED, np.int32)
+    n_marked = seed(state, seed_stop, seed_time, 0, limit)
+    ready[0] = state.ready[0]
+    k = 0
+    while n_marked > 0 and k < max_rides:
+        k += 1
+        n_marked = ride_round(lines, state, n_marked, k, limit, change_delay, k == max_rides)
+        if k == best.shape[0]:
+            best = np.concatenate((best, np.empty_like(best)))
+            ready = np.concatenate((ready, np.empty_like(ready)))
+        best[k] = state.best[0]
+        ready[k] = state.ready[0]
+    for i in range(n_marked):
+        state.fresh[state.marked[i]] = UNREACHED
+    return best[: k + 1], ready[: k + 1]

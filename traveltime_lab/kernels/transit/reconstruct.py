@@ -1,0 +1,156 @@
+"""
+From the labels of a search back to the rides that explain them.
+
+No search carries pointers to its parents: labels by round are enough to find, from the last ride to the first, a run
+that arrives at the very second and a stop where it could be boarded. Plain searches pay nothing for routes.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from traveltime_lab.kernels.transit.patterns import UNREACHED
+
+
+@numba.njit(cache=True, nogil=True)
+def _fewest_rides(labels, stop, time):
+    """Return the lowest round whose label at a stop is not after a time, -1 if none is."""
+    for k in range(labels.shape[0]):
+        if labels[k, stop] <= time:
+            return k
+    return -1
+
+
+@numba.njit(cache=True, nogil=True)
+def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
+    """
+    Return (board_run, board_position, alight_run, alight_position, round) of a k-th ride that arrives at `time`.
+
+    Among several it has the fewest rides before it and then the longest wait at its boarding, which leaves home latest
+    or has the safest change. `seen` and `stack` (by run) are scratch.
+    """
+    found = (np.int64(-1), np.int64(-1), np.int64(-1), np.int64(-1), np.int64(k))
+    longest = np.int64(-1)
+    for e in range(back.stop_indptr[stop], back.stop_indptr[stop + 1]):
+        p = back.stop_pattern[e]
+        n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
+        last = lines.pattern_indptr[p + 1] - 1 - back.stop_boarding[e]
+        n_runs = lines.run_indptr[p + 1] - lines.run_indptr[p]
+        at = lines.time_indptr[p] + last
+        low = np.int64(0)
+        high = n_runs
+        while low < high:
+            middle = (low + high) >> 1
+            if lines.arrival[at + middle * n] >= time:
+                high = middle
+            else:
+                low = middle + 1
+        for r in range(low, n_runs):
+            if lines.arrival[at + r * n] != time:
+                break
+            alight_run = lines.run_indptr[p] + r
+            stack[0] = alight_run
+            n_stack = 1
+            stamp += 1
+            end = last
+            while n_stack > 0:
+                n_stack -= 1
+                run = stack[n_stack]
+                q = lines.run_pattern[run]
+                m = lines.pattern_indptr[q + 1] - lines.pattern_indptr[q]
+                row = lines.time_indptr[q] + (run - lines.run_indptr[q]) * m
+                if end < 0:
+                    end = m - 1
+                for i in range(end - 1, -1, -1):
+                    position = lines.pattern_indptr[q] + i
+                    boarding = lines.pattern_stops[position]
+                    departure = lines.departure[row + i]
+                    if not lines.can_board[position] or ready[k - 1, boarding] > departure:
+                        continue
+                    rides = _fewest_rides(ready, boarding, departure)
+                    wait = departure - ready[rides, boarding]
+                    if found[0] < 0 or rides < found[4] or (rides == found[4] and wait > longest):
+                        found = (np.int64(run), np.int64(i), np.int64(alight_run), np.int64(last), np.int64(rides))
+                        longest = np.int64(wait)
+                end = -1
+                if back.stay_run.size > 0:
+                    turned = back.run_indptr[q] + back.run_indptr[q + 1] - 1 - run
+                    for s in range(back.stay_indptr[turned], back.stay_indptr[turned + 1]):
+                        before = back.stay_run[s]
+                        o = back.run_pattern[before]
+                        before = back.run_indptr[o] + back.run_indptr[o + 1] - 1 - before
+                        if seen[before] != stamp:
+                            seen[before] = stamp
+                            stack[n_stack] = before
+                            n_stack += 1
+    return found, stamp
+
+
+@numba.njit(cache=True, nogil=True)
+def _find_change(lines, back, best, k, stop, time, change_delay):
+    """Return the stop from whose k-th ride one is ready at `stop` at `time`: the same, or the nearest."""
+    if best[k, stop] != UNREACHED and best[k, stop] + lines.change_s[stop] + change_delay == time:
+        return stop
+    for e in range(back.transfer_indptr[stop], back.transfer_indptr[stop + 1]):
+        before = back.transfer_stop[e]
+        if best[k, before] != UNREACHED and best[k, before] + back.transfer_s[e] + change_delay == time:
+            return before
+    return -1
+
+
+@numba.njit(cache=True, nogil=True)
+def trace(lines, back, best, ready, change_delay, stops):
+    """
+    Return the rides that arrive at each of some stops at the time of its label.
+
+    Parameters
+    ----------
+    lines, back : Lines
+        Those searched and their mirror.
+    best, ready : int32 arrays of shape (n_rounds + 1, n_stops)
+        From `raptor.search_rounds`.
+    change_delay : int
+        As in the search.
+    stops : int32 array of shape (n_targets,)
+
+    Returns
+    -------
+    indptr : int64 array of shape (n_targets + 1,)
+        Rides of each target; none if the stop was not reached.
+    board_run, board_position, alight_run, alight_position : int32 arrays of shape (n_rides,)
+        In the order of travel in `lines`. Runs are numbered over all patterns; the two differ where one stays seated.
+    """
+    n_rounds = best.shape[0] - 1
+    indptr = np.zeros(stops.size + 1, np.int64)
+    out = np.empty((4, max(16, 2 * stops.size)), np.int32)
+    seen = np.zeros(lines.run_pattern.size, np.int32)
+    stack = np.empty(lines.run_pattern.size + 1, np.int32)
+    stamp = 0
+    size = 0
+    for target in range(stops.size):
+        stop = stops[target]
+        first = size
+        time = best[n_rounds, stop]
+        k = _fewest_rides(best, stop, time) if time != UNREACHED else 0
+        while k > 0:
+            ride, stamp = _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack)
+            assert ride[0] >= 0, "a label without a ride"
+            if size == out.shape[1]:
+                out = np.concatenate((out, np.empty_like(out)), axis=1)
+            for i in range(4):
+                out[i, size] = ride[i]
+            size += 1
+            k = ride[4]
+            boarding = lines.pattern_stops[lines.pattern_indptr[lines.run_pattern[ride[0]]] + ride[1]]
+            if k > 0:
+                stop = _find_change(lines, back, best, k, boarding, ready[k, boarding], change_delay)
+                assert stop >= 0, "a change without a ride before"
+                time = best[k, stop]
+        for i in range((size - first) // 2):
+            for j in range(4):
+                a = out[j, first + i]
+                out[j, first + i] = out[j, size - 1 - i]
+                out[j, size - 1 - i] = a
+        indptr[target + 1] = size
+    return indptr, out[0, :size].copy(), out[1, :size].copy(), out[2, :size].copy(), out[3, :size].copy()

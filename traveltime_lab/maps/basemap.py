@@ -1,0 +1,344 @@
+"""
+The map under the map: streets by class, water and street names, from the network itself, for any window and scale.
+
+Lines of one class are merged once per network, so that simplification can work across junctions and a whole city
+stays light. What is too small for the scale is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from base64 import b64encode
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import shapely
+
+from traveltime_lab.maps import style
+from traveltime_lab.network.network import Network
+
+FloatArray = npt.NDArray[np.float64]
+Box = tuple[float, float, float, float]
+
+#: Simplification in pixels: half of one is invisible.
+_TOLERANCE_PX = 0.5
+#: Lines and water smaller than this are left out.
+_SMALLEST_PX = 1.5
+#: Width of an average letter in heights of the font (assumed, for sans-serif).
+_LETTER_WIDTH: Final = 0.55
+_LABEL_PX: Final = 10.0
+_MOST_LABELS: Final = 60
+#: Smallest rank with names at a scale: metres to a pixel up to which it has them.
+_NAMED_UP_TO_M: Final = {5: 60.0, 4: 30.0, 3: 18.0, 2: 9.0, 1: 2.5, 0: 1.2}
+
+#: Radius of the sphere of Web Mercator (EPSG:3857) in metres.
+_MERCATOR_M: Final = 6_378_137.0
+
+
+@dataclass(frozen=True)
+class Label:
+    """A street's name at a place of the map: local metres, degrees counter-clockwise from east."""
+
+    text: str
+    x: float
+    y: float
+    angle: float
+
+
+@dataclass(frozen=True)
+class BaseMap:
+    """
+    What is drawn under areas, in local metres.
+
+    Attributes
+    ----------
+    box : tuple of float
+        West, south, east, north.
+    metres_per_pixel : float
+        The scale it was made for.
+    water : object array of shapely Polygon
+    streets : dict of int to object array of shapely LineString
+        By rank (see `traveltime_lab.maps.style.RANKS`), small to large.
+    ferries : object array of shapely LineString
+    labels : list of Label
+    """
+
+    box: Box
+    metres_per_pixel: float
+    water: npt.NDArray[Any]
+    streets: dict[int, npt.NDArray[Any]]
+    ferries: npt.NDArray[Any]
+    labels: list[Label]
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Merged lines of one kind with their index."""
+
+    lines: npt.NDArray[Any]
+    names: npt.NDArray[Any]
+    tree: shapely.STRtree
+
+    def within(self, box: Box) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return the lines that a box touches and their names."""
+        found = self.tree.query(shapely.box(*box))
+        return self.lines[found], self.names[found]
+
+
+def base_map(network: Network, box: Box, metres_per_pixel: float, *, with_labels: bool = True) -> BaseMap:
+    """
+    Return the base map of a window at a scale.
+
+    Parameters
+    ----------
+    network : Network
+    box : tuple of float
+        West, south, east, north in local metres (``network.frame``).
+    metres_per_pixel : float
+        Decides what is shown and how far lines are simplified.
+    with_labels : bool, default True
+        Whether to place street names.
+
+    Returns
+    -------
+    BaseMap
+    """
+    groups = network.cached(("basemap",), lambda: _groups(network))
+    tolerance = _TOLERANCE_PX * metres_per_pixel
+    least = _SMALLEST_PX * metres_per_pixel
+    window = shapely.box(*box)
+
+    def drawn(group: _Lines) -> npt.NDArray[Any]:
+        lines, _ = group.within(box)
+        lines = shapely.simplify(lines, tolerance, preserve_topology=False)
+        return np.asarray(lines[shapely.length(lines) > least])
+
+    # The largest roads of a network are always shown: without them there would be no map at all.
+    largest = max((rank for rank in groups if rank >= 0), default=0)
+    streets = {
+        rank: drawn(groups[rank])
+        for rank in range(len(style.RANKS))
+        if rank in groups and (metres_per_pixel <= style.RANKS[rank].coarsest_m or rank == largest)
+    }
+    ferries = drawn(groups[-1]) if -1 in groups else np.empty(0, dtype=object)
+    tiles = network.water.tiles
+    water = tiles[shapely.intersects(tiles, window)] if len(tiles) else np.empty(0, dtype=object)
+    water = _joined(shapely.intersection(water, window), tolerance, least)
+    labels = _labels(groups, box, metres_per_pixel) if with_labels else []
+    return BaseMap(box, metres_per_pixel, water, streets, ferries, labels)
+
+
+def _groups(network: Network) -> dict[int, _Lines]:
+    """Return merged lines by rank, ferries as rank -1; lines of one name are merged with each other only."""
+    t = network.tables
+    highways = t.uses["highway"].to_numpy()
+    rank_of_use = np.array([style.rank_of(str(value)) for value in highways], dtype=np.int64)
+    rank_of_use[t.uses["is_ferry"].to_numpy()] = -1
+    rank = rank_of_use[t.edge_use]
+    x, y = network.frame.to_xy(t.coord_lng, t.coord_lat)
+    parts = np.repeat(np.arange(network.n_edges), np.diff(t.coord_indptr))
+    lines = shapely.linestrings(np.column_stack([x, y]), indices=parts)
+    names = np.array(t.names, dtype=object)
+    groups = {}
+    for value in np.unique(rank):
+        mine = np.flatnonzero(rank == value)
+        order = mine[np.argsort(t.edge_name[mine], kind="stable")]
+        same_name = np.flatnonzero(np.diff(t.edge_name[order], prepend=-1))
+        collected = [shapely.multilinestrings(piece) for piece in np.split(lines[order], same_name[1:])]
+        merged, source = shapely.get_parts(shapely.line_merge(collected), return_index=True)
+        name = names[t.edge_name[order[same_name]]][source]
+        groups[int(value)] = _Lines(merged, name, shapely.STRtree(merged))
+    return groups
+
+
+def _joined(pieces: npt.NDArray[Any], tolerance: float, least: float) -> npt.NDArray[Any]:
+    """Return tiles of water as whole bodies, simplified, without the smallest."""
+    if not len(pieces):
+        return np.empty(0, dtype=object)
+    bodies = shapely.get_parts(shapely.simplify(shapely.union_all(pieces), tolerance))
+    bodies = bodies[(shapely.get_dimensions(bodies) == 2) & (shapely.area(bodies) > least**2)]
+    return np.asarray(bodies, dtype=object)
+
+
+def _labels(groups: dict[int, _Lines], box: Box, metres_per_pixel: float) -> list[Label]:
+    """Return street names that do not touch one another, those of large and long streets first."""
+    west, south, east, north = box
+    height = _LABEL_PX * metres_per_pixel
+    candidates: dict[str, tuple[tuple[int, float], Any]] = {}
+    for rank, group in groups.items():
+        if rank < 0 or metres_per_pixel > _NAMED_UP_TO_M[rank]:
+            continue
+        lines, names = group.within(box)
+        named = names != ""
+        inside = shapely.clip_by_rect(lines[named], west, south, east, north)
+        parts, source = shapely.get_parts(inside, return_index=True)
+        lengths = shapely.length(parts)
+        for part, length, name in zip(parts, lengths, names[named][source], strict=True):
+            weight = (rank, float(length))
+            if length >= 1.3 * height * _LETTER_WIDTH * len(name) and weight > candidates.get(name, ((-1, 0.0),))[0]:
+                candidates[name] = weight, part
+    placed: list[Label] = []
+    taken: list[Any] = []
+    for name, (_, line) in sorted(candidates.items(), key=lambda item: (-item[1][0][0], -item[1][0][1], item[0])):
+        if len(placed) == _MOST_LABELS:
+            break
+        label = _label_on(line, name, height)
+        ground = label_box(label, height)
+        if not shapely.contains_properly(shapely.box(*box), ground) or any(shapely.intersects(ground, taken)):
+            continue
+        placed.append(label)
+        taken.append(shapely.buffer(ground, 0.8 * height))
+    return placed
+
+
+def _label_on(line: Any, name: str, height: float) -> Label:
+    """Return a name along the middle of a line, never upside down."""
+    half = height * _LETTER_WIDTH * len(name) / 2.0
+    middle = shapely.length(line) / 2.0
+    ends = shapely.get_coordinates(shapely.line_interpolate_point(line, [middle - half, middle + half]))
+    centre = ends.mean(axis=0)
+    angle = math.degrees(math.atan2(ends[1, 1] - ends[0, 1], ends[1, 0] - ends[0, 0]))
+    if not -90.0 < angle <= 90.0:
+        angle -= math.copysign(180.0, angle)
+    return Label(name, float(centre[0]), float(centre[1]), angle)
+
+
+def label_box(label: Label, height: float) -> Any:
+    """Return the ground that a label covers, as a rotated rectangle of letters of a height in metres."""
+    half = height * _LETTER_WIDTH * len(label.text) / 2.0
+    radians = math.radians(label.angle)
+    along = np.array([math.cos(radians), math.sin(radians)])
+    across = np.array([-along[1], along[0]]) * height * 0.6
+    centre = np.array([label.x, label.y])
+    return shapely.Polygon([centre + a * half * along + b * across for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))])
+
+
+# As pictures for a browser -----------------------------------------------------------------------------------------
+
+
+def mercator(lng: FloatArray, lat: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return metres of Web Mercator, the projection of web maps, of coordinates in EPSG:4326."""
+    y = np.arcsinh(np.tan(np.radians(np.clip(np.asarray(lat, dtype=np.float64), -85.05, 85.05))))
+    return np.radians(np.asarray(lng, dtype=np.float64)) * _MERCATOR_M, y * _MERCATOR_M
+
+
+@dataclass(frozen=True)
+class Overlays:
+    """
+    Two pictures of one window: what lies under areas, and the streets that lie above them.
+
+    Attributes
+    ----------
+    ground, streets : str
+        SVG documents as ``data:`` addresses.
+    bounds : tuple
+        ((south, west), (north, east)) in EPSG:4326, as Leaflet wants it.
+    metres_per_pixel : float
+    """
+
+    ground: str
+    streets: str
+    bounds: tuple[tuple[float, float], tuple[float, float]]
+    metres_per_pixel: float
+
+
+def overlays(network: Network, bounds: Box, metres_per_pixel: float) -> Overlays:
+    """
+    Return the base map of a window as two pictures for a web map.
+
+    Parameters
+    ----------
+    network : Network
+    bounds : tuple of float
+        West, south, east, north in EPSG:4326, longitudes counted on from the network's so that west < east.
+    metres_per_pixel : float
+        On the ground.
+
+    Returns
+    -------
+    Overlays
+        Linear in Web Mercator, so that they fit between the corners at any zoom.
+    """
+    west, south, east, north = bounds
+    frame = network.frame
+    box_x = (np.array([west, east]) - frame.lng0) * frame.metres_per_degree_lng
+    box_y = (np.array([south, north]) - frame.lat0) * frame.metres_per_degree_lat
+    drawn = base_map(network, (box_x[0], box_y[0], box_x[1], box_y[1]), metres_per_pixel)
+    (left, right), (bottom, top) = mercator(np.array([west, east]), np.array([south, north]))
+    # On the ground a metre of Web Mercator is shorter by the cosine of the latitude.
+    unit = metres_per_pixel / math.cos(math.radians((south + north) / 2.0))
+    # Tenths of a pixel as whole numbers: shorter to write than decimals.
+    width, height = round((right - left) / unit * 10), round((top - bottom) / unit * 10)
+
+    def pixels(xy: FloatArray) -> npt.NDArray[np.int64]:
+        lng, lat = frame.to_lnglat(xy[:, 0], xy[:, 1], wrap=False)
+        x, y = mercator(lng, lat)
+        places = np.column_stack([(x - left) / unit * 10, (top - y) / unit * 10])
+        return np.asarray(np.rint(places), dtype=np.int64)
+
+    def document(content: list[str]) -> str:
+        svg = (
+            f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' "
+            f"width='{width / 10:.0f}' height='{height / 10:.0f}' preserveAspectRatio='none'>{''.join(content)}</svg>"
+        )
+        return data_address(svg)
+
+    ground = [f"<rect width='{width}' height='{height}' fill='{style.PAPER}'/>"]
+    if len(drawn.water):
+        ground.append(f"<path d='{_path(drawn.water, pixels)}' fill='{style.WATER}' fill-rule='evenodd'/>")
+    if len(drawn.ferries):
+        ground.append(
+            f"<path d='{_path(drawn.ferries, pixels)}' fill='none' stroke='{style.FERRY}' stroke-width='10' "
+            "stroke-dasharray='50 40'/>"
+        )
+    streets = [f"<g fill='none' stroke='{style.STREET}' stroke-linejoin='round' stroke-opacity='.75'>"]
+    grown = width_factor(metres_per_pixel)
+    for rank, lines in drawn.streets.items():
+        wide = style.RANKS[rank].width_px * grown * 10
+        streets.append(f"<path d='{_path(lines, pixels)}' stroke-width='{wide:.0f}'/>")
+    streets.append(
+        "</g><g font-family='system-ui,sans-serif' font-size='105' text-anchor='middle' "
+        f"fill='{style.STREET_LABEL}' stroke='#fff' stroke-width='30' stroke-linejoin='round' paint-order='stroke'>"
+    )
+    for label in drawn.labels:
+        x, y = pixels(np.array([[label.x, label.y]]))[0]
+        streets.append(
+            f"<text x='{x}' y='{y}' dy='36' transform='rotate({-label.angle:.0f} {x} {y})'>{escape(label.text)}</text>"
+        )
+    streets.append("</g>")
+    corners = ((float(south), float(west)), (float(north), float(east)))
+    return Overlays(document(ground), document(streets), corners, metres_per_pixel)
+
+
+def data_address(svg: str) -> str:
+    """Return an SVG document as an address that holds it."""
+    return "data:image/svg+xml;base64," + b64encode(svg.encode()).decode("ascii")
+
+
+def width_factor(metres_per_pixel: float) -> float:
+    """Return how much wider streets are drawn at a scale: they grow as one comes closer, slower than the ground."""
+    return float(np.clip((10.0 / metres_per_pixel) ** 0.6, 1.0, 6.0))
+
+
+def _path(shapes: npt.NDArray[Any], pixels: Any) -> str:
+    """Return lines or polygons as the commands of an SVG path, in steps from point to point."""
+    rings = shapely.get_rings(shapes) if len(shapes) and shapely.get_dimensions(shapes[0]) == 2 else shapes
+    coordinates, owner = shapely.get_coordinates(rings, return_index=True)
+    if not len(coordinates):
+        return ""
+    places = pixels(coordinates)
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    steps = np.diff(places, axis=0, prepend=places[:1])
+    steps[first] = places[first]
+    is_first = np.zeros(len(places), np.bool_)
+    is_first[first] = True
+    # Points that fall on the one before say nothing.
+    kept = is_first | steps.any(axis=1)
+    # A minus sign separates numbers as well as a space does.
+    return "".join(
+        f"{'M' if starts else 'l'}{x}{'' if y < 0 else ' '}{y}"
+        for (x, y), starts in zip(steps[kept].tolist(), is_first[kept].tolist(), strict=True)
+    )

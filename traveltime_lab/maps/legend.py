@@ -1,0 +1,213 @@
+"""
+What explains the colours of a still map: a scale beside it, or a legend on it, below it if it is large.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any, Final
+
+import numpy as np
+import shapely
+
+from traveltime_lab.maps import style
+from traveltime_lab.maps.artists import NOT_KNOWN, matplotlib_module
+from traveltime_lab.maps.scene import Scene, line_styles
+
+#: Share of the map that a legend on it covers at most, and of its width.
+_LARGE: Final = 0.1
+_WIDE: Final = 0.45
+#: Letters in a line of a legend.
+_LETTERS: Final = 38
+_STYLE: Final = {"fontsize": 9, "title_fontsize": 9, "edgecolor": "#cccccc", "labelcolor": style.LABEL}
+
+
+def draw_scale(figure: Any, ax: Any, scene: Scene, unit: str | None) -> None:
+    """Draw a scale beside the map where numbers are too many for swatches."""
+    values = scene.point_values
+    if values is None and not scene.is_scale:
+        return
+    if values is None:
+        values = scene.area_values
+    if values is None or not np.isfinite(values).any():
+        return
+    low, high = scene.limits
+    words, in_seconds = scene.measure
+    factor = 60.0 if in_seconds else 1.0
+    colours = matplotlib_module("colors")
+    ramp = colours.LinearSegmentedColormap.from_list("traveltime", style.ramp(9))
+    norm = colours.Normalize(low / factor, high / factor)
+    drawn = matplotlib_module("cm").ScalarMappable(norm, ramp)
+    bar = figure.colorbar(drawn, ax=ax, shrink=0.6, pad=0.01, aspect=30)
+    if scene.point_values is None:
+        # As on the map, where paper shines through; pieces would show where they overlap.
+        bar.solids.set(alpha=style.AREA_OPACITY + 0.1, edgecolor="face", linewidth=0.0)
+    bar.set_label(unit or (f"{words}, min" if in_seconds else words), color=style.LABEL)
+    bar.outline.set_linewidth(0.5)
+    if not np.isfinite(values).all():
+        _explain_unknown(bar.ax, scene, is_time=in_seconds or _is_time(unit or words))
+
+
+def _is_time(words: str) -> bool:
+    """Return whether words name a travel time or a distance, which only what is reached has."""
+    return any(word.startswith(("min", "sec", "hour", "travel", "distance")) for word in words.lower().split())
+
+
+def _explain_unknown(ax: Any, scene: Scene, *, is_time: bool) -> None:
+    """Show below the scale what has no number."""
+    text = "not\nreached" if is_time else "no\nvalue"
+    if scene.point_values is None:
+        patch = matplotlib_module("patches").Rectangle(
+            (0, -0.09), 1, 0.04, transform=ax.transAxes, facecolor=style.NO_VALUE, clip_on=False
+        )
+        ax.add_patch(patch)
+    else:
+        ax.scatter([0.5], [-0.07], **NOT_KNOWN, transform=ax.transAxes, clip_on=False)
+    ax.text(1.6, -0.07, text, transform=ax.transAxes, ha="left", va="center", fontsize=9, color=style.LABEL)
+
+
+def draw_legend(ax: Any, scene: Scene) -> Any:
+    """
+    Explain the colours of areas and lines in the upper corner that hides less, below the map if that hides much.
+
+    Returns
+    -------
+    Legend or None
+    """
+    handles, title, names_first = _entries(scene)
+    if not handles:
+        return None
+    options = {**_STYLE, "title": title, "handler_map": {_Row: _RowHandler()}, "markerfirst": not names_first}
+    if names_first:
+        options["handlelength"] = max(handle.length for handle in handles if isinstance(handle, _Row))
+    made = ax.legend(handles=handles, loc=_emptier_corner(scene), framealpha=0.92, borderpad=0.6, **options)
+    made.set_zorder(8)
+    figure = ax.figure.canvas.figure
+    if figure.get_layout_engine() is None:
+        return made  # nothing would make room below
+    figure.draw_without_rendering()
+    ground, room = made.get_window_extent(), ax.get_window_extent()
+    if ground.width * ground.height > _LARGE * room.width * room.height or ground.width > _WIDE * room.width:
+        columns = 1
+        if not names_first:
+            columns = int(np.clip(room.width // ground.width, 1, len(handles)))
+        made = ax.legend(
+            handles=handles, loc="upper left", bbox_to_anchor=(0.0, -0.005), frameon=False, borderpad=0.2,
+            ncols=columns, **options,
+        )  # fmt: skip
+        made.set_zorder(8)
+    return made
+
+
+def is_outside(ax: Any, legend: Any) -> bool:
+    """Return whether a legend stands below the map."""
+    return legend is not None and bool(legend.get_window_extent().y1 <= ax.get_window_extent().y0 + 1.0)
+
+
+class _Row:
+    """The swatches of an origin's rings, or what they stand for."""
+
+    def __init__(self, label: str, cells: list[str], length: float, *, swatches: bool) -> None:
+        self.label, self.cells, self.length, self.swatches = label, cells, length, swatches
+
+    def get_label(self) -> str:
+        """Return the words beside the row, as legends ask for them."""
+        return self.label
+
+
+class _RowHandler:
+    """Draws a row of a legend."""
+
+    def legend_artist(self, legend: Any, row: _Row, fontsize: float, box: Any) -> Any:
+        """Add the cells of a row to its box in the legend."""
+        patches, texts = matplotlib_module("patches"), matplotlib_module("text")
+        wide = box.width / len(row.cells)
+        for i, cell in enumerate(row.cells):
+            if row.swatches:
+                made = patches.Rectangle(
+                    (i * wide, 0.0), wide, box.height, facecolor=cell, alpha=style.AREA_OPACITY + 0.15, edgecolor="none"
+                )
+            else:
+                made = texts.Text(
+                    (i + 0.5) * wide, 0.5 * box.height, cell, fontsize=0.9 * fontsize, ha="center", va="center",
+                    color=style.LABEL,
+                )  # fmt: skip
+            made.set_transform(box.get_transform())
+            box.add_artist(made)
+        return box
+
+
+def _entries(scene: Scene) -> tuple[list[Any], str | None, bool]:
+    """Return the entries of the legend, its title, and whether entries begin with names."""
+    lines = [
+        matplotlib_module("lines").Line2D([], [], color=colour, linestyle=dashes, linewidth=2.6, label=_folded(name))
+        for name, (colour, dashes) in line_styles(scene).items()
+    ]
+    if scene.areas is None or not len(scene.areas) or scene.is_scale:
+        return lines, None, False
+    patches = matplotlib_module("patches")
+    limits = [_limit(scene, float(value)) for value in scene.steps]
+    rows = scene.group_colours
+    distinct = len(rows) > 1 and len({row[0] for row in rows.values()}) > 1
+
+    def swatch(colour: str, text: str) -> Any:
+        return patches.Patch(color=colour, alpha=style.AREA_OPACITY + 0.15, label=text)
+
+    if distinct:
+        own = {g: n for g, n in scene.numbers.items() if n != str(g)}
+        names = {group: _folded(f"{own[group]}  {group}" if group in own else str(group)) for group in rows}
+        if len(limits) <= 1:
+            handles = [swatch(row[0], names[group]) for group, row in rows.items()]
+            return [*handles, *lines], f"within {limits[0]}" if limits else None, False
+        # Widths are in letters of the font.
+        length = sum(max(0.62 * len(limit) + 0.8, 1.6) for limit in _plain(scene)[0])
+        numbers, measure = _plain(scene)
+        made: list[Any] = [_Row(f"within, {measure}" if measure else "up to", numbers, length, swatches=False)]
+        made += [_Row(names[group], row, length, swatches=True) for group, row in rows.items()]
+        return [*made, *lines], None, True
+    if not limits:
+        return lines, None, False
+    row = next(iter(rows.values()))
+    return [*(swatch(colour, text) for colour, text in zip(row, limits, strict=True)), *lines], None, False
+
+
+def _limit(scene: Scene, value: float) -> str:
+    """Return a value of areas in words."""
+    if scene.measure[1]:
+        return style.minutes_label(value)
+    return style.metres_label(value) if scene.area_column == "distance" else f"{value:g}"
+
+
+def _plain(scene: Scene) -> tuple[list[str], str]:
+    """Return the values of areas as numbers, and in what."""
+    steps = scene.steps
+    if scene.measure[1]:
+        return [f"{value / 60.0:.4g}" for value in steps], "min"
+    if scene.area_column == "distance":
+        in_km = bool((steps >= 1000.0).all())
+        return [f"{value / (1000.0 if in_km else 1.0):.4g}" for value in steps], "km" if in_km else "m"
+    return [f"{value:g}" for value in steps], ""
+
+
+def _folded(name: str) -> str:
+    """Return a long name in several lines."""
+    return "\n".join(textwrap.wrap(name, _LETTERS)) or name
+
+
+def _emptier_corner(scene: Scene) -> str:
+    """Return the upper corner under which areas, lines and points cover less ground."""
+    west, south, east, north = scene.box
+    wide, high = (east - west) * 0.3, (north - south) * 0.3
+    corners = {
+        "upper right": shapely.box(east - wide, north - high, east, north),
+        "upper left": shapely.box(west, north - high, west + wide, north),
+    }
+    valid = scene.area_shapes
+    dots = shapely.points(scene.point_xy) if len(scene.point_xy) else np.empty(0, dtype=object)
+
+    def hidden(corner: Any) -> float:
+        covered = float(shapely.area(shapely.intersection(valid, corner)).sum()) / corner.area if len(valid) else 0.0
+        lines = float(shapely.length(shapely.intersection(scene.line_shapes, corner)).sum()) / wide
+        return covered + 0.2 * float(shapely.contains(corner, dots).sum()) + lines
+
+    return min(corners, key=lambda name: hidden(corners[name]))

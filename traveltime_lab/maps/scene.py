@@ -1,0 +1,384 @@
+"""
+What a still map shows: checked tables in local metres, and the colours that their rows have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import geopandas as gpd
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import shapely
+
+from traveltime_lab.errors import CrsError, InputError
+from traveltime_lab.maps import basemap, style
+from traveltime_lab.network.network import Network
+
+#: Share of what is shown that is left free around it.
+_MARGIN: Final = 0.06
+#: A map of one point or none shows at least this much, in metres.
+_LEAST_M: Final = 500.0
+#: More values than this are a scale, not a legend.
+_MOST_SWATCHES: Final = 8
+#: Origins up to this many beyond those with a colour of their own are told apart by numbers.
+MOST_NUMBERS: Final = 30
+#: Statistics of cells in seconds, those that cells are coloured by first, and what they are.
+_CELL_SECONDS: Final = {"mean": "mean travel time", "min": "shortest travel time", "max": "longest travel time"}
+#: Columns by which an answer is known, so that an empty one means that nothing is reached.
+_ANSWER: Final = ("travel_time", "distance", "reason", "cell")
+#: How much longer than wide a picture may be, or the other way round.
+_STEEPEST: Final = 1.6
+
+
+@dataclass(frozen=True)
+class Scene:
+    """
+    Checked input in local metres.
+
+    Attributes
+    ----------
+    network : Network
+    box : tuple of float
+        West, south, east, north.
+    areas, points, lines : GeoDataFrame or None
+        In EPSG:4326, without rows that have no shape.
+    area_shapes, line_shapes : object arrays
+        The shapes of the rows in local metres.
+    point_xy : float64 array of shape (n_points, 2)
+    column : str or None
+        What is coloured by number.
+    note : str
+        What is missing in the picture and why, empty if nothing is.
+    """
+
+    network: Network
+    box: basemap.Box
+    areas: gpd.GeoDataFrame | None
+    area_shapes: npt.NDArray[Any]
+    points: gpd.GeoDataFrame | None
+    point_xy: npt.NDArray[np.float64]
+    lines: gpd.GeoDataFrame | None
+    line_shapes: npt.NDArray[Any]
+    column: str | None
+    note: str
+
+    @cached_property
+    def group_colours(self) -> dict[Hashable, list[str]]:
+        """The colours of the rings of each group of areas, small to large."""
+        return _group_colours(self)
+
+    @property
+    def numbers(self) -> dict[Hashable, str]:
+        """What is written on each group of areas if colours alone do not tell them apart."""
+        groups = list(self.group_colours)
+        if not len(style.ORIGIN_COLOURS) < len(groups) <= MOST_NUMBERS or self.is_scale:
+            return {}
+        own = [str(group) for group in groups]
+        short = all(len(text) <= 2 for text in own)
+        return dict(zip(groups, own if short else map(str, range(1, len(groups) + 1)), strict=True))
+
+    @cached_property
+    def point_values(self) -> npt.NDArray[np.float64] | None:
+        """The number that each point is coloured by, None if there is none."""
+        if self.column is None or self.points is None or self.column not in self.points.columns:
+            return None
+        return _numbers(self.points, self.column)
+
+    @cached_property
+    def area_values(self) -> npt.NDArray[np.float64] | None:
+        """The number that each area is coloured by, None if there is none."""
+        return None if self.areas is None or self.area_column is None else _numbers(self.areas, self.area_column)
+
+    @property
+    def area_column(self) -> str | None:
+        """The column that areas are coloured by."""
+        columns = () if self.areas is None else self.areas.columns
+        names = (self.column, "travel_time", "distance", *(_CELL_SECONDS if "cell" in columns else ()))
+        return next((name for name in names if name is not None and name in columns), None)
+
+    @property
+    def steps(self) -> npt.NDArray[np.float64]:
+        """The different values of areas, small to large."""
+        return np.empty(0) if self.area_values is None else _distinct(self.area_values)
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether the values of areas are a scale: cells, a column that was asked for, or too many for swatches."""
+        if self.areas is None:
+            return False
+        asked_for = self.column in self.areas.columns and self.area_column not in ("travel_time", "distance")
+        return self.steps.size > (0 if asked_for or "cell" in self.areas.columns else _MOST_SWATCHES)
+
+    @property
+    def measure(self) -> tuple[str, bool]:
+        """What numbers measure, in words, and whether they are seconds."""
+        table = self.areas if self.point_values is None else self.points
+        name = self.area_column if self.point_values is None else self.column
+        if name is None:
+            return "", False
+        if name in _CELL_SECONDS and table is not None and "cell" in table.columns:
+            return _CELL_SECONDS[name], True
+        return name.replace("_", " "), name.startswith("travel_time")
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the greatest value of the scale."""
+        parts = [self.point_values]
+        if self.column is None or (self.areas is not None and self.column in self.areas.columns):
+            parts.append(self.area_values)
+        values = _distinct(np.concatenate([part for part in parts if part is not None] or [np.empty(0)]))
+        return (float(values[0]), float(values[-1])) if values.size else (0.0, 1.0)
+
+    def place(self, values: npt.NDArray[np.float64]) -> list[str]:
+        """Return the colours of values on the scale, grey where there is none."""
+        low, high = self.limits
+        shares = np.clip((values - low) / (high - low or 1.0), 0.0, 1.0)
+        return [style.ramp_colour(float(share)) if np.isfinite(share) else style.NO_VALUE for share in shares]
+
+
+def _distinct(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the different known values, small to large."""
+    return np.unique(values[np.isfinite(values)])
+
+
+def _numbers(table: gpd.GeoDataFrame, name: str) -> npt.NDArray[np.float64]:
+    """Return a column as numbers, NaN where it has none."""
+    try:
+        return np.asarray(table[name].to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError) as error:
+        msg = f"column {name!r} must hold numbers to colour by; got {table[name].dtype}"
+        raise InputError(msg) from error
+
+
+def _table(table: Any, name: str) -> gpd.GeoDataFrame | None:
+    """Return a table in EPSG:4326."""
+    if table is None:
+        return None
+    if isinstance(table, gpd.GeoSeries):
+        table = table.to_frame("geometry")
+    if not isinstance(table, gpd.GeoDataFrame):
+        msg = f"{name} must be a GeoDataFrame or GeoSeries; got {type(table).__name__}"
+        raise InputError(msg)
+    if table.crs is None:
+        msg = f"{name} has no CRS; say what its coordinates are, e.g. {name}.set_crs('EPSG:4326')"
+        raise CrsError(msg)
+    shapes = np.asarray(table.geometry.array)
+    kept = table[~(shapely.is_missing(shapes) | shapely.is_empty(shapes))].to_crs("EPSG:4326")
+    # Tables are put together by kind, for which their shapes must have one name.
+    return kept if kept.geometry.name == "geometry" else kept.rename_geometry("geometry")
+
+
+def _by_kind(tables: dict[str, gpd.GeoDataFrame | None]) -> dict[str, gpd.GeoDataFrame | None]:
+    """Move points and lines that were given as areas to where they belong."""
+    given = tables["areas"]
+    if given is None or not len(given):
+        return tables
+    dimensions = shapely.get_dimensions(np.asarray(given.geometry.array))
+    sorted_out = dict(tables)
+    for dimension, name in ((0, "points"), (1, "lines"), (2, "areas")):
+        mine = given[dimensions == dimension]
+        other = tables[name] if name != "areas" else None
+        if len(mine):
+            sorted_out[name] = mine if other is None or not len(other) else gpd.GeoDataFrame(pd.concat([mine, other]))
+        elif name == "areas":
+            sorted_out[name] = None
+    return sorted_out
+
+
+def scene_of(network: Any, areas: Any, points: Any, lines: Any, column: str | None, bounds: Any) -> Scene:
+    """Check the input and bring it to local metres."""
+    if not isinstance(network, Network):
+        msg = f"the first argument must be a Network; got {type(network).__name__}"
+        raise InputError(msg)
+    frame = network.frame
+
+    def local(shapes: Any) -> npt.NDArray[Any]:
+        return np.asarray(
+            shapely.transform(np.asarray(shapes), lambda c: np.column_stack(frame.to_xy(c[:, 0], c[:, 1])))
+        )
+
+    tables = {"areas": _table(areas, "areas"), "points": _table(points, "points"), "lines": _table(lines, "lines")}
+    note = _note(areas, tables["areas"])
+    tables = _by_kind(tables)
+    if column is not None and not any(t is not None and column in t.columns for t in tables.values()):
+        # A table whose rows are all empty has nothing to draw, but may well have the column.
+        if not any(t is not None and column in t.columns for t in (areas, points, lines) if hasattr(t, "columns")):
+            msg = f"neither points nor areas have a column {column!r}"
+            raise InputError(msg)
+        column = None
+    shapes = {
+        name: np.empty(0, dtype=object) if table is None else local(table.geometry.array)
+        for name, table in tables.items()
+    }
+    point_shapes = shapes["points"]
+    if len(point_shapes) and (shapely.get_type_id(point_shapes) != 0).any():
+        msg = "points must hold points; use .representative_point() or pass polygons as areas"
+        raise InputError(msg)
+    if bounds is not None:
+        west, south, east, north = bounds
+        x, y = frame.to_xy(np.array([west, east]), np.array([south, north]))
+        box = (float(x[0]), float(y[0]), float(x[1]), float(y[1]))
+    else:
+        everything = np.concatenate(list(shapes.values()))
+        if not len(everything):
+            west, south, east, north = network.bounds
+            x, y = frame.to_xy(np.array([west, east]), np.array([south, north]))
+            everything = shapely.points(x, y)
+        box = _roomy(tuple(shapely.total_bounds(everything).tolist()))
+    dots = tables["points"]
+    if column is None and dots is not None and "travel_time" in dots.columns and not len(shapes["areas"]):
+        column = "travel_time"
+    if not note and column is not None and dots is not None and column in dots.columns and dots[column].isna().all():
+        note = f"No point has a value of {column!r}" if column not in _ANSWER else "Nothing reached"
+    return Scene(
+        network,
+        box,
+        tables["areas"],
+        shapes["areas"],
+        dots,
+        shapely.get_coordinates(point_shapes),
+        tables["lines"],
+        shapes["lines"],
+        column,
+        note,
+    )
+
+
+def _note(given: Any, kept: gpd.GeoDataFrame | None) -> str:
+    """Return what to say about areas that are empty."""
+    if kept is None or (len(kept) and len(kept) == len(given)):
+        return ""
+    columns = given.columns if isinstance(given, gpd.GeoDataFrame) else ()
+    reached = any(name in columns for name in _ANSWER)
+    if len(kept):
+        what = "routes" if (shapely.get_dimensions(np.asarray(kept.geometry.array)) == 1).all() else "areas"
+        return f"{len(given) - len(kept)} of {len(given)} {what} are empty" + (": nothing reached" if reached else "")
+    why = sorted({str(r).replace("_", " ") for r in given["reason"].dropna()}) if "reason" in columns else []
+    text = "Nothing reached" if reached else "Nothing to show: all shapes are empty"
+    return f"{text} ({', '.join(why)})" if why else text
+
+
+def _roomy(box: tuple[float, ...]) -> basemap.Box:
+    """Return a box with a margin, neither tiny nor very long."""
+    west, south, east, north = box
+    half_x = max(east - west, _LEAST_M) * (0.5 + _MARGIN)
+    half_y = max(north - south, _LEAST_M) * (0.5 + _MARGIN)
+    half_x, half_y = max(half_x, half_y / _STEEPEST), max(half_y, half_x / _STEEPEST)
+    x, y = (west + east) / 2.0, (south + north) / 2.0
+    return x - half_x, y - half_y, x + half_x, y + half_y
+
+
+def groups_of(scene: Scene) -> npt.NDArray[Any]:
+    """Return whose area each row is."""
+    areas = scene.areas
+    if areas is None:
+        return np.empty(0, dtype=object)
+    if "origin" in areas.columns:
+        return np.asarray(areas["origin"].to_numpy(), dtype=object)
+    values = scene.area_values
+    if values is not None and np.unique(values).size == len(values):
+        return np.zeros(len(areas), dtype=object)  # rings of one place
+    return np.asarray(areas.index.to_numpy(), dtype=object)
+
+
+def _group_colours(scene: Scene) -> dict[Hashable, list[str]]:
+    """Return the colours of the rings of each group, small to large."""
+    n_rings = max(scene.steps.size, 1)
+    owners = groups_of(scene)
+    groups = list(dict.fromkeys(owners.tolist()))
+    if len(groups) == 1 or len(groups) > MOST_NUMBERS or scene.is_scale:
+        return dict.fromkeys(groups, style.ramp(n_rings))
+    choices = range(len(groups))
+    if len(groups) > len(style.ORIGIN_COLOURS):
+        choices = _apart([scene.area_shapes[owners == group] for group in groups])  # type: ignore[assignment]
+    return {group: style.tints(style.ORIGIN_COLOURS[i], n_rings) for group, i in zip(groups, choices, strict=True)}
+
+
+def _apart(shapes: list[npt.NDArray[Any]]) -> list[int]:
+    """Return the position of a colour for each group of areas, so that areas of one colour overlap little."""
+    # Rough hulls will do to see what lies on what.
+    rough = [shapely.convex_hull(shapely.geometrycollections(group)) for group in shapes]
+    chosen: list[int] = []
+    for mine in rough:
+        overlaps = np.zeros(len(style.ORIGIN_COLOURS))
+        for theirs, colour in zip(rough, chosen, strict=False):
+            overlaps[colour] += 1e-6 * mine.area + shapely.intersection(mine, theirs).area
+        chosen.append(int(np.argmin(overlaps)))
+    return chosen
+
+
+def bands(scene: Scene) -> list[tuple[str, Any, str]]:
+    """Return the colour, the shape and the colour of the outline of each band, the outermost first."""
+    if scene.areas is None or not len(scene.areas):
+        return []
+    values = scene.area_values
+    if values is not None and scene.is_scale:
+        # Of a cell that several origins reach the least is shown.
+        order = np.argsort(values, kind="stable")
+        if "cell" in scene.areas.columns:
+            order = order[~scene.areas["cell"].iloc[order].duplicated().to_numpy()]
+        colours = scene.place(values)
+        return [(colours[i], scene.area_shapes[i], "none") for i in order[::-1]]
+    made = []
+    owners = groups_of(scene)
+    for group, colours in scene.group_colours.items():
+        mine = np.flatnonzero(owners == group)
+        rank = np.zeros(mine.size, np.intp)
+        if values is not None:
+            rank = np.where(np.isfinite(values[mine]), np.searchsorted(scene.steps, values[mine]), len(colours))
+        outline = colours[0] if len(scene.group_colours) > 1 else None
+        inner: Any = shapely.MultiPolygon()
+        for position, ring in sorted(zip(mine, rank, strict=True), key=lambda pair: pair[1]):
+            shape = scene.area_shapes[position]
+            colour = colours[ring] if ring < len(colours) else style.NO_VALUE
+            made.append((colour, shapely.difference(shape, inner), outline or colour))
+            inner = shapely.union(inner, shape)
+    return made[::-1]
+
+
+def outer_outlines(scene: Scene) -> list[tuple[str, Any]]:
+    """Return the colour and the whole shape of each group of areas."""
+    owners = groups_of(scene)
+    several = len(scene.group_colours) > 1
+    return [
+        (colours[0 if several else -1], shapely.union_all(scene.area_shapes[owners == group]))
+        for group, colours in scene.group_colours.items()
+    ]
+
+
+def line_names(scene: Scene) -> list[str]:
+    """Return what each line is called, empty where it has no name."""
+    lines = scene.lines
+    if lines is None:
+        return []
+    if {"origin", "destination"} <= set(lines.columns):
+        pairs = list(zip(lines["origin"].astype(str), lines["destination"].astype(str), strict=True))
+        starts, ends = (len(set(side)) for side in zip(*pairs, strict=True)) if pairs else (0, 0)
+        names = [f"to {b}" if starts == 1 else f"from {a}" if ends == 1 else f"{a} \u2192 {b}" for a, b in pairs]
+    elif lines.index.inferred_type in ("string", "mixed"):
+        names = [str(label) for label in lines.index]
+    else:
+        return [""] * len(lines)
+    if "travel_time" in lines.columns:
+        times = _numbers(lines, "travel_time")
+        names = [
+            f"{name}, {style.minutes_label(time)}".replace(" min", "\u00a0min") if np.isfinite(time) else name
+            for name, time in zip(names, times, strict=True)
+        ]
+    return names
+
+
+def line_styles(scene: Scene) -> dict[str, tuple[str, Any]]:
+    """Return the colour and the dashes of lines by name, empty if all look the same."""
+    names = [name for name in dict.fromkeys(line_names(scene)) if name]
+    if scene.group_colours and len(scene.group_colours) > 1 and not scene.is_scale:
+        # Colours are those of areas already.
+        styles = [(style.ROUTE, dashes) for dashes in ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (6, 1.5, 1, 1.5)))]
+    else:
+        styles = [(colour, "-") for colour in style.ORIGIN_COLOURS]
+    return dict(zip(names, styles, strict=False)) if 1 < len(names) <= len(styles) else {}

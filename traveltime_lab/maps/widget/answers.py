@@ -1,0 +1,309 @@
+"""
+What the map shows, computed with the public functions only: a shape here is the shape that `time_map` gives.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import geopandas as gpd
+import pandas as pd
+
+from traveltime_lab.errors import InputError
+from traveltime_lab.maps import style
+from traveltime_lab.maps.widget.origins import Origin, called
+from traveltime_lab.maps.widget.state import Question
+from traveltime_lab.moments import resolve_moments
+from traveltime_lab.search import query
+from traveltime_lab.search.routes import routes
+from traveltime_lab.search.time_filter import time_filter
+from traveltime_lab.search.time_map import distance_map, time_map
+from traveltime_lab.surfaces import polygons
+from traveltime_lab.transit.timetable import service_warnings_to
+
+if TYPE_CHECKING:
+    from traveltime_lab.itinerary import Route
+    from traveltime_lab.network.network import Network
+
+#: Why a shape is empty.
+REASONS_IN_WORDS: Final = {
+    "origin_outside_network": "lies outside the network",
+    "origin_not_snapped": "has no usable street nearby",
+    "over_limit": "reaches nothing within {limit}: the way to the street alone takes longer",
+}
+EMPTY_IN_WORDS: Final = {
+    "union": "No origin reaches anything.",
+    "intersection": "The areas have no ground in common within {limit}.",
+    "difference": "Within {limit} the others reach everything that the first does.",
+}
+
+NO_ORIGIN: Final = "There is no origin. Click on the map to add one."
+
+#: Origins that are searched between two looks at whether somebody wants the work stopped.
+_BATCH: Final = 4
+#: Degrees around the network in which `time_map` takes a place for one that is meant.
+_NEAR: Final = 0.5
+
+#: Called after each step with the steps done and their number; may raise to stop.
+Step = Callable[[int, int], None]
+
+
+def _no_step(done: int, total: int) -> None:
+    """Go on."""
+
+
+def table_of(origins: tuple[Origin, ...]) -> gpd.GeoDataFrame:
+    """Return origins as a table indexed by their names."""
+    return gpd.GeoDataFrame(
+        geometry=gpd.points_from_xy([origin.lng for origin in origins], [origin.lat for origin in origins]),
+        index=pd.Index([origin.name for origin in origins], name="origin"),
+        crs="EPSG:4326",
+    )
+
+
+def no_areas(measure: str) -> gpd.GeoDataFrame:
+    """Return the answer where there is no origin: the table of `areas` without rows."""
+    columns = {
+        "origin": pd.Series(dtype=object),
+        measure: pd.Series(dtype="int32"),
+        "reason": pd.Series(dtype=object),
+    }
+    return gpd.GeoDataFrame(columns, geometry=gpd.GeoSeries([], crs="EPSG:4326"))
+
+
+def areas(network: Network, question: Question, *, step: Step = _no_step) -> gpd.GeoDataFrame:
+    """
+    Return the shapes of a question.
+
+    Parameters
+    ----------
+    network : Network
+    question : Question
+    step : callable, optional
+        Told the progress between searches; an exception from it ends the work.
+
+    Returns
+    -------
+    GeoDataFrame
+        EPSG:4326, one row per origin and ring, small rings first: ``origin`` (name; the kind of combination where
+        origins are combined), ``travel_time`` or ``distance``, ``reason`` (why a shape is empty) and ``geometry``.
+
+    Raises
+    ------
+    TravelTimeError
+        Whatever `time_map` or `distance_map` raises; InputError if there is no origin.
+    """
+    if not question.origins:
+        raise InputError(NO_ORIGIN)
+    batches = _batches(network, question.origins)
+    total, done = len(batches) * len(question.limits), 0
+    parts = []
+    for limit in question.limits:
+        rows = []
+        for batch in batches:
+            step(done, total)
+            rows.append(_shapes(network, table_of(batch), question, limit))
+            done += 1
+        ring = pd.concat(rows).loc[[origin.name for origin in question.origins]].reset_index(names="origin")
+        parts.append(ring if question.combine == "each" else _combined(network, ring, question, limit))
+    step(total, total)
+    columns = ["origin", question.measure, "reason", "geometry"]
+    drawn = pd.concat(parts, ignore_index=True)[columns]
+    order = [origin.name for origin in question.origins]
+    if question.combine == "each" and len(order) > 1:
+        drawn = drawn.iloc[drawn["origin"].map(order.index).argsort(kind="stable")].reset_index(drop=True)
+    return drawn
+
+
+def _batches(network: Network, origins: tuple[Origin, ...]) -> list[tuple[Origin, ...]]:
+    """Return origins in batches, those that look swapped beside others: alone `time_map` refuses them."""
+    swapped = tuple(origin for origin in origins if _looks_swapped(network, origin, margin=_NEAR))
+    others = tuple(origin for origin in origins if origin not in swapped)
+    if not others:
+        return [origins]
+    batches = [others[i : i + _BATCH] for i in range(0, len(others), _BATCH)]
+    return [(*batches[0], *swapped), *batches[1:]]
+
+
+def _looks_swapped(network: Network, origin: Origin, *, margin: float = 0.0) -> bool:
+    """Return whether an origin lies outside the network, and inside with longitude and latitude swapped."""
+    west, south, east, north = network.bounds
+
+    def inside(lng: float, lat: float) -> bool:
+        across = (lng - west + margin) % 360.0 <= (east - west) % 360.0 + 2.0 * margin
+        return across and south - margin <= lat <= north + margin
+
+    return not inside(origin.lng, origin.lat) and inside(origin.lat, origin.lng)
+
+
+def _shapes(network: Network, origins: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.GeoDataFrame:
+    """Return the shapes of one ring."""
+    if question.measure == "distance":
+        return distance_map(network, origins, distance=limit, **question.options)
+    # They are told beside the map, see `service_remarks`.
+    with service_warnings_to(lambda text: None):
+        return time_map(network, origins, travel_time=limit, **question.options)
+
+
+def _combined(network: Network, ring: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.GeoDataFrame:
+    """Return the shapes of one ring as one."""
+    if question.combine == "union":
+        shape = polygons.union(ring)
+    elif question.combine == "intersection":
+        shape = polygons.intersection(ring)
+    else:
+        shape = polygons.difference(ring.iloc[:1], ring.iloc[1:])
+    is_empty = bool(shape.geometry.is_empty.iloc[0])
+    return shape.assign(
+        origin=question.combine, reason=_why(network, ring, question) if is_empty else None, **{question.measure: limit}
+    )
+
+
+def _why(network: Network, ring: gpd.GeoDataFrame, question: Question) -> str:
+    """Return why a combination is empty: because of one of the shapes, or of all."""
+    lost = ring[ring["reason"].notna()]
+    if len(lost):
+        return _sentence(network, question, lost["origin"].iloc[0], str(lost["reason"].iloc[0]))
+    return EMPTY_IN_WORDS[question.combine]
+
+
+def _sentence(network: Network, question: Question, name: Any, reason: str) -> str:
+    """Return why the shape of an origin is empty."""
+    told = f"{called(name)} {REASONS_IN_WORDS[reason]}"
+    origin = next(origin for origin in question.origins if origin.name == name)
+    if reason == "origin_outside_network" and _looks_swapped(network, origin):
+        told += (
+            f" at lng {origin.lng:g}, lat {origin.lat:g}, and inside with longitude and latitude swapped: a place is "
+            "(x=longitude, y=latitude)"
+        )
+    return f"{told}."
+
+
+def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.GeoDataFrame:
+    """
+    Return travel time, distance and route between each origin and a point.
+
+    Parameters
+    ----------
+    network : Network
+    question : Question
+    lng, lat : float
+        EPSG:4326.
+
+    Returns
+    -------
+    GeoDataFrame
+        One row per origin: ``origin``, ``travel_time`` (Int32, s), ``distance`` (Float64, m), ``reason``, ``rides``
+        (what one takes at which time, "" for streets) and the line of the route. Over a window it is the quickest
+        journey; with a percentile ``relied`` (Int32, s) is the time that so many percent of the departures keep to.
+
+    Raises
+    ------
+    TravelTimeError
+        Whatever `time_filter` and `routes` raise.
+    """
+    # They are told beside the map, see `service_remarks`.
+    with service_warnings_to(lambda text: None):
+        origins = table_of(question.origins)
+        point = gpd.GeoSeries.from_xy([lng], [lat], index=["here"], crs="EPSG:4326")
+        is_arrival = "arrival_time" in question.options
+        ends = (point, origins) if is_arrival else (origins, point)
+        wanted = ("transportation", "departure_time", "arrival_time", "snapping", "window")
+        options = {name: question.options[name] for name in wanted if name in question.options}
+        if question.uses_timetable:
+            found = routes(network, *ends, **options)
+            found["rides"] = [rides_in_words(route) for route in found["route"]]
+        else:
+            found = time_filter(
+                network,
+                *ends,
+                travel_time=query.MAX_TRAVEL_TIME_S,
+                properties=("travel_time", "distance", "route"),
+                **options,
+            )
+            found["rides"] = ""
+        columns = ["travel_time", "distance", "reason", "rides"]
+        if "percentile" in question.options:
+            columns.append("relied")
+            percent = question.options["percentile"]
+            spread = time_filter(network, *ends, travel_time=query.MAX_TRAVEL_TIME_S, percentiles=(percent,), **options)
+            found["relied"] = spread.filter(like="travel_time_p").iloc[:, 0]
+        if is_arrival:
+            found["origin"] = found["destination"]
+        return found[["origin", *columns, "geometry"]]
+
+
+def rides_in_words(route: Route | None) -> str:
+    """Return what one takes on a route and when, such as ``"walk 4 min, bus 21 at 08:12, walk 2 min"``."""
+    if route is None or all(leg.ride is None for leg in route.legs):
+        return ""
+    told = []
+    for leg in route.legs:
+        if leg.ride is not None:
+            line = f"{leg.mode.replace('_', ' ')} {leg.ride.line}".strip()
+            told.append(f"{line} at {leg.ride.board.time:%H:%M}")
+        elif leg.travel_time >= 30:
+            told.append(f"{leg.mode.replace('_', ' ')} {max(round(leg.travel_time / 60), 1)} min")
+    return ", ".join(told)
+
+
+def remarks(network: Network, question: Question, drawn: gpd.GeoDataFrame) -> list[str]:
+    """Return in words why shapes are empty, one sentence per origin or combination."""
+    if not question.origins:
+        return [NO_ORIGIN]
+    told: dict[str, str] = {}
+    empty = drawn[drawn.geometry.is_empty]
+    for name, reason, limit in zip(empty["origin"], empty["reason"], empty[question.measure], strict=True):
+        words = _sentence(network, question, name, reason) if reason in REASONS_IN_WORDS else str(reason)
+        short = style.minutes_label(limit) if question.measure == "travel_time" else style.metres_label(limit)
+        told[str(name)] = words.replace("{limit}", short)
+    return list(told.values())
+
+
+def service_remarks(network: Network, question: Question) -> list[str]:
+    """Return what the timetable warns of at the moment of a question: that little runs on that day."""
+    departure, arrival = (question.options.get(name) for name in ("departure_time", "arrival_time"))
+    moment, is_arrival = resolve_moments(departure, arrival, network.timezone)
+    if network.timetable is None or not isinstance(moment, dt.datetime):
+        return []
+    told: list[str] = []
+    with service_warnings_to(told.append):
+        network.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")
+    return told
+
+
+def code_of(question: Question) -> str:
+    """
+    Return the Python code that computes what the map shows, for a cell of its own.
+
+    The code expects ``network``; it ends with ``areas``, as `areas` returns them but for the column ``reason``.
+    """
+    origins = question.origins
+    function = "time_map" if question.measure == "travel_time" else "distance_map"
+    options = "".join(f", {name}={value!r}" for name, value in question.options.items())
+    lines = [
+        "import geopandas as gpd",
+        "import pandas as pd",
+        "",
+        "import traveltime_lab as tl",
+        "",
+        "origins = gpd.GeoSeries.from_xy(",
+        f"    {[round(origin.lng, 7) for origin in origins]},",
+        f"    {[round(origin.lat, 7) for origin in origins]},",
+        f"    index={[origin.name for origin in origins]!r},",
+        '    crs="EPSG:4326",',
+        ")",
+        "areas = []",
+        f"for limit in {list(question.limits)}:  # {'seconds' if function == 'time_map' else 'metres'}",
+        f"    ring = tl.{function}(network, origins, {question.measure}=limit{options})",
+    ]
+    if question.combine == "each":
+        lines.append('    areas.append(ring.rename_axis("origin").reset_index())')
+    else:
+        arguments = "ring.iloc[:1], ring.iloc[1:]" if question.combine == "difference" else "ring"
+        lines.append(f"    ring = tl.{question.combine}({arguments})")
+        lines.append(f"    areas.append(ring.assign(origin={question.combine!r}, {question.measure}=limit))")
+    lines += ["areas = pd.concat(areas, ignore_index=True)", "tl.plot(network, areas, origins)"]
+    return "\n".join(lines)

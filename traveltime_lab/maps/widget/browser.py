@@ -1,0 +1,207 @@
+"""
+What goes over the wire: shapes as GeoJSON with their colours, no finer than the screen can show.
+"""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import shapely
+
+from traveltime_lab.maps import basemap, style
+from traveltime_lab.maps.widget.state import Question, colour_of
+
+#: Metres in a degree of latitude, near enough for tolerances.
+_METRES_PER_DEGREE = 111_320.0
+#: Circumference of the sphere of Web Mercator over the width of a tile: metres to a pixel at zoom 0 on the equator.
+_ZOOM_0_M = 156_543.03392804097
+#: Why a point has no travel time, in few words.
+_NOT_REACHED = {
+    "destination_outside_network": "outside the network",
+    "origin_outside_network": "outside the network",
+    "destination_not_snapped": "no usable street nearby",
+    "origin_not_snapped": "no usable street nearby",
+    "over_limit": "not within four hours",
+}
+
+
+def metres_per_pixel(zoom: float, lat: float) -> float:
+    """Return the metres on the ground that a pixel of a web map covers."""
+    return _ZOOM_0_M * math.cos(math.radians(lat)) / math.pow(2.0, zoom)
+
+
+def zoom_for(bounds: tuple[float, float, float, float], width_px: float, height_px: float) -> int:
+    """Return the largest whole zoom of a web map at which (west, south, east, north) in EPSG:4326 fits a window."""
+    west, south, east, north = bounds
+    lat = (south + north) / 2.0
+    wide = max((east - west) * _METRES_PER_DEGREE * math.cos(math.radians(lat)), 100.0)
+    high = max((north - south) * _METRES_PER_DEGREE, 100.0)
+    needed = max(wide / width_px, high / height_px)
+    return int(np.clip(math.floor(math.log2(metres_per_pixel(0, lat) / needed)), 1, 18))
+
+
+def colours(question: Question) -> dict[Any, list[str]]:
+    """Return the colours of the rings, small to large, by the names in the column ``origin``."""
+    n = len(question.limits)
+    if question.combine != "each":
+        return {question.combine: style.ramp(n)}
+    if len(question.origins) == 1:
+        return {question.origins[0].name: style.ramp(n)}
+    return {origin.name: style.tints(colour_of(i), n) for i, origin in enumerate(question.origins)}
+
+
+def feature_collection(drawn: gpd.GeoDataFrame, question: Question, pixel_m: float) -> dict[str, Any]:
+    """
+    Return shapes as styled GeoJSON, large rings first so that small ones lie on top.
+
+    Parameters
+    ----------
+    drawn : GeoDataFrame
+        From `traveltime_lab.maps.widget.answers.areas`.
+    question : Question
+    pixel_m : float
+        Metres that a pixel covers; corners that move a shape by less than half of one are left out.
+
+    Returns
+    -------
+    dict
+        A GeoJSON FeatureCollection with six decimals at most.
+    """
+    by_origin = colours(question)
+    is_mixed = len(by_origin) > 1
+    decimals = int(np.clip(math.ceil(-math.log10(pixel_m / _METRES_PER_DEGREE / 4.0)), 3, 6))
+    limits = list(question.limits)
+    features = []
+    for origin, limit, shape in zip(drawn["origin"], drawn[question.measure], drawn.geometry, strict=True):
+        place = limits.index(int(limit))
+        colour = by_origin[origin][place]
+        features.append(
+            {
+                "type": "Feature",
+                "properties": {
+                    "origin": str(origin),
+                    question.measure: int(limit),
+                    "style": {
+                        "color": colour_of(list(by_origin).index(origin)) if is_mixed else colour,
+                        "weight": 1.5 if place == len(limits) - 1 else 0.7,
+                        "opacity": 1.0,
+                        "fillColor": colour,
+                        "fillOpacity": _fill_opacity(is_mixed),
+                    },
+                },
+                "geometry": _light(shape, pixel_m, decimals),
+            }
+        )
+    return {"type": "FeatureCollection", "features": features[::-1]}
+
+
+def _light(shape: Any, pixel_m: float, decimals: int) -> dict[str, Any]:
+    """Return a MultiPolygon as GeoJSON, simplified and rounded."""
+    tolerance = 0.5 * pixel_m / _METRES_PER_DEGREE
+    simple = shapely.simplify(shape, tolerance)
+    polygons = []
+    for polygon in shapely.get_parts(simple):
+        rings = [np.round(shapely.get_coordinates(ring), decimals).tolist() for ring in shapely.get_rings(polygon)]
+        polygons.append(rings)
+    return {"type": "MultiPolygon", "coordinates": polygons}
+
+
+def _fill_opacity(is_mixed: bool) -> float:
+    """Return the opacity of a shape within the layer of shapes; those of several origins show each other."""
+    return 0.55 if is_mixed else 1.0
+
+
+def seen_colours(row: list[str], is_mixed: bool) -> list[str]:
+    """
+    Return the colours of the rings of one origin as they look on the land of the base map.
+
+    Parameters
+    ----------
+    row : list of str
+        Colours of the rings, small to large; a small ring lies on all larger ones.
+    is_mixed : bool
+        Whether there are several origins.
+
+    Returns
+    -------
+    list of str
+        Such as ``"#1f9e89"``, in the order of `row`.
+    """
+    paper, below, covered = _rgb(style.PAPER), np.zeros(3), 0.0
+    alpha = _fill_opacity(is_mixed)
+    seen = []
+    for colour in reversed(row):
+        below, covered = alpha * _rgb(colour) + (1.0 - alpha) * below, alpha + (1.0 - alpha) * covered
+        share = style.AREA_OPACITY
+        mixed = share * below + (1.0 - share * covered) * paper
+        seen.append("#" + "".join(f"{round(part):02x}" for part in mixed.tolist()))
+    return seen[::-1]
+
+
+def _rgb(colour: str) -> Any:
+    """Return red, green and blue of a colour such as ``"#1f9e89"``, 0 to 255."""
+    return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
+
+
+def legend_html(question: Question) -> str:
+    """Return the legend: a swatch per ring as it looks on the map, per origin where each has its own colours."""
+    if not question.origins:
+        return ""
+    name = style.minutes_label if question.measure == "travel_time" else style.metres_label
+    rows = []
+    is_mixed = len(colours(question)) > 1
+    for origin, row in colours(question).items():
+        many = len(question.origins) > 1
+        if many and question.combine == "each":
+            rows.append(f"<b>{escape(str(origin))}</b>")
+        elif many:
+            rows.append(f"<b>{question.combine.capitalize()} of {len(question.origins)} areas</b>")
+        swatches = "".join(
+            f"<span style='display:inline-flex;align-items:center;margin-right:10px;white-space:nowrap'><i style='"
+            f"width:14px;height:14px;margin-right:4px;background:{seen};border:1px solid {edge}'></i>"
+            f"{name(limit)}</span>"
+            for seen, edge, limit in zip(seen_colours(row, is_mixed), row, question.limits, strict=True)
+        )
+        rows.append(swatches)
+    body = "".join(f"<div>{row}</div>" for row in rows)
+    return f"<div style='font:12px/1.5 system-ui,sans-serif;color:#111;padding:2px 4px'>{body}</div>"
+
+
+def pin(colour: str) -> str:
+    """Return the ``data:`` address of a pin of a colour, 26 by 36 pixels, its tip at the bottom in the middle."""
+    return basemap.data_address(
+        "<svg xmlns='http://www.w3.org/2000/svg' width='26' height='36' viewBox='0 0 26 36'>"
+        f"<path d='M13 35C9 26 1.5 20 1.5 12.5a11.5 11.5 0 0 1 23 0C24.5 20 17 26 13 35Z' fill='{colour}' "
+        "stroke='#fff' stroke-width='2'/><circle cx='13' cy='12.5' r='4.5' fill='#fff'/></svg>"
+    )
+
+
+def probe_html(question: Question, found: gpd.GeoDataFrame) -> str:
+    """Return in words how long it takes between a point and each origin."""
+    is_arrival = "arrival_time" in question.options
+    parts = []
+    for position, row in enumerate(found.itertuples()):
+        colour = colour_of(position) if len(found) > 1 else style.ORIGIN
+        is_reached = not pd.isna(row.travel_time)
+        told = _NOT_REACHED.get(row.reason, str(row.reason).replace("_", " "))
+        if is_reached:
+            told = f"{_about(row.travel_time)}, {style.metres_label(row.distance)}"
+        more = f" ({escape(row.rides)})" if row.rides else ""
+        if is_reached and "percentile" in question.options:
+            sure = "never" if pd.isna(row.relied) else f"within {_about(row.relied)}"
+            more += f"; {question.options['percentile']:g} % of the time {sure}"
+        parts.append(
+            f"<span style='margin-right:16px'><b style='color:{colour}'>&#9679;</b> {'to' if is_arrival else 'from'} "
+            f"{escape(str(row.origin))}: <b>{told}</b>{more}</span>"
+        )
+    return f"<span style='font:13px system-ui,sans-serif;color:#111'>Here {''.join(parts)}</span>"
+
+
+def _about(seconds: Any) -> str:
+    """Return a travel time in tenths of minutes."""
+    return style.minutes_label(round(int(seconds) / 6) * 6)

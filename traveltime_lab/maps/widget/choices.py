@@ -1,0 +1,64 @@
+"""
+What there is to choose on a network: ways to travel, and days on which its timetable runs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Final
+
+from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
+from traveltime_lab.transit.query import typical_moment
+from traveltime_lab.transit.route_types import SELECTS
+
+if TYPE_CHECKING:
+    from traveltime_lab.network.network import Network
+
+#: Types of which the name alone would mislead.
+_IN_WORDS: Final = {
+    "walking": "on foot",
+    "cycling": "by bicycle",
+    "driving": "by car",
+    "walking+ferry": "on foot and by ferry",
+    "cycling+ferry": "by bicycle and ferry",
+    "driving+ferry": "by car and ferry",
+    "public_transport": "public transport",
+    "bus": "bus only",
+    "coach": "coach only",
+    "train": "train only",
+    "driving+train": "car to the train",
+    "driving+public_transport": "car to the stop",
+    "cycling+public_transport": "bicycle to the stop",
+}
+
+
+def in_words(kind: str) -> str:
+    """Return a type of transportation as people say it."""
+    return _IN_WORDS.get(kind, kind)
+
+
+def kinds(network: Network) -> list[str]:
+    """Return the types of transportation that a network can answer: with a timetable only what something runs for."""
+    if network.timetable is None:
+        return [*STREET_TYPES]
+    groups = set(network.timetable.column("routes", "group").tolist())
+    ridden = [kind for kind in TIMETABLE_TYPES if SELECTS[kind] & groups]
+    return [*STREET_TYPES[:3], *ridden, *STREET_TYPES[3:]]
+
+
+def span(network: Network) -> tuple[dt.date, dt.date] | None:
+    """Return the first and the last day of the timetable, None without one or if it never runs."""
+    if network.timetable is None:
+        return None
+    dates = network.timetable.dates().dropna()
+    return None if dates.empty else (dates["first"].min(), dates["last"].max())
+
+
+def day_with_service(network: Network, wanted: dt.date | None) -> dt.date | None:
+    """Return a day within the timetable: the wanted one if it is, else a typical weekday; None without a timetable."""
+    covered = span(network)
+    if covered is None:
+        return None
+    if wanted is not None and covered[0] <= wanted <= covered[1]:
+        return wanted
+    return typical_moment(network, is_arrival=False).date()

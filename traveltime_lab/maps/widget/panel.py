@@ -1,0 +1,485 @@
+"""
+The controls beside the map, each bound to one value of the state.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+
+from traveltime_lab.maps import style
+from traveltime_lab.maps.widget import choices
+from traveltime_lab.maps.widget.jobs import Job
+from traveltime_lab.maps.widget.state import MOST_RINGS, MapState, colour_of
+from traveltime_lab.modes import TIMETABLE_TYPES, TRAFFIC_MODELS, applies
+from traveltime_lab.surfaces.level_of_detail import LEVEL_NAMES
+
+if TYPE_CHECKING:
+    from traveltime_lab.network.network import Network
+
+#: Seconds between two positions of the time-of-day slider, and milliseconds that each is shown when it plays.
+_QUARTER_S = 900
+_PLAY_MS = 500
+
+_DAY_SECONDS = 86_400
+#: Windows to choose from, and which of their departures count; 0 is no window, and the luckiest.
+_WINDOWS = (("this very minute", 0), ("within 15 minutes", 900), ("within 30 minutes", 1800), ("within an hour", 3600))
+_PERCENTILES = (
+    ("the luckiest minute", 0),
+    ("half of the minutes", 50),
+    ("80 % of the minutes", 80),
+    ("95 % of the minutes", 95),
+)
+
+
+def _labelled(text: str, control: Any) -> Any:
+    """Return a control with a short label in front."""
+    label = ipywidgets.HTML(
+        f"<span style='font:12px system-ui,sans-serif;color:#444'>{text}</span>",
+        layout=ipywidgets.Layout(width="76px", flex="0 0 auto"),
+    )
+    control.layout.flex = "1 1 auto"
+    control.layout.width = "auto"
+    control.layout.min_width = "0"
+    return ipywidgets.HBox([label, control], layout=ipywidgets.Layout(width="100%", align_items="center"))
+
+
+class Panel:
+    """
+    The controls of a map.
+
+    Parameters
+    ----------
+    state : MapState
+        Set by the controls, and shown by them whoever set it.
+    network : Network
+        Whose timetable, if any, there is to choose from.
+    on_remove : callable
+        Called with the name of the origin whose button was pressed.
+    on_export : callable
+        Called with ``"code"``, ``"geojson"``, ``"parquet"`` or ``"png"``.
+    on_cancel : callable
+        Called when slow work should stop.
+    on_fit : callable
+        Called when all areas should be in sight.
+
+    Attributes
+    ----------
+    box : ipywidgets.VBox
+    """
+
+    def __init__(
+        self,
+        state: MapState,
+        network: Network,
+        *,
+        on_remove: Callable[[Any], None],
+        on_export: Callable[[str], None],
+        on_cancel: Callable[[], None],
+        on_fit: Callable[[], None],
+    ) -> None:
+        self.state, self._network = state, network
+        self._on_remove, self._on_export, self._on_fit = on_remove, on_export, on_fit
+        self._is_updating = False
+        self._bound: list[tuple[Any, str, Callable[[Any], Any]]] = []
+
+        self._error = ipywidgets.HTML()
+        self._bar = ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(flex="1 1 auto", width="auto"))
+        stop = ipywidgets.Button(description="Cancel", layout=ipywidgets.Layout(width="76px", flex="0 0 auto"))
+        stop.on_click(lambda _: on_cancel())
+        self._progress = ipywidgets.HBox([self._bar, stop], layout=ipywidgets.Layout(display="none"))
+        self._origin_rows = ipywidgets.VBox()
+        self._export_note = ipywidgets.HTML()
+        self._code = ipywidgets.Textarea(rows=8, layout=ipywidgets.Layout(width="auto", display="none"), disabled=False)
+        sections = ipywidgets.Accordion(
+            [self._shape_options(), self._travel_options(), self._export_options()],
+            titles=("Shapes", "Travel options", "Export"),
+            selected_index=None,
+        )
+        self.box = ipywidgets.VBox(
+            [*self._main(), self._origin_rows, self._error, self._progress, sections],
+            layout=ipywidgets.Layout(width="310px", flex="0 0 310px", padding="0 0 0 10px", overflow="hidden"),
+        )
+        self._list_origins()
+        self._follow_kind()
+        state.observe(self._on_state)
+
+    # Binding ---------------------------------------------------------------------------------------------------------
+
+    def _bind(
+        self,
+        control: Any,
+        name: str,
+        to_state: Callable[[Any], Any] = lambda value: value,
+        to_control: Callable[[Any], Any] = lambda value: value,
+    ) -> Any:
+        """Keep a control and a value of the state equal."""
+        self._bound.append((control, name, to_control))
+        self._put(control, to_control(getattr(self.state, name)))
+
+        def on_control(change: Any) -> None:
+            if not self._is_updating:
+                setattr(self.state, name, to_state(change["new"]))
+
+        control.observe(on_control, "value")
+        return control
+
+    @staticmethod
+    def _put(control: Any, value: Any) -> None:
+        """Show a value, making room on a slider or in a list that does not have it."""
+        if isinstance(control, ipywidgets.IntSlider) and value > control.max:
+            control.max = value
+        options = getattr(control, "options", None)
+        if options is not None:
+            pairs = [option if isinstance(option, tuple) else (option, option) for option in options]
+            if value not in [known for _, known in pairs]:
+                control.options = [*pairs, (str(value), value)]
+        if control.value != value:
+            control.value = value
+
+    def _bind_option(self, control: Any, bag: str, name: str, usual: Any) -> Any:
+        """Keep a control and one entry of a mapping in the state equal."""
+        return self._bind(
+            control,
+            bag,
+            lambda value: _with_entry(getattr(self.state, bag), name, value, usual),
+            lambda entries: entries.get(name, usual),
+        )
+
+    def _on_state(self, change: Any) -> None:
+        self._is_updating = True
+        try:
+            for control, name, to_control in self._bound:
+                if name == change["name"]:
+                    self._put(control, to_control(change["new"]))
+        finally:
+            self._is_updating = False
+        if change["name"] == "origins":
+            self._list_origins()
+        else:
+            self._follow_kind()
+
+    def _ask_for_hour(self, change: Any) -> None:
+        """Choose a day when somebody first asks for an hour, so that there is a clock to turn."""
+        if change["old"] == "any" and self.state.day is None and not self._is_updating:
+            today = dt.date.today()
+            monday = today + dt.timedelta(days=7 - today.weekday())
+            timetabled = choices.day_with_service(self._network, monday) if self.state.uses_timetable else None
+            self.state.day = timetabled or monday
+
+    def _ask_for_timetable(self, change: Any) -> None:
+        """Choose an hour and a day on which something runs when somebody turns to a timetable."""
+        if change["new"] not in TIMETABLE_TYPES or self._is_updating:
+            return
+        state = self.state
+        if state.day is not None or state.moment == "any":
+            state.day = choices.day_with_service(self._network, state.day)
+        if state.moment == "any":
+            state.moment = "departure"
+
+    # Controls --------------------------------------------------------------------------------------------------------
+
+    def _main(self) -> list[Any]:
+        """Return what is always in sight."""
+        kinds = [(choices.in_words(kind), kind) for kind in choices.kinds(self._network)]
+        mode = ipywidgets.Dropdown(options=kinds)
+        mode.add_class("traveltime-mode")
+        # Before the state follows, so that the question asked has an hour.
+        mode.observe(self._ask_for_timetable, "value")
+        self._bind(mode, "transportation")
+        measure = self._bind(
+            ipywidgets.Dropdown(options=[("travel time", "travel_time"), ("distance", "distance")]), "measure"
+        )
+        minutes = self._bind(
+            ipywidgets.IntSlider(min=1, max=60, readout_format="d"),
+            "travel_time",
+            lambda value: value * 60,
+            lambda seconds: max(round(seconds / 60), 1),
+        )
+        minutes.add_class("traveltime-minutes")
+        metres = self._bind(ipywidgets.IntSlider(min=100, max=10_000, step=100), "distance")
+        rings = self._bind(ipywidgets.IntSlider(min=1, max=MOST_RINGS), "rings")
+        combine = self._bind(
+            ipywidgets.ToggleButtons(
+                options=[("all", "each"), ("∪", "union"), ("∩", "intersection"), ("−", "difference")],
+                tooltips=["every origin's own areas", "union: what any reaches", "intersection: what all reach",
+                          "difference: what the first reaches and no other does"],
+                style={"button_width": "47px"},
+            ),
+            "combine",
+        )  # fmt: skip
+        moment = self._bind(
+            ipywidgets.Dropdown(options=[("any time", "any"), ("departing", "departure"), ("arriving", "arrival")]),
+            "moment",
+        )
+        # Before the state follows, so that one question is asked and not two.
+        moment.observe(self._ask_for_hour, "value")
+        day = self._bind(ipywidgets.DatePicker(), "day")
+        clock = self._bind(
+            ipywidgets.IntSlider(min=0, max=_DAY_SECONDS - _QUARTER_S, step=_QUARTER_S, readout=False), "second"
+        )
+        clock.add_class("traveltime-clock")
+        play = ipywidgets.Play(
+            min=0, max=_DAY_SECONDS - _QUARTER_S, step=2 * _QUARTER_S, interval=_PLAY_MS, show_repeat=False,
+            value=self.state.second, layout=ipywidgets.Layout(width="84px", flex="0 0 auto"),
+        )  # fmt: skip
+        # Playing goes on from where the slider was put.
+        self._bind(play, "second")
+        self._clock_text = ipywidgets.HTML(layout=ipywidgets.Layout(width="42px", flex="0 0 auto"))
+        clock.layout.flex, clock.layout.width, clock.layout.min_width = "1 1 auto", "auto", "0"
+        self._clock_row = ipywidgets.HBox(
+            [play, clock, self._clock_text], layout=ipywidgets.Layout(width="100%", align_items="center")
+        )
+        traffic = self._bind_option(
+            ipywidgets.Dropdown(
+                options=[("by the hour", ""), *((name.replace("_", " "), name) for name in TRAFFIC_MODELS)]
+            ),
+            "mode_options",
+            "traffic_model",
+            "",  # for a list None means that nothing is chosen
+        )
+        window = self._bind(ipywidgets.Dropdown(options=_WINDOWS), "window")
+        luck = self._bind(
+            ipywidgets.Dropdown(options=_PERCENTILES), "percentile", lambda p: p or None, lambda p: p or 0
+        )
+        self._window_row, self._luck_row = _labelled("Leaving", window), _labelled("Good for", luck)
+        self._click = ipywidgets.ToggleButtons(
+            options=[("adds origin", True), ("asks only", False)], value=True, style={"button_width": "98px"}
+        )
+        fit = ipywidgets.Button(description="Show all areas", icon="arrows-alt")
+        fit.on_click(lambda _: self._on_fit())
+        self._minutes_row, self._metres_row = _labelled("Minutes", minutes), _labelled("Metres", metres)
+        self._moment_row = _labelled("When", moment)
+        self._day_row = _labelled("Day", day)
+        self._traffic_row = _labelled("Traffic", traffic)
+        self._combine_row = _labelled("Areas", combine)
+        self._hour_note = ipywidgets.HTML()
+        return [
+            _labelled("Travel", mode),
+            _labelled("Within", measure),
+            self._minutes_row,
+            self._metres_row,
+            _labelled("Rings", rings),
+            self._moment_row,
+            self._day_row,
+            self._clock_row,
+            self._window_row,
+            self._luck_row,
+            self._traffic_row,
+            self._hour_note,
+            self._combine_row,
+            _labelled("A click", self._click),
+            _labelled("Window", fit),
+        ]
+
+    def _shape_options(self) -> Any:
+        """Return the options of shapes."""
+        level = ipywidgets.Dropdown(options=list(LEVEL_NAMES))
+        render = ipywidgets.Dropdown(
+            options=[("surface of times", "approximate_time_filter"), ("widened roads", "road_buffering")]
+        )
+        return ipywidgets.VBox(
+            [
+                _labelled("Detail", self._bind(level, "level_of_detail", to_control=lambda v: v or "lowest")),
+                _labelled("Drawn as", self._bind(render, "render_mode")),
+                _labelled("Buffer m", self._bind(ipywidgets.BoundedIntText(min=250, max=100_000), "buffer_distance")),
+                _labelled(
+                    "Largest",
+                    self._bind(
+                        ipywidgets.BoundedIntText(min=0, max=1000, tooltip="0: all polygons"),
+                        "polygons_filter",
+                        lambda n: n or None,
+                        _number_of_polygons,
+                    ),
+                ),
+                self._bind(ipywidgets.Checkbox(description="Fill holes", indent=False), "no_holes"),
+                self._bind(ipywidgets.Checkbox(description="Cut out water", indent=False), "remove_water_bodies"),
+            ]
+        )
+
+    def _travel_options(self) -> Any:
+        """Return the options of the trip."""
+        snap = "snapping"
+        penalty = self._bind_option(ipywidgets.Dropdown(options=["enabled", "disabled"]), snap, "penalty", "enabled")
+        roads = self._bind_option(
+            ipywidgets.Dropdown(
+                options=[("walkable too", "both_drivable_and_walkable"), ("any drivable", "any_drivable")]
+            ),
+            snap,
+            "accept_roads",
+            "both_drivable_and_walkable",
+        )
+        threshold = self._bind_option(ipywidgets.BoundedIntText(min=0, max=10_000), snap, "threshold", 1000)
+        boarding = self._bind_option(ipywidgets.BoundedIntText(min=0, max=7200), "mode_options", "boarding_time", 0)
+        self._hover = ipywidgets.Checkbox(value=True, description="Pointing shows time and route", indent=False)
+        self._boarding_row = _labelled("Boarding s", boarding)
+        self._roads_row = _labelled("Snap to", roads)
+        tracks = self._road_choice("include_roads", "track", "Use rough tracks")
+        restricted = self._road_choice("include_roads", "restricted", "Use restricted roads")
+        tolls = self._road_choice("exclude_roads", "toll", "Avoid tolls")
+        self._car_options = ipywidgets.VBox([self._roads_row, tracks, restricted, tolls])
+        walk = self._bind(
+            ipywidgets.BoundedIntText(min=0, max=240),
+            "mode_options",
+            lambda minutes: _with_entry(self.state.mode_options, "walking_time", minutes * 60, 900),
+            lambda options: round(options.get("walking_time", 900) / 60),
+        )
+        changes = self._bind(
+            ipywidgets.Dropdown(options=[("any number", -1), *((str(n), n) for n in range(5))]),
+            "mode_options",
+            lambda n: _with_entry(self.state.mode_options, "max_changes", None if n < 0 else n, None),
+            lambda options: -1 if options.get("max_changes") is None else options["max_changes"],
+        )
+        delay = self._bind_option(ipywidgets.BoundedIntText(min=0, max=7200), "mode_options", "pt_change_delay", 0)
+        self._ride_options = ipywidgets.VBox(
+            [_labelled("Walk min", walk), _labelled("Changes", changes), _labelled("Spare s", delay)]
+        )
+        return ipywidgets.VBox(
+            [
+                self._hover,
+                _labelled("Snap m", threshold),
+                _labelled("Snap walk", penalty),
+                self._boarding_row,
+                self._car_options,
+                self._ride_options,
+            ]
+        )
+
+    def _road_choice(self, name: str, road: str, text: str) -> Any:
+        """Return a box that puts one kind of road into a list of the transportation."""
+
+        def to_state(is_chosen: bool) -> dict[str, Any]:
+            chosen = [other for other in self.state.mode_options.get(name, ()) if other != road]
+            return _with_entry(self.state.mode_options, name, (*chosen, road) if is_chosen else tuple(chosen), ())
+
+        control = ipywidgets.Checkbox(description=text, indent=False)
+        return self._bind(control, "mode_options", to_state, lambda options: road in options.get(name, ()))
+
+    def _export_options(self) -> Any:
+        """Return the buttons that take something away."""
+        buttons = []
+        for kind, text in (("code", "Code"), ("geojson", "GeoJSON"), ("parquet", "GeoParquet"), ("png", "PNG")):
+            button = ipywidgets.Button(description=text, layout=ipywidgets.Layout(width="116px"))
+            button.on_click(lambda _, kind=kind: self._on_export(kind))
+            buttons.append(button)
+        return ipywidgets.VBox(
+            [ipywidgets.HBox(buttons[:2]), ipywidgets.HBox(buttons[2:]), self._export_note, self._code]
+        )
+
+    def _follow_kind(self) -> None:
+        """Show the controls that matter for the kind of travel, hide the others."""
+        state = self.state
+        in_time = state.measure == "travel_time"
+        has_hour = state.moment != "any" and state.depends_on_hour
+        kind = state.transportation
+        _show(self._minutes_row, in_time)
+        _show(self._metres_row, not in_time)
+        _show(self._day_row, has_hour)
+        _show(self._clock_row, has_hour and state.day is not None)
+        _show(self._window_row, has_hour and state.uses_timetable)
+        _show(self._luck_row, has_hour and state.uses_timetable and state.window > 0)
+        _show(self._traffic_row, applies("traffic_model", kind) and in_time)
+        _show(self._car_options, applies("exclude_roads", kind))
+        _show(self._ride_options, applies("max_changes", kind))
+        _show(self._boarding_row, applies("boarding_time", kind))
+        hours, minutes = divmod(state.second // 60, 60)
+        self._clock_text.value = f"<b style='font:13px system-ui,sans-serif'>{hours:02d}:{minutes:02d}</b>"
+        note = ""
+        if state.moment != "any" and not state.depends_on_hour:
+            note = "The hour makes no difference to this."
+        elif has_hour and state.day is None:
+            note = "A typical weekday morning; pick a day to choose the hour."
+        covered = choices.span(self._network) if state.uses_timetable else None
+        if covered is not None:
+            note = f"{note} Timetable: {covered[0]} to {covered[1]}".strip()
+        self._hour_note.value = f"<div style='font:12px/1.4 system-ui,sans-serif;color:#666'>{note}</div>"
+        _show(self._hour_note, bool(note))
+
+    def _list_origins(self) -> None:
+        """List the origins in their colours, each with a button that removes it."""
+        origins: Sequence[Any] = self.state.origins
+        names = [(str(origin.name), i) for i, origin in enumerate(origins)]
+        # Widgets live in kernel and browser until somebody closes them: a drag must not make new ones at every step.
+        if names == getattr(self, "_listed", None):
+            return
+        self._listed = names
+        rows = []
+        for i, origin in enumerate(origins):
+            colour = colour_of(i) if len(origins) > 1 else style.ORIGIN
+            label = ipywidgets.HTML(
+                f"<span style='font:13px system-ui,sans-serif'><b style='color:{colour}'>&#9679;</b> "
+                f"{escape(str(origin.name))}</span>",
+                layout=ipywidgets.Layout(flex="1 1 auto"),
+            )
+            button = ipywidgets.Button(
+                icon="times", tooltip=f"remove {origin.name}", layout=ipywidgets.Layout(width="32px", height="22px")
+            )
+            button.on_click(lambda _, name=origin.name: self._on_remove(name))
+            rows.append(ipywidgets.HBox([label, button] if len(origins) > 1 else [label]))
+        gone, self._origin_rows.children = self._origin_rows.children, rows
+        for row in gone:
+            for widget in (*row.children, row):
+                for part in (getattr(widget, "style", None), widget.layout, widget):
+                    if part is not None:
+                        part.close()
+        _show(self._combine_row, len(origins) > 1)
+
+    # What the map tells ----------------------------------------------------------------------------------------------
+
+    @property
+    def click_adds(self) -> bool:
+        """Whether a click on the map adds an origin."""
+        return bool(self._click.value)
+
+    @property
+    def hover_asks(self) -> bool:
+        """Whether pointing at a place shows time and route."""
+        return bool(self._hover.value)
+
+    def show_error(self, text: str) -> None:
+        """Show a sentence in a red box, nothing for an empty one."""
+        value = ""
+        if text:
+            value = (
+                "<div role='alert' style='font:13px/1.4 system-ui,sans-serif;color:#7a1c10;background:#fdecea;"
+                f"border-left:3px solid #d7301f;padding:6px 8px;white-space:normal'>{escape(text)}</div>"
+            )
+        if self._error.value != value:
+            self._error.value = value
+
+    def show_progress(self, job: Job | None) -> None:
+        """Show how far a job is, nothing for None."""
+        _show(self._progress, job is not None)
+        if job is not None:
+            self._bar.max, self._bar.value = max(job.total, 1), job.done
+
+    def show_export(self, html: str) -> None:
+        """Tell where an export went."""
+        self._export_note.value = f"<span style='font:12px system-ui,sans-serif'>{html}</span>"
+
+    def show_code(self, code: str) -> None:
+        """Show code to copy."""
+        self._code.value, self._code.layout.display = code, None
+        self.show_export("Copy this into a cell; <code>to_cell()</code> makes one.")
+
+
+def _number_of_polygons(value: Any) -> int:
+    """Return the number in a polygons_filter, 0 for none."""
+    return int((value.get("limit") if isinstance(value, dict) else value) or 0)
+
+
+def _with_entry(entries: dict[str, Any], name: str, value: Any, usual: Any) -> dict[str, Any]:
+    """Return a mapping with one entry set, left out where it has its usual value."""
+    others = {key: entry for key, entry in entries.items() if key != name}
+    return others if value == usual else {**others, name: value}
+
+
+def _show(control: Any, is_shown: bool) -> None:
+    """Show or hide a control."""
+    display = None if is_shown else "none"
+    if control.layout.display != display:
+        control.layout.display = display

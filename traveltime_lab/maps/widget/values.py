@@ -1,0 +1,162 @@
+"""
+Values of the state: how each is read from what people write, and what to say about names that do not exist.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+import traitlets
+
+from traveltime_lab.errors import InputError, ModeError, MomentError
+from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES, Transportation, applies, as_transportation
+from traveltime_lab.search.query import one_of, whole
+from traveltime_lab.surfaces.level_of_detail import parse_level_of_detail
+
+#: Larger than any number that means something.
+_ANY: Final = 10**12
+
+#: What people who know other packages type, and what it is called here.
+_SYNONYMS: Final = {
+    "mode": "transportation",
+    "modes": "transportation",
+    "minutes": "travel_time, in seconds",
+    "time": "travel_time, in seconds",
+    "duration": "travel_time, in seconds",
+    "metres": "distance",
+    "departure": "departure_time",
+    "arrival": "arrival_time",
+    "buffer": "buffer_distance",
+    "detail": "level_of_detail",
+    "departure_time_window": "window, in seconds",
+    "percentiles": "percentile, one number",
+    "tiles": "base_map",
+    "basemap": "base_map",
+}
+#: What the map sees to by itself.
+_NOT_NEEDED: Final = dict.fromkeys(
+    ("center", "centre", "location", "zoom", "zoom_start", "bounds", "extent"),
+    "The map fits itself to the areas; once it is made, move it with its attributes map.center and map.zoom.",
+)
+
+
+def refuse_unknown(given: Sequence[str], known: Sequence[str], where: str) -> None:
+    """Raise InputError for a keyword that does not exist, with the nearest that does."""
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known)}."
+            hint = f"Here it is {_SYNONYMS[name]}." if name in _SYNONYMS else _NOT_NEEDED.get(name, hint)
+            raise InputError(f"{where} has no option {name!r}. {hint}")
+
+
+class Read(traitlets.Any):
+    """A value of the state, read as the constructor of the map reads it: ``reader(state, value)``."""
+
+    #: The reader says what None means.
+    allow_none = False
+
+    def __init__(self, reader: Callable[[Any, Any], Any], usual: Any) -> None:
+        super().__init__(usual)
+        self._reader = reader
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Return the value as the state keeps it, or raise what the constructor raises."""
+        return self._reader(obj, value)
+
+    def default(self, obj: Any = None) -> Any:
+        """Return a default that no other state shares."""
+        return copy.copy(self.default_value)
+
+
+class Means(Read):
+    """How to travel: a type's name; more than that also says which options it has."""
+
+    def __init__(self, usual: str) -> None:
+        super().__init__(lambda _, value: as_transportation(value).type, usual)
+
+    def set(self, obj: Any, value: Any) -> None:
+        """Set the type, and with a mapping or a Transportation the options that apply to it."""
+        if isinstance(value, str):
+            super().set(obj, value)
+            return
+        means = as_transportation(value)
+        others = {name: given for name, given in obj.mode_options.items() if not applies(name, means.type)}
+        with obj.hold_trait_notifications():
+            obj.mode_options = {**others, **{name: given for name, given in changed(means).items() if name != "type"}}
+            super().set(obj, means.type)
+
+
+def number(name: str, unit: str) -> Callable[[Any, Any], int]:
+    """Return a reader of whole numbers; whether they are in range is told where the answer would be."""
+    return lambda _, value: whole(value, name, -_ANY, _ANY, unit)
+
+
+def name_of(name: str, known: tuple[str, ...]) -> Callable[[Any, Any], str]:
+    """Return a reader of one of a few names."""
+    return lambda _, value: one_of(value, name, known)
+
+
+def flag(name: str) -> Callable[[Any, Any], bool]:
+    """Return a reader of True and False."""
+
+    def read(_: Any, value: Any) -> bool:
+        if type(value).__name__ not in ("bool", "bool_"):
+            raise InputError(f"{name} must be True or False; got {value!r}")
+        return bool(value)
+
+    return read
+
+
+def read_day(value: Any) -> dt.date | None:
+    """Return a date from itself, a moment or ``"2026-03-02"``; None for None."""
+    if value is None:
+        return None
+    try:
+        if isinstance(value, str):
+            value = dt.datetime.fromisoformat(value.strip())
+        if isinstance(value, dt.datetime) and value == value:  # not NaT
+            return dt.date(value.year, value.month, value.day)
+        if isinstance(value, dt.date) and value == value:
+            return value
+    except ValueError:
+        pass
+    raise MomentError(f"day must be a date such as '2026-03-02', or None for a typical weekday; got {value!r}")
+
+
+def read_level(value: Any) -> Any:
+    """Return a level of detail as it is, refused where `time_map` would not understand it."""
+    parse_level_of_detail(value)
+    return value
+
+
+def read_polygons_filter(value: Any) -> Any:
+    """Return a polygons_filter as it is, refused where `time_map` would not understand it."""
+    limit = value["limit"] if isinstance(value, Mapping) and set(value) == {"limit"} else value
+    if limit is not None:
+        whole(limit, "polygons_filter", -_ANY, _ANY, "polygons")
+    return value
+
+
+def read_mode_options(value: Any) -> dict[str, Any]:
+    """Return fields of `Transportation`, each checked for a type that it applies to."""
+    if not isinstance(value, Mapping | None):
+        raise ModeError(f"mode_options must be a mapping of the fields of Transportation; got {value!r}")
+    known = tuple(f.name for f in fields(Transportation) if f.name != "type")
+    options: dict[str, Any] = {}
+    for name, given in (value or {}).items():
+        refuse_unknown([name], known, "mode_options")
+        kind = next(kind for kind in (*STREET_TYPES, *TIMETABLE_TYPES) if applies(name, kind))
+        options[name] = getattr(as_transportation({"type": kind, name: given}), name)
+    return options
+
+
+def changed(value: Any) -> dict[str, Any]:
+    """Return the fields of a frozen value that differ from their defaults."""
+    usual = type(value)()
+    return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(usual, f.name)}

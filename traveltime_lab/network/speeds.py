@@ -1,0 +1,184 @@
+"""
+Speeds of one's own: by class of street, by OSM way, by edge, or by a factor inside of polygons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import geopandas as gpd
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import shapely
+
+from traveltime_lab.errors import CrsError, InputError, LimitError
+from traveltime_lab.network.network import Network
+from traveltime_lab.points import plain
+from traveltime_lab.streets.tables import BASE_MODES
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Slowest and fastest speed that is taken for one, km/h (assumed: what is slower is closed, and no vehicle on a public
+#: street is faster).
+MIN_KPH = 0.1
+MAX_KPH = 500.0
+
+
+def add_speeds(
+    network: Network,
+    *,
+    classes: Mapping[str, float] | pd.Series | None = None,
+    ways: Mapping[int, float] | pd.Series | None = None,
+    edges: Mapping[int, float] | pd.Series | None = None,
+    polygons: gpd.GeoDataFrame | None = None,
+    mode: Literal["walking", "cycling", "driving"] = "driving",
+) -> Network:
+    """
+    Return the network with other speeds.
+
+    Later arguments win over earlier ones; the factors of polygons multiply what comes out. Directions that are
+    closed to the mode stay closed.
+
+    Parameters
+    ----------
+    network : Network
+        Stays as it is.
+    classes : mapping or Series, optional
+        Value of the highway tag (or ``"ferry"``) → km/h.
+    ways : mapping or Series, optional
+        OSM way id → km/h.
+    edges : mapping or Series, optional
+        Row of `Network.edges_frame` → km/h.
+    polygons : GeoDataFrame, optional
+        Polygons in any CRS with a column ``factor``: speeds of edges whose middle lies in a polygon are multiplied by
+        it, by all of them where polygons overlap.
+    mode : {"walking", "cycling", "driving"}, default "driving"
+        Whose speeds to change.
+
+    Returns
+    -------
+    Network
+        A new network with another fingerprint.
+
+    Raises
+    ------
+    InputError
+        If nothing is given, or a class, way or edge does not occur in the network.
+    LimitError
+        If a speed is not from 0.1 to 500 km/h, given so or made so by a factor, or a factor not above 0 and at most
+        100.
+    CrsError
+        If `polygons` has no CRS.
+
+    Notes
+    -----
+    For cars these are free-flow speeds: the congestion of the moment still slows them down. For speeds measured at
+    the hour in question search with ``Transportation("driving", traffic_model="off_peak")``.
+
+    Examples
+    --------
+    >>> calmer = add_speeds(network, classes={"residential": 20})  # doctest: +SKIP
+    """
+    if mode not in BASE_MODES:
+        msg = f"mode must be one of {', '.join(map(repr, BASE_MODES))}; got {mode!r}"
+        raise InputError(msg)
+    if classes is None and ways is None and edges is None and polygons is None:
+        msg = "add_speeds needs at least one of classes, ways, edges and polygons"
+        raise InputError(msg)
+    tables = network.tables
+    uses = tables.uses
+    sides = [f"{mode}_kph_forward", f"{mode}_kph_backward"]
+    speed = uses[sides].to_numpy().astype(np.float64)[tables.edge_use]
+    is_open = speed > 0.0
+
+    def put(rows: npt.NDArray[Any], kph: FloatArray) -> None:
+        speed[rows] = np.where(is_open[rows], kph[:, None], 0.0)
+
+    if classes is not None:
+        put(*_looked_up(classes, uses["highway"].to_numpy()[tables.edge_use], "classes", "class of street"))
+    if ways is not None:
+        put(*_looked_up(ways, tables.edge_way_id, "ways", "OSM way"))
+    if edges is not None:
+        put(*_looked_up(edges, np.arange(network.n_edges), "edges", "edge"))
+    if polygons is not None:
+        speed *= _factors(network, polygons)[:, None]
+        wrong = is_open & ((speed < MIN_KPH) | (speed > MAX_KPH))
+        if wrong.any():
+            edge, side = np.argwhere(wrong)[0].tolist()
+            msg = (
+                f"the factors of polygons leave edge {edge} with {speed[edge, side]:g} km/h; "
+                f"choose factors that leave {MIN_KPH:g} to {MAX_KPH:g} km/h"
+            )
+            raise LimitError(msg)
+    old_row, new_row = np.unique(
+        np.column_stack([tables.edge_use, speed.astype(np.float32)]), axis=0, return_inverse=True
+    )
+    table = uses.iloc[old_row[:, 0].astype(np.int64)].reset_index(drop=True)
+    table[sides] = old_row[:, 1:].astype(np.float32)
+    report = {**tables.report, "own_speeds": int((speed != uses[sides].to_numpy()[tables.edge_use]).any(axis=1).sum())}
+    changed = replace(tables, uses=table, edge_use=new_row.reshape(-1).astype(np.int32), report=report)
+    return Network(
+        changed,
+        water=network.water,
+        timezone=network.timezone,
+        is_left_hand=network.is_left_hand,
+        attribution=network.attribution,
+        timetable=network.timetable,
+    )
+
+
+def _looked_up(
+    given: Mapping[Any, float] | pd.Series, keys: npt.NDArray[Any], name: str, kind: str
+) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Return the edges whose key occurs in a mapping, and their speeds."""
+    series = given if isinstance(given, pd.Series) else pd.Series(dict(given))
+    if not series.index.is_unique:
+        msg = f"{name} names the {kind} {plain(series.index[series.index.duplicated()][0])!r} twice"
+        raise InputError(msg)
+    kph = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64)
+    wrong = ~((kph >= MIN_KPH) & (kph <= MAX_KPH))
+    if wrong.any():
+        at = int(wrong.argmax())
+        msg = (
+            f"{name} gives {kind} {plain(series.index[at])!r} the speed {plain(series.iloc[at])!r}; "
+            f"give {MIN_KPH:g} to {MAX_KPH:g} km/h"
+        )
+        raise LimitError(msg)
+    position = pd.Index(series.index).get_indexer(pd.Index(keys))
+    known = np.zeros(len(series), np.bool_)
+    known[position[position >= 0]] = True
+    if not known.all():
+        at = int((~known).argmax())
+        msg = f"{name} names the {kind} {plain(series.index[at])!r}, which does not occur in the network"
+        raise InputError(msg)
+    rows = np.flatnonzero(position >= 0)
+    return rows, kph[position[rows]]
+
+
+def _factors(network: Network, polygons: Any) -> FloatArray:
+    """Return the product of the factors of the polygons that hold the middle of each edge."""
+    if not isinstance(polygons, gpd.GeoDataFrame) or "factor" not in polygons.columns:
+        msg = "polygons must be a GeoDataFrame with a column 'factor'"
+        raise InputError(msg)
+    if polygons.crs is None:
+        msg = "polygons has no CRS; say what its coordinates are, e.g. polygons.set_crs('EPSG:4326')"
+        raise CrsError(msg)
+    factor = pd.to_numeric(polygons["factor"], errors="coerce").to_numpy(dtype=np.float64)
+    wrong = ~((factor > 0.0) & (factor <= 100.0))
+    if wrong.any():
+        at = int(wrong.argmax())
+        msg = (
+            f"polygons has the factor {plain(polygons['factor'].iloc[at])!r} at {plain(polygons.index[at])!r}; "
+            "give one above 0 and at most 100"
+        )
+        raise LimitError(msg)
+    geometry = polygons.geometry.to_crs("EPSG:4326").to_numpy()
+    lines = network.edges_frame().geometry.to_numpy()
+    middle = shapely.line_interpolate_point(lines, 0.5, normalized=True)
+    edge, polygon = shapely.STRtree(geometry).query(middle, predicate="intersects")
+    factors = np.ones(network.n_edges)
+    np.multiply.at(factors, edge, factor[polygon])
+    return factors

@@ -1,0 +1,357 @@
+"""
+Stop times and frequencies of a feed: from text to flat arrays by trip, with patterns and courses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from traveltime_lab.errors import GtfsError
+from traveltime_lab.kernels.transit import parse, stop_times
+from traveltime_lab.readers.gtfs.files import FeedFiles, Findings, TextTable
+from traveltime_lab.readers.gtfs.rows import codes, drop_rows
+
+FILE: Final = "stop_times.txt"
+_WHY: Final = {
+    stop_times.TOO_SHORT: "trip with fewer than two calls",
+    stop_times.NO_END_TIMES: "trip whose first or last call has no time",
+    stop_times.BACK_IN_TIME: "trip that goes back in time",
+}
+
+
+@dataclass
+class TripCalls:
+    """
+    Calls of the trips that can run, sorted by pattern and departure.
+
+    Attributes
+    ----------
+    trip : int64 array of shape (n_trips,)
+        Row of trips.txt.
+    pattern, course : int32 arrays of shape (n_trips,)
+    indptr, arrival, departure : int64, int32, int32 arrays
+        Times of each trip.
+    pattern_indptr, pattern_stop, pattern_pickup, pattern_drop_off : arrays
+    course_pattern, course_shape, course_indptr, course_along, course_headsign : arrays
+        A course is a pattern along one shape, with one sequence of stop_headsigns.
+    headsigns : list of str
+        ``headsigns[0]`` is empty.
+    facts : dict
+        Counts for the report.
+    """
+
+    trip: npt.NDArray[np.int64]
+    pattern: npt.NDArray[np.int32]
+    course: npt.NDArray[np.int32]
+    indptr: npt.NDArray[np.int64]
+    arrival: npt.NDArray[np.int32]
+    departure: npt.NDArray[np.int32]
+    pattern_indptr: npt.NDArray[np.int64]
+    pattern_stop: npt.NDArray[np.int32]
+    pattern_pickup: npt.NDArray[np.uint8]
+    pattern_drop_off: npt.NDArray[np.uint8]
+    course_pattern: npt.NDArray[np.int32]
+    course_shape: npt.NDArray[np.int32]
+    course_indptr: npt.NDArray[np.int64]
+    course_along: npt.NDArray[np.float32]
+    course_headsign: npt.NDArray[np.int32]
+    headsigns: list[str]
+    facts: dict[str, Any]
+
+
+def read_calls(
+    files: FeedFiles,
+    findings: Findings,
+    *,
+    trip_ids: pa.Array,
+    trip_is_kept: npt.NDArray[np.bool_],
+    trip_shape: npt.NDArray[np.int32],
+    stop_ids: pa.Array,
+    stop_is_kept: npt.NDArray[np.bool_],
+    stop_lat: npt.NDArray[np.float64],
+    stop_lng: npt.NDArray[np.float64],
+) -> TripCalls:
+    """
+    Read stop_times.txt.
+
+    Parameters
+    ----------
+    files, findings
+        The feed, and where to report drops.
+    trip_ids, trip_is_kept, trip_shape
+        By row of trips.txt: id, whether the trip was dropped already, shape number or -1.
+    stop_ids, stop_is_kept, stop_lat, stop_lng
+        By row of stops.txt.
+
+    Returns
+    -------
+    TripCalls
+
+    Raises
+    ------
+    GtfsError
+        If the file or one of its columns is missing, or no trip is left.
+    """
+    if FILE not in files:
+        raise GtfsError(f"{files.source}: there is no {FILE}; without it nothing can be ridden", file=FILE)
+    columns = (
+        "trip_id", "arrival_time", "departure_time", "stop_id", "stop_sequence", "pickup_type", "drop_off_type",
+        "shape_dist_traveled", "stop_headsign", "location_id", "location_group_id",
+    )  # fmt: skip
+    table = files.read(FILE, columns, findings)
+    table.require("trip_id", "stop_id", "stop_sequence")
+    if table.n_rows and "arrival_time" not in table and "departure_time" not in table:
+        raise GtfsError(
+            f"{files.source}: {FILE}, line 1: there is neither arrival_time nor departure_time", file=FILE, line=1
+        )
+    trip = codes(table.strings("trip_id"), trip_ids)
+    stop = codes(table.strings("stop_id"), stop_ids)
+    sequence = table.integers("stop_sequence")
+    arrival, departure = table.times("arrival_time"), table.times("departure_time")
+    n_read = table.n_rows
+    keep = np.ones(n_read, np.bool_)
+    if "location_id" in table or "location_group_id" in table:
+        is_flexible = table.is_missing("stop_id") & ~(
+            table.is_missing("location_id") & table.is_missing("location_group_id")
+        )
+        drop_rows(table, findings, keep, is_flexible, "demand-responsive call without a stop")
+    drop_rows(table, findings, keep, trip < 0, "unknown trip_id", "trip_id")
+    if not trip_is_kept.all():
+        keep &= trip_is_kept[trip]  # reported with the trip
+    drop_rows(table, findings, keep, stop < 0, "unknown stop_id", "stop_id")
+    drop_rows(table, findings, keep, ~stop_is_kept[stop], "call at a dropped stop", "stop_id")
+    drop_rows(table, findings, keep, sequence < 0, "stop_sequence is no whole number", "stop_sequence")
+    drop_rows(table, findings, keep, arrival == parse.BROKEN, "arrival_time is not H:MM:SS", "arrival_time")
+    drop_rows(table, findings, keep, departure == parse.BROKEN, "departure_time is not H:MM:SS", "departure_time")
+    pickup = _type_of_call(table, findings, keep, "pickup_type")
+    drop_off = _type_of_call(table, findings, keep, "drop_off_type")
+    along, _ = table.floats("shape_dist_traveled")
+    has_along = "shape_dist_traveled" in table and bool(np.isfinite(along).any())
+    headsign, headsigns = _headsigns(table)
+    rows = _in_order(trip, sequence, keep)
+    again = np.zeros(rows.size, np.bool_)
+    again[1:] = (trip[rows[1:]] == trip[rows[:-1]]) & (sequence[rows[1:]] == sequence[rows[:-1]])
+    if again.any():
+        twice = np.zeros(n_read, np.bool_)
+        twice[rows[again]] = True
+        drop_rows(table, findings, keep, twice, "stop_sequence given twice for a trip", "trip_id")
+        rows = rows[~again]
+    trip = trip[rows]
+    begins = np.flatnonzero(np.concatenate([[True], trip[1:] != trip[:-1]])) if rows.size else np.zeros(0, np.int64)
+    indptr = np.append(begins, rows.size).astype(np.int64)
+    trips = trip[begins].astype(np.int64)
+    never = np.ones(len(trip_ids), np.bool_)
+    never[trips] = False
+    never &= trip_is_kept
+    findings.add("trips.txt", "trip without stop times", rows=int(never.sum()), example=_example(trip_ids, never))
+    stop = stop[rows]
+    arriving, departing = _seconds(arrival[rows]), _seconds(departure[rows])
+    distance = along[rows] if has_along else np.zeros(0)
+    status = np.zeros(trips.size, np.uint8)
+    culprit = np.zeros(trips.size, np.int64)
+    n_filled = np.zeros(3, np.int64)
+    stop_times.fill_times(indptr, stop, arriving, departing, distance, stop_lat, stop_lng, status, culprit, n_filled)
+    for code, reason in _WHY.items():
+        bad = np.flatnonzero(status == code)
+        if bad.size:
+            lines = table.lines(rows[culprit[bad[:1000]]])
+            findings.add(FILE, reason, lines, rows=bad.size, example=str(trip_ids[int(trips[bad[0]])]))
+    good = np.flatnonzero(status == stop_times.OK)
+    if good.size == 0:
+        raise GtfsError(f"{files.source}: no trip of the feed can be used: {_summary(findings)}", file=FILE)
+    return _assembled(
+        indptr, good, trips, stop, arriving, departing, pickup[rows], drop_off[rows], distance, headsign, rows,
+        headsigns, trip_shape,
+        {
+            "stop_times": int(n_read),
+            "times_filled_in": {
+                "by_shape_dist_traveled": int(n_filled[0]),
+                "by_straight_lines": int(n_filled[1]),
+                "evenly": int(n_filled[2]),
+            },
+        },
+    )  # fmt: skip
+
+
+def _assembled(
+    indptr: npt.NDArray[np.int64], good: npt.NDArray[np.intp], trips: npt.NDArray[np.int64],
+    stop: npt.NDArray[np.int32], arrival: npt.NDArray[np.int32], departure: npt.NDArray[np.int32],
+    pickup: npt.NDArray[np.uint8], drop_off: npt.NDArray[np.uint8], along: npt.NDArray[np.float64],
+    headsign: npt.NDArray[np.int32], rows: npt.NDArray[np.intp], headsigns: list[str],
+    trip_shape: npt.NDArray[np.int32], facts: dict[str, Any],
+) -> TripCalls:  # fmt: skip
+    """Return the calls of good trips, numbered by pattern and sorted by departure."""
+    if good.size < trips.size:
+        lengths = np.diff(indptr)
+        is_good = np.zeros(trips.size, np.bool_)
+        is_good[good] = True
+        on = np.repeat(is_good, lengths)
+        stop, arrival, departure = stop[on], arrival[on], departure[on]
+        pickup, drop_off, rows = pickup[on], drop_off[on], rows[on]
+        along = along[on] if along.size else along
+        trips = trips[good]
+        indptr = np.concatenate([[0], np.cumsum(lengths[good])]).astype(np.int64)
+    if headsign.size:
+        headsign = headsign[rows]
+    keys = stop.astype(np.int64) << 8 | pickup.astype(np.int64) << 4 | drop_off
+    pattern, leader = stop_times.group_rows(indptr, keys)
+    pattern_rows = _rows_of(indptr, leader)
+    shape = trip_shape[trips]
+    _, first_of_pair, pair = np.unique(
+        pattern.astype(np.int64) << 32 | (shape.astype(np.int64) + 1), return_index=True, return_inverse=True
+    )
+    if headsign.size and headsign.any():
+        keys = np.repeat(pair.astype(np.int64) << 32, np.diff(indptr)) | headsign
+        course, course_leader = stop_times.group_rows(indptr, keys)
+    else:
+        course, course_leader = pair.astype(np.int32), first_of_pair.astype(np.int64)
+    course_rows = _rows_of(indptr, course_leader)
+    first, last = departure[indptr[:-1]], arrival[indptr[1:] - 1]
+    order = np.lexsort((trips, last, first, pattern))
+    sorted_arrival, sorted_departure = np.empty_like(arrival), np.empty_like(departure)
+    stop_times.gather_rows(indptr, order, arrival, sorted_arrival)
+    stop_times.gather_rows(indptr, order, departure, sorted_departure)
+    n_course_calls = course_rows.size
+    return TripCalls(
+        trip=trips[order],
+        pattern=pattern[order],
+        course=course[order],
+        indptr=_indptr(np.diff(indptr)[order]),
+        arrival=sorted_arrival,
+        departure=sorted_departure,
+        pattern_indptr=_indptr(np.diff(indptr)[leader]),
+        pattern_stop=stop[pattern_rows],
+        pattern_pickup=pickup[pattern_rows],
+        pattern_drop_off=drop_off[pattern_rows],
+        course_pattern=pattern[course_leader],
+        course_shape=shape[course_leader],
+        course_indptr=_indptr(np.diff(indptr)[course_leader]),
+        course_along=(along[course_rows] if along.size else np.full(n_course_calls, np.nan)).astype(np.float32),
+        course_headsign=headsign[course_rows] if headsign.size else np.zeros(n_course_calls, np.int32),
+        headsigns=headsigns,
+        facts=facts,
+    )
+
+
+def _seconds(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    return np.where(times == parse.MISSING, np.int64(stop_times.UNTIMED), times).astype(np.int32)
+
+
+def _indptr(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _rows_of(indptr: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the call numbers of some trips, one trip after the other."""
+    lengths = np.diff(indptr)[groups]
+    starts = np.repeat(indptr[groups] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    return (starts + np.arange(lengths.sum())).astype(np.int64)
+
+
+def _in_order(
+    trip: npt.NDArray[np.int32], sequence: npt.NDArray[np.int64], keep: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.intp]:
+    """Return the kept rows with the calls of each trip side by side and in order."""
+    rows = np.flatnonzero(keep)
+    if rows.size == 0:
+        return rows
+    trip, sequence = trip[rows], sequence[rows]
+    rises = (trip[1:] > trip[:-1]) | ((trip[1:] == trip[:-1]) & (sequence[1:] > sequence[:-1]))
+    if rises.all():
+        return rows
+    return rows[np.lexsort((sequence, trip))]
+
+
+def _type_of_call(
+    table: TextTable, findings: Findings, keep: npt.NDArray[np.bool_], column: str
+) -> npt.NDArray[np.uint8]:
+    """Return pickup or drop-off types 0 to 3; empty is 0, as the reference says."""
+    if column not in table:
+        return np.zeros(table.n_rows, np.uint8)
+    values = table.integers(column)
+    values[values == parse.MISSING] = 0
+    drop_rows(table, findings, keep, (values < 0) | (values > 3), f"{column} is not 0, 1, 2 or 3", column)
+    return np.clip(values, 0, 3).astype(np.uint8)
+
+
+def _headsigns(table: TextTable) -> tuple[npt.NDArray[np.int32], list[str]]:
+    """Return the code of each row's stop_headsign and the texts; 0 is the empty text."""
+    if "stop_headsign" not in table or bool(table.is_missing("stop_headsign").all()):
+        return np.zeros(0, np.int32), [""]
+    coded = table.strings("stop_headsign").combine_chunks().dictionary_encode()
+    names = coded.dictionary.to_pylist()
+    others = [name for name in names if name]
+    place = {name: i + 1 for i, name in enumerate(others)} | {"": 0}
+    renumber = np.array([place[name] for name in names], np.int32)
+    return renumber[coded.indices.to_numpy(zero_copy_only=False)], ["", *others]
+
+
+def _example(ids: pa.Array, mask: npt.NDArray[np.bool_]) -> str:
+    rows = np.flatnonzero(mask)
+    return str(ids[int(rows[0])]) if rows.size else ""
+
+
+def _summary(findings: Findings) -> str:
+    """Return the drops in one line."""
+    dropped = findings.report()["dropped"]
+    return "; ".join(f"{what} ({how_many})" for what, how_many in dropped.items()) or "the file has no rows"
+
+
+def read_frequencies(
+    files: FeedFiles, findings: Findings, trip_ids: pa.Array, new_number: npt.NDArray[np.int32]
+) -> dict[str, npt.NDArray[Any]]:
+    """
+    Read frequencies.txt.
+
+    Parameters
+    ----------
+    files, findings
+        The feed, and where to report drops.
+    trip_ids : pyarrow.Array
+        By row of trips.txt.
+    new_number : int32 array
+        By row of trips.txt the number that the trip has got, -1 for dropped trips.
+
+    Returns
+    -------
+    dict of arrays
+        ``frequency_trip``, ``frequency_start``, ``frequency_end``, ``frequency_headway`` (int32, s),
+        ``frequency_exact`` (bool), sorted by trip and start.
+    """
+    name = "frequencies.txt"
+    table = files.read(name, ("trip_id", "start_time", "end_time", "headway_secs", "exact_times"), findings)
+    table.require("trip_id", "start_time", "end_time", "headway_secs")
+    row = codes(table.strings("trip_id"), trip_ids)
+    start, end = table.times("start_time"), table.times("end_time")
+    headway, exact = table.integers("headway_secs"), table.integers("exact_times")
+    keep = np.ones(table.n_rows, np.bool_)
+    drop_rows(table, findings, keep, row < 0, "unknown trip_id", "trip_id")
+    drop_rows(table, findings, keep, start < 0, "start_time is not H:MM:SS", "start_time")
+    drop_rows(table, findings, keep, end < 0, "end_time is not H:MM:SS", "end_time")
+    drop_rows(table, findings, keep, end <= start, "end_time is not after start_time", "end_time")
+    is_no_headway = (headway < 1) | (headway > 7 * 86400)
+    drop_rows(table, findings, keep, is_no_headway, "headway_secs is not a number of seconds from 1 to a week",
+              "headway_secs")  # fmt: skip
+    exact = np.where(exact == parse.MISSING, 0, exact)
+    drop_rows(table, findings, keep, (exact != 0) & (exact != 1), "exact_times is not 0 or 1", "exact_times")
+    rows = np.flatnonzero(keep)
+    rows = rows[new_number[row[rows]] >= 0]
+    trip = new_number[row[rows]]
+    rows = rows[np.lexsort((start[rows], trip))]
+    trip = new_number[row[rows]]
+    overlaps = np.zeros(table.n_rows, np.bool_)
+    overlaps[rows[1:][(trip[1:] == trip[:-1]) & (start[rows[1:]] < end[rows[:-1]])]] = True
+    findings.add(name, "headways of a trip overlap: both are run", table.lines(np.flatnonzero(overlaps)),
+                 is_dropped=False)  # fmt: skip
+    return {
+        "frequency_trip": trip.astype(np.int32),
+        "frequency_start": start[rows].astype(np.int32),
+        "frequency_end": end[rows].astype(np.int32),
+        "frequency_headway": headway[rows].astype(np.int32),
+        "frequency_exact": exact[rows] == 1,
+    }

@@ -1,0 +1,144 @@
+"""Cut ways into edges at junctions: ragged node references in, edges with their lines out, all in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab.crs import segment_lengths_m
+from traveltime_lab.readers.osm.extract import NodePositions, Ways
+
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+#: No edge is shorter, so that a position along it can be told: different nodes may share a point.
+SHORTEST_EDGE_M = 0.01
+
+
+@dataclass(frozen=True)
+class Runs:
+    """
+    Unbroken stretches of ways: way nodes that are in the file and differ from the one before.
+
+    Attributes
+    ----------
+    node : int64 array of shape (n_positions,)
+        Index into the node positions.
+    way : int64 array of shape (n_positions,)
+        Row of the way.
+    is_start, is_end : bool arrays of shape (n_positions,)
+        First and last position of each stretch.
+    is_whole : bool array of shape (n_ways,)
+        Ways with all nodes in the file.
+    report : dict
+        How many ways were cut or dropped, and why.
+    """
+
+    node: IntArray
+    way: IntArray
+    is_start: BoolArray
+    is_end: BoolArray
+    is_whole: BoolArray
+    report: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Edges between the nodes where something happens; node indices are those of the node positions."""
+
+    from_node: IntArray
+    to_node: IntArray
+    way: IntArray
+    length_m: FloatArray
+    coord_indptr: IntArray
+    coord_lng: FloatArray
+    coord_lat: FloatArray
+
+
+def unbroken_runs(ways: Ways, positions: NodePositions) -> Runs:
+    """Return the stretches of ways whose nodes are all in the file."""
+    n_ways = len(ways.osm_id)
+    way = way_of_ref = np.repeat(np.arange(n_ways), np.diff(ways.indptr))
+    node = positions.find(ways.refs)
+    is_missing = node < 0
+    is_repeated = np.zeros(len(node), np.bool_)
+    is_repeated[1:] = (node[1:] == node[:-1]) & (way[1:] == way[:-1]) & ~is_missing[1:]
+    # Nodes of a stretch have seen equally many gaps (missing nodes) since the start of the file.
+    gap = np.cumsum(is_missing, dtype=np.int64)
+    keep = ~(is_missing | is_repeated)
+    node, way, gap = node[keep], way[keep], gap[keep]
+    is_start, is_end = _bounds(way, gap)
+    is_alone = is_start & is_end
+    node, way, gap = node[~is_alone], way[~is_alone], gap[~is_alone]
+    is_start, is_end = _bounds(way, gap)
+    has_missing = np.bincount(way_of_ref[is_missing], minlength=n_ways) > 0
+    is_kept = np.bincount(way, minlength=n_ways) > 0
+    report = {
+        "missing_node_references": int(is_missing.sum()),
+        "ways_cut_at_missing_nodes": int((has_missing & is_kept).sum()),
+        "ways_dropped_missing_nodes": int((has_missing & ~is_kept).sum()),
+        "ways_dropped_degenerate": int((~has_missing & ~is_kept).sum()),
+    }
+    return Runs(node, way, is_start, is_end, ~has_missing, report)
+
+
+def _bounds(way: IntArray, gap: IntArray) -> tuple[BoolArray, BoolArray]:
+    is_start = np.ones(len(way), np.bool_)
+    is_start[1:] = (way[1:] != way[:-1]) | (gap[1:] != gap[:-1])
+    is_end = np.ones(len(way), np.bool_)
+    is_end[:-1] = is_start[1:]
+    return is_start, is_end
+
+
+def split_at_junctions(runs: Runs, positions: NodePositions, must_split: BoolArray) -> Edges:
+    """
+    Return the pieces of ways between ends, nodes that ways pass twice, and nodes that must split.
+
+    Parameters
+    ----------
+    runs : Runs
+        Stretches of ways.
+    positions : NodePositions
+        Where the nodes are.
+    must_split : bool array of shape (n_nodes,)
+        Nodes at which edges end even if only one way passes.
+
+    Returns
+    -------
+    Edges
+        In the order of the ways and along them. A stretch between two different nodes at the same point is kept with
+        `SHORTEST_EDGE_M`, a loop without length is dropped.
+    """
+    n_passes = np.bincount(runs.node, minlength=len(positions.osm_id))
+    is_split = (n_passes > 1) | must_split
+    stop = np.flatnonzero(is_split[runs.node] | runs.is_start | runs.is_end)
+    is_edge = ~runs.is_end[stop[:-1]] if len(stop) else np.zeros(0, np.bool_)
+    first, last = stop[:-1][is_edge], stop[1:][is_edge]
+
+    lng, lat = positions.lng[runs.node], positions.lat[runs.node]
+    step_m = segment_lengths_m(lng, lat)
+    step_m[runs.is_end[:-1]] = 0.0
+    along_m = np.concatenate([[0.0], np.cumsum(step_m)])
+    length_m = along_m[last] - along_m[first]
+
+    is_pointlike = (runs.node[first] == runs.node[last]) & (length_m < SHORTEST_EDGE_M)
+    first, last = first[~is_pointlike], last[~is_pointlike]
+    length_m = np.maximum(length_m[~is_pointlike], SHORTEST_EDGE_M)
+
+    counts = last - first + 1
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    take = np.repeat(first - indptr[:-1], counts) + np.arange(indptr[-1])
+    return Edges(runs.node[first], runs.node[last], runs.way[first], length_m, indptr, lng[take], lat[take])
+
+
+def way_lengths_m(runs: Runs, positions: NodePositions, rows: Sequence[int]) -> dict[int, float]:
+    """Return the metres of some ways, by row, as far as their nodes are in the file."""
+    length_m = {}
+    for row in rows:
+        node = runs.node[slice(*np.searchsorted(runs.way, [row, row + 1]))]
+        length_m[row] = float(segment_lengths_m(positions.lng[node], positions.lat[node]).sum())
+    return length_m

@@ -1,0 +1,278 @@
+"""
+From an OpenStreetMap file to arrays: ways with their tags and node references, node positions, relations.
+
+The decoding and the filtering are done by libosmium. It writes what passed a filter as text lines (the OPL format,
+https://osmcode.org/opl-file-format/) and node positions as a binary table (the ``sparse_file_array`` index) into a
+temporary folder, and we parse those: crossing from C++ to Python once per node or per tag would take five times as
+long as everything else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import osmium
+
+from traveltime_lab.errors import DataError, MissingFileError
+
+IntArray = npt.NDArray[np.int64]
+
+#: File name endings and what libosmium calls these formats.
+FORMATS = {
+    ".pbf": "pbf",
+    ".osm": "osm",
+    ".xml": "osm",
+    ".osm.gz": "osm.gz",
+    ".xml.gz": "osm.gz",
+    ".osm.bz2": "osm.bz2",
+    ".xml.bz2": "osm.bz2",
+}
+
+_LOCATION = np.dtype([("id", "<i8"), ("x", "<i4"), ("y", "<i4")])
+_PER_DEGREE = 10_000_000  # coordinates are stored as integers
+_REFS_PER_CHUNK = 2_000_000
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Ways in file order: identity, tags as written in OPL, and references to nodes as ragged rows."""
+
+    osm_id: IntArray
+    tags: list[str]
+    indptr: IntArray
+    refs: IntArray
+
+    def rows(self, rows: npt.NDArray[np.int64]) -> Ways:
+        """Return only these ways, in this order."""
+        lengths = np.diff(self.indptr)[rows]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        take = np.repeat(self.indptr[rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        return Ways(self.osm_id[rows], [self.tags[row] for row in rows.tolist()], indptr, self.refs[take])
+
+
+class Relation(NamedTuple):
+    """One relation; members are (type letter, identity, role)."""
+
+    osm_id: int
+    tags: dict[str, str]
+    members: list[tuple[str, int, str]]
+
+
+@dataclass(frozen=True)
+class NodePositions:
+    """Positions of all nodes of a file, ordered by identity."""
+
+    osm_id: IntArray
+    lng: npt.NDArray[np.float64]
+    lat: npt.NDArray[np.float64]
+
+    def find(self, refs: IntArray) -> IntArray:
+        """Return the index of each reference, -1 where the file has no such node."""
+        if len(self.osm_id) == 0:
+            return np.full(len(refs), -1, np.int64)
+        idx = np.minimum(np.searchsorted(self.osm_id, refs), len(self.osm_id) - 1)
+        return np.where(self.osm_id[idx] == refs, idx, -1)
+
+
+class Header(NamedTuple):
+    """What the file says about itself."""
+
+    bounds: tuple[float, float, float, float] | None
+    timestamp: str | None
+    generator: str | None
+
+
+class OsmFile:
+    """
+    An OpenStreetMap file that is there and has a known format.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Raises
+    ------
+    MissingFileError
+        If there is no such file.
+    DataError
+        If it is empty or its name does not end as one of `FORMATS`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            what = "is a folder" if self.path.is_dir() else "does not exist"
+            raise MissingFileError(f"Cannot read OpenStreetMap data: {self.path} {what}. Give the path of a file.")
+        name = self.path.name.lower()
+        known = [ending for ending in FORMATS if name.endswith(ending)]
+        if not known:
+            raise DataError(
+                f"Cannot tell the format of {self.path}: the name must end in one of {', '.join(FORMATS)}, "
+                f"got {self.path.suffix or 'no ending'!r}. Rename or convert the file."
+            )
+        if self.path.stat().st_size == 0:
+            raise DataError(f"{self.path} is empty (0 bytes), expected OpenStreetMap data. Download it again.")
+        self._format = FORMATS[max(known, key=len)]
+
+    @contextmanager
+    def _decoding(self) -> Iterator[None]:
+        """Turn what libosmium raises about broken content into DataError."""
+        try:
+            yield
+        except (RuntimeError, ValueError, osmium.InvalidLocationError) as error:
+            raise DataError(
+                f"{self.path} is not readable as OpenStreetMap data ({self._format}): {error}. "
+                "It is damaged, cut off or of another format; download or export it again."
+            ) from error
+
+    def _reader(self, entities: Any) -> osmium.io.Reader:
+        return osmium.io.Reader(osmium.io.File(str(self.path), self._format), entities)
+
+    def header(self) -> Header:
+        """Return the bounding box, data timestamp and generator that the file states, None for what it does not."""
+        with self._decoding():
+            reader = self._reader(osmium.osm.NOTHING)
+            header = reader.header()
+            reader.close()
+        if header.has_multiple_object_versions:
+            raise DataError(
+                f"{self.path} holds the history of objects or changes to them, expected one version of each. "
+                "Extract the data of one moment from it."
+            )
+        box = header.box()
+        bounds = None
+        if box.valid():
+            low, high = box.bottom_left, box.top_right
+            bounds = (low.lon, low.lat, high.lon, high.lat)
+        timestamp = header.get("osmosis_replication_timestamp") or header.get("timestamp")
+        return Header(bounds, timestamp or None, header.get("generator") or None)
+
+    @contextmanager
+    def _lines(self, entities: Any, *filters: Any) -> Iterator[Iterable[str]]:
+        """Give the OPL lines of the objects that pass all filters."""
+        with tempfile.TemporaryDirectory() as folder:
+            target = os.path.join(folder, "passed.opl")
+            with self._decoding():
+                writer = osmium.SimpleWriter(osmium.io.File(target, "opl,add_metadata=false"))
+                try:
+                    osmium.apply(self._reader(entities), *filters, writer)
+                finally:
+                    writer.close()
+            with open(target, encoding="utf-8", newline="\n") as lines:
+                yield lines
+
+    def ways(self, *filters: Any) -> Ways:
+        """Return the ways that pass all of some filters of `osmium.filter`."""
+        osm_id: list[int] = []
+        tags: list[str] = []
+        counts: list[int] = []
+        chunks: list[IntArray] = []
+        pending: list[str] = []
+        n_pending = 0
+        with self._lines(osmium.osm.WAY, *filters) as lines:
+            for line in lines:
+                head, _, nodes = line.rstrip("\n").rpartition(" N")
+                identity, _, tag_text = head.partition(" T")
+                osm_id.append(int(identity[1:]))
+                tags.append(tag_text)
+                count = nodes.count("n")
+                counts.append(count)
+                if count:
+                    pending.append(nodes)
+                    n_pending += count
+                    if n_pending >= _REFS_PER_CHUNK:
+                        chunks.append(_parse_refs(pending))
+                        pending, n_pending = [], 0
+        chunks.append(_parse_refs(pending))
+        indptr = np.zeros(len(counts) + 1, np.int64)
+        np.cumsum(counts, out=indptr[1:])
+        return Ways(np.array(osm_id, np.int64), tags, indptr, np.concatenate(chunks))
+
+    def tagged_nodes(self, keys: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
+        """Yield identity and tags of the nodes that have one of these keys."""
+        with self._lines(osmium.osm.NODE, osmium.filter.KeyFilter(*keys)) as lines:
+            for line in lines:
+                identity, _, rest = line.partition(" T")
+                yield int(identity[1:]), parse_tags(rest[: rest.rfind(" x")])
+
+    def relations(self, *tags: tuple[str, str]) -> list[Relation]:
+        """Return the relations with one of these tags (key, value)."""
+        found = []
+        wanted = osmium.filter.TagFilter(*tags)
+        with self._lines(osmium.osm.RELATION, wanted) as lines:
+            for line in lines:
+                head, _, member_text = line.rstrip("\n").rpartition(" M")
+                identity, _, tag_text = head.partition(" T")
+                members = []
+                for member in filter(None, member_text.split(",")):
+                    ref, _, role = member.partition("@")
+                    members.append((ref[0], int(ref[1:]), decode(role)))
+                found.append(Relation(int(identity[1:]), parse_tags(tag_text), members))
+        return found
+
+    def node_positions(self, *, has_negative_ids: bool = False) -> NodePositions:
+        """Return where all nodes of the file are; editors give new nodes negative ids, which the index cannot hold."""
+        table = self._written_locations() if has_negative_ids else self._indexed_locations()
+        # Unused rows of the index and nodes without a position have a coordinate beyond all others.
+        table = table[(np.abs(table["x"]) <= 180 * _PER_DEGREE) & (np.abs(table["y"]) <= 90 * _PER_DEGREE)]
+        order = np.argsort(table["id"], kind="stable")
+        table = table[order]
+        is_last = np.append(table["id"][1:] != table["id"][:-1], True)[: len(table)]
+        table = table[is_last]  # of several versions of a node
+        return NodePositions(table["id"].astype(np.int64), table["x"] / _PER_DEGREE, table["y"] / _PER_DEGREE)
+
+    def _indexed_locations(self) -> npt.NDArray[Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            target = os.path.join(folder, "nodes.array")
+            with self._decoding():
+                index = osmium.index.create_map(f"sparse_file_array,{target}")
+                osmium.apply(self._reader(osmium.osm.NODE), osmium.NodeLocationsForWays(index))
+            table: npt.NDArray[Any] = np.fromfile(target, dtype=_LOCATION)
+            del index
+        return table
+
+    def _written_locations(self) -> npt.NDArray[Any]:
+        rows = []
+        with self._lines(osmium.osm.NODE) as lines:
+            for line in lines:
+                head, _, lat = line.rstrip("\n").rpartition(" y")
+                _, _, lng = head.rpartition(" x")
+                if lng and lat:
+                    identity = int(line[1 : line.index(" ")])
+                    rows.append((identity, round(float(lng) * _PER_DEGREE), round(float(lat) * _PER_DEGREE)))
+        return np.array(rows, _LOCATION)
+
+
+def _parse_refs(texts: list[str]) -> IntArray:
+    """Return the numbers in OPL node lists such as ``n17,n42``."""
+    if not texts:
+        return np.zeros(0, np.int64)
+    return np.fromstring(",".join(texts).replace("n", ""), dtype=np.int64, sep=",")
+
+
+_ESCAPE = re.compile(r"%([0-9a-f]+)%")
+
+
+def decode(text: str) -> str:
+    """Undo the escapes of OPL, ``%20%`` for a space."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "%" in text else text
+
+
+def encode(text: str) -> str:
+    """Escape what separates tags in OPL."""
+    return re.sub(r"[ ,=@%\n]", lambda match: f"%{ord(match[0]):x}%", text)
+
+
+def parse_tags(text: str) -> dict[str, str]:
+    """Return the tags of an OPL tag list such as ``highway=service,name=A%20%B``."""
+    return {decode(key): decode(value) for key, _, value in (pair.partition("=") for pair in text.split(",")) if key}

@@ -1,0 +1,478 @@
+"""
+Read an OpenStreetMap file into `StreetTables`.
+
+The steps are: find what the file says of restrictions and areas (relations), read the street ways and interpret their
+tags, find the positions of their nodes, cut the ways at junctions, map the restrictions onto the pieces, and collect
+coastlines, water, names and addresses. Each step works on arrays over the whole file; Python loops run over ways and
+named places, never over all nodes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import osmium
+import pandas as pd
+
+from traveltime_lab.errors import DataError
+from traveltime_lab.readers.osm.access_tags import ACCESS_KEYS
+from traveltime_lab.readers.osm.edges import Edges, Runs, split_at_junctions, unbroken_runs, way_lengths_m
+from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways, decode, encode, parse_tags
+from traveltime_lab.readers.osm.places import NAME_KEYS, is_place, read_places
+from traveltime_lab.readers.osm.tag_values import parse_duration_s
+from traveltime_lab.readers.osm.tags import NODE_KEYS, RELEVANT_KEYS, WayUse, interpret, node_flags
+from traveltime_lab.readers.osm.turn_restrictions import (
+    DirectedRestrictions,
+    DrivableEdges,
+    TurnRestriction,
+    to_directed_edges,
+    turn_restrictions,
+)
+from traveltime_lab.readers.osm.water import read_waters
+from traveltime_lab.streets.tables import (
+    NODE_BLOCKS_CYCLING,
+    NODE_BLOCKS_DRIVING,
+    NODE_BLOCKS_WALKING,
+    NODE_GIVE_WAY,
+    NODE_LEVEL_CROSSING,
+    NODE_SIGNALS,
+    NODE_STOP,
+    USE_DTYPES,
+    StreetTables,
+)
+
+logger = logging.getLogger(__name__)
+
+Progress = Callable[[str, float], object]
+
+ATTRIBUTION = "© OpenStreetMap contributors, ODbL 1.0"
+
+#: Edges end at nodes with these flags even where only one way passes. A pedestrian crossing does not end an edge:
+#: it is flagged only where a junction is.
+_SPLITTING_FLAGS = (
+    NODE_SIGNALS
+    | NODE_STOP
+    | NODE_GIVE_WAY
+    | NODE_LEVEL_CROSSING
+    | NODE_BLOCKS_WALKING
+    | NODE_BLOCKS_CYCLING
+    | NODE_BLOCKS_DRIVING
+)
+_STREET_KEYS = ("highway", "route", "railway", "public_transport", "man_made")
+_RELEVANT = frozenset(RELEVANT_KEYS)
+#: What a ferry relation says for those of its ways that say nothing themselves.
+_FERRY_KEYS = frozenset({"route", "name", "ref", "toll", "toll:motorcar", "toll:motor_vehicle", *ACCESS_KEYS})
+#: Ways with one of these are something at the shore, not the crossing, even as members of a ferry relation.
+_SHORE_KEYS = frozenset(
+    {"aeroway", "amenity", "area", "barrier", "boundary", "building", "landuse", "leisure", "natural"}
+)
+_SHORE_ROLES = ("platform", "stop", "terminal")
+
+
+def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False) -> StreetTables:
+    """
+    Read streets, turn restrictions and water from an OpenStreetMap file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File ending in ``.pbf``, ``.osm``, ``.xml``, or the latter two followed by ``.gz`` or ``.bz2``.
+    progress : bool or callable, default False
+        A callable gets the name of each step and the share of the work done before it, 0 to 1; True logs them.
+
+    Returns
+    -------
+    StreetTables
+        Edges are the pieces of ways between junctions, in file order, never joined across ways, so ``edge_way_id`` is
+        exact. The outlines of pedestrian areas, closed ways or the outer rings of multipolygons, are walkable; their
+        insides are not crossed. Nodes flagged as signals, stop or give-way signs, level crossings and barriers are
+        always nodes; other flags appear on junctions only.
+
+    Raises
+    ------
+    MissingFileError
+        If there is no such file.
+    DataError
+        If the file is empty, damaged, of another format, or has no street that anyone may use.
+
+    Notes
+    -----
+    Ways of cut extracts that refer to nodes outside the file are cut there and their pieces kept. Ways that only a
+    ``route=ferry`` relation makes a ferry get its tags, and a ``duration`` of the relation is shared out by length
+    among those of its ways that have none of their own. Time-dependent access and restrictions are not read.
+    `StreetTables.report` says what was dropped and why.
+    """
+    report_progress = _progress_function(progress)
+    file = OsmFile(path)
+    header = file.header()
+
+    report_progress("relations", 0.0)
+    relations: dict[str | None, list[Relation]] = {"restriction": [], "multipolygon": [], "route": []}
+    for relation in file.relations(("type", "restriction"), ("type", "multipolygon"), ("route", "ferry")):
+        relations.setdefault(relation.tags.get("type"), []).append(relation)
+    multipolygons = relations["multipolygon"]
+    restrictions, dropped = turn_restrictions(relations["restriction"])
+
+    report_progress("ways", 0.05)
+    streets = _read_streets(file, multipolygons, relations["route"])
+
+    report_progress("nodes", 0.5)
+    positions = file.node_positions(has_negative_ids=bool((streets.ways.refs < 0).any()))
+    flags = np.zeros(len(positions.osm_id), np.uint16)
+    named = _read_nodes(file, positions, flags)
+
+    report_progress("edges", 0.7)
+    runs = unbroken_runs(streets.ways, positions)
+    _time_ferries(streets, runs, positions)
+    must_split = (flags & _SPLITTING_FLAGS) > 0
+    via_nodes = positions.find(np.array([r.via_node for r in restrictions if not r.via_ways], np.int64))
+    must_split[via_nodes[via_nodes >= 0]] = True
+    edges = split_at_junctions(runs, positions, must_split)
+    if len(edges.way) == 0:
+        raise DataError(
+            f"{file.path} has no usable streets: {streets.n_read} ways could be streets, "
+            f"{len(streets.ways.osm_id)} of them are open to someone, and none has two nodes in the file. "
+            "Check that it is an extract with highways and their nodes."
+        )
+
+    report_progress("restrictions", 0.85)
+    uses = streets.uses_table()
+    turns = _map_restrictions(restrictions, edges, streets, positions, uses)
+    dropped.update(turns.report)
+
+    report_progress("water", 0.9)
+    on_land = ~uses["is_ferry"].to_numpy()[streets.use[edges.way]]
+    street_nodes = np.unique(np.concatenate([edges.from_node[on_land], edges.to_node[on_land]]))
+    waters = read_waters(file, multipolygons, positions, bounds=header.bounds, street_nodes=street_nodes)
+
+    report_progress("places", 0.95)
+    places = read_places(file, named, multipolygons, positions)
+
+    tables = _tables(streets, edges, positions, flags, uses, turns)
+    report: dict[str, Any] = {
+        "source": file.path.name,
+        "attribution": ATTRIBUTION,
+        "data_timestamp": header.timestamp,
+        "generator": header.generator,
+        "nodes_in_file": len(positions.osm_id),
+        "ways_read": streets.n_read,
+        "ways_dropped_unusable": streets.n_read - len(streets.ways.osm_id),
+        "pedestrian_area_outlines": streets.n_outlines,
+        "ferry_ways_from_relations": streets.n_from_ferry_relations,
+        **runs.report,
+        "nodes": len(tables["node_osm_id"]),
+        "edges": len(edges.way),
+        "edges_by_highway": _edges_by_highway(tables["uses"], tables["edge_use"]),
+        "restrictions_read": len(relations["restriction"]),
+        "restrictions_mapped": len(turns.is_only),
+        "restrictions_dropped": dict(sorted(dropped.items())),
+        **waters.report,
+        "places": len(places.table),
+        **places.report,
+    }
+    report_progress("done", 1.0)
+    logger.info("read_osm file=%s nodes=%d edges=%d", file.path.name, report["nodes"], report["edges"])
+    return StreetTables(
+        **tables,
+        coastlines=waters.coastlines,
+        water=waters.areas,
+        places=places.table,
+        report=report,
+        bounds=header.bounds,
+    )
+
+
+def _progress_function(progress: bool | Progress) -> Progress:
+    if callable(progress):
+        return progress
+    level = logging.INFO if progress else logging.DEBUG
+    return lambda step, share: logger.log(level, "read_osm step=%s share=%.2f", step, share)
+
+
+@dataclass
+class _Streets:
+    """Ways that someone may use, with their interpretation and name."""
+
+    ways: Ways
+    use: npt.NDArray[np.int32]
+    name: npt.NDArray[np.int32]
+    uses: list[WayUse]
+    names: list[str]
+    n_read: int
+    n_outlines: int
+    n_from_ferry_relations: int
+    #: Rows of ferries that take a stated time, their tags with that time, and the rows that it is for.
+    timed_ferries: list[tuple[int, dict[str, str], list[int]]] = field(default_factory=list)
+
+    def uses_table(self) -> pd.DataFrame:
+        columns = zip(*self.uses, strict=True)
+        return pd.DataFrame(
+            {
+                column: pd.Series(values, dtype=dtype)
+                for (column, dtype), values in zip(USE_DTYPES.items(), columns, strict=True)
+            }
+        )
+
+
+def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relations: Sequence[Relation]) -> _Streets:
+    ways = file.ways(osmium.filter.KeyFilter(*_STREET_KEYS))
+    known = set(ways.osm_id.tolist())
+    outlines = _pedestrian_outlines(file, multipolygons, known=known)
+    known.update(outlines.osm_id.tolist())
+    crossings, at_shore = _untagged_ferries(file, ferry_relations, known=known)
+    ways = _joined(ways, outlines, crossings)
+    uses: dict[WayUse, int] = {}
+    use_by_tags: dict[tuple[str, ...], int] = {}
+    ferry_uses: set[int] = set()
+    names = {"": 0}
+    kept_rows: list[int] = []
+    use: list[int] = []
+    name: list[int] = []
+    ferries: dict[int, tuple[int, dict[str, str]]] = {}
+    n_read = 0
+    for row, text in enumerate(ways.tags):
+        relevant: list[str] = []
+        label = number = ""
+        for pair in text.split(","):
+            key, _, value = pair.partition("=")
+            if key in _RELEVANT:
+                relevant.append(pair)
+            elif key == "name":
+                label = value
+            elif key == "ref":
+                number = value
+        signature = tuple(relevant)
+        use_idx = use_by_tags.get(signature)
+        if use_idx is None:
+            way_use = interpret(parse_tags(",".join(relevant)))
+            use_idx = -1 if way_use is None else uses.setdefault(way_use, len(uses))
+            use_by_tags[signature] = use_idx
+            if way_use is not None and way_use.is_ferry:
+                ferry_uses.add(use_idx)
+        if use_idx < 0:
+            n_read += "highway=" in text
+            continue
+        n_read += 1
+        if use_idx in ferry_uses:
+            ferries[int(ways.osm_id[row])] = len(kept_rows), parse_tags(text)
+        kept_rows.append(row)
+        use.append(use_idx)
+        name.append(names.setdefault(label or number, len(names)))
+    return _Streets(
+        ways.rows(np.array(kept_rows, np.int64)),
+        np.array(use, np.int32),
+        np.array(name, np.int32),
+        list(uses),
+        [decode(text) for text in names],
+        n_read,
+        len(outlines.osm_id),
+        len(crossings.osm_id),
+        _timed_ferries(ferries, ferry_relations, in_file={*ways.osm_id.tolist(), *at_shore}),
+    )
+
+
+def _joined(*parts: Ways) -> Ways:
+    """Return ways one after the other."""
+    counts = np.concatenate([np.diff(part.indptr) for part in parts])
+    return Ways(
+        np.concatenate([part.osm_id for part in parts]),
+        [text for part in parts for text in part.tags],
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.concatenate([part.refs for part in parts]),
+    )
+
+
+def _no_ways() -> Ways:
+    return Ways(np.zeros(0, np.int64), [], np.zeros(1, np.int64), np.zeros(0, np.int64))
+
+
+def _pedestrian_outlines(file: OsmFile, multipolygons: Sequence[Relation], *, known: set[int]) -> Ways:
+    """Return the outer rings of multipolygons that are streets, as ways with the tags of their relation."""
+    street_of: dict[int, str] = {}
+    for relation in multipolygons:
+        if "highway" in relation.tags or "platform" in (
+            relation.tags.get("railway"),
+            relation.tags.get("public_transport"),
+        ):
+            text = ",".join(f"{key}={encode(value)}" for key, value in relation.tags.items() if key in _RELEVANT)
+            for letter, ref, role in relation.members:
+                if letter == "w" and role in ("outer", "") and ref not in known:
+                    street_of.setdefault(ref, f"{text},area=yes")
+    if not street_of:
+        return _no_ways()
+    found = file.ways(osmium.filter.IdFilter(street_of))
+    return Ways(found.osm_id, [street_of[way] for way in found.osm_id.tolist()], found.indptr, found.refs)
+
+
+def _read_nodes(
+    file: OsmFile, positions: NodePositions, flags: npt.NDArray[np.uint16]
+) -> list[tuple[int, dict[str, str]]]:
+    """Set the flags of tagged nodes; return identity and tags of those that are places."""
+    osm_ids, values, named = [], [], []
+    for osm_id, tags in file.tagged_nodes((*NODE_KEYS, *NAME_KEYS)):
+        if is_place(tags):
+            named.append((osm_id, tags))
+        if value := node_flags(tags):
+            osm_ids.append(osm_id)
+            values.append(value)
+    idx = positions.find(np.array(osm_ids, np.int64))
+    flags[idx[idx >= 0]] = np.array(values, np.uint16)[idx >= 0]
+    return named
+
+
+def _crossings_of(relation: Relation) -> dict[int, str]:
+    """Return the ways of a ferry relation with their roles, without those at the shore."""
+    return {ref: role for letter, ref, role in relation.members if letter == "w" and not role.startswith(_SHORE_ROLES)}
+
+
+def _untagged_ferries(file: OsmFile, relations: Sequence[Relation], *, known: set[int]) -> tuple[Ways, list[int]]:
+    """
+    Return the ways that only a ferry relation makes a street, with its tags, and its members that are something else.
+
+    A way's own tags win over those of the relation.
+    """
+    relation_of: dict[int, Relation] = {}
+    for relation in relations:
+        for way in _crossings_of(relation):
+            if way not in known:
+                relation_of.setdefault(way, relation)
+    if not relation_of:
+        return _no_ways(), []
+    found = file.ways(osmium.filter.IdFilter(relation_of))
+    rows, tags = [], []
+    for row, way in enumerate(found.osm_id.tolist()):
+        own = parse_tags(found.tags[row])
+        if _SHORE_KEYS.isdisjoint(own):
+            relation = relation_of[way]
+            merged = {key: value for key, value in relation.tags.items() if key in _FERRY_KEYS} | own
+            one_way = {"forward": "yes", "backward": "-1"}.get(_crossings_of(relation)[way])
+            if one_way:
+                merged.setdefault("oneway", one_way)
+            rows.append(row)
+            tags.append(",".join(f"{key}={encode(value)}" for key, value in merged.items()))
+    kept = found.rows(np.array(rows, np.int64))
+    others = np.delete(found.osm_id, rows).tolist()
+    return Ways(kept.osm_id, tags, kept.indptr, kept.refs), others
+
+
+def _timed_ferries(
+    ferries: dict[int, tuple[int, dict[str, str]]], relations: Sequence[Relation], *, in_file: set[int]
+) -> list[tuple[int, dict[str, str], list[int]]]:
+    """
+    Return which ferries take how long, as in `_Streets`.
+
+    Parameters
+    ----------
+    ferries : dict
+        Row and tags by way.
+    relations : sequence of Relation
+        Their ``duration`` is for all their ferry ways together, so it is used only if all ways are in the file.
+    in_file : set of int
+        The ways that were read.
+    """
+    timed = {way: (row, tags, [row]) for way, (row, tags) in ferries.items() if parse_duration_s(tags.get("duration"))}
+    for relation in relations:
+        duration = relation.tags.get("duration")
+        # Of a route listed there and back, the time is that of one way.
+        ways = [way for way, role in _crossings_of(relation).items() if role != "backward"]
+        if not parse_duration_s(duration) or not in_file.issuperset(ways):
+            continue
+        rows = [ferries[way][0] for way in ways if way in ferries]
+        for way in _crossings_of(relation):
+            if way in ferries and way not in timed:
+                row, tags = ferries[way]
+                timed[way] = row, {**tags, "duration": str(duration)}, rows
+    return list(timed.values())
+
+
+def _time_ferries(streets: _Streets, runs: Runs, positions: NodePositions) -> None:
+    """Give ferries with a duration the speed that follows from their length, if all of it is in the file."""
+    if not streets.timed_ferries:
+        return
+    every = sorted({row for _, _, rows in streets.timed_ferries for row in rows})
+    length_m = way_lengths_m(runs, positions, every)
+    uses = {use: idx for idx, use in enumerate(streets.uses)}
+    for row, tags, rows in streets.timed_ferries:
+        is_whole = bool(runs.is_whole[rows].all())
+        use = interpret(tags, length_m=sum(length_m[r] for r in rows)) if is_whole else None
+        if use is not None:
+            streets.use[row] = uses.setdefault(use, len(uses))
+    streets.uses = list(uses)
+
+
+def _map_restrictions(
+    restrictions: Sequence[TurnRestriction],
+    edges: Edges,
+    streets: _Streets,
+    positions: NodePositions,
+    uses: pd.DataFrame,
+) -> DirectedRestrictions:
+    """Find the directed edges that the restrictions name."""
+    named = {way for r in restrictions for way in (r.from_way, *r.via_ways, r.to_way)}
+    rows = np.flatnonzero(np.isin(streets.ways.osm_id, np.array(sorted(named), np.int64)))
+    first = np.searchsorted(edges.way, rows, side="left").tolist()
+    last = np.searchsorted(edges.way, rows, side="right").tolist()
+    ranges = {way: (a, b) for way, a, b in zip(streets.ways.osm_id[rows].tolist(), first, last, strict=True) if b > a}
+    edge_use = streets.use[edges.way]
+    drivable = DrivableEdges(
+        edges.from_node,
+        edges.to_node,
+        uses["driving_kph_forward"].to_numpy()[edge_use] > 0,
+        uses["driving_kph_backward"].to_numpy()[edge_use] > 0,
+        ranges,
+    )
+    via_ids = np.array([r.via_node for r in restrictions if not r.via_ways], np.int64)
+    node_idx = dict(zip(via_ids.tolist(), positions.find(via_ids).tolist(), strict=True))
+    return to_directed_edges(restrictions, drivable, node_idx)
+
+
+def _tables(
+    streets: _Streets,
+    edges: Edges,
+    positions: NodePositions,
+    flags: npt.NDArray[np.uint16],
+    uses: pd.DataFrame,
+    turns: DirectedRestrictions,
+) -> dict[str, Any]:
+    """Return the columns of the tables, with nodes, uses and names renumbered to those that edges have."""
+    is_node = np.zeros(len(positions.osm_id), np.bool_)
+    is_node[edges.from_node] = True
+    is_node[edges.to_node] = True
+    new_idx = np.cumsum(is_node) - 1
+    kept_uses, edge_use = np.unique(streets.use[edges.way], return_inverse=True)
+    kept_names, edge_name = np.unique(np.append(streets.name[edges.way], 0), return_inverse=True)
+    return {
+        "node_osm_id": positions.osm_id[is_node],
+        "node_lng": positions.lng[is_node],
+        "node_lat": positions.lat[is_node],
+        "node_flags": flags[is_node],
+        "edge_from": new_idx[edges.from_node].astype(np.int32),
+        "edge_to": new_idx[edges.to_node].astype(np.int32),
+        "edge_length_m": edges.length_m,
+        "edge_way_id": streets.ways.osm_id[edges.way],
+        "edge_use": edge_use.astype(np.int32),
+        "edge_name": edge_name[:-1].astype(np.int32),
+        "coord_indptr": edges.coord_indptr,
+        "coord_lng": edges.coord_lng,
+        "coord_lat": edges.coord_lat,
+        "uses": uses.iloc[kept_uses].reset_index(drop=True),
+        "names": [streets.names[idx] for idx in kept_names.tolist()],
+        "restriction_only": turns.is_only,
+        "restriction_indptr": turns.indptr,
+        "restriction_edges": turns.edges,
+    }
+
+
+def _edges_by_highway(uses: pd.DataFrame, edge_use: npt.NDArray[np.int32]) -> dict[str, int]:
+    """Return the number of edges by class of way, most frequent first."""
+    counts: Counter[str] = Counter()
+    for highway, count in zip(uses["highway"], np.bincount(edge_use).tolist(), strict=True):
+        counts[highway] += count
+    return dict(counts.most_common())

@@ -1,0 +1,197 @@
+"""Turn restrictions: from relations over ways and nodes to sequences of directed edges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab.readers.osm.extract import Relation
+
+# Most specific first. What is restricted for goods vehicles or buses alone does not concern cars.
+_KEYS = ("restriction:motorcar", "restriction:motor_vehicle", "restriction")
+_EXEMPT = frozenset({"motorcar", "motor_vehicle", "vehicle"})
+_KINDS = frozenset(
+    {f"no_{turn}" for turn in ("left_turn", "right_turn", "straight_on", "u_turn", "entry", "exit", "turn")}
+    | {f"only_{turn}" for turn in ("left_turn", "right_turn", "straight_on", "u_turn")}
+)
+# Real ones have three at most; a broken relation must not make the search for a path through them long.
+_MOST_VIA_WAYS = 8
+
+
+class TurnRestriction(NamedTuple):
+    """One restriction by identities of ways and a node; `via_node` is 0 where it goes via ways."""
+
+    is_only: bool
+    from_way: int
+    via_node: int
+    via_ways: tuple[int, ...]
+    to_way: int
+
+
+class DirectedRestrictions(NamedTuple):
+    """Columns of `streets.StreetTables` and how many relations were dropped for which reason."""
+
+    is_only: npt.NDArray[np.bool_]
+    indptr: npt.NDArray[np.int64]
+    edges: npt.NDArray[np.int32]
+    report: dict[str, int]
+
+
+def turn_restrictions(relations: Sequence[Relation]) -> tuple[list[TurnRestriction], Counter[str]]:
+    """
+    Return the restrictions on cars among relations, and counts of the others by reason.
+
+    ``no_entry`` with several ``from`` and ``no_exit`` with several ``to`` members become one restriction for each
+    pair. Restrictions that hold only at times (``restriction:conditional``, ``day_on``) are dropped.
+    """
+    found: list[TurnRestriction] = []
+    dropped: Counter[str] = Counter()
+    for relation in relations:
+        outcome = _read(relation)
+        if isinstance(outcome, str):
+            dropped[outcome] += 1
+        else:
+            found.extend(outcome)
+    return found, dropped
+
+
+def _read(relation: Relation) -> list[TurnRestriction] | str:
+    tags = relation.tags
+    kind = next((tags[key] for key in _KEYS if key in tags), None)
+    if kind is None:
+        return "conditional" if any(key.endswith(":conditional") for key in tags) else "other_vehicles"
+    if "day_on" in tags or "hour_on" in tags:  # times, in the tagging that :conditional replaced
+        return "conditional"
+    if kind not in _KINDS:
+        return "unknown_kind"
+    if _EXEMPT & {word.strip() for word in tags.get("except", "").split(";")}:
+        return "cars_exempt"
+    sources = [ref for letter, ref, role in relation.members if letter == "w" and role == "from"]
+    targets = [ref for letter, ref, role in relation.members if letter == "w" and role == "to"]
+    via_nodes = [ref for letter, ref, role in relation.members if letter == "n" and role == "via"]
+    via_ways = tuple(ref for letter, ref, role in relation.members if letter == "w" and role == "via")
+    if len(via_ways) > _MOST_VIA_WAYS:
+        return "too_many_via_ways"
+    if not sources or not targets or bool(via_ways) == (len(via_nodes) == 1):
+        return "incomplete_relation"
+    many_allowed = {"no_entry": len(targets) == 1, "no_exit": len(sources) == 1}
+    if len(sources) * len(targets) > 1 and not many_allowed.get(kind, False):
+        return "ambiguous_members"
+    via_node = via_nodes[0] if not via_ways else 0
+    return [
+        TurnRestriction(kind.startswith("only_"), source, via_node, via_ways, target)
+        for source, target in product(sources, targets)
+    ]
+
+
+@dataclass(frozen=True)
+class DrivableEdges:
+    """The directed edges that cars may use, by way; what restrictions are mapped onto."""
+
+    from_node: npt.NDArray[np.int64]
+    to_node: npt.NDArray[np.int64]
+    is_open_forward: npt.NDArray[np.bool_]
+    is_open_backward: npt.NDArray[np.bool_]
+    #: First and last edge (exclusive) of each way that a restriction names.
+    ranges: dict[int, tuple[int, int]]
+
+    def of_way(self, way_id: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (directed edge, its first node, its last node) of a way."""
+        for edge in range(*self.ranges.get(way_id, (0, 0))):
+            ends = int(self.from_node[edge]), int(self.to_node[edge])
+            if self.is_open_forward[edge]:
+                yield 2 * edge, ends[0], ends[1]
+            if self.is_open_backward[edge]:
+                yield 2 * edge + 1, ends[1], ends[0]
+
+
+def to_directed_edges(
+    restrictions: Sequence[TurnRestriction], edges: DrivableEdges, node_idx: dict[int, int]
+) -> DirectedRestrictions:
+    """
+    Return restrictions as sequences of directed edges in travel order: from, any via, to.
+
+    Parameters
+    ----------
+    restrictions : sequence of TurnRestriction
+        From `turn_restrictions`.
+    edges : DrivableEdges
+        What cars may use.
+    node_idx : dict of int to int
+        Node index by identity, for the via nodes.
+
+    Returns
+    -------
+    DirectedRestrictions
+        A restriction is dropped, and counted, when a way is not in the file or closed to cars in the direction
+        needed, when the ways do not meet, or when a way goes on beyond the via node in both directions, so that it
+        does not say which part is meant.
+    """
+    rows: list[tuple[int, ...]] = []
+    is_only: list[bool] = []
+    dropped: Counter[str] = Counter()
+    for restriction in restrictions:
+        if not all(way in edges.ranges for way in (restriction.from_way, *restriction.via_ways, restriction.to_way)):
+            dropped["way_not_in_file_or_unusable"] += 1
+            continue
+        if restriction.via_ways:
+            sequences = _sequences_via_ways(restriction, edges)
+        else:
+            sequences = _sequences_via_node(restriction, edges, node_idx)
+        if not sequences:
+            dropped["not_drivable_or_not_connected"] += 1
+        elif len(sequences) > 1:
+            dropped["ambiguous_geometry"] += 1
+        else:
+            rows.append(sequences[0])
+            is_only.append(restriction.is_only)
+    indptr = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in rows], out=indptr[1:])
+    flat = np.array([edge for row in rows for edge in row], np.int32)
+    return DirectedRestrictions(np.array(is_only, np.bool_), indptr, flat, dict(dropped))
+
+
+def _sequences_via_node(
+    restriction: TurnRestriction, edges: DrivableEdges, node_idx: dict[int, int]
+) -> list[tuple[int, ...]]:
+    via = node_idx.get(restriction.via_node, -1)
+    arriving = [edge for edge, _, last in edges.of_way(restriction.from_way) if last == via]
+    leaving = [edge for edge, first, _ in edges.of_way(restriction.to_way) if first == via]
+    return _turns(arriving, leaving, is_same_way=restriction.from_way == restriction.to_way)
+
+
+def _turns(arriving: list[int], leaving: list[int], *, is_same_way: bool) -> list[tuple[int, ...]]:
+    pairs = list(product(arriving, leaving))
+    if is_same_way:  # a U-turn goes back the same edge; going straight on along a way is never meant
+        return [(a, b) for a, b in pairs if b == a ^ 1]
+    return [(a, b) for a, b in pairs if b != a ^ 1]
+
+
+def _sequences_via_ways(restriction: TurnRestriction, edges: DrivableEdges) -> list[tuple[int, ...]]:
+    """Return how to get from the from-way along the via ways, each used in any order, to the to-way, most directly."""
+    steps: dict[int, list[tuple[int, int, int]]] = {}
+    for number, way in enumerate(restriction.via_ways):
+        for edge, first, last in edges.of_way(way):
+            steps.setdefault(first, []).append((edge, last, number))
+    leaving: dict[int, list[int]] = {}
+    for edge, first, _ in edges.of_way(restriction.to_way):
+        leaving.setdefault(first, []).append(edge)
+    found: list[tuple[int, ...]] = []
+    all_vias = frozenset(range(len(restriction.via_ways)))
+    for start, _, end in edges.of_way(restriction.from_way):
+        stack: list[tuple[tuple[int, ...], int, frozenset[int]]] = [((start,), end, frozenset())]
+        while stack:
+            path, node, used = stack.pop()
+            if used == all_vias:
+                found.extend((*path, edge) for edge in leaving.get(node, ()) if edge != path[-1] ^ 1)
+            for edge, last, number in steps.get(node, ()):
+                if edge not in path and edge ^ 1 not in path:
+                    stack.append(((*path, edge), last, used | {number}))
+    fewest = min((len(sequence) for sequence in found), default=0)
+    return [sequence for sequence in found if len(sequence) == fewest]

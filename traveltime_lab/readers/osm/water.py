@@ -1,0 +1,197 @@
+"""Coastlines and inland water of an OpenStreetMap file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import osmium
+import shapely
+
+from traveltime_lab.crs import metres_per_degree
+from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways, parse_tags
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Bounds = tuple[float, float, float, float]
+
+# Areas of water that cannot be walked over; basins and small ornamental water are left out.
+_WATER_TAGS = (
+    ("natural", "water"),
+    ("waterway", "riverbank"),
+    ("waterway", "dock"),
+    ("landuse", "reservoir"),
+)
+_NOT_WATER = frozenset({"basin", "wastewater", "fountain", "swimming_pool", "pool", "reflecting_pool", "moat_dry"})
+
+#: A shore is cut by a side of the extract if it breaks off and goes on no farther than this from it.
+_BORDER_M = 50.0
+#: A shore closed along the border may hold so many street nodes, at the ends of piers; more of them mean that it is
+#: a peninsula, and that the water is on its other side.
+_MOST_STREET_NODES = 2
+
+
+class Waters(NamedTuple):
+    """Lines and areas of water, and what was dropped."""
+
+    coastlines: list[FloatArray]
+    areas: list[Any]
+    report: dict[str, int]
+
+
+def is_water(tags: Mapping[str, str]) -> bool:
+    """Return whether tags say an area is permanent water of some size."""
+    if tags.get("water") in _NOT_WATER or tags.get("intermittent") == "yes" or "amenity" in tags:
+        return False
+    return any(tags.get(key) == value for key, value in _WATER_TAGS)
+
+
+def read_waters(
+    file: OsmFile,
+    multipolygons: Sequence[Relation],
+    positions: NodePositions,
+    *,
+    bounds: Bounds | None = None,
+    street_nodes: IntArray | None = None,
+) -> Waters:
+    """
+    Return coastlines and water areas.
+
+    Parameters
+    ----------
+    file : OsmFile
+        Where the ways are.
+    multipolygons : sequence of Relation
+        Multipolygon relations of the file, of water or not.
+    positions : NodePositions
+        Where the nodes are.
+    bounds : tuple of float, optional
+        West, south, east, north of what was cut out of a larger file.
+    street_nodes : int64 array, optional
+        Index into the positions of nodes on land, where streets are.
+
+    Returns
+    -------
+    Waters
+        Areas whose ring is not closed in the file are dropped and counted, as are areas across the 180th meridian.
+        A closed way that loses nodes beyond one side of the bounds is closed along that side, and counted.
+    """
+    report: Counter[str] = Counter()
+    tagged = file.ways(osmium.filter.TagFilter(("natural", "coastline"), *_WATER_TAGS))
+    tags = [parse_tags(text) for text in tagged.tags]
+    coast_rows = np.array([row for row, t in enumerate(tags) if t.get("natural") == "coastline"], np.int64)
+    coastlines = _coastlines(tagged.rows(coast_rows), positions, report)
+
+    areas: list[Any] = []
+    nodes = positions.find(tagged.refs)
+    for row, way_tags in enumerate(tags):
+        if is_water(way_tags):
+            ring = nodes[tagged.indptr[row] : tagged.indptr[row + 1]]
+            refs = tagged.refs[tagged.indptr[row] : tagged.indptr[row + 1]]
+            if bounds is not None and len(refs) > 3 and refs[0] == refs[-1] and (ring < 0).any():
+                closed = _closed_at_border(ring[:-1], positions, bounds, street_nodes)
+                report["water_areas_closed_at_border"] += closed is not None
+                ring = ring if closed is None else closed
+            areas.extend(_areas([ring], positions, report))
+
+    water_relations = [relation for relation in multipolygons if is_water(relation.tags)]
+    wanted = {ref for relation in water_relations for letter, ref, _ in relation.members if letter == "w"}
+    members = file.ways(osmium.filter.IdFilter(wanted)) if wanted else tagged.rows(np.zeros(0, np.int64))
+    row_of = {way: row for row, way in enumerate(members.osm_id.tolist())}
+    nodes = positions.find(members.refs)
+    for relation in water_relations:
+        rows = [row_of.get(ref) for letter, ref, _ in relation.members if letter == "w"]
+        lines = [nodes[members.indptr[row] : members.indptr[row + 1]] for row in rows if row is not None]
+        if len(lines) < len(rows):
+            report["water_areas_dropped_incomplete"] += 1
+        else:
+            areas.extend(_areas(lines, positions, report))
+    report["coastlines"] = len(coastlines)
+    report["water_areas"] = len(areas)
+    return Waters(coastlines, areas, dict(report))
+
+
+def _closed_at_border(
+    ring: IntArray, positions: NodePositions, bounds: Bounds, street_nodes: IntArray | None
+) -> IntArray | None:
+    """
+    Return a ring without its missing nodes (-1), None where it is not clear that they are just beyond a border.
+
+    Every gap must begin and end beside the same side of the bounds, so that the straight line across it runs along
+    the border; around a corner it would cut off water or flood land.
+    """
+    is_known = ring >= 0
+    if is_known.sum() < 3:
+        return None
+    lng, lat = positions.lng[ring], positions.lat[ring]
+    mx, my = metres_per_degree((bounds[1] + bounds[3]) / 2.0)
+    west, south, east, north = bounds
+    to_sides_m = [(lng - west) * mx, (lat - south) * my, (lng - east) * mx, (lat - north) * my]
+    is_beside = np.abs(to_sides_m) <= _BORDER_M
+    known = np.flatnonzero(is_known)
+    after = np.roll(known, -1)
+    is_gap = (after - known) % len(ring) != 1
+    if not (is_beside[:, known[is_gap]] & is_beside[:, after[is_gap]]).any(axis=0).all():
+        return None
+    kept = ring[is_known]
+    shore = shapely.Polygon(np.column_stack([positions.lng[kept], positions.lat[kept]]))
+    if not shore.is_valid:
+        return None
+    if street_nodes is not None:
+        is_inside = shapely.contains_xy(shore, positions.lng[street_nodes], positions.lat[street_nodes])
+        if is_inside.sum() > _MOST_STREET_NODES:
+            return None
+    return np.append(kept, kept[0])
+
+
+def _areas(lines: Sequence[npt.NDArray[np.int64]], positions: NodePositions, report: Counter[str]) -> list[Any]:
+    """Return the area that ways enclose, holes where rings lie within rings, as a list of none or one."""
+    ends = Counter(int(end) for line in lines if len(line) for end in (line[0], line[-1]))
+    if not lines or any(len(line) < 2 or (line < 0).any() for line in lines) or any(n % 2 for n in ends.values()):
+        report["water_areas_dropped_incomplete"] += 1
+        return []
+    linework = [np.column_stack([positions.lng[line], positions.lat[line]]) for line in lines]
+    if np.ptp(np.concatenate(linework)[:, 0]) > 180.0:
+        report["water_areas_dropped_180th_meridian"] += 1
+        return []
+    area = shapely.build_area(shapely.multilinestrings([shapely.linestrings(line) for line in linework]))
+    if area.is_empty:
+        report["water_areas_dropped_invalid"] += 1
+        return []
+    return [area]
+
+
+def _coastlines(ways: Ways, positions: NodePositions, report: Counter[str]) -> list[FloatArray]:
+    """Return coastline ways joined end to end; those with missing nodes are cut there."""
+    nodes = positions.find(ways.refs)
+    pieces: list[npt.NDArray[np.int64]] = []
+    for row in range(len(ways.osm_id)):
+        line = nodes[ways.indptr[row] : ways.indptr[row + 1]]
+        gaps = np.flatnonzero(line < 0)
+        report["coastline_missing_nodes"] += len(gaps)
+        for piece in np.split(line, gaps):
+            piece = piece[piece >= 0]
+            if len(piece) > 1:
+                pieces.append(piece)
+    starting = {int(piece[0]): number for number, piece in enumerate(pieces)}
+    followers = {number: starting.get(int(piece[-1])) for number, piece in enumerate(pieces)}
+    followed = set(followers.values())
+    # Open lines begin at a piece that follows none; what is left after them are islands, begun anywhere.
+    order = [number for number in range(len(pieces)) if number not in followed]
+    order += [number for number in range(len(pieces)) if number in followed]
+    done: set[int] = set()
+    lines = []
+    for first in order:
+        chain: list[npt.NDArray[np.int64]] = []
+        number: int | None = first
+        while number is not None and number not in done:
+            done.add(number)
+            chain.append(pieces[number] if not chain else pieces[number][1:])
+            number = followers[number]
+        if chain:
+            line = np.concatenate(chain)
+            lines.append(np.column_stack([positions.lng[line], positions.lat[line]]))
+    return lines

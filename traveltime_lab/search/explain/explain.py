@@ -1,0 +1,221 @@
+"""
+Why a pair is reached slowly or not at all, in words and in data, and the nearest request that works.
+
+Nothing is searched for here that other functions do not answer: the same question is asked again with other limits
+(`traveltime_lab.search.explain.relaxations`), and what it then says tells what stood in the way.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from traveltime_lab.errors import InputError, NoServiceError
+from traveltime_lab.itinerary import Route
+from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
+from traveltime_lab.moments import TypicalMoment, resolve_moments
+from traveltime_lab.network.network import Network
+from traveltime_lab.points import Points, PointsLike, read_points
+from traveltime_lab.search.explain.reasons import Explanation, made_of, parts_of
+from traveltime_lab.search.explain.relaxations import Pair, Request, changed_options
+from traveltime_lab.search.explain.streets import by_other_means, on_streets
+from traveltime_lab.search.explain.transit import by_timetable
+from traveltime_lab.search.query import MomentLike
+from traveltime_lab.search.routes import routes
+from traveltime_lab.search.time_filter import time_filter
+from traveltime_lab.transit import query
+from traveltime_lab.transit.timetable import service_warnings_to
+
+
+def explain(
+    network: Network,
+    origin: PointsLike,
+    destination: PointsLike,
+    *,
+    travel_time: int | dt.timedelta,
+    transportation: str | Transportation | Mapping[str, Any] = "driving",
+    departure_time: MomentLike = None,
+    arrival_time: MomentLike = None,
+    snapping: Snapping | Mapping[str, Any] | None = None,
+    window: int | None = None,
+) -> Explanation:
+    """
+    Explain why a destination is not reached or what the time to it is made of, and what request would reach it.
+
+    Parameters
+    ----------
+    network : Network
+    origin, destination : GeoDataFrame, GeoSeries, Point or (lng, lat)
+        One point each in any CRS, such as ``places.loc[["home"]]``.
+    travel_time : int or timedelta
+        Limit in seconds, 1 to 14400.
+    transportation : str, Transportation or mapping, default "driving"
+        How to travel; see `Transportation`.
+    departure_time, arrival_time : datetime, str, optional
+        As in `time_filter`. A moment that the timetable does not cover is a reason here, not an error.
+    snapping : Snapping or mapping, optional
+        Threshold, penalty and accepted roads of the snap to the streets.
+    window : int, optional
+        As in `time_filter`.
+
+    Returns
+    -------
+    Explanation
+        ``print`` shows it in sentences. It has ``is_reached``, ``travel_time``, ``reasons`` (`Reason`: a code, a
+        sentence, the side to blame and the facts), ``nearest_request`` (keyword arguments with which `time_filter`
+        reaches the destination, None if it does already or nothing was found) and what the time is made of.
+
+    Raises
+    ------
+    InputError
+        If a table does not hold exactly one point, or an argument is unknown.
+    CrsError
+        If a table has no CRS.
+    CoordinateError
+        If coordinates are missing, out of range or swapped.
+    LimitError
+        If `travel_time` is out of range.
+    ModeError
+        If the transportation is unknown.
+    MomentError
+        If a moment does not exist or is ambiguous, or a timetable needs one and there is none.
+
+    See Also
+    --------
+    time_filter : Travel times of many pairs, each with a short reason if there is none.
+
+    Notes
+    -----
+    The nearest request changes as little as possible: doubling a number counts as much as an hour earlier or later,
+    doubling the limit twice that, a change between vehicles half of it. Only where the type of travel leads there in
+    no way is another suggested. Longer travel times are looked for up to 12 hours (a week on streets) and suggested up
+    to 4, other moments within a day of the given one and on the nearest days with other services.
+
+    Examples
+    --------
+    >>> print(explain(network, home, work, travel_time=1800, transportation="train"))  # doctest: +SKIP
+    """
+    if isinstance(network, Network):
+        points = [_one_point(origin, "origin", network), _one_point(destination, "destination", network)]
+    given: dict[str, Any] = {
+        "travel_time": travel_time,
+        "transportation": transportation,
+        "departure_time": departure_time,
+        "arrival_time": arrival_time,
+        "snapping": snapping,
+        "window": window,
+    }
+    # That there is little service that day is among the reasons, if it is one.
+    with service_warnings_to(lambda text: None):
+        try:
+            found = time_filter(network, origin, destination, **given)["travel_time"].iloc[0]
+        except NoServiceError:
+            found = pd.NA
+        asked = _Asked(network, origin, destination, given)
+        if not pd.isna(found):
+            parts, n_changes = parts_of(asked.route(asked.request))
+            reason = made_of(parts, n_changes)
+            return Explanation(True, int(found), (reason,), parts=parts, n_changes=n_changes)
+        pair = Pair(network, *points)
+        means = asked.request.transportation
+        told = (
+            by_timetable(pair, asked.request, asked.route) if means.uses_timetable else on_streets(pair, asked.request)
+        )
+        best = asked.first_that_works(told.candidates)
+        if best is None:
+            best = asked.first_that_works(by_other_means(pair, asked.request))
+        used = told.knobs_of(asked.request, best)
+        reasons = sorted(told.reasons, key=lambda each: each[0] not in used)
+        parts, n_changes = parts_of(asked.route(told.slow)) if told.slow is not None else ({}, 0)
+        return Explanation(
+            False, None, tuple(reason for _, reason in reasons),
+            None if best is None else asked.arguments(best), _advice(asked, best), parts, n_changes,
+        )  # fmt: skip
+
+
+def _one_point(table: Any, name: str, network: Network) -> Points:
+    """Return a table of exactly one point, checked."""
+    points = read_points(table, name, network)
+    if len(points) != 1:
+        msg = f"{name} must be one point; got {len(points)}. Take one row with two brackets, as in {name}.iloc[[0]]"
+        raise InputError(msg)
+    return points
+
+
+@dataclass
+class _Asked:
+    """What the caller asked, as it was written and as a request."""
+
+    network: Network
+    origin: Any
+    destination: Any
+    given: dict[str, Any]
+    request: Request = field(init=False)
+
+    def __post_init__(self) -> None:
+        given = self.given
+        means = as_transportation(given["transportation"])
+        moment, is_arrival = resolve_moments(given["departure_time"], given["arrival_time"], self.network.timezone)
+        if isinstance(moment, TypicalMoment) and means.uses_timetable:
+            moment = query.typical_moment(self.network, is_arrival=is_arrival)
+        snapping = as_snapping(given["snapping"])
+        self.request = Request(
+            means, snapping, moment, is_arrival, int(given["travel_time"]), int(given["window"] or 0)
+        )
+
+    def arguments(self, request: Request) -> dict[str, Any]:
+        """Return a request as arguments of `time_filter`; what is as asked stays as it was written."""
+        mine, found = self.request, dict(self.given)
+        found["travel_time"] = request.travel_time
+        if request.transportation != mine.transportation:
+            found["transportation"] = request.transportation
+        if request.moment != mine.moment:
+            found["arrival_time" if mine.is_arrival else "departure_time"] = request.moment
+        if request.snapping != mine.snapping:
+            found["snapping"] = request.snapping
+        if request.window != mine.window:
+            found["window"] = request.window or None
+        return {name: value for name, value in found.items() if value is not None}
+
+    def first_that_works(self, candidates: list[Request]) -> Request | None:
+        """Return the first request with which `time_filter` does reach the destination."""
+        for request in candidates:
+            try:
+                table = time_filter(self.network, self.origin, self.destination, **self.arguments(request))
+            except NoServiceError:
+                continue
+            if table["travel_time"].notna().iloc[0]:
+                return request
+        return None
+
+    def route(self, request: Request) -> Route | None:
+        """Return the route of a request, of up to 12 hours."""
+        arguments = self.arguments(request)
+        del arguments["travel_time"]
+        try:
+            found: Route | None = routes(self.network, self.origin, self.destination, **arguments)["route"].iloc[0]
+        except NoServiceError:
+            return None
+        return found
+
+
+def _advice(asked: _Asked, best: Request | None) -> str:
+    """Return what the nearest request changes in a sentence."""
+    if best is None:
+        return ""
+    mine = asked.request
+    changes: dict[str, Any] = {}
+    if best.travel_time != mine.travel_time:
+        changes["travel_time"] = best.travel_time
+    if best.moment != mine.moment and isinstance(best.moment, dt.datetime):
+        changes["arrival_time" if mine.is_arrival else "departure_time"] = best.moment.isoformat()
+    changes |= changed_options(mine.transportation, best.transportation)
+    if best.snapping.threshold != mine.snapping.threshold:
+        changes["threshold"] = best.snapping.threshold
+    if best.snapping.accept_roads != mine.snapping.accept_roads:
+        changes["accept_roads"] = best.snapping.accept_roads
+    return f"It would be reached with {', '.join(f'{name}={value!r}' for name, value in changes.items())}."

@@ -1,0 +1,199 @@
+"""
+Why a pair is unreachable or slow: codes, data and sentences in plain English.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from traveltime_lab.itinerary import Route
+from traveltime_lab.search.pairs import REASONS
+
+#: What `Reason.code` may be. The first are those of `time_filter`.
+CODES: Final = (
+    *REASONS,
+    "one_way_trap",
+    "excluded_roads",
+    "outside_timetable",
+    "no_vehicles",
+    "no_stop_near_origin",
+    "no_stop_near_destination",
+    "stops_too_far",
+    "no_service_that_day",
+    "no_trip_that_day",
+    "first_trip_not_yet",
+    "last_trip_gone",
+    "no_trip_then",
+    "too_many_changes",
+    "no_connection",
+    "made_of",
+)
+#: What the vehicles of a transportation are called, and where one gets on.
+VEHICLES: Final[Mapping[str, tuple[str, str]]] = {
+    "public_transport": ("vehicle", "stop"),
+    "bus": ("bus", "bus stop"),
+    "coach": ("coach", "coach stop"),
+    "train": ("train", "station"),
+}
+_PARTS: Final[Mapping[str, str]] = {
+    "walk": "walking",
+    "wait": "waiting",
+    "bike": "cycling",
+    "car": "driving",
+    "parking": "parking",
+    "bike_parking": "parking",
+    "boarding": "boarding",
+    "rail_underground": "by underground",
+    "cable_car": "by cable car",
+}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """
+    One reason why a pair is unreachable or slow.
+
+    Attributes
+    ----------
+    code : str
+        What it is. With streets: ``origin_outside_network``, ``destination_outside_network``,
+        ``origin_not_snapped``, ``destination_not_snapped``, ``other_component``, ``one_way_trap``,
+        ``excluded_roads`` and ``over_limit``. With timetables also ``outside_timetable``, ``no_vehicles``,
+        ``no_stop_near_origin``, ``no_stop_near_destination``, ``stops_too_far``, ``no_service_that_day``,
+        ``no_trip_that_day``, ``first_trip_not_yet``, ``last_trip_gone``, ``no_trip_then``, ``too_many_changes`` and
+        ``no_connection``. Of a pair that is reached: ``made_of``.
+    sentence : str
+        The same in English.
+    side : {"origin", "destination"}, optional
+        Which of the two is to blame; None where it is neither alone.
+    data : mapping
+        The facts in the sentence: seconds, metres, dates, names.
+    """
+
+    code: str
+    sentence: str
+    side: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        assert self.code in CODES, self.code
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """
+    Why a destination is reached, or why it is not, and what would reach it; made by `explain`.
+
+    Attributes
+    ----------
+    is_reached : bool
+    travel_time : int or None
+        Seconds, as `time_filter` has it; None if the destination is not reached.
+    reasons : tuple of Reason
+        What stands in the way; first what `nearest_request` changes. For a pair that is reached, what the time is
+        made of.
+    nearest_request : dict or None
+        Keyword arguments for `time_filter` with which the destination is reached; None if it already is, or if none
+        was found.
+    advice : str
+        What is changed in `nearest_request`, in a sentence; empty without one.
+    parts : mapping
+        Seconds by what they are spent on (``"walk"``, ``"wait"``, ``"car"``, ``"bus"`` and so on, as in `Leg.mode`) of
+        the journey, also of one that takes longer than the limit, up to 12 hours; empty if there is none.
+    n_changes : int
+        Changes between vehicles of that journey.
+    """
+
+    is_reached: bool
+    travel_time: int | None
+    reasons: tuple[Reason, ...]
+    nearest_request: dict[str, Any] | None = None
+    advice: str = ""
+    parts: Mapping[str, int] = field(default_factory=dict)
+    n_changes: int = 0
+
+    def __str__(self) -> str:
+        """Return the sentences, one a line."""
+        begin = f"Reached in {duration(self.travel_time)}." if self.travel_time is not None else "Not reached."
+        return "\n".join([begin, *(reason.sentence for reason in self.reasons), *filter(None, [self.advice])])
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of the reasons."""
+        return tuple(reason.code for reason in self.reasons)
+
+
+def duration(seconds: int) -> str:
+    """Return seconds as people say them: 45 s, 12 min 30 s, 1 h 5 min."""
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes >= 60:
+        minutes += rest >= 30
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    if not minutes:
+        return f"{rest} s"
+    return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+
+
+def distance(metres: float) -> str:
+    """Return metres as people say them: 840 m, 12.3 km."""
+    return f"{metres:.0f} m" if metres < 10_000 else f"{metres / 1000.0:,.1f} km"
+
+
+def clock(moment: dt.datetime) -> str:
+    """Return a moment in words."""
+    time = f"{moment:%H:%M:%S}" if moment.second else f"{moment:%H:%M}"
+    return f"{time} on {moment:%A} {moment:%Y-%m-%d}"
+
+
+def day(date: dt.date) -> str:
+    """Return a date in words."""
+    return f"{date:%A} {date.isoformat()}"
+
+
+def parts_of(route: Route | None) -> tuple[dict[str, int], int]:
+    """
+    Return the seconds of a route by what they are spent on, most first, and its number of changes.
+
+    The walk between a point and its street is walking, whatever one travels by on the street.
+    """
+    parts: dict[str, int] = {}
+    if route is None:
+        return parts, 0
+    for leg in route.legs:
+        on_foot = 0
+        if leg.mode != "walk":
+            on_foot = sum(step.travel_time for step in leg.steps if step.type == "start_end")
+        for name, seconds in (
+            ("walk", on_foot),
+            ("wait", leg.waiting_time),
+            (leg.mode, leg.travel_time - leg.waiting_time - on_foot),
+        ):
+            parts[name] = parts.get(name, 0) + seconds
+    rides = sum(leg.ride is not None for leg in route.legs)
+    ordered = sorted(((name, seconds) for name, seconds in parts.items() if seconds), key=lambda part: -part[1])
+    return dict(ordered), max(rides - 1, 0)
+
+
+def parts_words(parts: Mapping[str, int], n_changes: int) -> str:
+    """Return the parts of a journey as a list in words."""
+    words = [f"{duration(seconds)} {_PARTS.get(name, f'by {name}')}" for name, seconds in parts.items()]
+    if n_changes:
+        words.append(f"with {n_changes} change{'s' if n_changes > 1 else ''}")
+    return ", ".join(words)
+
+
+def made_of(parts: Mapping[str, int], n_changes: int) -> Reason:
+    """Return what the time of a reached pair is made of."""
+    if not parts:
+        return Reason("made_of", "Origin and destination are one place.", data={"parts": {}, "n_changes": 0})
+    most, total = next(iter(parts)), sum(parts.values())
+    data = {"parts": dict(parts), "n_changes": n_changes, "most": most, "share": parts[most] / total}
+    return Reason("made_of", f"The time is made of {parts_words(parts, n_changes)}.", data=data)

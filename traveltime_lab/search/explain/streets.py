@@ -1,0 +1,191 @@
+"""
+Why streets alone do not lead there in time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from traveltime_lab.modes import Transportation
+from traveltime_lab.search.explain.reasons import Reason, distance, duration, parts_words
+from traveltime_lab.search.explain.relaxations import FARTHEST_M, Pair, Request, changed_options, cost
+from traveltime_lab.search.pairs import component_of
+from traveltime_lab.search.query import MAX_TRAVEL_TIME_S
+from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED
+
+#: Longer than any trip on streets of one network takes.
+_FOREVER_S: Final = 7 * 86_400
+ON_STREETS: Final = {"walking": "on foot", "cycling": "by bicycle", "driving": "by car"}
+
+
+@dataclass
+class Told:
+    """Reasons with what would have to change for each, and requests that reach, the nearest first."""
+
+    reasons: list[tuple[str, Reason]] = field(default_factory=list)
+    candidates: list[Request] = field(default_factory=list)
+    #: The request whose journey takes longer than the limit.
+    slow: Request | None = None
+
+    def add(self, knob: str, code: str, sentence: str, side: str | None = None, **data: Any) -> None:
+        """Add a reason."""
+        self.reasons.append((knob, Reason(code, sentence, side, data)))
+
+    def has(self, *codes: str) -> bool:
+        """Return whether any of some codes is among the reasons."""
+        return any(reason.code in codes for _, reason in self.reasons)
+
+    def knobs_of(self, given: Request, best: Request | None) -> set[str]:
+        """Return what the best request changes."""
+        if best is None:
+            return set()
+        options = changed_options(given.transportation, best.transportation)
+        used = {"max_changes", "exclude_roads"} & set(options)
+        used |= {"ways"} if any(name in options for name in given.ways) else set()
+        used |= {"vehicles"} if "type" in options else set()
+        used |= {name for name in ("travel_time", "moment") if getattr(given, name) != getattr(best, name)}
+        return used | ({"snapping"} if given.snapping != best.snapping else set())
+
+    def add_over_limit(self, given: Request, ms: int, parts: Mapping[str, int], n_changes: int, lead: str = "") -> None:
+        """Add by how much a journey is over the limit."""
+        takes = -(-ms // 1000)
+        over = takes - given.travel_time
+        what = f": {parts_words(parts, n_changes)}" if len(parts) > 1 else ""
+        if list(parts) == ["walk"]:
+            what = ", all of it walking"
+        self.add(
+            "travel_time", "over_limit",
+            f"{lead or 'It takes'} {duration(takes)}, {duration(over)} more than the limit of "
+            f"{duration(given.travel_time)}{what}.",
+            travel_time=takes, over_by=over, limit=given.travel_time, parts=dict(parts), n_changes=n_changes,
+        )  # fmt: skip
+
+
+def on_streets(pair: Pair, request: Request) -> Told:
+    """Return why streets alone do not lead there in time."""
+    told = Told()
+    add_unsnapped(told, pair, request)
+    every = [(cost(request, each), each) for each in street_requests(pair, request)]
+    told.candidates = [each for _, each in sorted(every, key=lambda one: one[0])]
+    thresholds = pair.thresholds(request)
+    if not thresholds:
+        return told
+    snapped = replace(request, snapping=replace(request.snapping, threshold=thresholds[0]))
+    ms = pair.milliseconds(replace(snapped, travel_time=_FOREVER_S))
+    if ms is None:
+        _add_disconnected(told, pair, snapped)
+    elif ms > request.travel_time * 1000:
+        told.slow = snapped
+        lead = "" if snapped == request else "Even with a street it takes"
+        told.add_over_limit(request, ms, {}, 0, lead)
+    if request.transportation.exclude_roads:
+        open_to = snapped.using(exclude_roads=())
+        shorter = pair.milliseconds(replace(open_to, travel_time=_FOREVER_S))
+        if shorter is not None and (ms is None or shorter < ms):
+            excluded = ", ".join(request.transportation.exclude_roads)
+            told.add(
+                "exclude_roads", "excluded_roads",
+                f"Without exclude_roads ({excluded}) it takes {duration(-(-shorter // 1000))}.",
+                travel_time=-(-shorter // 1000), exclude_roads=request.transportation.exclude_roads,
+            )  # fmt: skip
+    return told
+
+
+def street_requests(pair: Pair, request: Request) -> list[Request]:
+    """Return requests on streets that reach, with other thresholds, roads and limits."""
+    variants = [request]
+    if request.transportation.base == "driving" and request.snapping.accept_roads != "any_drivable":
+        variants.append(replace(request, snapping=replace(request.snapping, accept_roads="any_drivable")))
+    if request.transportation.exclude_roads:
+        variants += [variant.using(exclude_roads=()) for variant in variants]
+    found = []
+    for variant in variants:
+        for threshold in pair.thresholds(variant):
+            each = replace(variant, snapping=replace(variant.snapping, threshold=threshold))
+            ms = pair.milliseconds(replace(each, travel_time=MAX_TRAVEL_TIME_S))
+            if ms is not None:
+                found.append(replace(each, travel_time=max(request.travel_time, -(-ms // 1000))))
+    return found
+
+
+def add_unsnapped(told: Told, pair: Pair, request: Request) -> None:
+    """Add which sides have no street, and how far the nearest one is."""
+    threshold = request.snapping.threshold
+    for side, snaps in zip(("origin", "destination"), pair.snaps(request), strict=True):
+        status = int(snaps.status[0])
+        if status == SNAPPED:
+            continue
+        metres = min(pair.street_distances(request, side))
+        how = ON_STREETS[pair.means(request, side).base]
+        needed = math.floor(metres) + 1 if metres < FARTHEST_M else None
+        code = f"{side}_outside_network" if status == OUTSIDE else f"{side}_not_snapped"
+        where = "lies outside the network" if status == OUTSIDE else "is not near a street"
+        sentence = f"The {side} {where}: there is no street {how} at all."
+        if math.isfinite(metres):
+            would_do = f"; {needed} would do" if needed is not None else ""
+            sentence = (
+                f"The {side} {where}: the nearest one {how} is {distance(metres)} away, and the threshold is "
+                f"{distance(threshold)}{would_do}."
+            ).replace("network: the nearest one", "network: the nearest street")
+        told.add(
+            "snapping", code, sentence, side, distance=metres if math.isfinite(metres) else None,
+            threshold=threshold, needed=needed,
+        )  # fmt: skip
+
+
+def _add_disconnected(told: Told, pair: Pair, request: Request) -> None:
+    """Add that no street leads from one to the other, and whose fault that is."""
+    starts, ends = pair.snaps(request)
+    topology = pair.question(request).graph.topology
+    first, last = (int(component_of(topology, snaps.edge)[0]) for snaps in (starts, ends))
+    how = ON_STREETS[request.transportation.base]
+    side: str | None = None
+    if first != last:
+        sizes = np.bincount(topology.component)
+        if sizes[first] != sizes[last]:
+            side = "origin" if sizes[first] < sizes[last] else "destination"
+        blame = f": the {side} is on an island of the network" if side else ""
+        told.add(
+            "snapping", "other_component", f"No streets join origin and destination {how}{blame}.", side,
+            main_distance=_main_distance(pair, request, side),
+        )  # fmt: skip
+        return
+    if not topology.can_leave[starts.edge[0]]:
+        side, sentence = "origin", f"The street at the origin leads nowhere {how}"
+    elif not topology.can_arrive[ends.edge[0]]:
+        side, sentence = "destination", f"Nothing leads to the street at the destination {how}"
+    else:
+        sentence = f"Nothing leads from the origin to the destination {how}"
+    sentence += ": one-way streets or forbidden turns are in the way."
+    back = pair.turned().milliseconds(replace(request, travel_time=_FOREVER_S))
+    if back is not None:
+        sentence += f" The other way around it takes {duration(-(-back // 1000))}."
+    told.add(
+        "snapping", "one_way_trap", sentence, side, way_back=None if back is None else -(-back // 1000),
+        main_distance=_main_distance(pair, request, side),
+    )  # fmt: skip
+
+
+def _main_distance(pair: Pair, request: Request, side: str | None) -> float | None:
+    """Return the metres from a side to the nearest street that is part of the connected network."""
+    metres = math.inf if side is None else pair.street_distances(request, side)[0]
+    return metres if math.isfinite(metres) else None
+
+
+def by_other_means(pair: Pair, request: Request) -> list[Request]:
+    """Return requests that reach by another type of travel, the nearest first."""
+    means = request.transportation
+    kinds = [kind for kind in ("walking", "cycling", "driving") if kind != means.type]
+    if not means.uses_timetable and not means.uses_ferry:
+        kinds.insert(0, f"{means.base}+ferry")
+    found = []
+    for kind in kinds:
+        model = means.traffic_model if kind.startswith("driving") else None
+        other = replace(request, transportation=Transportation(kind, traffic_model=model), window=0)
+        found += [(cost(request, each), each) for each in street_requests(pair, other)]
+    return [each for _, each in sorted(found, key=lambda one: one[0])]

@@ -1,0 +1,250 @@
+"""
+Why rides, and walks to and from them, do not lead there in time.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab.itinerary import Route
+from traveltime_lab.search.explain.reasons import VEHICLES, clock, day, duration, parts_of
+from traveltime_lab.search.explain.relaxations import (
+    ALL_VEHICLES,
+    LONGEST_S,
+    WALK,
+    Around,
+    Pair,
+    Request,
+    Solution,
+    solutions,
+)
+from traveltime_lab.search.explain.streets import Told, add_unsnapped
+from traveltime_lab.search.query import MAX_TRAVEL_TIME_S
+from traveltime_lab.transit import service_days
+from traveltime_lab.transit.stop_links import timetable_of
+
+#: Gives the route of a request, of up to 12 hours.
+RouteOf: TypeAlias = Callable[[Request], Route | None]
+_TRIED: Final = "at other hours, on other days, with longer ways to and from stops, or within 4 hours"
+_WAYS: Final = {
+    "walking": ("walking_time", "a walk"),
+    "cycling": ("cycling_time_to_station", "a ride"),
+    "driving": ("driving_time_to_station", "a drive"),
+}
+
+
+def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Told:
+    """Return why rides and walks do not lead there in time."""
+    told = Told()
+    timetable = timetable_of(pair.network)
+    moment = request.moment
+    assert isinstance(moment, dt.datetime)
+    is_covered = pair.is_covered(moment)
+    trips = service_days.trips_of(timetable, request.transportation.vehicles)
+    if not is_covered:
+        _add_outside(told, pair, request)
+    if not trips.any():
+        kinds = service_days.groups(timetable)
+        told.add(
+            "vehicles", "no_vehicles",
+            f"No {VEHICLES[request.transportation.vehicles][0]} runs in this network; its timetable has "
+            f"{'only ' + ', '.join(kinds) if kinds else 'no trips at all'}.",
+            type=request.transportation.type, available=tuple(kinds),
+        )  # fmt: skip
+    add_unsnapped(told, pair, request)
+    thresholds = pair.thresholds(request)
+    if not thresholds:
+        return told
+    tried = [replace(request, snapping=replace(request.snapping, threshold=each)) for each in thresholds]
+    snapped = tried[0]
+    if trips.any():
+        near = {side: _add_stops(told, pair, snapped, trips, side) for side in ("origin", "destination")}
+        if is_covered:
+            _add_service(told, pair, snapped, trips, near)
+    if is_covered:
+        ms = pair.milliseconds(replace(snapped, travel_time=LONGEST_S))
+        if ms is not None and ms > request.travel_time * 1000:
+            told.slow = snapped
+            told.add_over_limit(
+                request, ms, *parts_of(route(snapped)), "" if snapped == request else "Even then it takes"
+            )
+    for each in tried:
+        found = _solved(pair, each)
+        if found:
+            _add_knobs(told, pair, route, each, found)
+            if all(WALK in solution.knobs for solution in found):
+                told.add("", "no_connection", f"No ride that beats walking all the way was found {_TRIED}.")
+            told.candidates = [solution.request for solution in found]
+            break
+    else:
+        told.add(
+            "", "no_connection",
+            f"No journey was found {_TRIED}.",
+        )  # fmt: skip
+    return told
+
+
+def _solved(pair: Pair, request: Request) -> list[Solution]:
+    """Return what makes a snapped request reach; the request itself if its threshold was all it needed."""
+    assert isinstance(request.moment, dt.datetime)
+    if pair.is_covered(request.moment) and pair.reaches(request):
+        return [Solution(request, frozenset(), None)]
+    return solutions(pair, request)
+
+
+def _add_outside(told: Told, pair: Pair, request: Request) -> None:
+    """Add that the timetable does not cover the moment."""
+    timetable, moment = timetable_of(pair.network), request.moment
+    assert isinstance(moment, dt.datetime)
+    dates = {
+        str(name): (row["first"], row["last"]) for name, row in timetable.dates().iterrows() if row["first"] is not None
+    }
+    listed = "; ".join(f"{name} runs from {first} to {last}" for name, (first, last) in dates.items())
+    told.add(
+        "moment", "outside_timetable",
+        f"{clock(moment)} is outside the dates that the timetable covers: {listed or 'it never runs'}.",
+        moment=moment, dates=dates,
+    )  # fmt: skip
+
+
+def _add_stops(told: Told, pair: Pair, request: Request, trips: service_days.Trips, side: str) -> npt.NDArray[np.int32]:
+    """Add that no stop is near enough to a side, if so; return those that are (stop_idx)."""
+    timetable, means = timetable_of(pair.network), request.transportation
+    is_origin = side == "origin"
+    option, way = _WAYS[pair.means(request, side).base]
+    wide = dict.fromkeys(request.ways, MAX_TRAVEL_TIME_S)
+    asked = pair.question(request.using(**wide)).transit
+    assert asked is not None
+    links = asked.links(pair.snaps(request)[0 if is_origin else 1], is_origin=is_origin)
+    served = service_days.stops_of(timetable, trips, is_boarding=is_origin)[links.stops]
+    stops, ms = links.stops[served], links.ms[served]
+    if is_origin:
+        ms = ms - (means.access_penalty + means.pt_change_delay) * 1000
+    budget = getattr(means, option)
+    near: npt.NDArray[np.int32] = stops[ms <= budget * 1000]
+    if near.size:
+        return near
+    kind = VEHICLES[means.vehicles][1]
+    code = f"no_stop_near_{side}"
+    if not stops.size:
+        told.add("ways", code, f"No {kind} is within {way} of 4 h of the {side}.", side, option=option, budget=budget,
+                 stop_id=None, stop_name=None, needed=None)  # fmt: skip
+        return near
+    nearest = int(ms.argmin())
+    needed = -(-int(ms[nearest]) // 1000)
+    row = timetable.stops.iloc[int(stops[nearest])]
+    name = str(row["stop_name"] or row["stop_id"])
+    told.add(
+        "ways", code,
+        f"No {kind} is near enough to the {side}: the nearest, {name}, is {way} of {duration(needed)} away, and "
+        f"{option} allows {duration(budget)}.",
+        side, option=option, budget=budget, stop_id=str(row["stop_id"]), stop_name=str(row["stop_name"]), needed=needed,
+    )  # fmt: skip
+    return near
+
+
+def _add_service(
+    told: Told,
+    pair: Pair,
+    request: Request,
+    trips: service_days.Trips,
+    near: Mapping[str, npt.NDArray[np.int32]],
+) -> None:
+    """Add that nothing runs on the day, anywhere or at the stops near a side."""
+    timetable, moment = timetable_of(pair.network), request.moment
+    assert isinstance(moment, dt.datetime)
+    vehicle = VEHICLES[request.transportation.vehicles][0]
+    date = moment.date()
+    chosen: list[tuple[str | None, service_days.Trips]] = [(None, trips)]
+    for near_side, stops in near.items():
+        calling = service_days.trips_at(timetable, trips, stops, is_boarding=near_side == "origin")
+        if calling.any():
+            chosen.append((near_side, calling))
+    for side, some in chosen:
+        if service_days.runs_on(timetable, some, date):
+            continue
+        days = [each for each, _ in zip(service_days.nearest_days(timetable, some, date), range(7), strict=False)]
+        where = "" if side is None else f" at the stops near the {side}"
+        sentence = f"No {vehicle} runs on {day(date)}{where}"
+        sentence += f"; the nearest day with service is {day(days[0])}." if days else ", or on any other day."
+        told.add(
+            "moment", "no_service_that_day", sentence, side, date=date, nearest_date=days[0] if days else None,
+            dates=tuple(sorted(days)),
+        )  # fmt: skip
+        if side is None:
+            return
+
+
+def _add_knobs(told: Told, pair: Pair, route: RouteOf, request: Request, found: list[Solution]) -> None:
+    """Add what the nearest request loosens, and what alone would do, where that is not among the reasons yet."""
+    wanted: dict[str, Solution] = dict.fromkeys(sorted(found[0].knobs), found[0])
+    for solution in found[1:]:
+        if len(solution.knobs) == 1:
+            wanted.setdefault(next(iter(solution.knobs)), solution)
+    given, vehicles = request.transportation, VEHICLES[request.transportation.vehicles][0]
+    for knob, (other, knobs, around) in wanted.items():
+        means = other.transportation
+        if knob in ("travel_time", WALK) and not told.has("over_limit"):
+            ms = pair.milliseconds(other)
+            if ms is not None and ms > request.travel_time * 1000:
+                told.add_over_limit(
+                    request, ms, *parts_of(route(other)), "Even then it takes" if len(knobs) > 1 else ""
+                )
+        elif knob == "ways" and not told.has("no_stop_near_origin", "no_stop_near_destination"):
+            longer = {
+                name: getattr(means, name) for name in request.ways if getattr(means, name) != getattr(given, name)
+            }
+            if longer:
+                words = " and ".join(f"{name} of {duration(value)}" for name, value in longer.items())
+                told.add("ways", "stops_too_far", f"The stops that lead there are farther away: it needs a {words}.",
+                         **longer)  # fmt: skip
+        elif knob == "max_changes":
+            needed = means.max_changes
+            told.add(
+                "max_changes", "too_many_changes",
+                f"It needs {needed} change{'s' if needed != 1 else ''}, and max_changes allows {given.max_changes}.",
+                needed=needed, max_changes=given.max_changes,
+            )  # fmt: skip
+        elif knob == "vehicles" and not told.has("no_vehicles"):
+            kinds = service_days.groups(timetable_of(pair.network))
+            told.add(
+                "vehicles", "no_vehicles", f"No {vehicles} leads there in time; other vehicles do.",
+                type=given.type, available=tuple(kinds), needed=ALL_VEHICLES[given.type],
+            )  # fmt: skip
+        elif knob == "moment" and around is not None and not told.has("outside_timetable", "no_service_that_day"):
+            _add_moment(told, route, request, other, around)
+
+
+def _add_moment(told: Told, route: RouteOf, request: Request, other: Request, around: Around) -> None:
+    """Add when the journeys before and after the moment leave, or arrive."""
+    moment = request.moment
+    assert isinstance(moment, dt.datetime)
+    before, after = (None if journey is None else journey.moment for journey in around)
+    today = [each is not None and each.date() == moment.date() for each in (before, after)]
+    code = {
+        (False, False): "no_trip_that_day",
+        (False, True): "first_trip_not_yet",
+        (True, False): "last_trip_gone",
+        (True, True): "no_trip_then",
+    }[today[0], today[1]]
+    verb, past = ("arrives", "arrived") if request.is_arrival else ("leaves", "left")
+    parts = []
+    if after is not None:
+        parts.append(f"the {'first' if code == 'first_trip_not_yet' else 'next'} that does {verb} at {clock(after)}")
+    if before is not None:
+        parts.append(f"the last one before {past} at {clock(before)}")
+    found = route(other)
+    ride = None if found is None else next((leg.ride for leg in found.legs if leg.ride is not None), None)
+    data: dict[str, Any] = {"next": after, "previous": before}
+    if ride is not None:
+        data |= {"line": ride.line, "stop_name": ride.board.name, "departs_at": ride.board.time}
+    told.add(
+        "moment", code,
+        f"No journey at {clock(moment)} will do; {', '.join(parts)}.", None, **data,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Names to coordinates and back: from the network's own OpenStreetMap names, or from a Nominatim server."""

@@ -1,0 +1,364 @@
+"""
+What can be found by name in a network: places and addresses of its source, and its streets.
+
+Text is compared token by token after accents, case and punctuation are gone. A token of the query matches a word that
+it equals, that it begins, or, if there is no such word at all, one that it misspells by a letter or two. How good a
+match is, how much of a name it covers and what kind of thing it is make the score, see `Gazetteer.search`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import shapely
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import KDTree
+
+from traveltime_lab.network.network import Network
+from traveltime_lab.search.geocoding.countries import COUNTRIES, country_of, country_of_timezone
+from traveltime_lab.streets.tables import PLACE_DTYPES, StreetTables
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+#: Metres within which something without a city of its own is taken to be in the nearest settlement (assumed).
+_SETTLEMENTS: Final = {"city": 15_000.0, "town": 6_000.0, "village": 3_000.0, "hamlet": 1_500.0}
+_QUARTERS: Final = {"borough": 4_000.0, "suburb": 2_500.0, "quarter": 1_500.0, "neighbourhood": 1_000.0}
+#: Pieces of street of one name are one street if they lie this near to each other, metres (assumed).
+_SAME_STREET_M: Final = 250.0
+
+#: How much a kind counts when names match equally well, 0 to 1 (assumed).
+_IMPORTANCE: Final = {
+    "place=country": 1.0, "place=state": 0.98, "place=city": 0.95, "place=town": 0.9, "place=village": 0.8,
+    "place=borough": 0.75, "place=suburb": 0.75, "place=hamlet": 0.7, "place=quarter": 0.7,
+    "place=neighbourhood": 0.65, "place=island": 0.7, "aeroway=aerodrome": 0.75, "railway=station": 0.7,
+    "railway=halt": 0.6, "place=house": 0.3, "highway=bus_stop": 0.2, "railway=tram_stop": 0.3,
+    "railway=subway_entrance": 0.25,
+}  # fmt: skip
+_OTHER_IMPORTANCE: Final = 0.45
+_STREET_IMPORTANCE: Final = 0.5
+
+#: Shares of coverage and importance in a score; the rest is for matching at all (assumed).
+_COVERAGE, _KIND = 0.3, 0.15
+#: Quality of a match by prefix and by misspelling; the first grows with the share of the word that was typed.
+_PREFIX, _MISSPELT = 0.75, 0.6
+
+#: Letters that Unicode does not take apart into a plain letter and an accent.
+_PLAIN: Final = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
+_WORD: Final = re.compile(r"[^\W_]+")
+_HOUSE_NUMBER: Final = re.compile(r"\d+[a-z]?")
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the words of a text without accents, case and punctuation: ``"Rua São-José 5a"`` → rua sao jose 5a."""
+    folded = unicodedata.normalize("NFKD", text.casefold()).translate(_PLAIN)
+    bare = "".join(letter for letter in folded if not unicodedata.combining(letter))
+    return _WORD.findall(bare.replace("'", "").replace("’", ""))
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Which entries have which words: sorted words, and per word the entries and in which of their names it is."""
+
+    words: list[str]
+    indptr: IntArray
+    entry: npt.NDArray[np.int32]
+    #: 1 in the name of the entry, 2 in its address, 0 in what surrounds it.
+    field: npt.NDArray[np.uint8]
+
+
+class Gazetteer:
+    """
+    Names and addresses of a network, ready to be searched.
+
+    Parameters
+    ----------
+    network : Network
+
+    Attributes
+    ----------
+    entries : DataFrame
+        Columns of `traveltime_lab.streets.tables.PLACE_DTYPES`; streets follow the places, with kinds such as
+        ``highway=residential`` and neither OSM type nor identity. What has no city or suburb of its own has those of
+        the nearest settlement, and what has no country that of the network's time zone.
+    x, y : float64 arrays of shape (n_entries,)
+        Local metres.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        places = network.tables.places
+        columns = {
+            name: places[name].to_numpy(dtype=object if dtype == "string" else None)
+            for name, dtype in PLACE_DTYPES.items()
+        }
+        streets = _streets(network)
+        both = {name: np.concatenate([columns[name], streets[name]]) for name in PLACE_DTYPES}
+        self.x, self.y = network.frame.to_xy(both["lng"].astype(np.float64), both["lat"].astype(np.float64))
+        self.importance = np.array(
+            [_IMPORTANCE.get(kind, _OTHER_IMPORTANCE) for kind in columns["kind"]]
+            + [_STREET_IMPORTANCE] * len(streets["kind"])
+        )
+        self._locate(both)
+        self.entries = pd.DataFrame(both)
+        self._words, self._n_name, self._n_address = self._index(both)
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self.entries)
+
+    def _locate(self, columns: dict[str, npt.NDArray[Any]]) -> None:
+        """Fill in cities, suburbs and countries that are not stated, in place."""
+        for column, radii in (("city", _SETTLEMENTS), ("neighbourhood", _QUARTERS)):
+            best = np.ones(self.x.size)
+            nearest = np.full(self.x.size, -1)
+            for kind, radius in radii.items():
+                there = np.flatnonzero((columns["kind"] == f"place={kind}") & (columns["name"] != ""))
+                if not there.size:
+                    continue
+                tree = KDTree(np.column_stack([self.x[there], self.y[there]]))
+                metres, which = tree.query(np.column_stack([self.x, self.y]), distance_upper_bound=radius)
+                closer = metres / radius < best
+                best[closer], nearest[closer] = (metres / radius)[closer], there[which[closer]]
+            is_settlement = np.isin(columns["kind"], [f"place={kind}" for kind in radii])
+            larger = column == "neighbourhood"
+            is_settlement |= larger & np.isin(columns["kind"], [f"place={kind}" for kind in _SETTLEMENTS])
+            fill = (columns[column] == "") & (nearest >= 0) & ~is_settlement
+            columns[column][fill] = columns["name"][nearest[fill]]
+        own = country_of_timezone(self.network.timezone)
+        known = {code: found.alpha_2 for code in set(columns["country"]) if (found := country_of(code))}
+        columns["country"][:] = [known.get(code, own.alpha_2 if own else "") for code in columns["country"]]
+
+    def _index(self, columns: dict[str, npt.NDArray[Any]]) -> tuple[_Words, IntArray, IntArray]:
+        """Return the words of all entries, and how many words name and address of each entry have."""
+        country_names = {country.alpha_2: country.name for country in COUNTRIES}
+        known: dict[str, list[str]] = {}
+
+        def words(text: str) -> list[str]:
+            if text not in known:
+                known[text] = tokens_of(text)
+            return known[text]
+
+        around = ("street", "house_number", "neighbourhood", "district", "city", "county", "region", "postcode")
+        place_of: dict[str, dict[int, int]] = {}
+        n_name, n_address = np.zeros(self.x.size, np.int64), np.zeros(self.x.size, np.int64)
+        rows = zip(*(columns[name] for name in ("name", "other_names", "country", *around)), strict=True)
+        for entry, (name, others, country, *context) in enumerate(rows):
+            fields: dict[str, int] = {}
+            for text in (*context, country_names.get(country, "")):
+                fields.update(dict.fromkeys(words(text), 0))
+            own = words(name)
+            n_name[entry] = len(set(own))
+            address = {*words(context[0]), *words(context[1])} if context[1] else set()
+            n_address[entry] = len(address)
+            for bit, found in ((2, address), (1, own), (1, words(others))):
+                for word in found:
+                    fields[word] = fields.get(word, 0) | bit
+            for word, bits in fields.items():
+                place_of.setdefault(word, {})[entry] = bits
+        ordered = sorted(place_of)
+        counts = [len(place_of[word]) for word in ordered]
+        return (
+            _Words(
+                ordered,
+                np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+                np.array([entry for word in ordered for entry in place_of[word]], np.int32),
+                np.array([bits for word in ordered for bits in place_of[word].values()], np.uint8),
+            ),
+            n_name,
+            n_address,
+        )
+
+    def search(self, query: str) -> tuple[IntArray, FloatArray]:
+        """
+        Return the entries that a text may mean, with their scores.
+
+        Parameters
+        ----------
+        query : str
+
+        Returns
+        -------
+        entries : int64 array
+        scores : float64 array
+            Above 0, at most 1: the mean quality of the tokens' matches (1 for a whole word, 0.75 to 1 for the
+            beginning of one, 0.6 for a misspelt one, 0 for none), times the sum of 0.55, of 0.3 times the share of the
+            name (or of the address) that the query names, and of 0.15 times the importance of the kind.
+
+        Notes
+        -----
+        Words around a place (its street, suburb, city, postcode, country) match too, but an entry is found by at
+        least one word of its own name or address. If some entries match all tokens, the others are left out;
+        otherwise those that match most of them are found, if that is at least half.
+        """
+        tokens = tokens_of(query)
+        n = len(self)
+        quality = np.zeros(n)
+        matched, own_name, own_address = (np.zeros(n, np.int64) for _ in range(3))
+        for token in tokens:
+            best = np.zeros(n)
+            in_name, in_address = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+            for word, share in self._matches(token):
+                rows = slice(int(self._words.indptr[word]), int(self._words.indptr[word + 1]))
+                entry, field = self._words.entry[rows], self._words.field[rows]
+                best[entry] = np.maximum(best[entry], share)
+                in_name[entry] |= (field & 1) > 0
+                in_address[entry] |= (field & 2) > 0
+            quality += best
+            matched += best > 0
+            own_name += in_name
+            own_address += in_address
+        found = (own_name > 0) | (own_address > 0)
+        most = int(matched[found].max(initial=0))
+        if not tokens or most < (len(tokens) + 1) // 2:
+            return np.zeros(0, np.int64), np.zeros(0)
+        entries = np.flatnonzero(found & (matched == most))
+        coverage = np.maximum(
+            own_name[entries] / np.maximum(self._n_name[entries], 1),
+            # Who gives an address means the house rather than the shops in it.
+            np.where(self._n_name[entries] > 0, 0.8, 1.0)
+            * own_address[entries]
+            / np.maximum(self._n_address[entries], 1),
+        )
+        scores = quality[entries] / len(tokens)
+        scores *= (1.0 - _COVERAGE - _KIND) + _COVERAGE * np.minimum(coverage, 1.0) + _KIND * self.importance[entries]
+        return entries, scores
+
+    def _matches(self, token: str) -> list[tuple[int, float]]:
+        """Return the words that a token matches, with the quality of the match."""
+        words = self._words.words
+        first = bisect_left(words, token)
+        last = bisect_left(words, token + "\U0010ffff", lo=first)
+        found = [
+            (
+                word,
+                1.0 if len(words[word]) == len(token) else _PREFIX + (0.95 - _PREFIX) * len(token) / len(words[word]),
+            )
+            for word in range(first, last)
+            # House 5 is not house 50, but 5a may be meant.
+            if not token[-1].isdigit() or not words[word][len(token) : len(token) + 1].isdigit()
+        ]
+        if found or len(token) < 4 or _HOUSE_NUMBER.fullmatch(token):
+            return found
+        errors = 1 if len(token) < 8 else 2
+        near = process.extract(token, words, scorer=OSA.distance, score_cutoff=errors, limit=50)
+        return [(word, _MISSPELT) for _, _, word in near if words[word][:1] == token[:1] or errors > 1]
+
+    def metres_to(self, lng: float, lat: float, entries: IntArray) -> FloatArray:
+        """Return the metres between a place and entries, as the crow flies."""
+        x, y = self.network.frame.to_xy(np.array([lng]), np.array([lat]))
+        shrink = self.network.frame.shrink(y)
+        return np.asarray(np.hypot((self.x[entries] - x) * shrink, self.y[entries] - y))
+
+
+def gazetteer(network: Network) -> Gazetteer:
+    """Return the gazetteer of a network, made once and kept."""
+    return network.cached(("gazetteer",), lambda: Gazetteer(network))
+
+
+def street_entries(network: Network) -> npt.NDArray[np.int32]:
+    """Return the entry of each edge's street in the gazetteer, -1 for edges without a name."""
+    street = network.cached(("street names",), lambda: _street_of_edges(network))
+    return np.where(street >= 0, street + len(network.tables.places), -1).astype(np.int32)
+
+
+def _street_of_edges(network: Network) -> npt.NDArray[np.int64]:
+    """Return the number of the street that each edge is part of: edges of one name that meet, or nearly."""
+    t = network.tables
+    is_land = ~t.uses["is_ferry"].to_numpy()[t.edge_use]
+    named = np.flatnonzero((t.edge_name > 0) & is_land)
+    street = np.full(network.n_edges, -1, np.int64)
+    if not named.size:
+        return street
+    # Edges that share a name and a node: both ends of an edge are tied to (name, node).
+    name = t.edge_name[named].astype(np.int64)
+    keys = np.concatenate([name * network.n_nodes + t.edge_from[named], name * network.n_nodes + t.edge_to[named]])
+    _, key = np.unique(keys, return_inverse=True)
+    tied = _joined(np.tile(np.arange(named.size), 2), named.size + key, named.size + int(key.max()) + 1)
+    _, part = np.unique(tied[: named.size], return_inverse=True)
+    # Parts of one name whose boxes nearly touch.
+    x, y = network.frame.to_xy(t.coord_lng, t.coord_lat)
+    begin = t.coord_indptr[:-1]
+    boxes = np.column_stack([f.reduceat(v, begin)[named] for f, v in ((np.minimum, x), (np.minimum, y))])
+    tops = np.column_stack([f.reduceat(v, begin)[named] for f, v in ((np.maximum, x), (np.maximum, y))])
+    n_parts = int(part.max()) + 1
+    low, high = np.full((n_parts, 2), np.inf), np.full((n_parts, 2), -np.inf)
+    np.minimum.at(low, part, boxes)
+    np.maximum.at(high, part, tops)
+    part_name = np.zeros(n_parts, np.int64)
+    part_name[part] = name
+    several = np.flatnonzero(np.bincount(part_name)[part_name] > 1)
+    half = _SAME_STREET_M / 2.0
+    outlines = shapely.box(*(low[several] - half).T, *(high[several] + half).T)
+    a, b = shapely.STRtree(outlines).query(outlines)
+    a, b = several[a], several[b]
+    same = part_name[a] == part_name[b]
+    street[named] = _joined(a[same], b[same], n_parts)[part]
+    _, street[named] = np.unique(street[named], return_inverse=True)
+    return street
+
+
+def _joined(a: npt.NDArray[Any], b: npt.NDArray[Any], n: int) -> npt.NDArray[np.int32]:
+    """Return the connected part of each of `n` things of which some pairs belong together."""
+    pairs = coo_array((np.ones(a.size, np.int8), (a, b)), shape=(n, n))
+    return np.asarray(connected_components(pairs, directed=False)[1])
+
+
+def _streets(network: Network) -> dict[str, npt.NDArray[Any]]:
+    """Return the named streets as columns of a table of places."""
+    t = network.tables
+    street = network.cached(("street names",), lambda: _street_of_edges(network))
+    edges = np.flatnonzero(street >= 0)
+    n = int(street.max(initial=-1)) + 1
+    columns: dict[str, npt.NDArray[Any]] = {
+        name: np.full(n, "", dtype=object) if dtype == "string" else np.zeros(n, dtype)
+        for name, dtype in PLACE_DTYPES.items()
+    }
+    if n == 0:
+        return columns
+    of = street[edges]
+    names = np.array(t.names, dtype=object)
+    columns["name"][of] = names[t.edge_name[edges]]
+    columns["kind"][:] = _classes(t, edges, of, n)
+    # A street is where its edge nearest to its middle is, because its middle may be far from it.
+    begin, end = t.coord_indptr[:-1][edges], t.coord_indptr[1:][edges]
+    middle = (begin + end) // 2
+    lng, lat = t.coord_lng[middle], t.coord_lat[middle]
+    x, y = network.frame.to_xy(lng, lat)
+    weight = t.edge_length_m[edges]
+    total = np.bincount(of, weights=weight, minlength=n)
+    far = np.zeros(edges.size)
+    for value in (x, y):
+        mean = np.bincount(of, weights=weight * value, minlength=n) / total
+        far += (value - mean[of]) ** 2
+    order = np.lexsort((far, of))
+    first = order[np.searchsorted(of[order], np.arange(n))]
+    columns["lng"], columns["lat"] = t.coord_lng[middle[first]], t.coord_lat[middle[first]]
+    for name, function, values, start in (
+        ("west", np.minimum, t.coord_lng, np.inf),
+        ("south", np.minimum, t.coord_lat, np.inf),
+        ("east", np.maximum, t.coord_lng, -np.inf),
+        ("north", np.maximum, t.coord_lat, -np.inf),
+    ):
+        columns[name] = np.full(n, start)
+        function.at(columns[name], of, function.reduceat(values, t.coord_indptr[:-1])[edges])
+    return columns
+
+
+def _classes(t: StreetTables, edges: IntArray, of: IntArray, n: int) -> list[str]:
+    """Return the class that most of each street has, as ``highway=...``."""
+    highway, code = np.unique(t.uses["highway"].to_numpy().astype(str), return_inverse=True)
+    metres = np.bincount(
+        of * len(highway) + code[t.edge_use[edges]], weights=t.edge_length_m[edges], minlength=n * len(highway)
+    )
+    return [f"highway={highway[best]}" for best in metres.reshape(n, len(highway)).argmax(axis=1)]

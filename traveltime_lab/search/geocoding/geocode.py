@@ -1,0 +1,390 @@
+"""
+Names to places and places to names, from the network itself.
+
+What can be found is what the source of the network named: a file has places, shops, stations and addresses as far as
+mappers entered them; a network from a graph or from frames has its streets only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import geopandas as gpd
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import shapely
+
+from traveltime_lab.errors import CoordinateError, InputError, LimitError
+from traveltime_lab.kernels.street import nearest
+from traveltime_lab.network.network import Network
+from traveltime_lab.search.geocoding.countries import countries_of, country_of
+from traveltime_lab.search.geocoding.gazetteer import gazetteer, street_entries
+from traveltime_lab.streets.snapping import SegmentIndex
+
+#: Most results of one query. Source: contract 3.9.
+MAX_RESULTS: Final = 50
+
+#: Columns of results that are texts, empty where not known. Contract 7.17.
+TEXTS: Final = (
+    "name", "label", "category", "type", "house_number", "street", "neighbourhood", "district", "city", "county",
+    "region", "postcode", "country", "country_code",
+)  # fmt: skip
+
+#: Metres within which a house, another place, a street and a settlement are said to be where one is (assumed).
+_REACH_M: Final = {"house": 40.0, "place": 30.0, "street": 300.0, "settlement": 15_000.0}
+#: Results of one name and kind nearer than this are one, metres (assumed).
+_SAME_PLACE_M: Final = 150.0
+#: Kilometres from the focus at which a result counts three quarters, half as much at most (assumed).
+_FOCUS_KM: Final = 10.0
+
+
+def geocode(
+    network: Network,
+    query: str,
+    *,
+    limit: int = 10,
+    within_country: str | list[str] | None = None,
+    bounds: tuple[float, float, float, float] | None = None,
+    focus: shapely.Point | Mapping[str, float] | None = None,
+    format_name: bool = False,
+    exclude_country: bool = False,
+) -> gpd.GeoDataFrame:
+    """
+    Return the places, addresses and streets that a text may mean.
+
+    Parameters
+    ----------
+    network : Network
+    query : str
+        A name or an address, such as ``"Kaivokatu 5, Helsinki"``. Accents, case and punctuation do not matter, the
+        ends of words may be missing, and long words may have a typing error.
+    limit : int, default 10
+        Most results, 1 to 50.
+    within_country : str or list of str, optional
+        ISO 3166-1 alpha-2 or alpha-3 codes, a list or with commas between them.
+    bounds : tuple of float, optional
+        West, south, east, north, EPSG:4326: results must lie inside. West may be larger than east, across the 180th
+        meridian.
+    focus : Point or mapping, optional
+        Longitude and latitude (or ``{"lat": ..., "lng": ...}``): near results come before far ones that match as
+        well.
+    format_name : bool, default False
+        Whether ``name`` is an address in one line instead of the name.
+    exclude_country : bool, default False
+        With `format_name`: whether to leave the country out.
+
+    Returns
+    -------
+    GeoDataFrame
+        Points in EPSG:4326, the best first: ``name``, ``label`` (name and what is around it), ``score`` (float64, at
+        most 1), ``category`` and ``type`` (key and value of the OSM tag), ``house_number``, ``street``,
+        ``neighbourhood``, ``district``, ``city``, ``county``, ``region``, ``postcode``, ``country``,
+        ``country_code`` (alpha-3), all texts and empty where not known; ``osm_type`` (``n``, ``w``, ``r``, empty
+        for streets), ``osm_id`` (Int64) and the bounding box ``west``, ``south``, ``east``, ``north``. No row if
+        nothing matches.
+
+    Raises
+    ------
+    InputError
+        If `query` has no letter or digit, or an argument cannot be used.
+    LimitError
+        If `limit` is out of range.
+    CoordinateError
+        If `bounds` or `focus` are no coordinates.
+
+    See Also
+    --------
+    reverse_geocode : What is at a coordinate.
+    Nominatim : The same questions to a server of the whole world.
+
+    Notes ----- Scores are those of `traveltime_lab.search.geocoding.gazetteer.Gazetteer.search`. A city or suburb that
+    an address does not state is that of the nearest settlement in the source, and the country that of the network's
+    time zone.
+
+    Examples
+    --------
+    >>> geocode(network, "plaza de armas", limit=1)  # doctest: +SKIP
+    """
+    _check_network(network)
+    check_query(query)
+    limit = check_limit(limit)
+    _check_flags(format_name=format_name, exclude_country=exclude_country)
+    known = gazetteer(network)
+    entries, scores = known.search(query)
+    kept = np.ones(entries.size, np.bool_)
+    if within_country is not None:
+        codes = countries_of(within_country, "within_country")
+        kept &= np.isin(known.entries["country"].to_numpy(dtype=object)[entries].astype(str), list(codes))
+    if bounds is not None:
+        west, south, east, north = check_bounds(bounds)
+        lng, lat = (known.entries[name].to_numpy(float)[entries] for name in ("lng", "lat"))
+        kept &= ((lng - west) % 360.0 <= (east - west) % 360.0) & (lat >= south) & (lat <= north)
+    worth = scores.copy()
+    if focus is not None:
+        km = known.metres_to(*check_focus(focus), entries) / 1000.0
+        worth *= 0.5 + 0.5 / (1.0 + km / _FOCUS_KM)
+    entries, scores, worth = entries[kept], scores[kept], worth[kept]
+    order = np.lexsort((entries, -worth))
+    order = _distinct(known, entries, order, limit)
+    return _results(
+        known.entries.iloc[entries[order]],
+        {"score": scores[order]},
+        format_name=format_name,
+        exclude_country=exclude_country,
+    )
+
+
+def reverse_geocode(
+    network: Network,
+    lng: float,
+    lat: float,
+    *,
+    within_country: str | list[str] | None = None,
+    format_name: bool = False,
+    exclude_country: bool = False,
+) -> gpd.GeoDataFrame:
+    """
+    Return what is at a coordinate: a house, a named place, a street or a settlement.
+
+    Parameters
+    ----------
+    network : Network
+    lng, lat : float
+        EPSG:4326.
+    within_country : str or list of str, optional
+        As in `geocode`.
+    format_name, exclude_country : bool
+        As in `geocode`.
+
+    Returns
+    -------
+    GeoDataFrame
+        Columns as from `geocode`, with ``distance`` (float64, m) instead of ``score``. One row, or none far from
+        everything: the nearest of the houses within 40 m and the other places within 30 m (or inside their bounding
+        box, if that is small), else the nearest named street within 300 m, else the settlement around, within 15 km.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+    CoordinateError
+        If `lng` or `lat` is not finite or out of range.
+    """
+    _check_network(network)
+    _check_flags(format_name=format_name, exclude_country=exclude_country)
+    lng, lat = check_lnglat(lng, lat)
+    known = gazetteer(network)
+    entry, metres = -1, math.inf
+    n_places = len(network.tables.places)
+    if n_places:
+        every = np.arange(n_places)
+        away = known.metres_to(lng, lat, every)
+        kinds = known.entries["kind"].to_numpy()[:n_places].astype(str)
+        is_area = np.char.startswith(kinds, "place=") & (kinds != "place=house")
+        reach = np.where(kinds == "place=house", _REACH_M["house"], _REACH_M["place"])
+        here = np.flatnonzero(~is_area & (np.minimum(away, _outside_m(known, lng, lat, n_places)) <= reach))
+        if here.size:
+            entry = int(here[np.argmin(away[here])])
+            metres = float(away[entry])
+    if entry < 0:
+        entry, metres = _nearest_street(network, lng, lat)
+    if entry < 0 and n_places:
+        settlements = np.flatnonzero(is_area)
+        if settlements.size:
+            nearest_one = settlements[np.argmin(away[settlements])]
+            if away[nearest_one] <= _REACH_M["settlement"]:
+                entry, metres = int(nearest_one), float(away[nearest_one])
+    found = known.entries.iloc[[entry] if entry >= 0 else []]
+    if within_country is not None:
+        found = found[found["country"].isin(countries_of(within_country, "within_country"))]
+    return _results(
+        found, {"distance": np.full(len(found), metres)}, format_name=format_name, exclude_country=exclude_country
+    )
+
+
+def _outside_m(known: Any, lng: float, lat: float, n: int) -> npt.NDArray[np.float64]:
+    """Return the metres to the bounding boxes of places, inf for boxes wider than 500 m, which say little."""
+    frame = known.network.frame
+    west, south, east, north = (known.entries[side].to_numpy(float)[:n] for side in ("west", "south", "east", "north"))
+    (x,), (y,) = frame.to_xy(np.array([lng]), np.array([lat]))
+    x1, y1 = frame.to_xy(west, south)
+    x2, y2 = frame.to_xy(east, north)
+    outside = np.hypot(np.maximum(0.0, np.maximum(x1 - x, x - x2)), np.maximum(0.0, np.maximum(y1 - y, y - y2)))
+    return np.where((x2 - x1 > 500.0) | (y2 - y1 > 500.0), np.inf, outside)
+
+
+def _nearest_street(network: Network, lng: float, lat: float) -> tuple[int, float]:
+    """Return the entry of the nearest named street and the metres to it; -1 for none in reach."""
+    entry = street_entries(network)
+    if not (entry >= 0).any():
+        return -1, math.inf
+    index = network.cached(("named streets",), lambda: SegmentIndex.build(network, entry >= 0))
+    x, y = network.frame.to_xy(np.array([lng]), np.array([lat]))
+    segment, place, metres = np.empty(1, np.int32), np.empty(1), np.empty(1)
+    nearest.nearest_segments(
+        x, y, network.frame.shrink(y), _REACH_M["street"], *index.geometry(), segment, place, metres
+    )
+    if segment[0] < 0:
+        return -1, math.inf
+    return int(entry[index.edge[segment[0]]]), float(metres[0])
+
+
+def _distinct(known: Any, entries: Any, order: Any, limit: int) -> npt.NDArray[np.int64]:
+    """Return the first places in an order that are not the same place again, mapped as node and as area."""
+    names = known.entries["name"].to_numpy()
+    numbers = known.entries["house_number"].to_numpy()
+    kept: list[int] = []
+    for row in order.tolist():
+        entry = entries[row]
+        twins = [
+            other
+            for other in kept
+            if names[entries[other]] == names[entry]
+            and numbers[entries[other]] == numbers[entry]
+            and math.hypot(known.x[entries[other]] - known.x[entry], known.y[entries[other]] - known.y[entry])
+            < _SAME_PLACE_M
+            and bool(names[entry])
+        ]
+        if not twins:
+            kept.append(row)
+        if len(kept) == limit:
+            break
+    return np.array(kept, np.int64)
+
+
+def _results(
+    found: pd.DataFrame, extra: Mapping[str, Any], *, format_name: bool, exclude_country: bool
+) -> gpd.GeoDataFrame:
+    """Return entries as a table of results."""
+    rows = [describe(row, format_name=format_name, exclude_country=exclude_country) for row in found.to_dict("records")]
+    return result_frame(
+        rows,
+        extra,
+        osm_type=found["osm_type"].tolist(),
+        osm_id=[osm_id if kind else None for kind, osm_id in zip(found["osm_type"], found["osm_id"], strict=True)],
+        box=found[["west", "south", "east", "north"]].to_numpy(float),
+        lng=found["lng"].to_numpy(float),
+        lat=found["lat"].to_numpy(float),
+    )
+
+
+def describe(row: Mapping[str, Any], *, format_name: bool, exclude_country: bool) -> dict[str, str]:
+    """
+    Return the texts of a result.
+
+    Parameters
+    ----------
+    row : mapping
+        Columns of a table of places.
+    format_name, exclude_country : bool
+        As in `geocode`.
+
+    Returns
+    -------
+    dict of str
+        The columns of `TEXTS`.
+    """
+    country = country_of(row["country"]) if row["country"] else None
+    country_name = country.name if country else ""
+    address = f"{row['street']} {row['house_number']}".strip() if row["house_number"] else ""
+    name = row["name"] or address
+    city = f"{row['postcode']} {row['city']}".strip()
+    lines = [name, address, city, row["region"], country_name]
+    if format_name:
+        name = _one_line([name, address, city, "" if exclude_country else country_name])
+    category, _, kind = row["kind"].partition("=")
+    texts = {key: str(row.get(key, "")) for key in TEXTS}
+    texts |= {"name": name, "label": _one_line(lines), "category": category, "type": kind}
+    return texts | {"country": country_name, "country_code": country.alpha_3 if country else ""}
+
+
+def _one_line(parts: list[str]) -> str:
+    """Return texts with commas between them, each once."""
+    return ", ".join(dict.fromkeys(part for part in parts if part))
+
+
+def result_frame(
+    rows: list[dict[str, str]], extra: Mapping[str, Any], *, osm_type: Any, osm_id: Any, box: Any, lng: Any, lat: Any
+) -> gpd.GeoDataFrame:
+    """Return the table that `geocode` and its like answer with."""
+    columns: dict[str, Any] = {name: pd.Series([row[name] for row in rows], dtype=object) for name in TEXTS}
+    columns |= {name: np.asarray(values, dtype=np.float64) for name, values in extra.items()}
+    columns["osm_type"] = pd.Series(osm_type, dtype=object)
+    columns["osm_id"] = pd.array(osm_id, dtype="Int64")
+    columns |= dict(zip(("west", "south", "east", "north"), np.asarray(box, float).reshape(-1, 4).T, strict=True))
+    return gpd.GeoDataFrame(columns, geometry=gpd.points_from_xy(lng, lat), crs="EPSG:4326")
+
+
+# Checks, shared with other geocoders ---------------------------------------------------------------------------------
+
+
+def _check_network(network: Any) -> None:
+    if not isinstance(network, Network):
+        msg = f"the first argument must be a Network; got {type(network).__name__}. build_network(...) makes one"
+        raise InputError(msg)
+
+
+def check_query(query: Any) -> str:
+    """Return a query that has something to look for."""
+    if not isinstance(query, str) or not any(letter.isalnum() for letter in query):
+        msg = f"query must be a text with a letter or a digit; got {query!r}"
+        raise InputError(msg)
+    return query
+
+
+def check_limit(limit: Any) -> int:
+    """Return a number of results that may be asked for."""
+    if isinstance(limit, bool | np.bool_) or not isinstance(limit, int | np.integer):
+        msg = f"limit must be a whole number from 1 to {MAX_RESULTS}; got {limit!r}"
+        raise InputError(msg)
+    if not 1 <= limit <= MAX_RESULTS:
+        msg = f"limit must be from 1 to {MAX_RESULTS}; got {limit}"
+        raise LimitError(msg)
+    return int(limit)
+
+
+def _check_flags(**flags: Any) -> None:
+    for name, value in flags.items():
+        if not isinstance(value, bool | np.bool_):
+            msg = f"{name} must be True or False; got {value!r}"
+            raise InputError(msg)
+
+
+def check_lnglat(lng: Any, lat: Any) -> tuple[float, float]:
+    """Return longitude and latitude that are on the globe."""
+    try:
+        x, y = float(lng), float(lat)
+    except (TypeError, ValueError):
+        msg = f"lng and lat must be numbers; got {lng!r} and {lat!r}"
+        raise InputError(msg) from None
+    if not (abs(x) <= 180.0 and abs(y) <= 90.0):
+        msg = f"lng must be from -180 to 180 and lat from -90 to 90; got lng={lng!r}, lat={lat!r}"
+        raise CoordinateError(msg)
+    return x, y
+
+
+def check_focus(focus: Any) -> tuple[float, float]:
+    """Return longitude and latitude of a focus."""
+    if isinstance(focus, shapely.Point) and not focus.is_empty:
+        return check_lnglat(focus.x, focus.y)
+    if isinstance(focus, Mapping) and set(focus) == {"lat", "lng"}:
+        return check_lnglat(focus["lng"], focus["lat"])
+    msg = f"focus must be a Point(lng, lat) or {{'lat': ..., 'lng': ...}}; got {focus!r}"
+    raise InputError(msg)
+
+
+def check_bounds(bounds: Any) -> tuple[float, float, float, float]:
+    """Return a box that has an inside."""
+    try:
+        west, south, east, north = bounds
+    except (TypeError, ValueError):
+        msg = f"bounds must be four numbers: west, south, east, north; got {bounds!r}"
+        raise InputError(msg) from None
+    (west, south), (east, north) = check_lnglat(west, south), check_lnglat(east, north)
+    if south > north:
+        msg = f"bounds has its south {south} above its north {north}; the order is west, south, east, north"
+        raise CoordinateError(msg)
+    return west, south, east, north

@@ -1,0 +1,180 @@
+"""
+Pairs of points: which are asked for, what their labels say, and why some have none.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence, Sized
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from traveltime_lab.errors import InputError
+from traveltime_lab.kernels.street import road
+from traveltime_lab.points import Points, plain
+from traveltime_lab.search.query import Question
+from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
+from traveltime_lab.transit import travel_times
+
+#: Why a pair has no travel time.
+REASONS: Final = (
+    "origin_outside_network",
+    "origin_not_snapped",
+    "destination_outside_network",
+    "destination_not_snapped",
+    "other_component",
+    "over_limit",
+)
+_DTYPE: Final = pd.CategoricalDtype(list(REASONS))
+PairIndex = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+
+def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
+    """Return the positions of chosen pairs, None for all."""
+    if isinstance(pairs, pd.DataFrame):
+        missing = {"origin", "destination"} - set(pairs.columns)
+        if missing:
+            msg = f"pairs lacks the column {sorted(missing)[0]!r}; it needs 'origin' and 'destination'"
+            raise InputError(msg)
+        if not len(pairs):
+            msg = "pairs is empty; pass at least one pair"
+            raise InputError(msg)
+        found = []
+        for column, points in (("origin", starts), ("destination", ends)):
+            position = points.index.get_indexer(pd.Index(pairs[column]))
+            if (position < 0).any():
+                label = pairs[column].iloc[int((position < 0).argmax())]
+                msg = f"pairs names {column} {plain(label)!r}, which is not in the index of {column}s"
+                raise InputError(msg)
+            found.append(position)
+        return found[0], found[1]
+    if isinstance(pairs, str) and pairs == "all":
+        return None
+    if isinstance(pairs, str) and pairs == "aligned":
+        if len(starts) != len(ends):
+            msg = f"pairs='aligned' needs as many origins as destinations; got {len(starts)} and {len(ends)}"
+            raise InputError(msg)
+        return np.arange(len(starts)), np.arange(len(ends))
+    msg = f"pairs must be 'all', 'aligned' or a DataFrame with the columns origin and destination; got {pairs!r}"
+    raise InputError(msg)
+
+
+def seconds_of(labels: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """Return whole seconds of labels, rounded half up; 0 where unreached."""
+    milliseconds = np.where(labels == road.UNREACHED, 0, labels >> road.TIME_SHIFT)
+    return ((milliseconds + 500) // 1000).astype(np.int32)
+
+
+def metres_of(labels: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return the metres of labels; 0 where unreached."""
+    return np.where(labels == road.UNREACHED, 0.0, (labels & road.LENGTH_MASK) / 100.0)
+
+
+def reasons_of(
+    question: Question,
+    starts: Snaps,
+    ends: Snaps,
+    origin_of: npt.NDArray[np.intp],
+    destination_of: npt.NDArray[np.intp],
+    is_reached: npt.NDArray[np.bool_],
+) -> pd.Categorical:
+    """Return why each pair is unreachable; NA where it is not."""
+    codes = np.full(origin_of.size, -1, np.int8)
+    lost = np.flatnonzero(~is_reached)
+    if lost.size:
+        a, b = origin_of[lost], destination_of[lost]
+        topology = question.graph.topology
+        why = np.full(lost.size, REASONS.index("over_limit"), np.int8)
+        if question.transit is None:
+            part_a, part_b = component_of(topology, starts.edge)[a], component_of(topology, ends.edge)[b]
+            # Surely so only for origins in the midst of things: others may lie upstream of the same one-way street.
+            inside = topology.can_leave[starts.edge[a]] & topology.can_arrive[starts.edge[a]]
+            stuck = inside & ~topology.can_arrive[ends.edge[b]]
+            why[(part_a != part_b) | stuck] = REASONS.index("other_component")
+        why[ends.status[b] != SNAPPED] = REASONS.index("destination_not_snapped")
+        why[ends.status[b] == OUTSIDE] = REASONS.index("destination_outside_network")
+        why[starts.status[a] != SNAPPED] = REASONS.index("origin_not_snapped")
+        why[starts.status[a] == OUTSIDE] = REASONS.index("origin_outside_network")
+        codes[lost] = why
+    return pd.Categorical.from_codes(codes, dtype=_DTYPE)
+
+
+def component_of(topology: Any, edge: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Return the connected part that each edge is in, -1 for no edge."""
+    part = np.full(edge.size, -1, np.int32)
+    found = np.flatnonzero(edge >= 0)
+    side = 2 * edge[found].astype(np.int64)
+    side += ~topology.is_open[side]
+    part[found] = topology.component[topology.entry_states[topology.entry_indptr[side]]]
+    return part
+
+
+def all_pairs(starts: Sized, ends: Sized) -> PairIndex:
+    """Return the positions of every pair, origin by origin."""
+    return np.repeat(np.arange(len(starts)), len(ends)), np.tile(np.arange(len(ends)), len(starts))
+
+
+def departures(
+    question: Question, starts: Snaps, ends: Snaps, chosen: PairIndex, n_best: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.int64], list[Any]]:
+    """
+    Return a row for each of a window's journeys, or a single one for a pair without any.
+
+    Parameters
+    ----------
+    question : Question
+        With a timetable and a window.
+    starts, ends : Snaps
+    chosen : pair of intp arrays of shape (n_pairs,)
+    n_best : int
+        Most journeys of a pair.
+
+    Returns
+    -------
+    origin_of, destination_of : intp arrays of shape (n_rows,)
+    labels : int64 array of shape (n_rows,)
+    moments : list of datetime or None
+        When each journey leaves, or is to arrive.
+    """
+    assert question.transit is not None
+    origin_of, destination_of = chosen
+    found = travel_times.window_journeys(question.transit, starts, ends, origin_of, destination_of, n_best)
+    n_rows = np.maximum(np.bincount(found.pair, minlength=origin_of.size), 1)
+    pair_of = np.repeat(np.arange(origin_of.size), n_rows)
+    first = np.concatenate([[0], np.cumsum(n_rows)])[:-1]
+    rows = first[found.pair] + np.arange(found.pair.size) - np.searchsorted(found.pair, found.pair)
+    labels = np.full(pair_of.size, road.UNREACHED, np.int64)
+    labels[rows] = found.labels
+    moments: list[Any] = [None] * pair_of.size
+    for row, when in zip(rows.tolist(), found.moments, strict=True):
+        moments[row] = when
+    return origin_of[pair_of], destination_of[pair_of], labels, moments
+
+
+def moment_columns(
+    moments: Sequence[dt.datetime | None], seconds: npt.NDArray[np.int32], timezone: str, *, is_arrival: bool
+) -> dict[str, pd.Series]:
+    """
+    Return ``departure_time`` and ``arrival_time`` of journeys; NaT where there is none.
+
+    Parameters
+    ----------
+    moments : sequence of datetime or None
+        Aware: departures, or arrivals in an arrival search.
+    seconds : int32 array
+        How long each takes.
+    timezone : str
+        Of the columns.
+    is_arrival : bool
+    """
+    utc = [pd.NaT if moment is None else moment.astimezone(dt.UTC) for moment in moments]
+    asked = pd.to_datetime(pd.Series(utc), utc=True)
+    other = asked + pd.to_timedelta(-seconds if is_arrival else seconds, unit="s")
+    departure, arrival = (other, asked) if is_arrival else (asked, other)
+    return {
+        "departure_time": departure.dt.tz_convert(timezone),
+        "arrival_time": arrival.dt.tz_convert(timezone),
+    }

@@ -1,0 +1,182 @@
+"""
+What all searches ask: arguments checked once, and the searches behind them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from traveltime_lab.errors import InputError, LimitError, UnsupportedError
+from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
+from traveltime_lab.moments import Moment, resolve_moments
+from traveltime_lab.network.network import Network
+from traveltime_lab.points import Points
+from traveltime_lab.streets import matrix
+from traveltime_lab.streets.graph import Metric, RoadGraph
+from traveltime_lab.streets.links import edge_field
+from traveltime_lab.streets.snapping import Snaps, snap_points
+from traveltime_lab.surfaces.raster import Field, LengthField
+from traveltime_lab.transit import query, travel_times
+from traveltime_lab.transit.field import ride_field
+
+MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
+#: Longest travel time in seconds and range of distances in metres. Source: contract 3.9.
+MAX_TRAVEL_TIME_S: Final = 14_400
+MIN_DISTANCE_M: Final = 75
+MAX_DISTANCE_M: Final = 800_000
+#: As long as any trip may take, where only its length is limited: a week.
+FOREVER_S: Final = 604_800
+MIN_BUFFER_M: Final = 250
+MAX_WINDOW_S: Final = 43_200
+#: Most journeys of a window in one answer. Source: contract 4.3.
+MAX_RESULTS: Final = 5
+
+
+@dataclass(frozen=True)
+class Question:
+    """What every search needs, checked."""
+
+    network: Network
+    transportation: Transportation
+    snapping: Snapping
+    moment: Moment | None
+    is_arrival: bool
+    graph: RoadGraph
+    transit: query.TransitQuestion | None = None
+    needs_length: bool = True
+    is_length: bool = False
+
+    def snap(self, points: Points, *, is_origin: bool = True) -> Snaps:
+        """Snap points to the streets of the question's mode."""
+        return self.snap_at(points.lng, points.lat, is_origin=is_origin)
+
+    def snap_at(self, lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64], *, is_origin: bool = True) -> Snaps:
+        """Snap coordinates to the streets on which trips leave them, or reach them."""
+        if self.transit is not None:
+            return self.transit.snap(lng, lat, is_origin=is_origin)
+        return snap_points(self.network, lng, lat, self.transportation, self.snapping)
+
+    @property
+    def far_side(self) -> Transportation:
+        """How one moves at the far end of a trip: rides end with a walk, and those of an arrival begin with one."""
+        return self.transportation if self.transit is None else query.WALKING
+
+    def near_field(self, snaps: Snaps, limit: float) -> Field:
+        """Return the field of a search from, or to, one snapped point."""
+        if self.transit is not None:
+            wider = replace(self.transit, limit=math.ceil(limit))
+            return ride_field(wider, snaps)
+        if self.is_length:
+            return LengthField(
+                edge_field(self.graph, snaps, self.snapping, limit=FOREVER_S, is_backward=self.is_arrival)
+            )
+        return edge_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival)
+
+    def blocks(self, starts: Snaps, ends: Snaps, limit: int, engine: str = "dijkstra") -> Iterator[matrix.Block]:
+        """Return the blocks of a whole matrix."""
+        if self.transit is not None:
+            return travel_times.label_blocks(replace(self.transit, limit=limit), starts, ends)
+        return matrix.label_blocks(
+            self.network, self.graph, starts, ends, self.snapping,
+            limit=limit, engine=engine, with_length=self.needs_length,
+        )  # fmt: skip
+
+
+def ask(
+    network: Any,
+    transportation: Any,
+    departure_time: MomentLike,
+    arrival_time: MomentLike,
+    snapping: Any,
+    metric: Metric = "time",
+    *,
+    limit: int | None = None,
+    window: Any = None,
+    percents: tuple[float, ...] = (),
+    with_share: bool = False,
+    with_least: bool = True,
+) -> Question:
+    """Check the arguments that all searches share; without a limit no trip is searched for."""
+    if not isinstance(network, Network):
+        msg = f"the first argument must be a Network; got {type(network).__name__}. build_network(...) makes one"
+        raise InputError(msg)
+    transportation = as_transportation(transportation)
+    snapping = as_snapping(snapping)
+    moment, is_arrival = resolve_moments(departure_time, arrival_time, network.timezone)
+    if window is None and (percents or with_share):
+        msg = "percentiles and shares are over a window of departures or arrivals; give window, such as window=3600"
+        raise InputError(msg)
+    if not transportation.uses_timetable:
+        if window is not None:
+            msg = f"window needs a timetable; transportation {transportation.type!r} is as quick at any time"
+            raise InputError(msg)
+        graph = network.road_graph(transportation, moment, metric=metric)
+        return Question(network, transportation, snapping, moment, is_arrival, graph)
+    if metric == "distance":
+        msg = f"distances along timetable trips say little; transportation {transportation.type!r} has no distance_map"
+        raise UnsupportedError(msg)
+    if limit is None:
+        return Question(
+            network, transportation.access, snapping, moment, is_arrival, network.road_graph(transportation.access)
+        )
+    seconds = 0 if window is None else whole(window, "window", 1, MAX_WINDOW_S, "seconds")
+    asked = query.transit_question(
+        network, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds,
+        percents=percents, with_share=with_share, with_least=with_least,
+    )  # fmt: skip
+    return Question(network, transportation, snapping, moment, is_arrival, asked.walking, asked)
+
+
+def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
+    """Return a whole number in a range; whole floats are taken too, and durations for seconds, but bools are not."""
+    if unit == "seconds" and isinstance(value, dt.timedelta | np.timedelta64):
+        value = pd.Timedelta(value).total_seconds()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool | np.bool_):
+        more = ""
+        if isinstance(value, list | tuple | range | np.ndarray | pd.Series):
+            more = f"; ask once for each {name} and join the answers, as pd.concat([f({name}=one) for one in ...]) does"
+        msg = f"{name} must be a whole number of {unit}; got {value!r}{more}"
+        raise InputError(msg)
+    if not least <= number <= most:
+        msg = f"{name} must be from {least} to {most} {unit}; got {number}"
+        raise LimitError(msg)
+    return number
+
+
+def percent(value: Any, name: str) -> float:
+    """Return a percentage over 0 and up to 100."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        msg = f"{name} must be numbers over 0 and up to 100; got {value!r}"
+        raise InputError(msg)
+    if not 0.0 < float(value) <= 100.0:
+        msg = f"{name} must be over 0 and up to 100; got {value}"
+        raise LimitError(msg)
+    return float(value)
+
+
+def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
+    """Return a value that must be one of a few names."""
+    if value not in known:
+        msg = f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}"
+        raise InputError(msg)
+    return str(value)
+
+
+def finite(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return values with NaN for inf."""
+    return np.where(np.isfinite(values), values, np.nan)

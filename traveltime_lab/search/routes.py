@@ -1,0 +1,212 @@
+"""
+Routes from door to door: legs, directions in words, lines and moments.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
+
+import geopandas as gpd
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import shapely
+
+from traveltime_lab.errors import InputError, LimitError
+from traveltime_lab.itinerary import timed, unpaid
+from traveltime_lab.kernels.street import road
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.network.network import Network
+from traveltime_lab.points import Points, PointsLike, read_points
+from traveltime_lab.search.pairs import all_pairs, chosen_pairs, departures, metres_of, reasons_of, seconds_of
+from traveltime_lab.search.query import MAX_RESULTS, MomentLike, Question, ask, whole
+from traveltime_lab.streets.directions import Narrator
+from traveltime_lab.streets.paths import paths
+from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
+from traveltime_lab.transit.itineraries import Found, ride_routes
+
+#: Longest journey in seconds. Source: contract 3.9.
+MAX_ROUTE_TIME_S: Final = 43_200
+ROUTE_PROPERTIES: Final = ("travel_time", "distance", "distance_breakdown", "fares", "route")
+#: Most routes in one answer: each has a line and directions of its own.
+_MOST_ROUTES: Final = 100_000
+
+
+def routes(
+    network: Network,
+    origins: PointsLike,
+    destinations: PointsLike,
+    *,
+    transportation: str | Transportation | Mapping[str, Any] = "driving",
+    departure_time: MomentLike = None,
+    arrival_time: MomentLike = None,
+    properties: Sequence[str] = ("travel_time", "distance", "route"),
+    pairs: Literal["all", "aligned"] | pd.DataFrame = "all",
+    snapping: Snapping | Mapping[str, Any] | None = None,
+    window: int | None = None,
+    max_results: int = 1,
+) -> gpd.GeoDataFrame:
+    """
+    Return the fastest routes from origins to destinations, with directions.
+
+    Parameters
+    ----------
+    network : Network
+    origins, destinations : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
+        Points in any CRS, with unique indexes.
+    transportation : str, Transportation or mapping, default "driving"
+        How to travel; see `Transportation`. Types with a timetable have legs with lines, stops and times.
+    departure_time, arrival_time : datetime, str, optional
+        As in `time_filter`. With a date the routes say when they begin and end.
+    properties : sequence of str, default ("travel_time", "distance", "route")
+        Any of ``travel_time``, ``distance``, ``distance_breakdown``, ``fares`` and ``route``.
+    pairs : {"all", "aligned"} or DataFrame, default "all"
+        As in `time_filter`; 100,000 at most.
+    snapping : Snapping or mapping, optional
+        Threshold, penalty and accepted roads of the snap to the streets.
+    window, max_results : int, optional
+        As in `time_filter`: up to five journeys of a pair that leave or arrive in a window, in a row each.
+
+    Returns
+    -------
+    GeoDataFrame
+        One row per pair: ``origin`` and ``destination`` (labels), ``departure_time`` and ``arrival_time`` (in the
+        network's zone, NaT without a date), ``travel_time`` (Int32, s), ``distance`` (Float64, m),
+        ``distance_breakdown`` (dict of metres by mode), ``fares`` (`Fares`: the cheapest tickets; None where the
+        timetable does not tell them), ``route`` (`Route`), ``reason`` (why there is no route, NA if there is one) and
+        the line of the route in EPSG:4326. Without a route all these are NA, None or empty.
+
+    Raises
+    ------
+    InputError
+        If a table is empty, has duplicate labels, or an argument is unknown.
+    CrsError
+        If a table has no CRS.
+    CoordinateError
+        If coordinates are missing, out of range or swapped.
+    LimitError
+        If there are more than 100,000 pairs.
+    ModeError
+        If the transportation is unknown.
+    MomentError
+        If a moment does not exist or is ambiguous.
+
+    See Also
+    --------
+    time_filter : Travel times without directions, for many more pairs.
+
+    Notes
+    -----
+    Journeys may take up to 12 hours. Travel times and distances are those of `time_filter` to the last digit, and so
+    are their sums over legs and steps. The walk between a point and its street is part of the first and the last leg.
+    The column ``route`` holds Python objects, which Parquet cannot: ``drop(columns="route")`` before writing it.
+
+    Examples
+    --------
+    >>> there = routes(network, homes, work, transportation="cycling")  # doctest: +SKIP
+    >>> [step.directions for step in there["route"][0].legs[0].steps]  # doctest: +SKIP
+    """
+    wanted = (properties,) if isinstance(properties, str) else tuple(properties)
+    for name in wanted:
+        if name not in ROUTE_PROPERTIES:
+            msg = f"properties must be of {', '.join(map(repr, ROUTE_PROPERTIES))}; got {name!r}"
+            raise InputError(msg)
+    n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "journeys")
+    if n_best > 1 and window is None:
+        msg = "max_results lists the journeys of a window; give window, such as window=3600"
+        raise InputError(msg)
+    question = ask(
+        network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S, window=window
+    )
+    starts = read_points(origins, "origins", network)
+    ends = read_points(destinations, "destinations", network)
+    chosen = chosen_pairs(pairs, starts, ends)
+    n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
+    if n_pairs > _MOST_ROUTES:
+        msg = (
+            f"routes answers at most {_MOST_ROUTES:,} pairs; got {n_pairs:,}. time_filter answers more, without routes"
+        )
+        raise LimitError(msg)
+    if chosen is None:
+        chosen = all_pairs(starts, ends)
+    origin_of, destination_of = chosen
+    start_snaps, end_snaps = question.snap(starts), question.snap(ends, is_origin=False)
+    when = None
+    if question.transit is not None and window is not None:
+        origin_of, destination_of, _, when = departures(question, start_snaps, end_snaps, chosen, n_best)
+        # Rows without a journey have no moment of their own; they stay without one.
+        when = [moment or question.transit.moment for moment in when]
+    n_rows = origin_of.size
+    labels = np.full(n_rows, road.UNREACHED, np.int64)
+    found = np.full(n_rows, None, dtype=object)
+    lines = np.full(n_rows, shapely.LineString(), dtype=object)
+    if question.transit is not None:
+        answers: Iterator[Found] = ride_routes(question.transit, starts, ends, origin_of, destination_of, when)
+    else:
+        answers = _street_routes(question, starts, ends, start_snaps, end_snaps, origin_of, destination_of)
+    for pair, route, label in answers:
+        i, j = origin_of[pair], destination_of[pair]
+        labels[pair], found[pair] = label, route
+        here, there = (starts.lng[i], starts.lat[i]), (ends.lng[j], ends.lat[j])
+        lines[pair] = route.geometry if route.legs else shapely.LineString([here, there])
+    is_reached = labels != road.UNREACHED
+    columns: dict[str, Any] = {
+        "origin": starts.index.take(origin_of),
+        "destination": ends.index.take(destination_of),
+        "departure_time": _moments(found, "departure_time", network.timezone),
+        "arrival_time": _moments(found, "arrival_time", network.timezone),
+    }
+    for name in ROUTE_PROPERTIES:
+        if name not in wanted:
+            continue
+        if name == "travel_time":
+            columns[name] = pd.arrays.IntegerArray(seconds_of(labels), ~is_reached)
+        elif name == "distance":
+            columns[name] = pd.arrays.FloatingArray(metres_of(labels), ~is_reached)
+        elif name in ("distance_breakdown", "fares"):
+            columns[name] = _objects([None if route is None else getattr(route, name) for route in found])
+        else:
+            columns[name] = found
+    columns["reason"] = reasons_of(question, start_snaps, end_snaps, origin_of, destination_of, is_reached)
+    return gpd.GeoDataFrame(columns, geometry=lines, crs="EPSG:4326")
+
+
+def _street_routes(
+    question: Question,
+    starts: Points,
+    ends: Points,
+    start_snaps: Snaps,
+    end_snaps: Snaps,
+    origin_of: npt.NDArray[np.intp],
+    destination_of: npt.NDArray[np.intp],
+) -> Iterator[Found]:
+    """Yield the route of each pair that has one, by streets alone."""
+    network = question.network
+    start_places = np.column_stack(snapped_coordinates(network, start_snaps))
+    end_places = np.column_stack(snapped_coordinates(network, end_snaps))
+    narrator = Narrator(network, question.graph, question.transportation.base)
+    moment = question.moment if isinstance(question.moment, dt.datetime) else None
+    for path in paths(
+        question.graph, start_snaps, end_snaps, question.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S
+    ):
+        i, j = origin_of[path.pair], destination_of[path.pair]
+        here = np.array([starts.lng[i], starts.lat[i]])
+        there = np.array([ends.lng[j], ends.lat[j]])
+        legs = narrator.legs(path, np.array([here, start_places[i], end_places[j], there]))
+        yield Found(path.pair, timed(legs, moment, is_arrival=question.is_arrival, fares=unpaid(legs)), path.label)
+
+
+def _moments(found: npt.NDArray[Any], name: str, timezone: str) -> pd.Series:
+    """Return the moments of routes as a column."""
+    moments = [None if route is None else getattr(route, name) for route in found]
+    utc = pd.Series([pd.NaT if moment is None else moment.astimezone(dt.UTC) for moment in moments])
+    return pd.to_datetime(utc, utc=True).dt.tz_convert(timezone)
+
+
+def _objects(values: list[Any]) -> npt.NDArray[Any]:
+    """Return values as they are, one per row."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column

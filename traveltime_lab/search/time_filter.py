@@ -1,0 +1,520 @@
+"""
+Travel times between points, and where points meet the streets.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+import geopandas as gpd
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import shapely
+
+from traveltime_lab.errors import InputError, LimitError, UnsupportedError
+from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.network.network import Network
+from traveltime_lab.points import Points, PointsLike, read_points
+from traveltime_lab.search.pairs import (
+    PairIndex,
+    all_pairs,
+    chosen_pairs,
+    departures,
+    metres_of,
+    moment_columns,
+    reasons_of,
+    seconds_of,
+)
+from traveltime_lab.search.query import (
+    MAX_RESULTS,
+    MAX_TRAVEL_TIME_S,
+    MomentLike,
+    Question,
+    ask,
+    finite,
+    one_of,
+    percent,
+    whole,
+)
+from traveltime_lab.search.tables import geo_frame
+from traveltime_lab.streets import matrix, paths
+from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
+from traveltime_lab.transit import query, travel_times
+from traveltime_lab.transit.itineraries import ride_routes
+
+PROPERTIES: Final = ("travel_time", "distance", "route", "snap_distance", "share")
+FORMS: Final = ("pairs", "matrix", "sparse")
+#: Most rows of a table with a row per pair, reached or not; beyond it the sparse form is the answer.
+_MOST_PAIRS = 20_000_000
+
+
+def time_filter(
+    network: Network,
+    origins: PointsLike,
+    destinations: PointsLike,
+    *,
+    travel_time: int | dt.timedelta,
+    transportation: str | Transportation | Mapping[str, Any] = "driving",
+    departure_time: MomentLike = None,
+    arrival_time: MomentLike = None,
+    properties: Sequence[str] = ("travel_time",),
+    pairs: Literal["all", "aligned"] | pd.DataFrame = "all",
+    form: Literal["pairs", "matrix", "sparse"] = "pairs",
+    snapping: Snapping | Mapping[str, Any] | None = None,
+    window: int | None = None,
+    max_results: int = 1,
+    percentiles: Sequence[float] = (),
+    engine: Literal["auto", "dijkstra", "hierarchy", "pandana"] = "auto",
+) -> gpd.GeoDataFrame | pd.DataFrame:
+    """
+    Return travel times from origins to destinations.
+
+    Parameters
+    ----------
+    network : Network
+    origins, destinations : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
+        Points in any CRS, with unique indexes. Reprojected, never mutated.
+    travel_time : int or timedelta
+        Limit in seconds, 1 to 14400. What takes longer is unreachable.
+    transportation : str, Transportation or mapping, default "driving"
+        How to travel; see `Transportation`.
+    departure_time, arrival_time : datetime, str, optional
+        One of the two at most. Aware, ISO 8601, or naive in the network's time zone, or ``"weekday_morning"``. For
+        cars it selects the congestion of that hour and weekday.
+    properties : sequence of str, default ("travel_time",)
+        Any of ``travel_time``, ``distance`` (of the fastest route, walks to and from the streets included),
+        ``route`` (its line), ``snap_distance`` and, over a window, ``share``. With percentiles it may be empty: the
+        least time of a window is as much work as its percentiles.
+    pairs : {"all", "aligned"} or DataFrame, default "all"
+        All origins with all destinations, the first with the first and so on, or a table with the columns ``origin``
+        and ``destination`` that hold index labels.
+    form : {"pairs", "matrix", "sparse"}, default "pairs"
+        A row per pair; a wide table with a row per origin and a column per destination; or a row per *reachable*
+        pair without geometry, which is how large requests fit in memory.
+    snapping : Snapping or mapping, optional
+        Threshold, penalty and accepted roads of the snap to the streets.
+    window : int, optional
+        Timetable types: seconds after the departure, or before the arrival, in which one may leave or arrive as well,
+        1 to 43200. The travel time is then the least of the window.
+    max_results : int, default 1
+        With a window and ``form="pairs"``: journeys per pair, 1 to 5, each in a row of its own, the shortest first.
+        No journey is among them that another beats by leaving no earlier and arriving no later.
+    percentiles : sequence of float, default ()
+        With a window: percentages, over 0 and up to 100. ``travel_time_p80`` is the least time that 80 % of the
+        departures (or arrivals) of the window keep to, one a minute from the given moment on.
+    engine : {"auto", "dijkstra", "hierarchy", "pandana"}, default "auto"
+        Who computes. All give the same answers.
+
+    Returns
+    -------
+    GeoDataFrame or DataFrame
+        ``pairs``: ``origin`` and ``destination`` (labels), ``travel_time`` (Int32, s, NA if unreachable),
+        ``distance`` (Float64, m), ``origin_snap_distance`` and ``destination_snap_distance`` (float64, m), ``reason``
+        (categorical, why the pair is unreachable, NA if it is not) and the geometry: the destination, or the route
+        if asked for, in EPSG:4326. With a window also ``departure_time`` and ``arrival_time``; with percentiles a
+        column like ``travel_time_p80`` (Int32, s) each; with ``share`` the share of departures that make it
+        (float64, 0 to 1).
+        ``matrix``: float32, NaN if unreachable, with ``origins.index`` as rows and ``destinations.index`` as columns;
+        with both ``travel_time`` and ``distance`` the columns have the property as first level.
+        ``sparse``: the reachable rows of ``pairs`` without ``reason`` and geometry.
+
+    Raises
+    ------
+    InputError
+        If a table is empty, has duplicate labels, or an argument is unknown.
+    CrsError
+        If a table has no CRS.
+    CoordinateError
+        If coordinates are missing, out of range or swapped.
+    LimitError
+        If `travel_time` is out of range, or the table would have more than 20 million rows.
+    ModeError
+        If the transportation is unknown.
+    MomentError
+        If a moment does not exist or is ambiguous.
+
+    See Also
+    --------
+    time_map : The area instead of the times to known points.
+    snap : Where points meet the streets.
+
+    Notes
+    -----
+    Times are computed in whole milliseconds, compared with the limit, and only then rounded to seconds.
+
+    Examples
+    --------
+    >>> times = time_filter(network, homes, shops, travel_time=1800)  # doctest: +SKIP
+    """
+    limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
+    percents = _percents(percentiles)
+    properties = _properties(properties, may_be_empty=bool(percents))
+    one_of(form, "form", FORMS)
+    matrix.check_engine(engine)
+    n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "journeys")
+    needs_least = not percents or not {"travel_time", "distance", "route"}.isdisjoint(properties)
+    question = ask(
+        network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window,
+        percents=percents, with_share="share" in properties, with_least=needs_least,
+    )  # fmt: skip
+    if question.transit is not None:
+        _check_transit_table(question.transit, properties, form, engine)
+    if n_best > 1 and (question.transit is None or window is None or form != "pairs" or question.transit.has_spread):
+        msg = "max_results lists the journeys of a window: give window, form='pairs' and no percentiles or share"
+        raise InputError(msg)
+    question = replace(question, needs_length="distance" in properties)
+    starts = read_points(origins, "origins", network)
+    ends = read_points(destinations, "destinations", network)
+    chosen = chosen_pairs(pairs, starts, ends)
+    if form == "matrix" and chosen is not None:
+        msg = "form='matrix' needs all pairs; use form='pairs' or 'sparse' with pairs='aligned' or a table of pairs"
+        raise InputError(msg)
+    if form != "pairs" and "route" in properties:
+        msg = f"form={form!r} has no room for routes; use form='pairs'"
+        raise InputError(msg)
+    start_snaps, end_snaps = question.snap(starts), question.snap(ends, is_origin=False)
+    if form == "matrix":
+        return _wide(question, starts, ends, start_snaps, end_snaps, limit, properties, percents, engine)
+    if form == "sparse":
+        return _sparse(question, starts, ends, start_snaps, end_snaps, chosen, limit, properties, percents, engine)
+    n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
+    if n_pairs > _MOST_PAIRS:
+        msg = (
+            f"{n_pairs:,} pairs are more than a table with a row for each can hold ({_MOST_PAIRS:,}); "
+            "use form='sparse', which keeps what is reachable, or form='matrix'"
+        )
+        raise LimitError(msg)
+    if question.transit is not None and question.transit.window and question.transit.with_least:
+        spread = None
+        if question.transit.has_spread:
+            *pairs_of, _, spread = _every(question, start_snaps, end_snaps, chosen, limit, engine)
+            chosen = pairs_of[0], pairs_of[1]
+        chosen = all_pairs(start_snaps, end_snaps) if chosen is None else chosen
+        origin_of, destination_of, labels, moments = departures(question, start_snaps, end_snaps, chosen, n_best)
+    else:
+        origin_of, destination_of, labels, spread = _every(question, start_snaps, end_snaps, chosen, limit, engine)
+        moments = None
+    lines = None
+    if question.transit is not None and ("distance" in properties or "route" in properties):
+        lines = np.full(labels.size, shapely.LineString(), dtype=object)
+        reached = np.flatnonzero(labels != road.UNREACHED)
+        when = None if moments is None else [moments[row] for row in reached]
+        for at, route, label in ride_routes(
+            question.transit, starts, ends, origin_of[reached], destination_of[reached], when
+        ):
+            labels[reached[at]], lines[reached[at]] = label, route.geometry
+    is_reached = labels != road.UNREACHED
+    columns: dict[str, Any] = {
+        "origin": starts.index.take(origin_of),
+        "destination": ends.index.take(destination_of),
+    }
+    if "travel_time" in properties:
+        columns["travel_time"] = pd.arrays.IntegerArray(seconds_of(labels), ~is_reached)
+    if spread is not None:
+        columns |= _spread_columns(spread, percents, properties)
+    if "distance" in properties:
+        columns["distance"] = pd.arrays.FloatingArray(metres_of(labels), ~is_reached)
+    if moments is not None:
+        columns |= moment_columns(moments, seconds_of(labels), network.timezone, is_arrival=question.is_arrival)
+    if "snap_distance" in properties:
+        columns["origin_snap_distance"] = finite(start_snaps.distance_m)[origin_of]
+        columns["destination_snap_distance"] = finite(end_snaps.distance_m)[destination_of]
+    columns["reason"] = reasons_of(question, start_snaps, end_snaps, origin_of, destination_of, is_reached)
+    if "route" in properties and lines is not None:
+        geometry = lines
+    elif "route" in properties:
+        geometry = paths.route_lines(
+            network, question.graph, starts, ends, start_snaps, end_snaps, question.snapping, origin_of, destination_of,
+            is_reached, limit,
+        )  # fmt: skip
+    else:
+        geometry = ends.geometry[destination_of]
+    return geo_frame(columns, geometry, pd.RangeIndex(labels.size))
+
+
+def _check_transit_table(asked: query.TransitQuestion, properties: tuple[str, ...], form: str, engine: str) -> None:
+    """Raise an error for what a table of timetable trips cannot have."""
+    if ("distance" in properties or "route" in properties) and form != "pairs":
+        msg = (
+            "distances and routes of timetable trips are told one by one: ask for them with form='pairs', and for "
+            "fewer pairs"
+        )
+        raise UnsupportedError(msg)
+    if engine != "auto":
+        msg = f"engine={engine!r} searches streets; transportation {asked.transportation.type!r} needs engine='auto'"
+        raise InputError(msg)
+
+
+def _properties(properties: Any, *, may_be_empty: bool) -> tuple[str, ...]:
+    """Return the checked list of properties."""
+    if isinstance(properties, str):
+        properties = (properties,)
+    for name in properties:
+        one_of(name, "properties", PROPERTIES)
+    if not tuple(properties) and not may_be_empty:
+        msg = f"properties is empty; name at least one of {', '.join(PROPERTIES)}"
+        raise InputError(msg)
+    return tuple(properties)
+
+
+def _percents(percentiles: Any) -> tuple[float, ...]:
+    """Return the checked percentiles."""
+    if isinstance(percentiles, int | float):
+        percentiles = (percentiles,)
+    values = tuple(percent(value, "percentiles") for value in percentiles)
+    if len(set(values)) != len(values):
+        msg = f"percentiles must differ from each other; got {values}"
+        raise InputError(msg)
+    return values
+
+
+def _spread_values(
+    spread: matrix.Spread, percents: tuple[float, ...], properties: tuple[str, ...]
+) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]:
+    """Return the names and values of percentiles, and of shares if asked for, and where there are none."""
+    columns: dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]] = {}
+    for k, value in enumerate(percents):
+        ms = spread.ms[..., k].astype(np.int64)
+        columns[f"travel_time_p{value:g}"] = ((ms + 500) // 1000).astype(np.int32), ms >= NO_TIME
+    if "share" in properties:
+        columns["share"] = spread.share.astype(np.float64), np.zeros(spread.share.shape, np.bool_)
+    return columns
+
+
+def _spread_columns(
+    spread: matrix.Spread, percents: tuple[float, ...], properties: tuple[str, ...]
+) -> dict[str, pd.arrays.IntegerArray | npt.NDArray[np.float64]]:
+    """Return percentiles, and shares if asked for, of rows as columns."""
+    values = _spread_values(spread, percents, properties)
+    return {
+        name: column if name == "share" else pd.arrays.IntegerArray(np.where(is_lost, 0, column), is_lost)
+        for name, (column, is_lost) in values.items()
+    }
+
+
+def _every(
+    question: Question, starts: Snaps, ends: Snaps, chosen: PairIndex | None, limit: int, engine: str
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.int64], matrix.Spread | None]:
+    """Return the positions and labels of all chosen pairs, and their spread if asked for."""
+    if chosen is not None and question.transit is not None:
+        return *chosen, *travel_times.pair_labels(question.transit, starts, ends, *chosen)
+    if chosen is not None:
+        labels = matrix.pair_labels(
+            question.network,
+            question.graph,
+            starts,
+            ends,
+            question.snapping,
+            *chosen,
+            limit=limit,
+            engine=engine,
+            with_length=question.needs_length,
+        )
+        return *chosen, labels, None
+    shape = (len(starts), len(ends))
+    table, spread = np.empty(shape, np.int64), None
+    for block in question.blocks(starts, ends, limit, engine):
+        table[block.rows, block.columns] = block.labels
+        if block.spread is not None:
+            if spread is None:
+                spread = matrix.Spread(
+                    np.empty((*shape, block.spread.ms.shape[-1]), np.int32), np.empty(shape, np.float32)
+                )
+            spread.ms[block.rows, block.columns] = block.spread.ms
+            spread.share[block.rows, block.columns] = block.spread.share
+    if spread is not None:
+        spread = matrix.Spread(spread.ms.reshape(table.size, -1), spread.share.ravel())
+    return *all_pairs(starts, ends), table.ravel(), spread
+
+
+def _sparse(
+    question: Question,
+    starts: Points,
+    ends: Points,
+    start_snaps: Snaps,
+    end_snaps: Snaps,
+    chosen: PairIndex | None,
+    limit: int,
+    properties: tuple[str, ...],
+    percents: tuple[float, ...],
+    engine: str,
+) -> pd.DataFrame:
+    """
+    Return the reachable pairs, by origin and destination.
+
+    There can be a hundred million of them: blocks are cut down to 12 bytes a pair (and 8 for a distance) as they
+    come, and columns are made one at a time, each from pieces that are dropped on the way.
+    """
+    rows: list[npt.NDArray[Any]] = []
+    columns: list[npt.NDArray[Any]] = []
+    seconds: list[npt.NDArray[Any]] = []
+    metres: list[npt.NDArray[Any]] = []
+    is_by_row = True
+    spread: matrix.Spread | None = None
+    spreads: list[matrix.Spread] = []
+    if chosen is not None:
+        origin_of, destination_of, labels, spread = _every(question, start_snaps, end_snaps, chosen, limit, engine)
+        kept = np.flatnonzero(labels != road.UNREACHED)
+        rows, columns = [origin_of[kept]], [destination_of[kept]]
+        seconds, metres = [seconds_of(labels[kept])], [metres_of(labels[kept])]
+        if spread is not None:
+            spreads = [matrix.Spread(spread.ms[kept], spread.share[kept])]
+    else:
+        for block in question.blocks(start_snaps, end_snaps, limit, engine):
+            row, column = np.nonzero(block.labels != road.UNREACHED)
+            labels = block.labels[row, column]
+            is_by_row &= block.columns == slice(0, len(ends))
+            rows.append((row + block.rows.start).astype(np.int32))
+            columns.append((column + block.columns.start).astype(np.int32))
+            seconds.append(seconds_of(labels))
+            if question.needs_length:
+                metres.append(metres_of(labels))
+            if block.spread is not None:
+                spreads.append(matrix.Spread(block.spread.ms[row, column], block.spread.share[row, column]))
+        if not is_by_row:
+            # Blocks come by destination where searches begin there.
+            row, column = _poured(rows), _poured(columns)
+            order = np.lexsort((column, row))
+            rows, columns, seconds = [row[order]], [column[order]], [_poured(seconds)[order]]
+            metres = [_poured(metres)[order]] if metres else []
+            if spreads:
+                spread = _joined(spreads)
+                spreads = [matrix.Spread(spread.ms[order], spread.share[order])]
+    table: dict[str, Any] = {}
+    if "snap_distance" in properties:
+        origin_distance, destination_distance = finite(start_snaps.distance_m), finite(end_snaps.distance_m)
+        table["origin_snap_distance"] = _poured([origin_distance[part] for part in rows])
+        table["destination_snap_distance"] = _poured([destination_distance[part] for part in columns])
+    table["origin"] = _poured(rows, starts.index)
+    table["destination"] = _poured(columns, ends.index)
+    n_pairs = len(table["origin"])
+    if "travel_time" in properties:
+        table["travel_time"] = pd.arrays.IntegerArray(_poured(seconds), np.zeros(n_pairs, np.bool_))
+    if "distance" in properties:
+        table["distance"] = pd.arrays.FloatingArray(_poured(metres), np.zeros(n_pairs, np.bool_))
+    if spreads:
+        table |= _spread_columns(_joined(spreads), percents, properties)
+    order_of_columns = ("origin", "destination", "travel_time", "distance", *table)
+    return pd.DataFrame({name: table[name] for name in order_of_columns if name in table}, copy=False)
+
+
+def _joined(spreads: list[matrix.Spread]) -> matrix.Spread:
+    """Return spreads one after the other."""
+    return matrix.Spread(
+        np.concatenate([spread.ms for spread in spreads]), np.concatenate([spread.share for spread in spreads])
+    )
+
+
+def _poured(parts: list[npt.NDArray[Any]], index: pd.Index | None = None) -> Any:
+    """Return parts one after the other, or the labels of an index at these positions; empties the list as it goes."""
+    is_numeric = index is not None and isinstance(index.dtype, np.dtype) and index.dtype.kind in "iuf"
+    if index is not None and not is_numeric:
+        return index.take(_poured(parts))
+    values = None if index is None else index.to_numpy()
+    joined = np.empty(sum(part.size for part in parts), parts[0].dtype if values is None else values.dtype)
+    end = joined.size
+    while parts:
+        part = parts.pop()
+        joined[end - part.size : end] = part if values is None else values[part]
+        end -= part.size
+    return joined
+
+
+def _wide(
+    question: Question,
+    starts: Points,
+    ends: Points,
+    start_snaps: Snaps,
+    end_snaps: Snaps,
+    limit: int,
+    properties: tuple[str, ...],
+    percents: tuple[float, ...],
+    engine: str,
+) -> pd.DataFrame:
+    """Return the wide matrix of times, distances and so on."""
+    if "snap_distance" in properties:
+        msg = "form='matrix' holds what belongs to pairs; snap() gives snap distances"
+        raise InputError(msg)
+    tables: dict[str, npt.NDArray[np.float32]] = {}
+    for block in question.blocks(start_snaps, end_snaps, limit, engine):
+        is_reached = block.labels != road.UNREACHED
+        values: dict[str, Any] = {}
+        if "travel_time" in properties:
+            values["travel_time"] = np.where(is_reached, seconds_of(block.labels), np.nan)
+        if block.spread is not None:
+            for name, (column, is_lost) in _spread_values(block.spread, percents, properties).items():
+                values[name] = np.where(is_lost, np.nan, column)
+        if "distance" in properties:
+            values["distance"] = np.where(is_reached, metres_of(block.labels), np.nan)
+        for name, part in values.items():
+            if name not in tables:
+                tables[name] = np.empty((len(starts), len(ends)), np.float32)
+            tables[name][block.rows, block.columns] = part
+    frames = {
+        name: pd.DataFrame(
+            table, index=starts.index.rename("origin"), columns=ends.index.rename("destination"), copy=False
+        )
+        for name, table in tables.items()
+    }
+    if len(frames) == 1:
+        return next(iter(frames.values()))
+    return pd.concat(frames, axis=1, names=["property"])
+
+
+def snap(
+    network: Network,
+    points: PointsLike,
+    *,
+    transportation: str | Transportation | Mapping[str, Any] = "driving",
+    snapping: Snapping | Mapping[str, Any] | None = None,
+) -> gpd.GeoDataFrame:
+    """
+    Return where points meet the streets.
+
+    Parameters
+    ----------
+    network : Network
+    points : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
+        Points in any CRS, with a unique index.
+    transportation : str, Transportation or mapping, default "driving"
+    snapping : Snapping or mapping, optional
+
+    Returns
+    -------
+    GeoDataFrame
+        Indexed like `points`, in EPSG:4326: the snapped point as geometry (None where there is none),
+        ``snap_distance`` (float64, m, NaN where there is none), ``way_id`` (Int64), ``name`` and ``status``
+        (``snapped``, ``not_snapped`` or ``outside_network``).
+
+    Raises
+    ------
+    InputError, CrsError, CoordinateError, ModeError
+        As in `time_filter`.
+    """
+    question = ask(network, transportation, None, None, snapping)
+    places = read_points(points, "points", network)
+    snaps = question.snap(places)
+    found = snaps.edge >= 0
+    lng, lat = snapped_coordinates(network, snaps)
+    geometry = np.full(len(places), None, dtype=object)
+    geometry[found] = shapely.points(lng[found], lat[found])
+    t = network.tables
+    edge = np.where(found, snaps.edge, 0)
+    status = np.array(["snapped", "not_snapped", "outside_network"], dtype=object)[snaps.status]
+    return gpd.GeoDataFrame(
+        {
+            "snap_distance": finite(snaps.distance_m),
+            "way_id": pd.arrays.IntegerArray(t.edge_way_id[edge].astype(np.int64), ~found),
+            "name": np.where(found, np.array(t.names, dtype=object)[t.edge_name[edge]], ""),
+            "status": status,
+        },
+        index=places.index,
+        geometry=geometry,
+        crs="EPSG:4326",
+    )

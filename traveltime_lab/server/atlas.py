@@ -1,0 +1,146 @@
+"""
+Several networks at once: which of them covers a place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab.errors import InputError
+from traveltime_lab.network.network import Network
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: Metres beyond the outermost street that still belong to a network: the default threshold of snapping.
+MARGIN_M = 1000
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True)
+class Map:
+    """
+    A network with the name that clients see.
+
+    Parameters
+    ----------
+    name : str
+        Letters, digits, ``_``, ``.`` and ``-``.
+    network : Network
+    """
+
+    name: str
+    network: Network
+
+    def covers(self, lng: FloatArray, lat: FloatArray, margin_m: float = MARGIN_M) -> BoolArray:
+        """Return which places lie in the box of the streets or so many metres beside it."""
+        network = self.network
+        west, south, east, north = network.bounds
+        edge_x, edge_y = network.frame.to_xy(np.array([west, east]), np.array([south, north]))
+        x, y = network.frame.to_xy(np.asarray(lng, np.float64), np.asarray(lat, np.float64))
+        margin_x = margin_m / np.maximum(network.frame.shrink(y), 1e-6)
+        return np.asarray(
+            (x >= edge_x[0] - margin_x)
+            & (x <= edge_x[1] + margin_x)
+            & (y >= edge_y[0] - margin_m)
+            & (y <= edge_y[1] + margin_m)
+        )
+
+    @property
+    def extent(self) -> float:
+        """Width and height of the box together in degrees, to compare maps that overlap."""
+        west, south, east, north = self.network.bounds
+        return (east - west) % 360.0 + north - south
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Longitude and latitude of the crossing that is nearest to the middle of the streets."""
+        t = self.network.tables
+        lng, lat = float(np.median(t.node_lng)), float(np.median(t.node_lat))
+        nearest = int(np.argmin((t.node_lng - lng) ** 2 + (t.node_lat - lat) ** 2))
+        return float(t.node_lng[nearest]), float(t.node_lat[nearest])
+
+
+class Atlas:
+    """
+    The networks of a service.
+
+    Parameters
+    ----------
+    networks : Network, mapping of str to Network, or iterable of Network
+        Without names they are called ``map``, or ``map1``, ``map2`` and so on.
+
+    Raises
+    ------
+    InputError
+        If there is none, or a name cannot be used.
+    """
+
+    def __init__(self, networks: Network | Mapping[str, Network] | Iterable[Network]) -> None:
+        maps = [Map(name, network) for name, network in _named(networks)]
+        if not maps:
+            raise InputError("a service needs at least one network; got none")
+        for item in maps:
+            if not isinstance(item.network, Network):
+                raise InputError(f"a service needs networks; got {type(item.network).__name__}")
+            if not _NAME.fullmatch(item.name):
+                raise InputError(f"the name of a map must be of letters, digits, '_', '.' and '-'; got {item.name!r}")
+        #: Most detailed first, as far as size tells.
+        self.maps = tuple(sorted(maps, key=lambda item: item.extent))
+
+    def covering(self, lng: float, lat: float, margin_m: float = MARGIN_M) -> list[Map]:
+        """Return the maps that cover a place, the smallest first."""
+        here = np.array([lng]), np.array([lat])
+        return [item for item in self.maps if item.covers(*here, margin_m)[0]]
+
+    def choose(
+        self, lng: float, lat: float, lngs: FloatArray, lats: FloatArray, margin_m: float = MARGIN_M
+    ) -> tuple[Map, BoolArray] | None:
+        """
+        Return the map for a search and which of its targets that map covers.
+
+        Parameters
+        ----------
+        lng, lat : float
+            The search's own place.
+        lngs, lats : float64 arrays of shape (n,)
+            The others.
+        margin_m : float
+            How far from a network's box a place may be: the threshold of snapping, if larger than usual.
+
+        Returns
+        -------
+        (Map, bool array of shape (n,)) or None
+            Of the maps that cover the place the one that covers most targets, the smallest of several; None if no
+            map covers the place, or a target lies in another map only.
+        """
+        candidates = [(item, item.covers(lngs, lats, margin_m)) for item in self.covering(lng, lat, margin_m)]
+        if not candidates:
+            return None
+        chosen, inside = max(candidates, key=lambda pair: int(pair[1].sum()))
+        if not inside.all():
+            outside = ~inside
+            for item in self.maps:
+                if item is not chosen and item.covers(lngs[outside], lats[outside]).any():
+                    return None
+        return chosen, inside
+
+
+def _named(networks: Any) -> list[tuple[str, Any]]:
+    if isinstance(networks, Network):
+        return [("map", networks)]
+    if isinstance(networks, Mapping):
+        return [(str(name), network) for name, network in networks.items()]
+    if not isinstance(networks, Iterable):
+        raise InputError(f"a service needs networks; got {type(networks).__name__}")
+    listed = list(networks)
+    if len(listed) == 1:
+        return [("map", listed[0])]
+    return [(f"map{i}", network) for i, network in enumerate(listed, 1)]

@@ -1,0 +1,47 @@
+"""How a service behaves: numbers with defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from traveltime_lab.search.geocoding.nominatim import Nominatim
+
+#: A request of 100,000 locations is 7 to 11 MB; ten such searches in one body stay below this.
+DEFAULT_BODY_LIMIT: Final = 100_000_000
+#: Seconds; what the public Python client waits by default.
+DEFAULT_TIMEOUT_S: Final = 300.0
+#: Requests that are worked on at once; others wait. Kernels release the GIL, so small ones get on beside large ones.
+DEFAULT_WORKERS: Final = 32
+#: Bytes from which on a body is large. Large requests wait for each other, as each wants the cores and much memory;
+#: small ones never wait for them (assumed: some 5,000 locations).
+LARGE_BODY: Final = 500_000
+
+
+@dataclass(frozen=True)
+class Options:
+    """
+    How a service behaves.
+
+    Parameters
+    ----------
+    body_limit : int
+        Bytes of a request's body.
+    timeout_s : float
+        Seconds that a request may take, its upload included.
+    hits_per_minute : int, optional
+        For each application id; None for no limit.
+    workers : int
+        Requests worked on at once.
+    large_workers : int, optional
+        Of those with large bodies; by default twice `settings.threads`.
+    nominatim : Nominatim, optional
+        Who answers about names and addresses, instead of the networks.
+    """
+
+    body_limit: int = DEFAULT_BODY_LIMIT
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    hits_per_minute: int | None = None
+    workers: int = DEFAULT_WORKERS
+    large_workers: int | None = None
+    nominatim: Nominatim | None = None

@@ -1,0 +1,6 @@
+"""
+The /v4 contract: what requests may hold, what answers hold, limits and error bodies.
+
+`requests` and `area_requests` describe the bodies, `decode` reads and checks them, `queries` reads URLs, `responses`
+describes the answers, `errors` maps exceptions to error bodies.
+"""

@@ -1,0 +1,289 @@
+"""
+What the GET endpoints accept, as types, and the POST requests they stand for.
+
+Ids in their answers are ours: no source tells those of the service (contract 14.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, inspect
+
+from traveltime_lab.server.contract import limits
+from traveltime_lab.server.contract.decode import convert
+from traveltime_lab.server.contract.moments import read_moment
+from traveltime_lab.server.contract.requests import (
+    Coords,
+    Cycling,
+    Driving,
+    Latitude,
+    Location,
+    Longitude,
+    MatrixArrival,
+    MatrixDeparture,
+    MatrixRequest,
+    Moment,
+    PublicTransport,
+    RouteArrival,
+    RouteDeparture,
+    RoutesRequest,
+    TimeMapArrival,
+    TimeMapDeparture,
+    TimeMapRequest,
+    Walking,
+)
+
+QueryType = Literal["walking", "public_transport", "driving", "cycling"]
+QueryTravelTime = Annotated[int, Meta(ge=1, le=limits.MAX_TRAVEL_TIME_S)]
+
+_TYPES: Mapping[str, Any] = {
+    "walking": Walking,
+    "public_transport": PublicTransport,
+    "driving": Driving,
+    "cycling": Cycling,
+}
+
+
+class _Query(Struct, kw_only=True):
+    type: QueryType
+    departure_time: Moment | None = None
+    arrival_time: Moment | None = None
+
+
+class TimeMapQuery(_Query, kw_only=True):
+    """GET time-map."""
+
+    travel_time: QueryTravelTime
+    lat: Latitude
+    lng: Longitude
+
+
+class MatrixQuery(_Query, kw_only=True):
+    """GET time-filter; `locations` are ``lat_lng`` pairs separated by commas."""
+
+    search_lat: Latitude
+    search_lng: Longitude
+    locations: Annotated[str, Meta(min_length=1)]
+    travel_time: QueryTravelTime | None = None
+
+
+class RoutesQuery(_Query, kw_only=True):
+    """GET routes."""
+
+    origin_lat: Latitude
+    origin_lng: Longitude
+    destination_lat: Latitude
+    destination_lng: Longitude
+
+
+#: Names with dots, which fields cannot have.
+_DOTTED: Mapping[str, str] = {
+    "within_country": "within.country",
+    "format_name": "format.name",
+    "format_exclude_country": "format.exclude.country",
+    "force_add_postcode": "force.add.postcode",
+    "focus_lat": "focus.lat",
+    "focus_lng": "focus.lng",
+    "exclude_location_types": "exclude.location.types",
+}
+
+
+class SearchQuery(Struct, kw_only=True, rename=_DOTTED):
+    """GET geocoding/search."""
+
+    query: Annotated[str, Meta(min_length=1)]
+    limit: Annotated[int, Meta(ge=1, le=limits.MAX_GEOCODING_RESULTS)] | None = None
+    within_country: str | None = None
+    format_name: bool | None = None
+    format_exclude_country: bool | None = None
+    bounds: str | None = None
+    force_add_postcode: bool | None = None
+    focus_lat: Latitude | None = None
+    focus_lng: Longitude | None = None
+    exclude_location_types: str | None = None
+
+
+class ReverseQuery(Struct, kw_only=True, rename=_DOTTED):
+    """GET geocoding/reverse."""
+
+    lat: Latitude
+    lng: Longitude
+    within_country: str | None = None
+
+
+def read_query(query: Mapping[str, str], kind: Any) -> Any:
+    """
+    Return a query string as a type.
+
+    Parameters
+    ----------
+    query : mapping of str to str
+    kind : type
+        One of the queries above.
+
+    Raises
+    ------
+    Failure
+        Code 2 with all faults.
+    """
+    values: dict[str, Any] = {}
+    described = inspect.type_info(kind)
+    assert isinstance(described, inspect.StructType)
+    for field in described.fields:
+        text = query.get(field.encode_name)
+        if text is not None and text.strip():
+            values[field.encode_name] = _as(text.strip(), field.type)
+    rules = (_one_moment,) if issubclass(kind, _Query) else ()
+    return convert(values, kind, (*rules, *_RULES.get(kind, ())))
+
+
+def _as(text: str, kind: inspect.Type) -> Any:
+    """Return a text as the plain value that its type can check; what cannot be read stays a text."""
+    if isinstance(kind, inspect.UnionType):
+        kind = next(option for option in kind.types if not isinstance(option, inspect.NoneType))
+    if isinstance(kind, inspect.BoolType):
+        return {"true": True, "false": False}.get(text.lower(), text)
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        try:
+            number = float(text)
+        except ValueError:
+            return text
+        if not (text.isascii() and "_" not in text and abs(number) < 1e15):
+            return text
+        return int(number) if isinstance(kind, inspect.IntType) and number.is_integer() else number
+    # In a query string an unescaped + of an offset arrives as a blank.
+    if isinstance(kind, inspect.Metadata) and (kind.extra_json_schema or {}).get("format") == "date-time":
+        head, _, offset = text.rpartition(" ")
+        return f"{head}+{offset}" if "T" in head.upper() else text
+    return text
+
+
+def _one_moment(query: Any, report: Callable[[str, str], None]) -> None:
+    """Check that one of departure and arrival time is given and can be read."""
+    given = [name for name in ("departure_time", "arrival_time") if getattr(query, name) is not None]
+    if len(given) != 1:
+        how = "not both" if given else "got neither"
+        report("obj.departure_time", f"must be given, or arrival_time instead; {how}")
+    for name in given:
+        if getattr(query, name) is not UNSET:
+            try:
+                read_moment(getattr(query, name))
+            except ValueError as error:
+                report(f"obj.{name}", str(error))
+
+
+def _listed_points(query: Any, report: Callable[[str, str], None]) -> None:
+    """Check that the points of a matrix can be read."""
+    if query.locations is UNSET:
+        return
+    pairs = query.locations.split(",")
+    if len(pairs) > limits.MAX_LISTED_POINTS:
+        report("obj.locations", f"must have at most {limits.MAX_LISTED_POINTS} points; got {len(pairs)}")
+    for i, pair in enumerate(pairs):
+        if _point(pair) is None:
+            report(f"obj.locations[{i}]", f"must be lat_lng, such as 51.5_-0.12; got {pair[:40]!r}")
+
+
+def _point(pair: str) -> Coords | None:
+    lat, _, lng = pair.strip().partition("_")
+    try:
+        found = Coords(float(lat), float(lng))
+    except ValueError:
+        return None
+    return found if abs(found.lat) <= 90.0 and abs(found.lng) <= 180.0 else None
+
+
+def _box_and_focus(query: Any, report: Callable[[str, str], None]) -> None:
+    """Check that bounds are four numbers and a focus is a pair."""
+    if isinstance(query.bounds, str) and read_bounds(query.bounds) is None:
+        report("obj.bounds", "must be two opposite corners lat,lng,lat,lng within 90 and 180 degrees")
+    if (query.focus_lat is None) != (query.focus_lng is None):
+        name = "focus.lat" if query.focus_lat is None else "focus.lng"
+        report(f"obj.{name}", "missing")
+
+
+def read_bounds(text: str) -> tuple[float, float, float, float] | None:
+    """Return west, south, east, north of any two opposite corners ``lat,lng,lat,lng``; None if they are not that."""
+    try:
+        lat1, lng1, lat2, lng2 = (float(part) for part in text.split(","))
+    except ValueError:
+        return None
+    if not (max(abs(lat1), abs(lat2)) <= 90.0 and max(abs(lng1), abs(lng2)) <= 180.0):
+        return None
+    return min(lng1, lng2), min(lat1, lat2), max(lng1, lng2), max(lat1, lat2)
+
+
+_RULES: Mapping[Any, tuple[Callable[[Any, Callable[[str, str], None]], None], ...]] = {
+    MatrixQuery: (_listed_points,),
+    SearchQuery: (_box_and_focus,),
+}
+
+
+def time_map_request(query: TimeMapQuery) -> TimeMapRequest:
+    """Return the POST request that a GET time-map stands for."""
+    common: dict[str, Any] = {
+        "id": "time-map",
+        "coords": Coords(query.lat, query.lng),
+        "travel_time": query.travel_time,
+        "transportation": _TYPES[query.type](),
+    }
+    if query.departure_time is not None:
+        return TimeMapRequest(departure_searches=[TimeMapDeparture(**common, departure_time=query.departure_time)])
+    return TimeMapRequest(arrival_searches=[TimeMapArrival(**common, arrival_time=query.arrival_time or "")])
+
+
+def matrix_request(query: MatrixQuery) -> MatrixRequest:
+    """Return the POST request that a GET time-filter stands for; points are called by their position."""
+    points = [point for point in map(_point, query.locations.split(",")) if point is not None]
+    locations = [Location("search", Coords(query.search_lat, query.search_lng))]
+    locations += [Location(str(i), point) for i, point in enumerate(points)]
+    names = [str(i) for i in range(len(points))]
+    common: dict[str, Any] = {
+        "id": "time-filter",
+        "travel_time": query.travel_time or limits.MAX_TRAVEL_TIME_S,
+        "transportation": _TYPES[query.type](),
+        "properties": ["travel_time", "distance"],
+    }
+    if query.departure_time is not None:
+        leaving = MatrixDeparture(
+            **common,
+            departure_location_id="search",
+            arrival_location_ids=names,
+            departure_time=query.departure_time,
+        )
+        return MatrixRequest(locations=locations, departure_searches=[leaving])
+    arriving = MatrixArrival(
+        **common, arrival_location_id="search", departure_location_ids=names, arrival_time=query.arrival_time or ""
+    )
+    return MatrixRequest(locations=locations, arrival_searches=[arriving])
+
+
+def routes_request(query: RoutesQuery) -> RoutesRequest:
+    """Return the POST request that a GET routes stands for."""
+    locations = [
+        Location("origin", Coords(query.origin_lat, query.origin_lng)),
+        Location("destination", Coords(query.destination_lat, query.destination_lng)),
+    ]
+    common: dict[str, Any] = {
+        "id": "routes",
+        "transportation": _TYPES[query.type](),
+        "properties": ["travel_time", "distance", "route"],
+    }
+    if query.departure_time is not None:
+        leaving = RouteDeparture(
+            **common,
+            departure_location_id="origin",
+            arrival_location_ids=["destination"],
+            departure_time=query.departure_time,
+        )
+        return RoutesRequest(locations=locations, departure_searches=[leaving])
+    # The answer names the other end, which of an arrival search is where the trip begins.
+    arriving = RouteArrival(
+        **common,
+        arrival_location_id="destination",
+        departure_location_ids=["origin"],
+        arrival_time=query.arrival_time or "",
+    )
+    return RoutesRequest(locations=locations, arrival_searches=[arriving])

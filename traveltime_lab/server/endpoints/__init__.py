@@ -1,0 +1,5 @@
+"""
+What each endpoint does with a checked request.
+
+`table` lists the endpoints; the other modules answer them.
+"""

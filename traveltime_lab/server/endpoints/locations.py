@@ -1,0 +1,176 @@
+"""
+The locations of a matrix request as arrays, and the targets of its searches as positions in them.
+
+A request can name 100,000 places: each pass over them counts, so the pass that checks ids is the one that indexes
+them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from itertools import repeat
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import UNSET, UnsetType
+
+from traveltime_lab.server.contract.rules import iter_searches
+
+Positions = npt.NDArray[np.int64]
+
+
+class Entry(msgspec.Struct, gc=False):
+    """What is known of one way to a place; what was not asked for is left out."""
+
+    travel_time: int | UnsetType = UNSET
+    distance: int | UnsetType = UNSET
+    distance_breakdown: list[dict[str, Any]] | UnsetType = UNSET
+    fares: dict[str, Any] | UnsetType = UNSET
+    route: dict[str, Any] | UnsetType = UNSET
+
+
+class Reached(msgspec.Struct, gc=False):
+    """A reachable place; `properties` is one object, or a list of them."""
+
+    id: str
+    properties: Any
+
+
+class Places:
+    """
+    The locations of one request.
+
+    Attributes
+    ----------
+    ids : list of str
+    lat, lng : float64 arrays of shape (n,)
+    """
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.lat = self.lng = np.empty(0)
+        self._position: dict[Any, int] = {}
+        self._targets: dict[int, Positions] = {}
+
+    def check(self, request: Any, report: Callable[[str, str], None]) -> None:
+        """Index the locations; report ids that occur twice and searches that name unknown ones."""
+        locations = request.locations
+        if not isinstance(locations, list):
+            return
+        whole = [location for location in locations if location is not UNSET]
+        self.ids = [location.id for location in whole]
+        self._position = dict(zip(self.ids, range(len(whole)), strict=True))
+        if len(self._position) != len(whole):
+            _report_twins(locations, report)
+        is_faulty = len(whole) < len(locations) or UNSET in self._position
+        for path, search in iter_searches(request):
+            self._check_search(path, search, None if is_faulty else report)
+        # Requests with faults have no answer that would need the coordinates.
+        with contextlib.suppress(AttributeError, TypeError):
+            coords = [location.coords for location in whole]
+            self.lat = np.array([place.lat for place in coords], np.float64)
+            self.lng = np.array([place.lng for place in coords], np.float64)
+
+    def _check_search(self, path: str, search: Any, report: Callable[[str, str], None] | None) -> None:
+        """Find the targets of a search; without `report` unknown ids are not faults but consequences of others."""
+        for name in ("departure_location_id", "arrival_location_id"):
+            value = getattr(search, name, None)
+            if report and isinstance(value, str) and value not in self._position:
+                report(f"{path}.{name}", f"must be the id of a location of this request; got {value!r}")
+        for name in ("departure_location_ids", "arrival_location_ids"):
+            values = getattr(search, name, None)
+            if not isinstance(values, list):
+                continue
+            found = self._find(values)
+            if found is not None:
+                self._targets[id(search)] = found
+            elif report:
+                for i, value in enumerate(values):
+                    if value is not UNSET and value not in self._position:
+                        report(f"{path}.{name}[{i}]", f"must be the id of a location of this request; got {value!r}")
+
+    def _find(self, values: list[str]) -> Positions | None:
+        """Return the positions of ids, each once; None if one is unknown."""
+        first = self._position.get(values[0]) if values else None
+        if first is None:
+            return None
+        # Most clients list the locations in their order, with the search's own place before them.
+        if self.ids[first : first + len(values)] == values:
+            return np.arange(first, first + len(values))
+        try:
+            found = np.fromiter(map(self._position.__getitem__, values), np.int64, len(values))
+        except KeyError:
+            return None
+        return once(found)
+
+    def targets(self, search: Any) -> Positions:
+        """Return the positions of the targets of a search, in its order, each once."""
+        return self._targets[id(search)]
+
+    def reached(
+        self,
+        rows: Positions,
+        numbers: dict[str, Positions],
+        breakdown: tuple[str, Positions] | None,
+        *,
+        is_fast: bool,
+    ) -> list[Reached]:
+        """
+        Return reached places with the properties of each.
+
+        Parameters
+        ----------
+        rows : int64 array of shape (n,)
+            Positions.
+        numbers : dict of str to int64 array of shape (n,)
+            Properties by name, in order.
+        breakdown : (str, int64 array of shape (n,)), optional
+            The mode of all of the distance, and the distance.
+        is_fast : bool
+            Whether properties are one object for each place, not a list.
+        """
+        columns: list[Iterable[Any]] = [
+            numbers[name].tolist() if name in numbers else repeat(UNSET, rows.size)
+            for name in ("travel_time", "distance")
+        ]
+        if breakdown is not None:
+            columns.append([[{"mode": breakdown[0], "distance": metres}] for metres in breakdown[1].tolist()])
+        entries = map(Entry, *columns)
+        return list(map(Reached, self.names(rows), entries if is_fast else zip(entries, strict=True)))
+
+    def listed(self, rows: Positions) -> list[str]:
+        """Return the ids at positions, for an answer."""
+        return self.names(rows)
+
+    def names(self, positions: Positions) -> list[str]:
+        """Return the ids at positions."""
+        if positions.size and positions[-1] - positions[0] + 1 == positions.size and (np.diff(positions) == 1).all():
+            return self.ids[positions[0] : positions[-1] + 1]
+        return [self.ids[i] for i in positions.tolist()]
+
+    def origin(self, search: Any) -> int:
+        """Return the position of the place that all trips of a search begin or end at."""
+        name = "departure_location_id" if hasattr(search, "departure_location_id") else "arrival_location_id"
+        return self._position[getattr(search, name)]
+
+
+def once(positions: Positions) -> Positions:
+    """Return positions without repetitions, each where it occurs first."""
+    if positions.size < 2 or (np.diff(positions) > 0).all():
+        return positions
+    _, firsts = np.unique(positions, return_index=True)
+    return positions if firsts.size == positions.size else positions[np.sort(firsts)]
+
+
+def _report_twins(locations: list[Any], report: Callable[[str, str], None]) -> None:
+    """Report ids that occur twice."""
+    seen: set[Any] = set()
+    for i, location in enumerate(locations):
+        if location is UNSET or location.id is UNSET:
+            continue
+        if location.id in seen:
+            report(f"obj.locations[{i}].id", f"must be unique in locations; got {location.id!r} twice")
+        seen.add(location.id)

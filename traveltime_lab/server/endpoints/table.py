@@ -1,0 +1,255 @@
+"""
+The JSON endpoints: what each accepts, what it calls, what it answers. The same table makes routes and description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from traveltime_lab.server import formats
+from traveltime_lab.server.bulk import decode_matrix
+from traveltime_lab.server.context import Answer, Call
+from traveltime_lab.server.contract import area_requests, queries, requests, rules
+from traveltime_lab.server.contract.decode import Rule, decode
+from traveltime_lab.server.endpoints import maps
+from traveltime_lab.server.endpoints.cells import cell_results, known_centres
+from traveltime_lab.server.endpoints.locations import Places
+from traveltime_lab.server.endpoints.postcodes import postcode_results, zone_results
+from traveltime_lab.server.endpoints.searches import matrix_results, route_results, shape_results
+from traveltime_lab.server.formats import FAST_SHAPE_FORMATS, JSON, SHAPE_FORMATS, negotiate
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """
+    A method on a path.
+
+    Attributes
+    ----------
+    method, path : str
+    summary : str
+        For the description.
+    answer : callable
+        From a `Call` to an `Answer`; raises `Failure`. Runs in a thread.
+    request : type or None
+        Of the body, or of the query string of a GET.
+    result : str
+        Name of the answer's schema.
+    formats : tuple of str
+        Media types it can answer with.
+    """
+
+    method: str
+    path: str
+    summary: str
+    answer: Callable[[Call], Answer]
+    request: Any = None
+    result: str = ""
+    formats: tuple[str, ...] = (JSON,)
+
+
+def _results(call: Call, results: Any) -> Answer:
+    with call.lap("encode"):
+        return Answer(msgspec.json.encode({"results": results}))
+
+
+def _decoded(call: Call, kind: Any, checks: tuple[Rule, ...], *, with_combinations: bool = False) -> Any:
+    with call.lap("validate"):
+        request = decode(call.body, kind, checks)
+    call.count(request, with_combinations=with_combinations)
+    return request
+
+
+def _shapes(kind: Any, *, is_fast: bool = False, known: tuple[str, ...] = SHAPE_FORMATS) -> Callable[[Call], Answer]:
+    def answer(call: Call) -> Answer:
+        media = negotiate(call.headers.get("accept"), known)
+        if kind is queries.TimeMapQuery:
+            request = queries.time_map_request(queries.read_query(call.query, kind))
+            call.count(request)
+        else:
+            request = _decoded(call, kind, rules.SHAPES, with_combinations=True)
+        with call.lap("engine"):
+            found = shape_results(call.atlas, request, is_fast=is_fast, media=media)
+        with call.lap("encode"):
+            return Answer(formats.encode(media, found), media)
+
+    return answer
+
+
+def _listed_points(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    places = Places()
+    request = queries.matrix_request(queries.read_query(call.query, queries.MatrixQuery))
+    places.check(request, _never)
+    call.count(request)
+    return _results(call, matrix_results(call, request, places, is_fast=False))
+
+
+def _matrix(kind: Any, *, is_fast: bool = False) -> Callable[[Call], Answer]:
+    def answer(call: Call) -> Answer:
+        negotiate(call.headers.get("accept"))
+        with call.lap("validate"):
+            large = decode_matrix(call.body, kind)
+        if large is not None:
+            request, large_places = large
+            call.count(request)
+            return _results(call, matrix_results(call, request, large_places, is_fast=is_fast))
+        places = Places()
+        request = _decoded(call, kind, (*rules.SEARCHES, places.check))
+        return _results(call, matrix_results(call, request, places, is_fast=is_fast))
+
+    return answer
+
+
+def _routes(kind: Any) -> Callable[[Call], Answer]:
+    def answer(call: Call) -> Answer:
+        negotiate(call.headers.get("accept"))
+        places = Places()
+        if kind is queries.RoutesQuery:
+            request = queries.routes_request(queries.read_query(call.query, kind))
+            places.check(request, _never)
+            call.count(request)
+        else:
+            request = _decoded(call, kind, (*rules.SEARCHES, places.check))
+        with call.lap("engine"):
+            found = route_results(call.atlas, request, places)
+        return _results(call, found)
+
+    return answer
+
+
+def _never(path: str, text: str) -> None:
+    raise AssertionError(f"{path} {text}")
+
+
+def _cells(kind: Any, system: str, *, is_fast: bool = False) -> Callable[[Call], Answer]:
+    def answer(call: Call) -> Answer:
+        negotiate(call.headers.get("accept"))
+        request = _decoded(call, kind, (*rules.CELLS, known_centres(system)), with_combinations=True)
+        with call.lap("engine"):
+            found = cell_results(call.atlas, request, system, is_fast=is_fast)
+        return _results(call, found)
+
+    return answer
+
+
+def _postcodes(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    request = _decoded(call, area_requests.PostcodesRequest, rules.SEARCHES)
+    with call.lap("engine"):
+        found = postcode_results(call.atlas, call.zones, request)
+    return _results(call, found)
+
+
+def _zones(kind: Any) -> Callable[[Call], Answer]:
+    def answer(call: Call) -> Answer:
+        negotiate(call.headers.get("accept"))
+        request = _decoded(call, area_requests.ZonesRequest, rules.SEARCHES)
+        with call.lap("engine"):
+            found = zone_results(call.atlas, call.zones, request, kind)
+        return _results(call, found)
+
+    return answer
+
+
+def _map_info(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    return Answer(msgspec.json.encode(maps.map_info(call.atlas, call.zones)))
+
+
+def _supported_locations(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    places = Places()
+    with call.lap("validate"):
+        request = decode(call.body, requests.SupportedLocationsRequest, (places.check,))
+    return Answer(msgspec.json.encode(maps.supported_locations(call.atlas, request)))
+
+
+def _geocoding(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    return maps.search(call, queries.read_query(call.query, queries.SearchQuery))
+
+
+def _reverse(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    return maps.reverse(call, queries.read_query(call.query, queries.ReverseQuery))
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "GET", "/v4/time-map", "One simple isochrone", _shapes(queries.TimeMapQuery), queries.TimeMapQuery,
+        "Shapes", SHAPE_FORMATS,
+    ),
+    Endpoint(
+        "POST", "/v4/time-map", "Isochrones, unions and intersections", _shapes(requests.TimeMapRequest),
+        requests.TimeMapRequest, "Shapes", SHAPE_FORMATS,
+    ),
+    Endpoint(
+        "POST", "/v4/time-map/fast", "Isochrones of a typical weekday morning",
+        _shapes(requests.FastTimeMapRequest, is_fast=True, known=FAST_SHAPE_FORMATS), requests.FastTimeMapRequest,
+        "Shapes", FAST_SHAPE_FORMATS,
+    ),
+    Endpoint(
+        "POST", "/v4/distance-map", "Areas within a distance", _shapes(requests.DistanceMapRequest),
+        requests.DistanceMapRequest, "Shapes", SHAPE_FORMATS,
+    ),
+    Endpoint(
+        "GET", "/v4/time-filter", "One simple matrix", _listed_points, queries.MatrixQuery, "Matrix",
+    ),
+    Endpoint(
+        "POST", "/v4/time-filter", "Travel times between places", _matrix(requests.MatrixRequest),
+        requests.MatrixRequest, "Matrix",
+    ),
+    Endpoint(
+        "POST", "/v4/time-filter/fast", "Travel times of a typical weekday morning",
+        _matrix(requests.FastMatrixRequest, is_fast=True), requests.FastMatrixRequest, "FastMatrix",
+    ),
+    Endpoint(
+        "POST", "/v4/time-filter/postcodes", "Reachable postcodes", _postcodes, area_requests.PostcodesRequest,
+        "Postcodes",
+    ),
+    Endpoint(
+        "POST", "/v4/time-filter/postcode-districts", "Reachable postcode districts", _zones("districts"),
+        area_requests.ZonesRequest, "Districts",
+    ),
+    Endpoint(
+        "POST", "/v4/time-filter/postcode-sectors", "Reachable postcode sectors", _zones("sectors"),
+        area_requests.ZonesRequest, "Sectors",
+    ),
+    Endpoint("GET", "/v4/routes", "One simple route", _routes(queries.RoutesQuery), queries.RoutesQuery, "Matrix"),
+    Endpoint(
+        "POST", "/v4/routes", "Routes with directions", _routes(requests.RoutesRequest), requests.RoutesRequest,
+        "Matrix",
+    ),
+    Endpoint(
+        "POST", "/v4/h3", "H3 cells within reach", _cells(area_requests.H3Request, "h3"), area_requests.H3Request,
+        "Cells",
+    ),
+    Endpoint(
+        "POST", "/v4/h3/fast", "H3 cells of a typical weekday morning",
+        _cells(area_requests.FastH3Request, "h3", is_fast=True), area_requests.FastH3Request, "Cells",
+    ),
+    Endpoint(
+        "POST", "/v4/geohash", "Geohash cells within reach", _cells(area_requests.GeohashRequest, "geohash"),
+        area_requests.GeohashRequest, "Cells",
+    ),
+    Endpoint(
+        "POST", "/v4/geohash/fast", "Geohash cells of a typical weekday morning",
+        _cells(area_requests.FastGeohashRequest, "geohash", is_fast=True), area_requests.FastGeohashRequest, "Cells",
+    ),
+    Endpoint("GET", "/v4/geocoding/search", "Places by name", _geocoding, queries.SearchQuery, "Features"),
+    Endpoint(
+        "GET", "/v4/geocoding/autocomplete", "The same as search, under an older name", _geocoding,
+        queries.SearchQuery, "Features",
+    ),
+    Endpoint("GET", "/v4/geocoding/reverse", "The address of a place", _reverse, queries.ReverseQuery, "Features"),
+    Endpoint("GET", "/v4/map-info", "The maps and what they can answer", _map_info, None, "Maps"),
+    Endpoint(
+        "POST", "/v4/supported-locations", "Which maps cover which places", _supported_locations,
+        requests.SupportedLocationsRequest, "SupportedLocations",
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""The Protocol Buffers endpoints: messages and answers."""

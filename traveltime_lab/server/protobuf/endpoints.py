@@ -1,0 +1,316 @@
+"""
+The Protocol Buffers endpoints: what they check, what they call, how they say no.
+
+Errors are told by HTTP status and the headers that the public clients read (contract 8.8); the body is the JSON one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final
+
+import numpy as np
+
+from traveltime_lab.errors import TravelTimeError
+from traveltime_lab.server import engine
+from traveltime_lab.server.atlas import Map
+from traveltime_lab.server.context import Answer, Call
+from traveltime_lab.server.contract import limits
+from traveltime_lab.server.contract.errors import NO_TIMETABLE, NOT_COVERED, Failure, plain_failure
+from traveltime_lab.server.endpoints.table import Endpoint
+from traveltime_lab.server.engine import NotCoveredError, NoTimetableError, When
+from traveltime_lab.server.protobuf import messages
+
+MEDIA: Final = "application/octet-stream"
+PREFIXES: Final = ("/api/v2", "/api/v3", "")
+
+#: Countries that some client knows, and the code some use for the United Kingdom. Source: contract 8.2.
+COUNTRIES: Final = frozenset(
+    ("nl", "at", "uk", "be", "de", "fr", "ie", "lt", "us", "za", "ro", "pt", "ph", "nz", "no", "lv", "jp", "in", "id",
+     "hu", "gr", "fi", "dk", "ca", "au", "sg", "ch", "es", "it", "pl", "se", "li", "mx", "sa", "rs", "si", "cz", "sk",
+     "gb")
+)  # fmt: skip
+#: Last segments that some client sends; the transport itself comes with the message (contract 13, row 12).
+MODES: Final = frozenset(("pt", "driving", "driving+ferry", "walking", "cycling", "cycling+ferry", "walking+ferry"))
+
+#: TransportationType in the order of its numbers.
+TYPES: Final = (
+    "public_transport", "driving", "driving+public_transport", "driving+ferry", "walking", "cycling", "cycling+ferry",
+    "walking+ferry",
+)  # fmt: skip
+_DETAILS: Final = {"public_transport": "public_transport", "driving+public_transport": "driving_and_public_transport"}
+_STATISTICS: Final = ("mean", "min", "max")
+
+#: ErrorType in the order of its numbers. Source: contract 8.8.
+ERRORS: Final = (
+    "UNKNOWN", "ONE_TO_MANY_MUST_NOT_BE_NULL", "SOURCE_MUST_NOT_BE_NULL", "TRANSPORTATION_MUST_NOT_BE_NULL",
+    "SOURCE_NOT_IN_GEOMETRY", "UNRECOGNIZED_TRANSPORTATION_MODE", "TRAVEL_TIME_LIMIT_TOO_LOW",
+    "TRAVEL_TIME_LIMIT_TOO_HIGH", "AUTH_ERROR_NO_USER_ID", "SERVICE_MISMATCH_WRONG_TRANSPORTATION_MODE",
+    "SOURCE_OUT_OF_REACH", "INTERLEAVED_DELTAS_INVALID_COORDINATE_PAIRS", "DISTANCE_PROPERTY_NOT_SUPPORTED",
+    "BOTH_MANY_TO_ONE_AND_ONE_TO_MANY_CANNOT_BE_SENT", "ONE_TO_MANY_OR_MANY_TO_ONE_MUST_NOT_BE_NULL",
+    "INVALID_PROTO_REQUEST", "TOO_MANY_REQUESTS", "PARKING_TIME_OVER_TRAVEL_TIME_LIMIT",
+    "WALK_TO_STATION_MUST_BE_POSITIVE", "WALK_TO_STATION_OVER_TRAVEL_TIME_LIMIT", "WALK_TO_STATION_TOO_HIGH",
+    "DRIVE_TO_STATION_MUST_BE_POSITIVE", "DRIVE_TO_STATION_OVER_TRAVEL_TIME_LIMIT", "DRIVE_TO_STATION_TOO_HIGH",
+    "TRANSPORTATION_DETAILS_MISMATCH",
+)  # fmt: skip
+_BY_STATUS: Final = {
+    400: "INVALID_PROTO_REQUEST",
+    401: "AUTH_ERROR_NO_USER_ID",
+    413: "INVALID_PROTO_REQUEST",
+    415: "INVALID_PROTO_REQUEST",
+    422: "INVALID_PROTO_REQUEST",
+    429: "TOO_MANY_REQUESTS",
+}
+
+
+#: Failures for which the JSON endpoints have a code; their bodies say the same.
+_CODES: Final = {
+    "SOURCE_NOT_IN_GEOMETRY": NOT_COVERED,
+    "SOURCE_OUT_OF_REACH": NOT_COVERED,
+    "SERVICE_MISMATCH_WRONG_TRANSPORTATION_MODE": NO_TIMETABLE,
+}
+
+
+class ProtoFailure(Failure):
+    """A failure with a name of the contract's enumeration."""
+
+    def __init__(self, name: str, description: str, status: int = 422) -> None:
+        super().__init__(status, _CODES.get(name, status), description)
+        self.name = name
+
+
+def error_headers(failure: Failure) -> dict[str, str]:
+    """Return the headers that tell a failure to the clients."""
+    name = failure.name if isinstance(failure, ProtoFailure) else _BY_STATUS.get(failure.status, "UNKNOWN")
+    details = re.sub(r"[^ -~]+", " ", failure.description)
+    return {"X-ERROR-CODE": str(ERRORS.index(name)), "X-ERROR-MESSAGE": name, "X-ERROR-DETAILS": details}
+
+
+def is_proto_path(path: str) -> bool:
+    """Return whether a path looks like one of these endpoints, so that even its 404 has the headers."""
+    return re.fullmatch(r"(/api/v[23])?/[^/]+/(time-filter|geohash|h3)/fast/[^/]+", path) is not None
+
+
+def _check_path(call: Call) -> None:
+    """Raise a 404 for a country or mode that no client knows."""
+    country, mode = call.path["country"].lower(), call.path["mode"].lower()
+    if country not in COUNTRIES and country not in {item.name.lower() for item in call.atlas.maps}:
+        raise plain_failure(404, f"Unknown country {country!r}")
+    if mode not in MODES:
+        raise plain_failure(404, f"Unknown mode {mode!r}")
+
+
+def _parsed(call: Call, fields: Any) -> tuple[dict[str, Any], bool]:
+    """Return the one search of a request and whether trips end at its location."""
+    try:
+        request = messages.parse(call.body, fields)
+    except messages.DecodeError as error:
+        text = f"Request body is no message of this endpoint: {error}"
+        raise ProtoFailure("INVALID_PROTO_REQUEST", text, 400) from None
+    if len(request) == 2:
+        text = "oneToManyRequest and manyToOneRequest are both set"
+        raise ProtoFailure("BOTH_MANY_TO_ONE_AND_ONE_TO_MANY_CANNOT_BE_SENT", text)
+    if not request:
+        text = "neither oneToManyRequest nor manyToOneRequest is set"
+        raise ProtoFailure("ONE_TO_MANY_OR_MANY_TO_ONE_MUST_NOT_BE_NULL", text)
+    ((name, search),) = request.items()
+    return search, name == "many_to_one"
+
+
+def _place(search: dict[str, Any]) -> tuple[float, float]:
+    """Return longitude and latitude of a search's own location."""
+    if "location" not in search:
+        raise ProtoFailure("SOURCE_MUST_NOT_BE_NULL", "the location of the search is missing")
+    lat, lng = search["location"].get("lat", 0.0), search["location"].get("lng", 0.0)
+    if not (math.isfinite(lat) and math.isfinite(lng) and abs(lat) <= 90.0 and abs(lng) <= 180.0):
+        raise ProtoFailure("SOURCE_NOT_IN_GEOMETRY", f"there is no place at latitude {lat:g}, longitude {lng:g}")
+    return lng, lat
+
+
+def _limit(search: dict[str, Any]) -> int:
+    travel_time: int = search.get("travel_time", 0)
+    if travel_time < 0:
+        raise ProtoFailure("TRAVEL_TIME_LIMIT_TOO_LOW", f"travelTime must not be negative; got {travel_time}")
+    if travel_time > limits.MAX_PROTO_TRAVEL_TIME_S:
+        text = f"travelTime must be at most {limits.MAX_PROTO_TRAVEL_TIME_S}; got {travel_time}"
+        raise ProtoFailure("TRAVEL_TIME_LIMIT_TOO_HIGH", text)
+    return travel_time
+
+
+def _transportation(search: dict[str, Any], travel_time: int) -> dict[str, Any]:
+    """Return the transportation of a search as an object of the contract."""
+    if "transportation" not in search:
+        raise ProtoFailure("TRANSPORTATION_MUST_NOT_BE_NULL", "transportation is missing")
+    given = search["transportation"]
+    number = given.get("type", 0)
+    if not 0 <= number < len(TYPES):
+        raise ProtoFailure("UNRECOGNIZED_TRANSPORTATION_MODE", f"there is no transportation type {number}")
+    kind = TYPES[number]
+    found: dict[str, Any] = {"type": kind}
+    if kind in ("driving", "driving+ferry"):
+        found["traffic_model"] = "peak"
+    details = next((name for name in _DETAILS.values() if name in given), None)
+    if details is not None and details != _DETAILS.get(kind):
+        raise ProtoFailure("TRANSPORTATION_DETAILS_MISMATCH", f"the details do not belong to {kind}")
+    for name, field, word in (("walking", "walking_time", "WALK"), ("driving", "driving_time_to_station", "DRIVE")):
+        if details is not None and name in given[details]:
+            found[field] = _station_time(given[details][name].get("value", 0), word, travel_time)
+    if details is not None and "parking" in given[details]:
+        found["parking_time"] = given[details]["parking"].get("value", 0)
+        if found["parking_time"] > travel_time:
+            text = f"parkingTime must not be above travelTime; got {found['parking_time']}"
+            raise ProtoFailure("PARKING_TIME_OVER_TRAVEL_TIME_LIMIT", text)
+    if search.get("period", 0) != 0:
+        raise ProtoFailure("INVALID_PROTO_REQUEST", f"there is no time period {search['period']}")
+    return found
+
+
+def _station_time(seconds: int, word: str, travel_time: int) -> int:
+    """Return the time to a station, within its bounds."""
+    if seconds == 0:
+        raise ProtoFailure(f"{word}_TO_STATION_MUST_BE_POSITIVE", "the time to a station must be positive")
+    if seconds > limits.MAX_STATION_TIME_S:
+        text = f"the time to a station must be at most {limits.MAX_STATION_TIME_S}; got {seconds}"
+        raise ProtoFailure(f"{word}_TO_STATION_TOO_HIGH", text)
+    if seconds > travel_time:
+        text = f"the time to a station must not be above travelTime; got {seconds}"
+        raise ProtoFailure(f"{word}_TO_STATION_OVER_TRAVEL_TIME_LIMIT", text)
+    return seconds
+
+
+def _map(call: Call, lng: float, lat: float) -> Map:
+    covering = call.atlas.covering(lng, lat)
+    if not covering:
+        raise ProtoFailure("SOURCE_NOT_IN_GEOMETRY", "no map covers the location of the search")
+    return covering[0]
+
+
+def _told(error: TravelTimeError) -> Exception:
+    """Return the failure that an error of the engine means."""
+    if isinstance(error, NotCoveredError):
+        return ProtoFailure("SOURCE_OUT_OF_REACH", str(error))
+    if isinstance(error, NoTimetableError):
+        return ProtoFailure("SERVICE_MISMATCH_WRONG_TRANSPORTATION_MODE", str(error))
+    return error
+
+
+def _matrix(call: Call) -> Answer:
+    _check_path(call)
+    with call.lap("validate"):
+        search, is_arrival = _parsed(call, messages.MATRIX_REQUEST)
+        lng, lat = _place(search)
+        travel_time = _limit(search)
+        transportation = _transportation(search, travel_time)
+        deltas = search.get("deltas", np.empty(0, np.int32))
+        if deltas.size % 2:
+            text = f"locationDeltas must hold two numbers for each target; got {deltas.size}"
+            raise ProtoFailure("INTERLEAVED_DELTAS_INVALID_COORDINATE_PAIRS", text)
+        if deltas.size > 2 * limits.MAX_PROTO_TARGETS:
+            text = f"there must be at most {limits.MAX_PROTO_TARGETS} targets; got {deltas.size // 2}"
+            raise ProtoFailure("INVALID_PROTO_REQUEST", text)
+        properties = set(search.get("properties", ()))
+        if not properties <= {0, 1}:
+            raise ProtoFailure("INVALID_PROTO_REQUEST", f"there is no property {max(properties)}")
+        lats, lngs = lat + deltas[0::2] / 1e5, lng + deltas[1::2] / 1e5
+        lngs = np.where(np.abs(lngs) > 180.0, (lngs + 180.0) % 360.0 - 180.0, lngs)
+    call.meter.take(call.app_id, 1)
+    with call.lap("engine"):
+        network = _map(call, lng, lat).network
+        chosen = call.atlas.choose(lng, lat, lngs, lats)
+        if chosen is not None:
+            network, inside = chosen[0].network, np.flatnonzero(chosen[1] & (np.abs(lats) <= 90.0))
+        else:
+            text = "the location of the search and its targets are on different maps"
+            raise ProtoFailure("SOURCE_NOT_IN_GEOMETRY", text)
+        if 0 in properties:
+            # They would be those of monthly tickets, which timetables do not know.
+            raise ProtoFailure("UNKNOWN", "there are no monthly fares for the places of the search")
+        try:
+            times = engine.times(
+                network,
+                lng,
+                lat,
+                lngs[inside],
+                lats[inside],
+                travel_time=max(travel_time, 1),
+                transportation=transportation,
+                when=When("weekday_morning", is_arrival),
+                snapping=None,
+                with_distance=1 in properties,
+            )
+        except TravelTimeError as error:
+            raise _told(error) from error
+    with call.lap("encode"):
+        seconds = np.full(lats.size, -1, np.int64)
+        within = times.travel_time <= travel_time
+        reached = inside[times.reached[within]]
+        seconds[reached] = times.travel_time[within]
+        metres = None
+        if 1 in properties:
+            metres = np.full(lats.size, -1, np.int64)
+            if times.distance is not None:
+                metres[reached] = times.distance[within]
+        return Answer(messages.matrix_response(seconds, metres), MEDIA)
+
+
+def _cells(call: Call, system: str, resolutions: tuple[int, int]) -> Answer:
+    _check_path(call)
+    with call.lap("validate"):
+        search, is_arrival = _parsed(call, messages.CELLS_REQUEST)
+        lng, lat = _place(search)
+        travel_time = _limit(search)
+        transportation = _transportation(search, travel_time)
+        resolution = search.get("resolution", 0)
+        if not resolutions[0] <= resolution <= resolutions[1]:
+            text = f"resolution must be from {resolutions[0]} to {resolutions[1]}; got {resolution}"
+            raise ProtoFailure("INVALID_PROTO_REQUEST", text)
+        properties = set(search.get("properties", ()))
+        if not properties <= set(range(len(_STATISTICS))):
+            raise ProtoFailure("INVALID_PROTO_REQUEST", f"there is no property {max(properties)}")
+    call.meter.take(call.app_id, 1)
+    with call.lap("engine"):
+        try:
+            table = engine.cells(
+                _map(call, lng, lat).network,
+                lng,
+                lat,
+                system=system,
+                resolution=resolution,
+                travel_time=max(travel_time, 1),
+                transportation=transportation,
+                when=When("weekday_morning", is_arrival),
+                snapping=None,
+                window=None,
+                remove_water_bodies=search.get("remove_water_bodies", True),
+            )
+        except TravelTimeError as error:
+            raise _told(error) from error
+    with call.lap("encode"):
+        asked = {name: table[name].to_numpy(np.int64) for name in (_STATISTICS[number] for number in properties)}
+        return Answer(messages.cells_response(system, table["cell"].tolist(), asked), MEDIA)
+
+
+def _geohash(call: Call) -> Answer:
+    return _cells(call, "geohash", limits.GEOHASH_RESOLUTIONS)
+
+
+def _h3(call: Call) -> Answer:
+    return _cells(call, "h3", limits.H3_RESOLUTIONS)
+
+
+#: By path below a prefix.
+ENDPOINTS: Final = {
+    "/{country}/time-filter/fast/{mode}": Endpoint(
+        "POST", "/{country}/time-filter/fast/{mode}", "Travel times", _matrix, "TimeFilterFastRequest",
+        "TimeFilterFastResponse", (MEDIA,),
+    ),
+    "/{country}/geohash/fast/{mode}": Endpoint(
+        "POST", "/{country}/geohash/fast/{mode}", "Geohash cells within reach", _geohash, "CellsFastRequest",
+        "GeohashFastResponse", (MEDIA,),
+    ),
+    "/{country}/h3/fast/{mode}": Endpoint(
+        "POST", "/{country}/h3/fast/{mode}", "H3 cells within reach", _h3, "CellsFastRequest", "H3FastResponse",
+        (MEDIA,),
+    ),
+}  # fmt: skip

@@ -1,0 +1,400 @@
+"""
+Trips by customizable contraction hierarchies: many origins and destinations in a fraction of the searches' time.
+
+What depends on the streets alone (the order of contraction and the shortcuts it brings) is made once per topology,
+what depends on speeds once per search graph, in a sixth of that time. The labels are those of plain searches, length
+included, with turn restrictions and everything else that a `RoadGraph` holds: a hierarchy knows only its states, arcs
+and ports.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+
+from traveltime_lab.kernels.street import contraction as kernel
+from traveltime_lab.kernels.street import dissection, road, turns
+from traveltime_lab.network.network import Network
+from traveltime_lab.settings import settings
+from traveltime_lab.streets.graph import RoadGraph, Topology, take_rows
+
+if TYPE_CHECKING:
+    from traveltime_lab.streets.matrix import Ends
+
+logger = logging.getLogger(__name__)
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+Arcs = tuple[Int64Array, Int32Array, Int64Array]
+
+_T = TypeVar("_T")
+
+#: Labels in one block; with 8 bytes each a thread holds 16 MB of them.
+_BLOCK: Final = 2_000_000
+# Nanoseconds on one thread; only their ratios matter. Measured in Milan by `benchmarks/bench_matrix.py`.
+#: Per state: to contract, to customize, to select what leads to the destinations, to sweep it for all lanes.
+_CONTRACT_NS: Final = 6500
+_CUSTOMIZE_NS: Final = 1200
+_RESTRICT_NS: Final = 150
+_SWEEP_NS: Final = 10
+#: Per state that a plain search reaches.
+_SEARCH_NS: Final = 100
+#: Per chosen pair, from both ends.
+_PAIR_NS: Final = 30_000
+#: States that lead to a destination, about.
+_CONE: Final = 300
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """
+    What a hierarchy takes from the streets alone.
+
+    Attributes
+    ----------
+    rank : int32 array of shape (n_states,)
+        Place of each state in the order of contraction.
+    up_indptr, up_heads : int64 and int32 arrays
+        CSR by rank: to which higher states each is joined, by an arc or by shortcuts.
+    slots : int64 array of shape (n_arcs,)
+        Where the label of each arc goes; see `traveltime_lab.kernels.street.contraction.slots_of_arcs`.
+    """
+
+    rank: Int32Array
+    up_indptr: Int64Array
+    up_heads: Int32Array
+    slots: Int64Array
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """
+    A contraction with the labels of a search graph.
+
+    Attributes
+    ----------
+    rank : int32 array of shape (n_states,)
+        Place of each state in the order of contraction.
+    up : tuple of arrays
+        CSR by rank of the arcs from each state to higher ones.
+    down : tuple of arrays
+        CSR by rank of the arcs from higher states to each.
+    """
+
+    rank: Int32Array
+    up: Arcs
+    down: Arcs
+
+
+@dataclass
+class _Kept(Generic[_T]):
+    """What is made of an owner at most once, even by threads that ask at the same time."""
+
+    owner: object
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    made: _T | None = None
+    #: States that a search reaches, by limit.
+    reach: dict[int, float] = field(default_factory=dict)
+    #: Nanoseconds that requests so far would have been answered sooner.
+    missed_ns: float = 0.0
+
+    def get(self, make: Callable[[], _T]) -> _T:
+        """Return what was made before, or make it."""
+        with self.lock:
+            if self.made is None:
+                self.made = make()
+            return self.made
+
+
+def _kept_contraction(network: Network, topology: Topology) -> _Kept[Contraction]:
+    """Return the place of a topology's contraction; it holds on to the topology, so that no other can get its id."""
+    return network.cached(("contraction", id(topology)), lambda: _Kept[Contraction](topology))
+
+
+def _kept_hierarchy(network: Network, graph: RoadGraph) -> _Kept[Hierarchy]:
+    """Return the place of a graph's hierarchy; it holds on to the graph."""
+    return network.cached(("hierarchy", id(graph)), lambda: _Kept[Hierarchy](graph))
+
+
+def contraction(network: Network, topology: Topology) -> Contraction:
+    """Return the contraction of a topology, made once and kept with the network."""
+    return _kept_contraction(network, topology).get(lambda: _contract(network, topology))
+
+
+def hierarchy(network: Network, graph: RoadGraph) -> Hierarchy:
+    """Return the hierarchy of a search graph, made once and kept with the network."""
+    return _kept_hierarchy(network, graph).get(lambda: _customize(network, graph))
+
+
+def pays_off(
+    network: Network, graph: RoadGraph, leaving: Ends, reached: Ends, largest: np.int64, *, are_pairs: bool = False
+) -> bool:
+    """
+    Return whether a hierarchy is expected to answer a request sooner than a search from each point of one side.
+
+    Parameters
+    ----------
+    network : Network
+    graph : RoadGraph
+    leaving, reached : Ends
+        Origins and destinations.
+    largest : int64
+        Largest label that counts.
+    are_pairs : bool, default False
+        Whether each destination is asked of one origin only.
+
+    Notes
+    -----
+    What of a hierarchy is not there yet must be earned by this request alone: nobody knows whether another one comes.
+    But once requests that did without have lost as much time as making it takes, it is made in the background for
+    those to come, as a service that is asked for small matrices again and again should have it. How many states a
+    search reaches within about the limit is tried out once, and remembered.
+    """
+    is_backward = not are_pairs and len(reached.snaps) < len(leaving.snaps)
+    near, far = (reached, leaving) if is_backward else (leaving, reached)
+    n_near, n_states = len(near.snaps), graph.topology.n_states
+    if not n_near or not len(far.snaps):
+        return False
+    kept = _kept_hierarchy(network, graph)
+    making_ns: float = 0
+    if kept.made is None:
+        making_ns += n_states * _CUSTOMIZE_NS
+        if _kept_contraction(network, graph.topology).made is None:
+            making_ns += n_states * _CONTRACT_NS
+    if are_pairs:
+        asking_ns = len(far.snaps) * _PAIR_NS / settings.threads
+    else:
+        n_rows, n_sweeps = min(n_states, _CONE * len(far.snaps)), -(-n_near // kernel.LANES)
+        asking_ns = n_rows * (_RESTRICT_NS + n_sweeps * _SWEEP_NS / min(settings.threads, n_sweeps))
+    search_ns = n_near * _SEARCH_NS / min(settings.threads, n_near)
+    if search_ns * n_states <= asking_ns:
+        return False
+    # Limits within a tenth of each other count as one: most of them come again, and this is only about speed.
+    about = int(10.0 * np.log(float(largest) + 1.0))
+    if about not in kept.reach:
+        kept.reach[about] = _states_within(graph, near, largest, is_backward)
+    gain_ns = search_ns * kept.reach[about] - asking_ns
+    if gain_ns <= 0 or gain_ns > making_ns:
+        return gain_ns > 0
+    kept.missed_ns += gain_ns
+    if kept.missed_ns > making_ns:
+        kept.missed_ns = -np.inf
+        logger.info("hierarchy begun in the background states=%d", n_states)
+        threading.Thread(
+            target=hierarchy, args=(network, graph), name="traveltime_lab.streets.contraction", daemon=True
+        ).start()
+    return False
+
+
+def _states_within(graph: RoadGraph, ends: Ends, largest: np.int64, is_backward: bool) -> float:
+    """Return how many states searches from three of the points reach, on average."""
+    core = graph.core(is_backward=is_backward)
+    indptr, states, keys = ends.ports
+    counts = []
+    for row in np.unique(np.linspace(0, len(ends.snaps) - 1, 3).astype(np.int64)):
+        seeds = core.seeds(states[indptr[row] : indptr[row + 1]], keys[indptr[row] : indptr[row + 1]])
+        label, _ = road.one_to_all(*core.arcs(), *seeds, largest, graph.shift, core.n_buckets, False)
+        counts.append(np.count_nonzero(label != road.UNREACHED))
+    return float(np.mean(counts))
+
+
+def _contract(network: Network, topology: Topology) -> Contraction:
+    """Order the states of a topology and find the shortcuts."""
+    begin = time.perf_counter()
+    n_states = topology.n_states
+    source = np.repeat(np.arange(n_states, dtype=np.int32), np.diff(topology.indptr))
+    apart = source != topology.indices
+    ends = np.concatenate([source[apart], topology.indices[apart]])
+    others = np.concatenate([topology.indices[apart], source[apart]])
+    # Of parallel arcs one is left.
+    both = coo_array((np.ones(ends.size, np.int8), (ends, others)), shape=(n_states, n_states)).tocsr()
+    indptr, indices = both.indptr.astype(np.int32), both.indices.astype(np.int32)
+    # Dead ends and mere bends go first: a third of the states, for next to nothing.
+    left, degree = indices.copy(), np.empty(n_states, np.int32)
+    peeled = dissection.peel(indptr, left, degree)
+    rest = np.flatnonzero(degree >= 0).astype(np.int32)
+    x, y = _places(network, topology, source)
+    lines = np.stack([rest[np.argsort(along[rest], kind="stable")] for along in (x, y, x + y, x - y)])
+    dissection.dissect(indptr, left, degree, lines)
+    order = np.concatenate([peeled, lines[0]])
+    rank = np.empty(n_states, np.int32)
+    rank[order] = np.arange(n_states, dtype=np.int32)
+    up_indptr, up_heads = kernel.fill(indptr, indices, rank, order)
+    slots = kernel.slots_of_arcs(topology.indptr, topology.indices, rank, up_indptr, up_heads)
+    seconds = time.perf_counter() - begin
+    logger.info("contracted states=%d pairs=%d seconds=%.2f", n_states, up_heads.size, seconds)
+    return Contraction(rank, up_indptr, up_heads, slots)
+
+
+def _places(network: Network, topology: Topology, source: Int32Array) -> tuple[FloatArray, FloatArray]:
+    """
+    Return where states are: those of nodes at the node, those of edges in the middle of the edge.
+
+    Parameters
+    ----------
+    network : Network
+    topology : Topology
+    source : int32 array of shape (n_arcs,)
+        State that each arc leaves.
+
+    Returns
+    -------
+    x, y : float64 arrays of shape (n_states,), m
+    """
+    tables = network.tables
+    tail = np.empty(2 * network.n_edges, np.int64)
+    tail[0::2], tail[1::2] = tables.edge_from, tables.edge_to
+    # A state without arcs may be anywhere.
+    first = np.zeros(topology.n_states, np.int64)
+    first[topology.indices] = tail[topology.arc_edge ^ 1]
+    first[source] = tail[topology.arc_edge]
+    second = first.copy()
+    of_edges = topology.state_edge >= 0
+    first[of_edges] = tail[topology.state_edge[of_edges]]
+    second[of_edges] = tail[topology.state_edge[of_edges] ^ 1]
+    x, y = network.frame.to_xy(tables.node_lng, tables.node_lat)
+    return (x[first] + x[second]) / 2.0, (y[first] + y[second]) / 2.0
+
+
+def _customize(network: Network, graph: RoadGraph) -> Hierarchy:
+    """Put the labels of a search graph on its contraction."""
+    made = contraction(network, graph.topology)
+    begin = time.perf_counter()
+    labels = kernel.customize(made.slots, graph.weights, made.up_indptr, made.up_heads)
+    seconds = time.perf_counter() - begin
+    logger.info("customized up=%d down=%d seconds=%.2f", labels[1].size, labels[4].size, seconds)
+    return Hierarchy(made.rank, labels[:3], labels[3:])
+
+
+def label_blocks(
+    network: Network, graph: RoadGraph, leaving: Ends, reached: Ends, largest: np.int64
+) -> Iterator[tuple[slice, slice, Int64Array]]:
+    """
+    Yield the labels of all pairs, in blocks of whole rows or whole columns.
+
+    Parameters
+    ----------
+    network : Network
+    graph : RoadGraph
+    leaving, reached : Ends
+        Origins and destinations.
+    largest : int64
+        Largest label that counts.
+
+    Yields
+    ------
+    rows, columns : slice
+        Which origins and destinations.
+    labels : int64 array of shape (n_rows, n_columns)
+        `UNREACHED` where over the limit.
+
+    Notes
+    -----
+    As with the searches, the side with fewer points is the one that is searched from: a sweep costs more the more
+    points are read, but far less than in proportion.
+    """
+    is_backward = len(reached.snaps) < len(leaving.snaps)
+    near, far = (reached, leaving) if is_backward else (leaving, reached)
+    made = hierarchy(network, graph)
+    # Against the arcs, what leads down leads up.
+    up, down = (made.down, made.up) if is_backward else (made.up, made.down)
+    place, tails, stream, n_rows = kernel.restrict(*down, made.rank, *far.ports)
+    n_near, n_far = len(near.snaps), len(far.snaps)
+    by_edge = np.argsort(far.snaps.edge, kind="stable")
+
+    def sweep(part: slice) -> tuple[slice, slice, Int64Array]:
+        indptr, states, keys = near.ports
+        labels = np.empty((part.stop - part.start, n_far), np.int64)
+        seeds = indptr[part.start : part.stop + 1]
+        kernel.many_to_many(*up, made.rank, place, tails, stream, n_rows, seeds, states, keys, largest, labels)
+        turns.improve_along_edges(
+            near.snaps.edge[part],
+            near.snaps.fraction[part],
+            near.connector[part],
+            far.snaps.edge,
+            far.snaps.fraction,
+            far.connector,
+            not is_backward,
+            graph.cross,
+            graph.topology.is_open,
+            by_edge,
+            np.full(part.stop - part.start, largest),
+            labels,
+        )
+        if is_backward:
+            return slice(0, n_far), part, labels.T
+        return part, slice(0, n_far), labels
+
+    size = min(_BLOCK // max(n_far, 1), -(-n_near // settings.threads))
+    size = max(1, -(-size // kernel.LANES)) * kernel.LANES
+    parts = [slice(first, min(first + size, n_near)) for first in range(0, n_near, size)]
+    if len(parts) == 1 or settings.threads == 1:
+        yield from map(sweep, parts)
+        return
+    with ThreadPoolExecutor(settings.threads) as pool:
+        # A few blocks ahead of the reader, never all of them: memory stays bounded.
+        waiting = []
+        for part in parts:
+            waiting.append(pool.submit(sweep, part))
+            if len(waiting) > settings.threads:
+                yield waiting.pop(0).result()
+        for future in waiting:
+            yield future.result()
+
+
+def pair_labels(
+    network: Network, graph: RoadGraph, leaving: Ends, reached: Ends, row_indptr: Int64Array, largest: np.int64
+) -> Int64Array:
+    """
+    Return the labels of chosen pairs over states; trips along a single street are left to the caller.
+
+    Parameters
+    ----------
+    network : Network
+    graph : RoadGraph
+    leaving : Ends
+        The origins.
+    reached : Ends
+        The destination of each pair, those of one origin behind those of the one before.
+    row_indptr : int64 array of shape (n_origins + 1,)
+        Where the pairs of each origin begin.
+    largest : int64
+        Largest label that counts.
+
+    Returns
+    -------
+    int64 array of shape (n_pairs,)
+        `UNREACHED` where over the limit.
+    """
+    made = hierarchy(network, graph)
+    labels = np.full(len(reached.snaps), road.UNREACHED, np.int64)
+    # Parts with as many pairs each, as far as whole origins allow.
+    targets = np.linspace(0, labels.size, settings.threads * 4 + 1)
+    borders = np.unique(np.searchsorted(row_indptr, targets, side="left"))
+
+    def climb(first: int, last: int) -> None:
+        begin, end = row_indptr[first], row_indptr[last]
+        kernel.one_to_some(
+            *made.up,
+            *made.down,
+            made.rank,
+            *take_rows(leaving.ports, first, last),
+            *take_rows(reached.ports, int(begin), int(end)),
+            row_indptr[first : last + 1] - begin,
+            largest,
+            labels[begin:end],
+        )
+
+    with ThreadPoolExecutor(settings.threads) as pool:
+        list(pool.map(climb, borders[:-1].tolist(), borders[1:].tolist()))
+    return labels

@@ -1,0 +1,126 @@
+"""
+What it costs to move along an edge and through a junction, in milliseconds.
+
+Free-flow speeds come with the streets (`traveltime_lab.readers.osm.tags`); here they meet the clock (congestion) and
+the junctions (signals, turns). Every number names its source or says that it is assumed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+#: Walking speed between a point and its street, km/h. Source: OSRM profiles/foot.lua, `walking_speed = 5`.
+CONNECTOR_KPH = 5.0
+
+#: Longest time along one edge, ms: 33 hours, 166 km on foot without a junction. No search looks further than 4 hours,
+#: and labels have 30 bits for a trip (pandana's, in sixteenths, 27), which a ferry with a mistyped duration overflows.
+LONGEST_CROSSING_MS = 120_000_000
+
+#: Seconds for a turn through a junction of three or more streets: a logistic curve of the angle. Source: OSRM
+#: profiles/car.lua (`turn_penalty = 7.5`, `turn_bias = 1.075`, `u_turn_penalty = 20`, `traffic_light_penalty = 2`).
+TURN_PENALTY_S = 7.5
+TURN_BIAS = 1.075
+U_TURN_S = 20.0
+SIGNAL_S = 2.0
+
+#: Travel-time multipliers over free flow by hour of the local day for arterial streets on a working day, a Saturday
+#: and a Sunday. Assumed: the shape (two peaks on working days, one broad afternoon hump on weekends) is common to
+#: published city profiles; the heights are round numbers, not a measurement. Bring your own with
+#: `traveltime_lab.network.speeds.add_speeds`.
+_WORKDAY = (1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.2, 1.45, 1.6, 1.4, 1.25, 1.25, 1.3, 1.3, 1.25, 1.3, 1.4, 1.6, 1.65, 1.45, 1.2, 1.1, 1.05, 1.0)  # fmt: skip  # noqa: E501
+_SATURDAY = (1.05, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.1, 1.15, 1.25, 1.3, 1.3, 1.25, 1.2, 1.2, 1.25, 1.25, 1.25, 1.2, 1.15, 1.1, 1.05, 1.05)  # fmt: skip  # noqa: E501
+_SUNDAY = (1.05, 1.05, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.1, 1.15, 1.2, 1.15, 1.15, 1.15, 1.2, 1.25, 1.25, 1.2, 1.1, 1.05, 1.0, 1.0)  # fmt: skip  # noqa: E501
+CONGESTION = np.array([_WORKDAY] * 5 + [_SATURDAY, _SUNDAY])
+
+#: Share of the arterial delay that a class of street suffers (assumed): through roads clog, side streets hardly.
+_DELAY_SHARE = {
+    "motorway": 0.8, "motorway_link": 1.0, "trunk": 1.0, "trunk_link": 1.0, "primary": 1.0, "primary_link": 1.0,
+    "secondary": 1.0, "secondary_link": 1.0, "tertiary": 0.8, "tertiary_link": 0.8, "unclassified": 0.6,
+    "residential": 0.4, "living_street": 0.2, "service": 0.2, "track": 0.0, "ferry": 0.0,
+}  # fmt: skip
+
+#: The multipliers of the named traffic models: peak is a working day from 8 to 9, off_peak is free flow, balanced the
+#: mean of a working day from 7 to 20 (assumed readings of contract 5.5).
+PEAK = float(CONGESTION[0, 8])
+OFF_PEAK = 1.0
+BALANCED = float(CONGESTION[0, 7:20].mean())
+
+#: How much of the moment's delay an optimistic and a pessimistic driver meets (assumed).
+OUTLOOK = {"optimistic": 0.5, "balanced": 1.0, "pessimistic": 1.5}
+
+#: Zones in which traffic keeps left, where turning right crosses the oncoming lane (assumed from general knowledge of
+#: the countries concerned; affects only which of two turns costs three seconds more).
+LEFT_HAND_ZONES = frozenset(
+    """Europe/London Europe/Dublin Europe/Isle_of_Man Europe/Jersey Europe/Guernsey Europe/Malta Asia/Nicosia
+    Asia/Famagusta Asia/Tokyo Asia/Hong_Kong Asia/Macau Asia/Singapore Asia/Kuala_Lumpur Asia/Kuching
+    Asia/Brunei Asia/Bangkok Asia/Jakarta Asia/Pontianak Asia/Makassar Asia/Jayapura Asia/Kolkata Asia/Karachi
+    Asia/Dhaka Asia/Kathmandu Asia/Thimphu Asia/Colombo Asia/Dili Indian/Maldives Indian/Mauritius Indian/Mahe
+    Africa/Nairobi Africa/Kampala Africa/Dar_es_Salaam Africa/Johannesburg Africa/Maseru Africa/Mbabane
+    Africa/Maputo Africa/Harare Africa/Lusaka Africa/Blantyre Africa/Gaborone Africa/Windhoek Pacific/Auckland
+    Pacific/Chatham Pacific/Fiji Pacific/Tongatapu Pacific/Apia Pacific/Port_Moresby Pacific/Bougainville
+    Pacific/Guadalcanal Pacific/Tarawa Pacific/Kanton Pacific/Kiritimati Pacific/Funafuti Pacific/Nauru
+    Pacific/Niue Pacific/Norfolk Pacific/Pitcairn Pacific/Rarotonga Pacific/Fakaofo Indian/Christmas
+    Indian/Cocos America/Jamaica America/Port_of_Spain America/Barbados America/Nassau America/Guyana
+    America/Paramaribo America/Antigua America/Dominica America/Grenada America/St_Kitts America/St_Lucia
+    America/St_Vincent America/Anguilla America/Cayman America/Grand_Turk America/Montserrat America/St_Thomas
+    America/Tortola Atlantic/Bermuda Atlantic/Stanley Atlantic/St_Helena Atlantic/South_Georgia""".split()  # noqa: SIM905
+)
+
+
+def drives_on_left(timezone: str) -> bool:
+    """Return whether traffic keeps left in the country of an IANA time zone."""
+    return timezone in LEFT_HAND_ZONES or timezone.startswith("Australia/")
+
+
+def congestion(traffic_model: str | None, moment: dt.datetime | object | None) -> float:
+    """
+    Return the travel-time multiplier of arterial streets.
+
+    Parameters
+    ----------
+    traffic_model : {"optimistic", "balanced", "pessimistic", "peak", "off_peak"}, optional
+        The contract's model; without one the moment alone decides.
+    moment : datetime in the network's zone, the weekday-morning period, or None
+        When the trip happens. ``peak`` and ``off_peak`` do not look at it.
+
+    Returns
+    -------
+    float
+        1 is free flow.
+    """
+    if traffic_model == "peak":
+        return PEAK
+    if traffic_model == "off_peak":
+        return OFF_PEAK
+    if moment is None:
+        base = BALANCED
+    elif isinstance(moment, dt.datetime):
+        base = float(CONGESTION[moment.weekday(), moment.hour])
+    else:
+        base = PEAK
+    return 1.0 + (base - 1.0) * OUTLOOK.get(traffic_model or "balanced", 1.0)
+
+
+def delay_shares(highways: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the share of the arterial delay for each class of street; unknown classes get 0.5 (assumed)."""
+    return np.array([_DELAY_SHARE.get(str(highway), 0.5) for highway in highways], dtype=np.float64)
+
+
+def crossing_ms(length_m: npt.NDArray[np.float64], kph: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """
+    Return whole milliseconds along edges, at most `LONGEST_CROSSING_MS`.
+
+    Closed edges (0 km/h) get 0 and must be masked by the caller.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ms = np.where(kph > 0.0, length_m * 3600.0 / kph, 0.0)
+    return np.rint(np.minimum(ms, LONGEST_CROSSING_MS)).astype(np.int64)
+
+
+def connector_ms(distance_m: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Return whole milliseconds of the walk between points and their streets."""
+    return np.rint(np.asarray(distance_m, dtype=np.float64) * (3600.0 / CONNECTOR_KPH)).astype(np.int64)

@@ -1,0 +1,335 @@
+"""
+From the pieces of a route to legs and steps with directions in words.
+
+A step begins where a street of another name begins, where one turns at a junction, and at a roundabout. Nothing here
+decides where the route goes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab.itinerary import Leg, Mode, Step, Turn
+from traveltime_lab.kernels.street import road
+from traveltime_lab.network.network import Network
+from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.paths import Path, Piece, line_of, part_of_line
+
+FloatArray = npt.NDArray[np.float64]
+
+_MODES: Final[dict[str, Mode]] = {"walking": "walk", "cycling": "bike", "driving": "car"}
+_VERBS: Final[dict[str, str]] = {"walk": "walk", "bike": "cycle", "car": "drive"}
+_COMPASS: Final = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
+
+#: Degrees from straight on: less is no turn, and from there on a slight turn, a turn, a sharp turn and turning back
+#: (assumed; the limits are those of common speech: an eighth, three eighths and nearly half of a circle).
+_SLIGHT, _TURN, _SHARP, _BACK = 20.0, 45.0, 135.0, 170.0
+#: Directions are measured over this many metres of line, so that the last centimetres before a node do not decide.
+_AIM_M: Final = 12.0
+#: Metres in a degree of latitude; bearings need no more than a round figure.
+_DEGREE_M: Final = 111_000.0
+#: Going straight on over a nameless stretch shorter than this is no news: crossings and the like (assumed).
+_NAMELESS_M: Final = 30.0
+
+_WORDS: Final[dict[Turn, str]] = {
+    "slight_left": "Turn slightly left",
+    "left": "Turn left",
+    "sharp_left": "Turn sharp left",
+    "slight_right": "Turn slightly right",
+    "right": "Turn right",
+    "sharp_right": "Turn sharp right",
+    "u_turn": "Turn back",
+}
+
+
+@dataclass
+class _Stretch:
+    """Pieces of one step, still growing."""
+
+    lines: list[FloatArray]
+    label: int = 0
+    name: str = ""
+    turn: Turn | None = None
+    #: Exits passed on a roundabout that the stretch has not left yet; None elsewhere.
+    exits: int | None = None
+    taken_exit: int | None = None
+    stays: bool = False
+
+
+@dataclass
+class _Draft:
+    """A leg, still growing."""
+
+    mode: Mode
+    stretches: list[_Stretch] = field(default_factory=list)
+    name: str = ""
+
+
+class Narrator:
+    """
+    Tells the legs of routes on one search graph.
+
+    Parameters
+    ----------
+    network : Network
+    graph : RoadGraph
+        That the routes were searched on.
+    base : {"walking", "cycling", "driving"}
+    """
+
+    def __init__(self, network: Network, graph: RoadGraph, base: str) -> None:
+        self.network = network
+        self.graph = graph
+        self.mode = _MODES[base]
+        t = network.tables
+        self._names = t.names
+        self._is_ferry = t.uses["is_ferry"].to_numpy()
+        self._is_roundabout = t.uses["is_roundabout"].to_numpy()
+
+    def legs(self, path: Path, ends: FloatArray) -> tuple[Leg, ...]:
+        """
+        Return the legs of a path.
+
+        Parameters
+        ----------
+        path : Path
+        ends : float64 array of shape (4, 2)
+            (lng, lat) of the origin, of the places where the route joins and leaves the streets, of the destination.
+
+        Returns
+        -------
+        tuple of Leg
+            Without moments; times and distances sum to those of the path.
+        """
+        if not path.pieces:
+            return ()
+        drafts = self._drafts(path.pieces)
+        clock = _Clock()
+        legs = []
+        for n, draft in enumerate(drafts):
+            if draft.mode in ("ferry", "boarding"):
+                legs.append(_plain_leg(draft, clock))
+                continue
+            lines = [line for stretch in draft.stretches for line in stretch.lines]
+            steps = []
+            if n == 0:
+                aims = (_aim(line, at_end=False) for line in lines)
+                heading = next((aim for aim in aims if aim is not None), None)
+                steps.append(_connector(path.access, ends[:2], heading, clock, is_start=True))
+            steps += [self._step(stretch, clock, is_first=k == 0) for k, stretch in enumerate(draft.stretches)]
+            if n == len(drafts) - 1:
+                aims = (_aim(line, at_end=True) for line in reversed(lines))
+                heading = next((aim for aim in aims if aim is not None), None)
+                steps.append(_connector(path.egress, ends[2:], heading, clock, is_start=False))
+            legs.append(self._leg(draft, steps))
+        return tuple(legs)
+
+    def _drafts(self, pieces: list[Piece]) -> list[_Draft]:
+        """Sort pieces into legs, and the pieces of streets into stretches."""
+        t = self.network.tables
+        drafts: list[_Draft] = []
+        for piece in pieces:
+            use = t.edge_use[piece.directed // 2]
+            name = self._names[t.edge_name[piece.directed // 2]]
+            line = part_of_line(t, piece)
+            is_ferry = bool(self._is_ferry[use])
+            mode: Mode = "ferry" if is_ferry else self.mode
+            if piece.boarding:
+                drafts.append(_Draft("boarding", [_Stretch([line[:1]], piece.boarding)], name))
+            if not drafts or drafts[-1].mode != mode or (is_ferry and piece.boarding):
+                drafts.append(_Draft(mode, name=name if is_ferry else ""))
+            draft = drafts[-1]
+            if is_ferry:
+                if not draft.stretches:
+                    draft.stretches.append(_Stretch([]))
+                draft.stretches[0].lines.append(line)
+                draft.stretches[0].label += piece.label
+                draft.name = draft.name or name
+            else:
+                self._add(draft.stretches, piece, line, name, is_roundabout=bool(self._is_roundabout[use]))
+        return drafts
+
+    def _add(
+        self, stretches: list[_Stretch], piece: Piece, line: FloatArray, name: str, *, is_roundabout: bool
+    ) -> None:
+        """Add a piece of street to the last stretch, or begin another one."""
+        now = stretches[-1] if stretches else None
+        exits = self._exits(piece) if is_roundabout else 0
+        if now is None:
+            stretches.append(_Stretch([line], piece.label, name, exits=exits if is_roundabout else None))
+            return
+        if is_roundabout:
+            if now.exits is None:
+                stretches.append(_Stretch([line], piece.label, name, "roundabout", exits=exits))
+                return
+            now.exits += exits
+        elif now.exits is not None:
+            # Off the roundabout: the street it leads to is part of the same instruction.
+            if now.turn == "roundabout":
+                now.taken_exit = max(now.exits, 1)
+            now.exits, now.name = None, name
+        else:
+            angle = _angle(now.lines[-1], line)
+            length_m = (piece.label & road.LENGTH_MASK) / 100.0
+            turns_here = abs(angle) >= _TURN and (self._is_junction(piece) or abs(angle) >= _SHARP)
+            is_other = name != now.name and (bool(name) or length_m >= _NAMELESS_M)
+            if turns_here or is_other:
+                stays = bool(name) and name == now.name
+                stretches.append(_Stretch([line], piece.label, name, _turn_of(angle), stays=stays))
+                return
+        now.lines.append(line)
+        now.label += piece.label
+
+    def _open_ends(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the streets at each node, and a CSR of the open directed edges that leave each node."""
+        t, is_open = self.network.tables, self.graph.topology.is_open
+        usable = is_open[0::2] | is_open[1::2]
+        n = self.network.n_nodes
+        streets = np.bincount(t.edge_from[usable], minlength=n) + np.bincount(t.edge_to[usable], minlength=n)
+        tail = np.empty(is_open.size, np.int64)
+        tail[0::2], tail[1::2] = t.edge_from, t.edge_to
+        leaving = np.flatnonzero(is_open)
+        leaving = leaving[np.argsort(tail[leaving], kind="stable")]
+        return streets, np.searchsorted(tail[leaving], np.arange(n + 1)), leaving
+
+    def _ends(self) -> Any:
+        """Return what `_open_ends` made, once per topology."""
+        return self.network.cached(("open ends", id(self.graph.topology)), self._open_ends_kept)[1]
+
+    def _open_ends_kept(self) -> Any:
+        """Return the open ends with their topology, which lives as long as they do: its id is their key."""
+        return self.graph.topology, self._open_ends()
+
+    def _is_junction(self, piece: Piece) -> bool:
+        """Return whether three or more streets meet where a piece begins."""
+        t = self.network.tables
+        node = (t.edge_to if piece.directed % 2 else t.edge_from)[piece.directed // 2]
+        return int(self._ends()[0][node]) >= 3
+
+    def _exits(self, piece: Piece) -> int:
+        """Return whether one may leave a roundabout at the end of a piece of it, as 0 or 1."""
+        t = self.network.tables
+        if piece.end < 1.0:
+            return 0
+        node = (t.edge_from if piece.directed % 2 else t.edge_to)[piece.directed // 2]
+        _, indptr, leaving = self._ends()
+        others = leaving[indptr[node] : indptr[node + 1]] // 2
+        return int(not self._is_roundabout[t.edge_use[others]].all())
+
+    def _step(self, stretch: _Stretch, clock: _Clock, *, is_first: bool) -> Step:
+        """Return a stretch of street as a step."""
+        seconds, metres = clock.add(stretch.label)
+        far = f"{_VERBS[self.mode]} {_rounded(metres)} m"
+        onto = f" onto {stretch.name}" if stretch.name else ""
+        turn = None if is_first else stretch.turn
+        if turn is None:
+            words = far.capitalize() + (f" along {stretch.name}" if stretch.name else "")
+        elif turn == "roundabout":
+            exit_words = f"take exit {stretch.taken_exit}{onto}" if stretch.taken_exit else f"go round{onto}"
+            words = f"At the roundabout {exit_words} and {far}"
+        elif turn == "straight":
+            words = f"Continue{onto} and {far}"
+        else:
+            words = f"{_WORDS[turn]}{f' to stay on {stretch.name}' if stretch.stays else onto} and {far}"
+        return Step("road", words, seconds, metres, line_of(stretch.lines), road=stretch.name or None, turn=turn)
+
+    def _leg(self, draft: _Draft, steps: list[Step]) -> Leg:
+        """Return a leg on streets."""
+        metres = sum(round(step.distance * 100.0) for step in steps) / 100.0
+        return Leg(
+            mode=draft.mode,
+            directions=f"{_VERBS[self.mode]} {_rounded(metres)} m".capitalize(),
+            travel_time=sum(step.travel_time for step in steps),
+            distance=metres,
+            geometry=line_of([np.array(step.geometry.coords) for step in steps]),
+            steps=tuple(steps),
+        )
+
+
+@dataclass
+class _Clock:
+    """Turns labels into whole seconds and metres that add up to those of the whole route."""
+
+    label: int = 0
+
+    def add(self, label: int) -> tuple[int, float]:
+        """Return the seconds and metres that a label adds."""
+        before = _seconds(self.label)
+        self.label += label
+        return _seconds(self.label) - before, (label & int(road.LENGTH_MASK)) / 100.0
+
+
+def _seconds(label: int) -> int:
+    """Return whole seconds of a label, rounded half up as in `time_filter`."""
+    return ((label >> int(road.TIME_SHIFT)) + 500) // 1000
+
+
+def _plain_leg(draft: _Draft, clock: _Clock) -> Leg:
+    """Return a leg aboard a ferry, or the time it takes to board one."""
+    (stretch,) = draft.stretches
+    seconds, metres = clock.add(stretch.label)
+    what = f"the ferry {draft.name}" if draft.name else "the ferry"
+    words = f"Board {what}" if draft.mode == "boarding" else f"Take {what} for {_rounded(metres)} m"
+    return Leg(draft.mode, words, seconds, metres, line_of(stretch.lines), name=draft.name)
+
+
+def _connector(label: int, ends: FloatArray, heading: float | None, clock: _Clock, *, is_start: bool) -> Step:
+    """Return the walk between a point and its street as a step."""
+    seconds, metres = clock.add(label)
+    if heading is None:
+        heading = _aim(ends, at_end=not is_start)
+    direction = _COMPASS[round((heading or 0.0) / 45.0) % 8]
+    words = f"Start heading {direction}" if is_start else "Arrive at the destination"
+    return Step("start_end", words, seconds, metres, line_of([ends]), direction=direction)
+
+
+def _rounded(metres: float) -> int:
+    """Return whole metres for words."""
+    return math.floor(metres + 0.5)
+
+
+def _aim(line: FloatArray, *, at_end: bool) -> float | None:
+    """Return the compass degrees of the first (or last) metres of a line; None for a line of no length."""
+    # Plain numbers: lines are short, and this runs for every piece of every route.
+    first, step = (-1, -1) if at_end else (0, 1)
+    lng, lat = line[first].tolist()
+    shrink = math.cos(math.radians(lat))
+    x = y = gone = 0.0
+    n = len(line)
+    for k in range(1, n):
+        next_lng, next_lat = line[first + step * k].tolist()
+        dx, dy = (next_lng - lng) * shrink * _DEGREE_M, (next_lat - lat) * _DEGREE_M
+        lng, lat = next_lng, next_lat
+        length = math.hypot(dx, dy)
+        part = min(1.0, (_AIM_M - gone) / length) if length > 0.0 else 0.0
+        x, y, gone = x + part * dx, y + part * dy, gone + length
+        if gone >= _AIM_M:
+            break
+    if math.hypot(x, y) < 0.01:
+        return None
+    return (math.degrees(math.atan2(x, y)) + (180.0 if at_end else 0.0)) % 360.0
+
+
+def _angle(before: FloatArray, after: FloatArray) -> float:
+    """Return by how many degrees one turns between two lines, to the right if positive; 0 if one has no length."""
+    start, end = _aim(before, at_end=True), _aim(after, at_end=False)
+    if start is None or end is None:
+        return 0.0
+    return (end - start + 540.0) % 360.0 - 180.0
+
+
+def _turn_of(angle: float) -> Turn:
+    """Return the name of a turn."""
+    size = abs(angle)
+    if size < _SLIGHT:
+        return "straight"
+    if size >= _BACK:
+        return "u_turn"
+    if angle < 0.0:
+        return "slight_left" if size < _TURN else "left" if size < _SHARP else "sharp_left"
+    return "slight_right" if size < _TURN else "right" if size < _SHARP else "sharp_right"

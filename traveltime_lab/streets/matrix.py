@@ -1,0 +1,394 @@
+"""
+Origins × destinations: labels of many pairs, block by block, by the engine that is fastest for the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab._interrupts import checkpoint
+from traveltime_lab.errors import InputError
+from traveltime_lab.kernels.street import road, turns
+from traveltime_lab.modes import Snapping
+from traveltime_lab.network.network import Network
+from traveltime_lab.settings import settings
+from traveltime_lab.streets import contraction, links
+from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets.graph import Core, Ports, RoadGraph, take_rows
+from traveltime_lab.streets.snapping import Snaps
+
+Int64Array = npt.NDArray[np.int64]
+
+ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
+
+#: Labels in one block; with 8 bytes each a thread holds 16 MB of them.
+_BLOCK = 2_000_000
+
+
+@dataclass(frozen=True)
+class Spread:
+    """
+    How travel times differ over the departures (or arrivals) of a window.
+
+    Attributes
+    ----------
+    ms : int32 array of shape (..., n_percents)
+        What so many percent of the departures keep to, in milliseconds; the largest int32 that halves twice
+        (`traveltime_lab.kernels.transit.patterns.UNREACHED`) where too few make it.
+    share : float32 array of shape (...)
+        Of the departures that make it within the limit.
+    """
+
+    ms: npt.NDArray[np.int32]
+    share: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Block:
+    """
+    Labels of some origins and some destinations.
+
+    Attributes
+    ----------
+    rows, columns : slice
+        Which origins and destinations.
+    labels : int64 array of shape (n_rows, n_columns)
+        `UNREACHED` where over the limit.
+    spread : Spread, optional
+        Of shape (n_rows, n_columns), where asked for.
+    """
+
+    rows: slice
+    columns: slice
+    labels: Int64Array
+    spread: Spread | None = None
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Positions at one end of trips, joined to a graph."""
+
+    snaps: Snaps
+    connector: Int64Array
+    ports: Ports
+
+    @classmethod
+    def of(cls, graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, is_entry: bool) -> Ends:
+        """Join positions to a graph, to be reached (`is_entry`) or to leave from."""
+        connector = links.connectors(graph, snaps, snapping)
+        return cls(snaps, connector, links.ports(graph, snaps, connector, is_entry=is_entry))
+
+    def part(self, rows: slice) -> Ends:
+        """Return some consecutive positions."""
+        return Ends(
+            self.snaps.take(np.arange(rows.start, rows.stop)),
+            self.connector[rows],
+            take_rows(self.ports, rows.start, rows.stop),
+        )
+
+
+def label_blocks(
+    network: Network,
+    graph: RoadGraph,
+    origins: Snaps,
+    destinations: Snaps,
+    snapping: Snapping,
+    *,
+    limit: float,
+    engine: str = "auto",
+    with_length: bool = True,
+) -> Iterator[Block]:
+    """
+    Yield the labels of all pairs, in blocks of whole rows or whole columns.
+
+    Parameters
+    ----------
+    network : Network
+    graph : RoadGraph
+    origins, destinations : Snaps
+    snapping : Snapping
+    limit : float
+        Seconds, or metres in a graph of distances; connectors count.
+    engine : {"auto", "dijkstra", "hierarchy", "pandana"}
+        Same answers, different speed; ``"auto"`` asks `traveltime_lab.streets.contraction.pays_off`.
+    with_length : bool, default True
+        Whether the lower halves of the labels are needed; an engine for which they cost extra leaves them undefined
+        if not.
+
+    Yields
+    ------
+    Block
+
+    Notes
+    -----
+    The search starts from whichever side has fewer points: trips backwards on the transposed graph have the same
+    integer labels as trips forwards.
+    """
+    check_engine(engine)
+    rows, columns = same_places(origins, destinations)
+    checkpoint()
+    leaving = Ends.of(graph, origins, snapping, is_entry=False)
+    reached = Ends.of(graph, destinations, snapping, is_entry=True)
+    for block in blocks_between(network, graph, leaving, reached, limit=limit, engine=engine, with_length=with_length):
+        checkpoint()
+        here = (rows >= block.rows.start) & (rows < block.rows.stop)
+        here &= (columns >= block.columns.start) & (columns < block.columns.stop)
+        block.labels[rows[here] - block.rows.start, columns[here] - block.columns.start] = 0
+        yield block
+
+
+def same_places(origins: Snaps, destinations: Snaps) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """
+    Return the pairs of origin and destination that are one and the same point, if it has a street.
+
+    Nobody walks to the street and back to stay where they are: such pairs take no time.
+    """
+    a, b = (np.where(snaps.edge >= 0, snaps.lng + 1j * snaps.lat, np.nan) for snaps in (origins, destinations))
+    if min(a.size, b.size) <= 8:
+        few, many = (a, b) if a.size <= b.size else (b, a)
+        i, j = np.nonzero(few[:, None] == many[None, :])
+        return (i, j) if a.size <= b.size else (j, i)
+    order = np.argsort(b, kind="stable")
+    first, last = (np.searchsorted(b[order], a, side=side) for side in ("left", "right"))
+    counts = np.where(np.isnan(a), 0, last - first)
+    rows = np.repeat(np.arange(a.size), counts)
+    within = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rows, order[np.repeat(first, counts) + within]
+
+
+def blocks_between(
+    network: Network,
+    graph: RoadGraph,
+    leaving: Ends,
+    reached: Ends,
+    *,
+    limit: float,
+    engine: str = "auto",
+    with_length: bool = True,
+) -> Iterator[Block]:
+    """Yield the labels of all pairs as `label_blocks` does, equal places not told apart from others."""
+    largest = road_graph.limit_label(limit, graph.metric)
+    n_origins, n_destinations = len(leaving.snaps), len(reached.snaps)
+    if engine == "pandana":
+        from traveltime_lab.streets import pandana  # noqa: PLC0415 - an optional extra
+
+        for part, labels in pandana.label_blocks(network, graph, leaving, reached, largest, with_length=with_length):
+            yield Block(slice(0, n_origins), part, labels)
+        return
+    if engine == "hierarchy" or (engine == "auto" and contraction.pays_off(network, graph, leaving, reached, largest)):
+        for row_part, column_part, labels in contraction.label_blocks(network, graph, leaving, reached, largest):
+            yield Block(row_part, column_part, labels)
+        return
+    is_backward = n_destinations < n_origins
+    rows, columns = (reached, leaving) if is_backward else (leaving, reached)
+    for part, labels in _searches(graph, rows, columns, largest, is_backward=is_backward):
+        if is_backward:
+            yield Block(slice(0, n_origins), part, labels.T)
+        else:
+            yield Block(part, slice(0, n_destinations), labels)
+
+
+def check_engine(engine: str) -> None:
+    """Raise InputError for an unknown engine."""
+    if engine not in ENGINES:
+        msg = f"engine must be one of {', '.join(map(repr, ENGINES))}; got {engine!r}"
+        raise InputError(msg)
+
+
+@dataclass(frozen=True)
+class RowSearch:
+    """
+    Searches from rows of points to columns of points, made ready for any part of the rows.
+
+    Attributes
+    ----------
+    graph : RoadGraph
+    rows, columns : Ends
+    is_backward : bool
+        Whether trips end at the rows.
+    """
+
+    graph: RoadGraph
+    rows: Ends
+    columns: Ends
+    is_backward: bool
+    core: Core
+    seeds: Ports
+    reads: Ports
+    by_edge: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, graph: RoadGraph, rows: Ends, columns: Ends, *, is_backward: bool) -> RowSearch:
+        """Make the points ready."""
+        core = graph.core(is_backward=is_backward)
+        by_edge = np.argsort(columns.snaps.edge, kind="stable")
+        seeds, reads = core.seed_rows(rows.ports), core.read_rows(columns.ports)
+        return cls(graph, rows, columns, is_backward, core, seeds, reads, by_edge)
+
+    def starting_from(self, rows: Ends) -> RowSearch:
+        """Return the same columns to be searched from other rows, which takes less time than making all ready."""
+        return replace(self, rows=rows, seeds=self.core.seed_rows(rows.ports))
+
+    def labels(self, part: slice, limits: Int64Array) -> Int64Array:
+        """
+        Return the labels of some rows.
+
+        Parameters
+        ----------
+        part : slice
+        limits : int64 array of shape (n_part,)
+            Largest label of each row.
+
+        Returns
+        -------
+        int64 array of shape (n_part, n_columns)
+            `UNREACHED` beyond the limit.
+        """
+        graph, rows, columns = self.graph, self.rows, self.columns
+        labels = np.empty((limits.size, len(columns.snaps)), np.int64)
+        seeds = take_rows(self.seeds, part.start, part.stop)
+        road.many_to_many(*self.core.arcs(), *seeds, *self.reads, limits, graph.shift, self.core.n_buckets, labels)
+        turns.improve_along_edges(
+            rows.snaps.edge[part], rows.snaps.fraction[part], rows.connector[part], columns.snaps.edge,
+            columns.snaps.fraction, columns.connector, not self.is_backward, graph.cross, graph.topology.is_open,
+            self.by_edge, limits, labels,
+        )  # fmt: skip
+        return labels
+
+
+def _searches(
+    graph: RoadGraph, rows: Ends, columns: Ends, largest: np.int64, *, is_backward: bool
+) -> Iterator[tuple[slice, Int64Array]]:
+    """Yield rows of labels, one bounded search per row, on all threads."""
+    n_rows, n_columns = len(rows.snaps), len(columns.snaps)
+    size = int(np.clip(_BLOCK // max(n_columns, 1), 1, max(1, -(-n_rows // settings.threads))))
+    parts = [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
+    ready = RowSearch.of(graph, rows, columns, is_backward=is_backward)
+
+    def search(part: slice) -> tuple[slice, Int64Array]:
+        return part, ready.labels(part, np.full(part.stop - part.start, largest))
+
+    if len(parts) == 1 or settings.threads == 1:
+        yield from map(search, parts)
+        return
+    with ThreadPoolExecutor(settings.threads) as pool:
+        # A few blocks ahead of the reader, never all of them: memory stays bounded.
+        waiting = []
+        for part in parts:
+            waiting.append(pool.submit(search, part))
+            if len(waiting) > settings.threads:
+                yield waiting.pop(0).result()
+        for future in waiting:
+            yield future.result()
+
+
+def pair_labels(
+    network: Network,
+    graph: RoadGraph,
+    origins: Snaps,
+    destinations: Snaps,
+    snapping: Snapping,
+    origin_of: npt.NDArray[np.intp],
+    destination_of: npt.NDArray[np.intp],
+    *,
+    limit: float,
+    engine: str = "auto",
+    with_length: bool = True,
+) -> Int64Array:
+    """
+    Return the labels of chosen pairs.
+
+    Parameters
+    ----------
+    network : Network
+    graph : RoadGraph
+    origins, destinations : Snaps
+    snapping : Snapping
+    origin_of, destination_of : intp arrays of shape (n_pairs,)
+        Positions in `origins` and `destinations`.
+    limit : float
+        Seconds, or metres in a graph of distances.
+    engine, with_length
+        As in `label_blocks`.
+
+    Returns
+    -------
+    int64 array of shape (n_pairs,)
+        `UNREACHED` where over the limit.
+    """
+    check_engine(engine)
+    if engine == "pandana":
+        from traveltime_lab.streets import pandana  # noqa: PLC0415 - an optional extra
+
+        return pandana.pair_labels(
+            network, graph, origins, destinations, snapping, origin_of, destination_of,
+            limit=limit, with_length=with_length,
+        )  # fmt: skip
+    order = np.argsort(origin_of, kind="stable")
+    used, row_of = np.unique(origin_of[order], return_inverse=True)
+    row_indptr = np.searchsorted(row_of, np.arange(used.size + 1)).astype(np.int64)
+    near, far = origins.take(used), destinations.take(destination_of[order])
+    leaving = Ends.of(graph, near, snapping, is_entry=False)
+    reached = Ends.of(graph, far, snapping, is_entry=True)
+    largest = road_graph.limit_label(limit, graph.metric)
+    if engine == "hierarchy" or (
+        engine == "auto" and contraction.pays_off(network, graph, leaving, reached, largest, are_pairs=True)
+    ):
+        labels = contraction.pair_labels(network, graph, leaving, reached, row_indptr, largest)
+    else:
+        labels = _search_pairs(graph, leaving, reached, row_indptr, largest)
+    turns.improve_aligned(
+        near.edge[row_of],
+        near.fraction[row_of],
+        leaving.connector[row_of],
+        far.edge,
+        far.fraction,
+        reached.connector,
+        graph.cross,
+        graph.topology.is_open,
+        largest,
+        labels,
+    )
+    result = np.empty_like(labels)
+    result[order] = labels
+    a, b = origins.take(origin_of), destinations.take(destination_of)
+    result[(a.lng == b.lng) & (a.lat == b.lat) & (a.edge >= 0) & (b.edge >= 0)] = 0
+    return result
+
+
+def _search_pairs(
+    graph: RoadGraph, leaving: Ends, reached: Ends, row_indptr: Int64Array, largest: np.int64
+) -> Int64Array:
+    """Return the labels of pairs, one search for each origin."""
+    core = graph.core(is_backward=False)
+    seeds, reads = core.seed_rows(leaving.ports), core.read_rows(reached.ports)
+    labels = np.full(len(reached.snaps), road.UNREACHED, np.int64)
+
+    def search(rows: npt.NDArray[np.intp]) -> None:
+        first, last = row_indptr[rows[0]], row_indptr[rows[-1] + 1]
+        road.one_to_some(
+            *core.arcs(),
+            *take_rows(seeds, int(rows[0]), int(rows[-1]) + 1),
+            *take_rows(reads, int(first), int(last)),
+            row_indptr[rows[0] : rows[-1] + 2] - first,
+            largest,
+            graph.shift,
+            core.n_buckets,
+            labels[first:last],
+        )
+
+    n_origins = len(leaving.snaps)
+    n_parts = min(settings.threads * 4, max(1, n_origins // 8))
+    parts = [part for part in np.array_split(np.arange(n_origins), n_parts) if part.size]
+    if len(parts) == 1:
+        search(parts[0])
+    else:
+        with ThreadPoolExecutor(settings.threads) as pool:
+            list(pool.map(search, parts))
+    return labels

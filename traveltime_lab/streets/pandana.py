@@ -1,0 +1,514 @@
+"""
+Trips by pandana's contraction hierarchies, with the labels of the other engine.
+
+pandana knows nodes and arcs, not streets: its nodes are the states of a `RoadGraph`. A trip is the smallest sum of a
+port of its origin, a way between two states and a port of its destination.
+
+Exactness
+---------
+pandana keeps weights as whole thousandths, cut off: ``(ms + 0.5) / 1000`` comes out as `ms` again and sums stay whole,
+so times are the same milliseconds as those of the other engine. The one exception are arcs of 0 ms (two nodes on one
+spot), which pandana raises to its smallest weight. They get a sixteenth of a millisecond instead, so that a way may
+pass 15 of them before it is 1 ms too long.
+
+Lengths come from the paths of the fastest trips, which pandana unpacks one by one. Where several routes are equally
+fast to the millisecond, the length is that of one of them and not always the shortest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from traveltime_lab.errors import MissingDependencyError
+from traveltime_lab.kernels.street import joins, road, turns
+from traveltime_lab.modes import Snapping
+from traveltime_lab.network.network import Network
+from traveltime_lab.settings import settings
+from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets import links
+from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.snapping import Snaps
+
+if TYPE_CHECKING:
+    from traveltime_lab.streets.matrix import Ends
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+
+#: Labels in one block, ways asked in one call (pandana answers with a list of Python floats) and paths in one call
+#: (lists of lists of Python integers).
+_BLOCK: Final = 2_000_000
+_WAYS: Final = 500_000
+_PATHS: Final = 2_000
+#: Parts of a millisecond in graphs with arcs of 0 ms. Larger is safer against many of those, but pandana's weights
+#: have 31 bits: 16 leaves 37 hours.
+_PARTS: Final = 16
+#: What pandana returns for no way, in its own unit.
+_NO_WAY: Final = (1 << 32) - 1
+
+_building = threading.Lock()
+#: threadpoolctl's handle of the OpenMP library; finding it takes milliseconds.
+_controller: Any = None
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """
+    A contracted graph.
+
+    Attributes
+    ----------
+    graph : RoadGraph
+        What was contracted, but with other exit ports; see `_leaving_by_own_state`.
+    contracted : cyaccess or None
+        pandana's object; None for a graph without arcs.
+    threads : int
+        pandana holds a workspace for each of so many threads and ends the process if asked by another.
+    parts : int
+        Parts of a millisecond (or centimetre) in pandana's unit.
+    is_of_edges : bool
+        Whether a way from a state to itself is a round trip instead of nothing.
+    """
+
+    graph: RoadGraph
+    contracted: Any
+    threads: int
+    parts: int
+    is_of_edges: bool
+
+    def ways(self, origin: Int32Array, destination: Int32Array) -> Int32Array:
+        """
+        Return the milliseconds between states, pair by pair.
+
+        Parameters
+        ----------
+        origin, destination : int32 arrays of shape (n,)
+
+        Returns
+        -------
+        int32 array of shape (n,)
+            -1 where there is no way.
+        """
+        found = self._direct(origin, destination)
+        if self.is_of_edges:
+            same = np.flatnonzero(origin == destination)
+            if same.size:
+                found[same] = self._round_trips(origin[same])[0]
+        return found
+
+    def _direct(self, origin: Int32Array, destination: Int32Array) -> Int32Array:
+        """Return the milliseconds between states, 0 from a state to itself."""
+        found = np.where(origin == destination, 0, -1).astype(np.int32)
+        if self.contracted is None:
+            return found
+        for first in range(0, origin.size, _WAYS):
+            part = slice(first, first + _WAYS)
+            with _threads(self.threads):
+                answer = self.contracted.shortest_path_distances(
+                    origin[part].astype(np.int64), destination[part].astype(np.int64), 0
+                )
+            units = np.rint(np.array(answer) * 1000.0).astype(np.int64)
+            found[part] = np.where(units == _NO_WAY, -1, units // self.parts)
+        return found
+
+    def _round_trips(self, state: Int32Array) -> tuple[Int32Array, Int64Array]:
+        """
+        Return the shortest ways from states out and back to themselves.
+
+        Returns
+        -------
+        ms : int32 array of shape (n,)
+            -1 where there is none.
+        arc : int64 array of shape (n,)
+            The first arc of each, -1 where there is none.
+        """
+        topology = self.graph.topology
+        once, place = np.unique(state, return_inverse=True)
+        counts = topology.indptr[once + 1] - topology.indptr[once]
+        owner = np.repeat(np.arange(once.size), counts)
+        arcs = np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts) + topology.indptr[once][owner]
+        back = self._direct(topology.indices[arcs], once[owner])
+        ms = np.where(back < 0, np.int64(road.UNREACHED), back + (self.graph.weights[arcs] >> road.TIME_SHIFT))
+        trips = np.full(once.size, -1, np.int32)
+        first = np.full(once.size, -1, np.int64)
+        best = np.lexsort((ms, owner))
+        if best.size:
+            best = best[np.concatenate([[True], np.diff(owner[best]) > 0])]
+            best = best[back[best] >= 0]
+            trips[owner[best]] = ms[best]
+            first[owner[best]] = arcs[best]
+        return trips[place], first[place]
+
+    def labels(self, origin: Int32Array, destination: Int32Array) -> Int64Array:
+        """
+        Return the labels of fastest paths between states that have a way.
+
+        Parameters
+        ----------
+        origin, destination : int32 arrays of shape (n,)
+            Pairs for which `ways` is not negative.
+
+        Returns
+        -------
+        int64 array of shape (n,)
+        """
+        topology, weights = self.graph.topology, self.graph.weights
+        n_states = topology.n_states
+        once, place = np.unique(origin.astype(np.int64) * n_states + destination, return_inverse=True)
+        start, end = once // n_states, once % n_states
+        label = np.zeros(once.size, np.int64)
+        if self.is_of_edges:
+            same = np.flatnonzero(start == end)
+            arc = self._round_trips(start[same].astype(np.int32))[1]
+            start[same] = topology.indices[arc]
+            label[same] = weights[arc]
+        apart = np.flatnonzero(start != end)
+        for first in range(0, apart.size, _PATHS):
+            part = apart[first : first + _PATHS]
+            with _threads(self.threads):
+                paths = self.contracted.shortest_paths(start[part], end[part], 0)
+            path_indptr = np.zeros(part.size + 1, np.int64)
+            np.cumsum([len(path) for path in paths], out=path_indptr[1:])
+            path_states = np.fromiter(itertools.chain.from_iterable(paths), np.int64, int(path_indptr[-1]))
+            label[part] += joins.path_labels(path_indptr, path_states, topology.indptr, topology.indices, weights)
+        return np.asarray(label[place])
+
+
+def hierarchy(network: Network, graph: RoadGraph) -> Hierarchy:
+    """
+    Return the contracted graph, made once and kept with the network.
+
+    Raises
+    ------
+    MissingDependencyError
+        If pandana is not installed.
+    """
+    # The value holds on to the graph, so that no other graph can get its id.
+    kept, built = network.cached(("pandana", id(graph)), lambda: (graph, _contract(graph)))
+    assert kept is graph
+    return built
+
+
+def _contract(graph: RoadGraph) -> Hierarchy:
+    """Contract a graph; takes seconds to minutes."""
+    try:
+        import pandana  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
+        msg = (
+            "engine='pandana' needs pandana: pip install 'traveltime_lab[pandana]'. "
+            "Or leave the engine out: all give the same answers."
+        )
+        raise MissingDependencyError(msg) from error
+    topology = graph.topology
+    units = graph.weights >> road.TIME_SHIFT
+    parts = _PARTS if (units == 0).any() else 1
+    is_of_edges = bool((topology.state_edge >= 0).any())
+    contracted = None
+    threads = settings.threads
+    if units.size:
+        # The coordinates are not used for ways; all different, because they are indexed none the less.
+        place = pd.Series(np.arange(topology.n_states, dtype=np.float64))
+        source = np.repeat(np.arange(topology.n_states), np.diff(topology.indptr))
+        weights = pd.DataFrame({"weight": (units * parts + 0.5) / 1000.0})
+        target = pd.Series(topology.indices.astype(np.int64))
+        with _building, _threads(threads), _silenced():
+            contracted = pandana.Network(place, place, pd.Series(source), target, weights, twoway=False).net
+    joined = _leaving_by_own_state(graph) if is_of_edges else graph
+    return Hierarchy(joined, contracted, threads, parts, is_of_edges)
+
+
+def _leaving_by_own_state(graph: RoadGraph) -> RoadGraph:
+    """
+    Return a graph of edges with one exit port per directed edge, for fewer questions.
+
+    A trip that begins on a directed edge goes on by one of the arcs out of the edge's plain state, each of which costs
+    the whole edge and a turn. What leaves that state has taken one of these arcs, so it may as well begin there, at the
+    label of the whole edge less: the same sum for every way that has an arc. The way without arcs, to the destination
+    on the same edge, is not such a trip: `Hierarchy.ways` answers with the round trip, and what can be driven along the
+    edge itself is added by `traveltime_lab.kernels.street.turns`. In a graph of nodes this would be wrong: a node is
+    left by other streets too.
+    """
+    topology = graph.topology
+    # Plain states come first and so have the lowest number of the states of their edge.
+    plain = topology.entry_states[topology.entry_indptr[:-1][topology.is_open]]
+    indptr = np.concatenate([[0], np.cumsum(topology.is_open)]).astype(np.int64)
+    return replace(
+        graph,
+        topology=replace(topology, exit_indptr=indptr, exit_states=plain),
+        exit_keys=-graph.cross[topology.is_open],
+    )
+
+
+@contextlib.contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Let pandana use so many threads, whatever the caller or another library has set."""
+    # scikit-learn, which pandana imports, depends on it.
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # noqa: PLC0415
+
+    global _controller
+    if _controller is None:
+        _controller = ThreadpoolController().select(user_api="openmp")
+    with _controller.limit(limits=count):
+        yield
+
+
+@contextlib.contextmanager
+def _silenced() -> Iterator[None]:
+    """Send what C++ prints meanwhile to nowhere; for this process as a whole, so be brief."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    _flush_c()
+    try:
+        kept = os.dup(1)
+    except OSError:
+        # There is no standard output.
+        yield
+        return
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+        try:
+            yield
+        finally:
+            _flush_c()
+            os.dup2(kept, 1)
+    finally:
+        os.close(kept)
+
+
+def _flush_c() -> None:
+    """Write out what C has buffered, so that it goes where it was meant to go when it was printed."""
+    ctypes.CDLL("ucrtbase" if os.name == "nt" else None).fflush(None)
+
+
+@dataclass(frozen=True)
+class _Joints:
+    """
+    The ports at one end of trips.
+
+    Attributes
+    ----------
+    indptr : int64 array of shape (n_points + 1,)
+    states : int32 array of shape (n_ports,)
+    keys : int64 array of shape (n_ports,)
+        Labels; may be negative where trips leave.
+    """
+
+    indptr: Int64Array
+    states: Int32Array
+    keys: Int64Array
+
+    @property
+    def ms(self) -> Int64Array:
+        """The milliseconds of the keys: of a negative label neither half is the plain upper part."""
+        return np.asarray((self.keys + (1 << (road.TIME_SHIFT - 1))) >> road.TIME_SHIFT)
+
+    def rows(self, part: slice) -> _Joints:
+        """Return the ports of consecutive points."""
+        first, last = self.indptr[part.start], self.indptr[part.stop]
+        return _Joints(self.indptr[part.start : part.stop + 1] - first, self.states[first:last], self.keys[first:last])
+
+
+def label_blocks(
+    network: Network,
+    graph: RoadGraph,
+    leaving: Ends,
+    reached: Ends,
+    largest: np.int64,
+    *,
+    with_length: bool = True,
+) -> Iterator[tuple[slice, Int64Array]]:
+    """
+    Yield the labels from all origins to some destinations at a time.
+
+    Parameters
+    ----------
+    network : Network
+    graph : RoadGraph
+    leaving, reached : Ends
+        Origins and destinations.
+    largest : int64
+        Largest label that counts.
+    with_length : bool, default True
+        Whether the lower halves of the labels are needed. They cost many times as much as the upper ones and are
+        undefined without.
+
+    Yields
+    ------
+    columns : slice
+    labels : int64 array of shape (n_origins, n_columns)
+        `UNREACHED` where over the limit.
+
+    Raises
+    ------
+    MissingDependencyError
+        If pandana is not installed.
+    """
+    contracted = hierarchy(network, graph)
+    starts = _Joints(*links.ports(contracted.graph, leaving.snaps, leaving.connector, is_entry=False))
+    ends = _Joints(*reached.ports)
+    n_rows, n_columns = len(leaving.snaps), len(reached.snaps)
+    start_states, start_place = np.unique(starts.states, return_inverse=True)
+    limits = np.full(n_rows, largest)
+    size = int(np.clip(_BLOCK // max(n_rows, 1), 1, max(n_columns, 1)))
+    for first in range(0, n_columns, size):
+        columns = slice(first, min(first + size, n_columns))
+        far = ends.rows(columns)
+        end_states, end_place = np.unique(far.states, return_inverse=True)
+        ways = contracted.ways(np.repeat(start_states, end_states.size), np.tile(end_states, start_states.size))
+        labels = np.empty((n_rows, columns.stop - first), np.int64)
+        start, end = (np.empty(labels.shape if with_length else (0, 0), np.int32) for _ in range(2))
+        joins.best_joins(
+            starts.indptr,
+            start_place.astype(np.int64),
+            starts.ms,
+            far.indptr,
+            end_place.astype(np.int64),
+            far.ms,
+            ways.reshape(start_states.size, end_states.size),
+            largest >> road.TIME_SHIFT,
+            labels,
+            start,
+            end,
+        )
+        if with_length:
+            found = labels != road.UNREACHED
+            labels[found] = _full_labels(contracted, starts, far, start[found], end[found])
+        edge = reached.snaps.edge[columns]
+        turns.improve_along_edges(
+            leaving.snaps.edge,
+            leaving.snaps.fraction,
+            leaving.connector,
+            edge,
+            reached.snaps.fraction[columns],
+            reached.connector[columns],
+            True,
+            graph.cross,
+            graph.topology.is_open,
+            np.argsort(edge, kind="stable"),
+            limits,
+            labels,
+        )
+        yield columns, labels
+
+
+def _full_labels(
+    contracted: Hierarchy, starts: _Joints, ends: _Joints, start: npt.NDArray[Any], end: npt.NDArray[Any]
+) -> Int64Array:
+    """Return the labels of trips between ports, lengths included."""
+    between = contracted.labels(starts.states[start], ends.states[end])
+    return np.asarray(starts.keys[start] + between + ends.keys[end])
+
+
+def pair_labels(
+    network: Network,
+    graph: RoadGraph,
+    origins: Snaps,
+    destinations: Snaps,
+    snapping: Snapping,
+    origin_of: npt.NDArray[np.intp],
+    destination_of: npt.NDArray[np.intp],
+    *,
+    limit: float,
+    with_length: bool = True,
+) -> Int64Array:
+    """
+    Return the labels of chosen pairs.
+
+    Parameters
+    ----------
+    network : Network
+    graph : RoadGraph
+    origins, destinations : Snaps
+    snapping : Snapping
+    origin_of, destination_of : intp arrays of shape (n_pairs,)
+        Positions in `origins` and `destinations`.
+    limit : float
+        Seconds, or metres in a graph of distances.
+    with_length : bool, default True
+        As in `label_blocks`.
+
+    Returns
+    -------
+    int64 array of shape (n_pairs,)
+        `UNREACHED` where over the limit.
+
+    Raises
+    ------
+    MissingDependencyError
+        If pandana is not installed.
+    """
+    contracted = hierarchy(network, graph)
+    near = links.connectors(graph, origins, snapping)
+    far = links.connectors(graph, destinations, snapping)
+    starts = _Joints(*links.ports(contracted.graph, origins, near, is_entry=False))
+    ends = _Joints(*links.ports(graph, destinations, far, is_entry=True))
+    largest = road_graph.limit_label(limit, graph.metric)
+    labels = np.full(origin_of.size, road.UNREACHED, np.int64)
+    # A pair has four to ten pairs of ports.
+    for first in range(0, origin_of.size, _WAYS // 4):
+        part = slice(first, first + _WAYS // 4)
+        a, b = origin_of[part], destination_of[part]
+        labels[part] = _labels_of_pairs(contracted, starts, ends, a, b, largest, with_length=with_length)
+        turns.improve_aligned(
+            origins.edge[a],
+            origins.fraction[a],
+            near[a],
+            destinations.edge[b],
+            destinations.fraction[b],
+            far[b],
+            graph.cross,
+            graph.topology.is_open,
+            largest,
+            labels[part],
+        )
+    same = (origins.lng[origin_of] == destinations.lng[destination_of]) & (origins.edge[origin_of] >= 0)
+    same &= (origins.lat[origin_of] == destinations.lat[destination_of]) & (destinations.edge[destination_of] >= 0)
+    # Nobody walks to the street and back to stay where they are.
+    labels[same] = 0
+    return labels
+
+
+def _labels_of_pairs(
+    contracted: Hierarchy,
+    starts: _Joints,
+    ends: _Joints,
+    origin_of: npt.NDArray[np.intp],
+    destination_of: npt.NDArray[np.intp],
+    largest: np.int64,
+    *,
+    with_length: bool,
+) -> Int64Array:
+    """Return the labels of chosen pairs, all ports of each tried."""
+    pair_indptr = np.empty(origin_of.size + 1, np.int64)
+    arguments = (starts.indptr, ends.indptr, origin_of, destination_of, pair_indptr)
+    n = joins.port_pairs(*arguments, np.empty(0, np.int32), np.empty(0, np.int32))
+    start, end = np.empty(n, np.int32), np.empty(n, np.int32)
+    labels = np.full(origin_of.size, road.UNREACHED, np.int64)
+    if not n:
+        return labels
+    joins.port_pairs(*arguments, start, end)
+    n_states = contracted.graph.topology.n_states
+    asked, place = np.unique(starts.states[start].astype(np.int64) * n_states + ends.states[end], return_inverse=True)
+    ways = contracted.ways((asked // n_states).astype(np.int32), (asked % n_states).astype(np.int32))[place]
+    time = np.where(ways < 0, -1, starts.ms[start] + ways + ends.ms[end])
+    fastest = joins.fastest_pairs(pair_indptr, time, largest >> road.TIME_SHIFT)
+    found = np.flatnonzero(fastest >= 0)
+    best = fastest[found]
+    if with_length:
+        labels[found] = _full_labels(contracted, starts, ends, start[best], end[best])
+    else:
+        labels[found] = time[best] << road.TIME_SHIFT
+    return labels

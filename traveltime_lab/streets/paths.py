@@ -1,0 +1,272 @@
+"""
+Fastest routes: the pieces of street that they are made of, and their lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import shapely
+
+from traveltime_lab.crs import segment_lengths_m
+from traveltime_lab.kernels.street import road, turns
+from traveltime_lab.modes import Snapping
+from traveltime_lab.network.network import Network
+from traveltime_lab.points import Points
+from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets import links
+from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
+from traveltime_lab.streets.tables import StreetTables
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """
+    A stretch of one street on a route.
+
+    Attributes
+    ----------
+    directed : int
+        Directed edge.
+    begin, end : float
+        Places along it where it is entered and left, 0 to 1.
+    label : int
+        What it costs (see `traveltime_lab.kernels.street.road`), with the turn or signal at its end and without
+        boarding.
+    boarding : int
+        Label of going aboard a ferry just before.
+    """
+
+    directed: int
+    begin: float
+    end: float
+    label: int
+    boarding: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """
+    The fastest route of one pair.
+
+    Attributes
+    ----------
+    pair : int
+        Which of the pairs that were asked for.
+    pieces : list of Piece
+        In travel order, without the walks to and from the streets; empty where both ends are one point.
+    access, egress : int
+        Labels of these walks.
+    """
+
+    pair: int
+    pieces: list[Piece]
+    access: int
+    egress: int
+
+    @property
+    def label(self) -> int:
+        """Label of the whole route: what `traveltime_lab.streets.matrix` gives for the pair."""
+        return self.access + sum(piece.label + piece.boarding for piece in self.pieces) + self.egress
+
+
+def paths(
+    graph: RoadGraph,
+    start_snaps: Snaps,
+    end_snaps: Snaps,
+    snapping: Snapping,
+    origin_of: npt.NDArray[np.intp],
+    destination_of: npt.NDArray[np.intp],
+    limit: float,
+) -> Iterator[Path]:
+    """
+    Yield the fastest route of each pair that has one within a limit, origin by origin.
+
+    Parameters
+    ----------
+    graph : RoadGraph
+    start_snaps, end_snaps : Snaps
+        Where origins and destinations meet the streets.
+    snapping : Snapping
+    origin_of, destination_of : intp arrays of shape (n_pairs,)
+    limit : float
+        Seconds, or metres in a graph of distances.
+
+    Yields
+    ------
+    Path
+        The labels are those of `traveltime_lab.streets.matrix`, to the last bit.
+    """
+    largest = int(road_graph.limit_label(limit, graph.metric))
+    arcs = graph.arcs(is_backward=False)
+    egress = links.connectors(graph, end_snaps, snapping)
+    order = np.flatnonzero((start_snaps.edge[origin_of] >= 0) & (end_snaps.edge[destination_of] >= 0))
+    order = order[np.argsort(origin_of[order], kind="stable")]
+    for pairs in np.split(order, np.flatnonzero(np.diff(origin_of[order])) + 1):
+        if not pairs.size:
+            continue
+        i = int(origin_of[pairs[0]])
+        start = start_snaps.take(np.array([i]))
+        connector = links.connectors(graph, start, snapping)
+        _, states, keys = links.ports(graph, start, connector, is_entry=False)
+        label, parent = road.one_to_all(*arcs, states, keys, np.int64(largest), graph.shift, graph.n_buckets, True)
+        for pair in pairs.tolist():
+            j = int(destination_of[pair])
+            end = end_snaps.take(np.array([j]))
+            if start.lng[0] == end.lng[0] and start.lat[0] == end.lat[0]:
+                yield Path(pair, [], 0, 0)
+                continue
+            pieces = _pieces(graph, label, parent, start, end, int(connector[0]))
+            path = None if pieces is None else Path(pair, pieces, int(connector[0]), int(egress[j]))
+            if path is not None and path.label <= largest:
+                yield path
+
+
+def route_lines(
+    network: Network,
+    graph: RoadGraph,
+    starts: Points,
+    ends: Points,
+    start_snaps: Snaps,
+    end_snaps: Snaps,
+    snapping: Snapping,
+    origin_of: npt.NDArray[np.intp],
+    destination_of: npt.NDArray[np.intp],
+    is_reached: npt.NDArray[np.bool_],
+    limit: float,
+) -> npt.NDArray[Any]:
+    """
+    Return the line of the fastest route of each reached pair.
+
+    Parameters
+    ----------
+    network, graph, snapping
+        As searched.
+    starts, ends : Points
+        What was asked.
+    start_snaps, end_snaps : Snaps
+        Where it meets the streets.
+    origin_of, destination_of : intp arrays of shape (n_pairs,)
+    is_reached : bool array of shape (n_pairs,)
+    limit : float
+
+    Returns
+    -------
+    object array of shape (n_pairs,)
+        LineStrings in EPSG:4326 from origin to destination, walks to and from the streets included; empty where
+        unreachable.
+    """
+    lines = np.full(origin_of.size, shapely.LineString(), dtype=object)
+    start_lng, start_lat = snapped_coordinates(network, start_snaps)
+    end_lng, end_lat = snapped_coordinates(network, end_snaps)
+    wanted = np.flatnonzero(is_reached)
+    for path in paths(graph, start_snaps, end_snaps, snapping, origin_of[wanted], destination_of[wanted], limit):
+        pair = wanted[path.pair]
+        i, j = origin_of[pair], destination_of[pair]
+        parts = [np.array([[starts.lng[i], starts.lat[i]], [start_lng[i], start_lat[i]]])]
+        parts += [part_of_line(network.tables, piece) for piece in path.pieces]
+        parts.append(np.array([[end_lng[j], end_lat[j]], [ends.lng[j], ends.lat[j]]]))
+        lines[pair] = line_of(parts)
+    return lines
+
+
+def line_of(parts: list[FloatArray]) -> shapely.LineString:
+    """Return one line through the (lng, lat) rows of consecutive parts; of one place, a line of no length."""
+    coordinates = np.concatenate(parts)
+    kept = np.ones(len(coordinates), np.bool_)
+    kept[1:] = (np.abs(np.diff(coordinates, axis=0)) > 1e-9).any(axis=1)
+    if kept.sum() < 2:
+        return shapely.LineString(coordinates[[0, -1]])
+    return shapely.LineString(coordinates[kept])
+
+
+def _pieces(
+    graph: RoadGraph,
+    label: npt.NDArray[np.int64],
+    parent: npt.NDArray[np.int32],
+    start: Snaps,
+    end: Snaps,
+    connector: int,
+) -> list[Piece] | None:
+    """Return the pieces of a route between two different points, None if there is none."""
+    topology, cross = graph.topology, graph.cross
+    start_edge, start_at = int(start.edge[0]), float(start.fraction[0])
+    end_edge, end_at = int(end.edge[0]), float(end.fraction[0])
+    best, best_state, last = int(road.UNREACHED), -1, None
+    for d in (2 * end_edge, 2 * end_edge + 1):
+        place = end_at if d % 2 == 0 else 1.0 - end_at
+        part = int(turns.part_of(cross[d], place))
+        for k in range(int(topology.entry_indptr[d]), int(topology.entry_indptr[d + 1])):
+            total = int(label[topology.entry_states[k]]) + part
+            if total < best:
+                best, best_state, last = total, int(topology.entry_states[k]), Piece(d, 0.0, place, part)
+    if start_edge == end_edge:
+        direct = None
+        for d in (2 * start_edge, 2 * start_edge + 1):
+            a = start_at if d % 2 == 0 else 1.0 - start_at
+            b = end_at if d % 2 == 0 else 1.0 - end_at
+            cost = int(turns.part_of(cross[d], b)) - int(turns.part_of(cross[d], a))
+            if topology.is_open[d] and a <= b and connector + cost <= best:
+                best, direct = connector + cost, Piece(d, a, b, cost)
+        if direct is not None:
+            return [direct]
+    if last is None:
+        return None
+    root, arcs = road.trace(best_state, label, parent, topology.indptr, topology.indices, graph.weights)
+    steps = _first_steps(graph, int(label[root]), int(root), start_edge, start_at, connector)
+    steps += [(int(topology.arc_edge[arc]), 0.0, int(graph.weights[arc]), int(arc)) for arc in arcs]
+    # Where states are edges, an arc runs along the edge before its turn: it boards what comes next.
+    boards_next = bool(topology.state_edge[root] >= 0)
+    pieces: list[Piece] = []
+    before = 0
+    for d, begin, cost, arc in steps:
+        boarding = 0
+        if topology.arc_boards[arc]:
+            extra = int(road_graph.make_labels(topology.arc_extra_ms[arc], np.int64(0), graph.metric))
+            boarding = int(graph.weights[arc]) - int(cross[topology.arc_edge[arc]]) - extra
+        pieces.append(Piece(d, begin, 1.0, cost - boarding, before if boards_next else boarding))
+        before = boarding
+    return [*pieces, last]
+
+
+def _first_steps(
+    graph: RoadGraph, label: int, root: int, edge: int, fraction: float, connector: int
+) -> list[tuple[int, float, int, int]]:
+    """Return the step (directed edge, place, label, arc) from the start of a route to the root of its tree."""
+    topology = graph.topology
+    for d in (2 * edge, 2 * edge + 1):
+        place = fraction if d % 2 == 0 else 1.0 - fraction
+        rest = int(graph.cross[d]) - int(turns.part_of(graph.cross[d], place))
+        for k in range(int(topology.exit_indptr[d]), int(topology.exit_indptr[d + 1])):
+            cost = rest + int(graph.exit_keys[k])
+            if topology.exit_states[k] == root and connector + cost == label:
+                return [(d, place, cost, int(topology.exit_arcs[k]))]
+    return []
+
+
+def part_of_line(tables: StreetTables, piece: Piece) -> FloatArray:
+    """Return the (lng, lat) rows of a piece."""
+    edge = piece.directed // 2
+    rows = slice(int(tables.coord_indptr[edge]), int(tables.coord_indptr[edge + 1]))
+    lng, lat = tables.coord_lng[rows], tables.coord_lat[rows]
+    if piece.directed % 2:
+        lng, lat = lng[::-1], lat[::-1]
+    # Unwrapped longitudes, so that a line across the 180th meridian stays short.
+    unwrapped = lng
+    if lng.max() - lng.min() > 180.0:
+        unwrapped = np.degrees(np.unwrap(np.radians(lng)))
+    if piece.begin == 0.0 and piece.end == 1.0:
+        return np.column_stack([unwrapped, lat])
+    along = np.concatenate([[0.0], np.cumsum(segment_lengths_m(lng, lat))])
+    if along[-1] > 0:
+        along /= along[-1]
+    inner = (along > piece.begin) & (along < piece.end)
+    places = np.concatenate([[piece.begin], along[inner], [piece.end]])
+    return np.column_stack([np.interp(places, along, unwrapped), np.interp(places, along, lat)])

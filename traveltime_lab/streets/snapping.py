@@ -1,0 +1,303 @@
+"""
+Points to streets: the nearest position on the nearest usable edge.
+
+A point goes to the nearest edge that belongs to a part of the network one can leave and come back to; only where no
+such edge is within the threshold may it go to an island. The same index answers for points and for the cells of a
+travel-time surface, so a shape and a matrix agree about where a place is.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab.kernels.street import nearest
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.settings import settings
+
+if TYPE_CHECKING:
+    from traveltime_lab.network.network import Network
+
+FloatArray = npt.NDArray[np.float64]
+
+#: How stops of a timetable join the streets: like other points.
+STOP_SNAPPING: Final = Snapping()
+#: Why a point has no street: near enough to none, or not even near the network.
+SNAPPED, TOO_FAR, OUTSIDE = 0, 1, 2
+
+#: Side of the index's cells in metres; a city block, so that a cell holds a handful of segments.
+_CELL_M = 60.0
+
+
+@dataclass(frozen=True)
+class Snaps:
+    """
+    Where points meet the network.
+
+    Attributes
+    ----------
+    edge : int32 array of shape (n,)
+        Nearest usable edge, -1 for none.
+    fraction : float64 array of shape (n,)
+        Place on the edge, 0 at ``edge_from`` to 1 at ``edge_to``.
+    distance_m : float64 array of shape (n,)
+        Straight distance between the point and its place; inf where there is none.
+    status : int8 array of shape (n,)
+        `SNAPPED`, `TOO_FAR` or `OUTSIDE`.
+    lng, lat : float64 arrays of shape (n,)
+        The points themselves, EPSG:4326.
+    """
+
+    edge: npt.NDArray[np.int32]
+    fraction: FloatArray
+    distance_m: FloatArray
+    status: npt.NDArray[np.int8]
+    lng: FloatArray
+    lat: FloatArray
+
+    def __len__(self) -> int:
+        """Return the number of points."""
+        return self.edge.size
+
+    def take(self, index: npt.NDArray[np.intp]) -> Snaps:
+        """Return the snaps of some points."""
+        return Snaps(
+            self.edge[index],
+            self.fraction[index],
+            self.distance_m[index],
+            self.status[index],
+            self.lng[index],
+            self.lat[index],
+        )
+
+
+@dataclass(frozen=True)
+class SegmentIndex:
+    """Line segments of some edges in a hashed grid; see `traveltime_lab.kernels.street.nearest`."""
+
+    x1: FloatArray
+    y1: FloatArray
+    x2: FloatArray
+    y2: FloatArray
+    edge: npt.NDArray[np.int32]
+    start: FloatArray
+    span: FloatArray
+    lattice: tuple[float, int, int, int, int]
+    table: npt.NDArray[np.int64]
+    members: npt.NDArray[np.int32]
+
+    @classmethod
+    def build(cls, network: Network, wanted: npt.NDArray[np.bool_]) -> SegmentIndex:
+        """Index the segments of the edges marked in `wanted` (bool array of shape (n_edges,))."""
+        x1, y1, x2, y2, edge, start, span = segments(network)
+        mine = wanted[edge]
+        x1, y1, x2, y2 = x1[mine], y1[mine], x2[mine], y2[mine]
+        grid = nearest.build_grid(x1, y1, x2, y2, _CELL_M)
+        return cls(x1, y1, x2, y2, edge[mine], start[mine], span[mine], *grid)
+
+    def geometry(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, object, object, object]:
+        """Return the arguments that the kernels take for the grid."""
+        return self.x1, self.y1, self.x2, self.y2, self.lattice, self.table, self.members
+
+
+def segments(network: Network) -> tuple[Any, ...]:
+    """
+    Return the straight pieces of all edges, edge by edge in order of place.
+
+    Returns
+    -------
+    x1, y1, x2, y2 : float64 arrays of shape (n_segments,)
+        Ends in local metres.
+    edge : int32 array of shape (n_segments,)
+    start, span : float64 arrays of shape (n_segments,)
+        Place of the first end on the edge and share of the edge, 0 to 1.
+    """
+    return network.cached(("segments",), lambda: _segments(network))
+
+
+def _segments(network: Network) -> tuple[Any, ...]:
+    """Cut the lines of all edges into straight pieces; see `segments`."""
+    t = network.tables
+    x, y = network.frame.to_xy(t.coord_lng, t.coord_lat)
+    edge_of_coord = np.repeat(np.arange(network.n_edges, dtype=np.int32), np.diff(t.coord_indptr))
+    inner = edge_of_coord[1:] == edge_of_coord[:-1]
+    first = np.flatnonzero(inner)
+    # The shrink at both ends averaged, as a segment's own length in true metres.
+    shrink = network.frame.shrink(y)
+    dx = (x[first + 1] - x[first]) * (shrink[first] + shrink[first + 1]) / 2.0
+    length = np.hypot(dx, y[first + 1] - y[first])
+    edge = edge_of_coord[first]
+    total = np.bincount(edge, weights=length, minlength=network.n_edges)
+    before = np.concatenate([[0.0], np.cumsum(length)])[:-1]
+    offset = np.concatenate([[0.0], np.cumsum(total)])[:-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        start = np.where(total[edge] > 0, (before - offset[edge]) / total[edge], 0.0)
+        span = np.where(total[edge] > 0, length / total[edge], 0.0)
+    return x[first], y[first], x[first + 1], y[first + 1], edge, np.clip(start, 0.0, 1.0), span
+
+
+def snap_indexes(
+    network: Network, transportation: Transportation, accept_roads: str
+) -> tuple[SegmentIndex, SegmentIndex]:
+    """
+    Return the index of the edges to prefer and that of the islands.
+
+    Parameters
+    ----------
+    network : Network
+    transportation : Transportation
+    accept_roads : {"both_drivable_and_walkable", "any_drivable"}
+        For cars: whether a point may go to a road that pedestrians cannot use.
+    """
+    key = index_key(transportation, accept_roads)
+
+    def build() -> tuple[SegmentIndex, SegmentIndex]:
+        topology = network.road_graph(transportation).topology
+        uses = network.tables.uses
+        usable = topology.is_open[0::2] | topology.is_open[1::2]
+        # Nobody starts in the middle of a crossing by sea.
+        usable &= ~uses["is_ferry"].to_numpy()[network.tables.edge_use]
+        if transportation.base == "driving" and accept_roads == "both_drivable_and_walkable":
+            on_foot = network.road_graph(Transportation("walking")).topology.is_open
+            usable &= on_foot[0::2] | on_foot[1::2]
+        main = topology.can_leave & topology.can_arrive
+        return SegmentIndex.build(network, usable & main), SegmentIndex.build(network, usable & ~main)
+
+    return network.cached(key, build)
+
+
+def index_key(transportation: Transportation, accept_roads: str) -> tuple[object, ...]:
+    """Return what a snap index depends on."""
+    return (
+        "snap",
+        transportation.base,
+        transportation.uses_ferry,
+        transportation.include_roads,
+        transportation.exclude_roads,
+        accept_roads if transportation.base == "driving" else "",
+    )
+
+
+def snap_points(
+    network: Network,
+    lng: FloatArray,
+    lat: FloatArray,
+    transportation: Transportation,
+    snapping: Snapping,
+) -> Snaps:
+    """
+    Snap points to the network.
+
+    Parameters
+    ----------
+    network : Network
+    lng, lat : float64 arrays of shape (n,)
+        EPSG:4326.
+    transportation : Transportation
+        Whose streets to use.
+    snapping : Snapping
+        Threshold, penalty, accepted roads.
+
+    Returns
+    -------
+    Snaps
+    """
+    main, islands = snap_indexes(network, transportation, snapping.accept_roads)
+    x, y = network.frame.to_xy(lng, lat)
+    shrink = network.frame.shrink(y)
+    n = x.size
+    edge = np.full(n, -1, np.int32)
+    fraction = np.zeros(n)
+    distance = np.full(n, np.inf)
+
+    def look_up(index: SegmentIndex, part: npt.NDArray[np.intp]) -> None:
+        segment = np.empty(part.size, np.int32)
+        position = np.empty(part.size)
+        metres = np.empty(part.size)
+        nearest.nearest_segments(
+            x[part], y[part], shrink[part], float(snapping.threshold), *index.geometry(), segment, position, metres
+        )
+        found = segment >= 0
+        hit, seg = part[found], segment[found]
+        edge[hit] = index.edge[seg]
+        fraction[hit] = np.clip(index.start[seg] + position[found] * index.span[seg], 0.0, 1.0)
+        distance[hit] = metres[found]
+
+    everyone = np.arange(n)
+    if n >= 20_000 and settings.threads > 1:
+        # In order of place, so that each thread stays in its own corner of the index.
+        parts = np.array_split(np.lexsort((x, np.floor(y / 500.0))), settings.threads * 4)
+        with ThreadPoolExecutor(settings.threads) as pool:
+            list(pool.map(lambda part: look_up(main, part), parts))
+    else:
+        look_up(main, everyone)
+    missing = np.flatnonzero(edge < 0)
+    if missing.size and islands.edge.size:
+        look_up(islands, missing)
+    status = np.where(edge >= 0, SNAPPED, TOO_FAR).astype(np.int8)
+    status[(edge < 0) & _is_outside(network, x, y, snapping.threshold)] = OUTSIDE
+    return Snaps(edge, fraction, distance, status, lng, lat)
+
+
+def metres_to_streets(network: Network, lng: FloatArray, lat: FloatArray, transportation: Transportation) -> FloatArray:
+    """
+    Return how far points are from the nearest street of a mode, however far that is.
+
+    Every segment is looked at: meant for a few points, such as those too far away to be snapped.
+
+    Returns
+    -------
+    float64 array of shape (n,)
+        Metres; inf if there is no such street.
+    """
+    x, y = network.frame.to_xy(lng, lat)
+    metres = np.full(x.size, np.inf)
+    for index in snap_indexes(network, transportation, "any_drivable"):
+        dy = index.y2 - index.y1
+        for i in range(x.size):
+            k = float(network.frame.shrink(y[i]))
+            to_x, to_y, dx = (index.x1 - x[i]) * k, index.y1 - y[i], (index.x2 - index.x1) * k
+            squared = dx * dx + dy * dy
+            along = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0.0, squared, 1.0), 0.0, 1.0)
+            metres[i] = min(metres[i], np.hypot(to_x + along * dx, to_y + along * dy).min(initial=np.inf))
+    return metres
+
+
+def _is_outside(network: Network, x: FloatArray, y: FloatArray, margin_m: float) -> npt.NDArray[np.bool_]:
+    """Return which points lie farther than a margin from the box of the network."""
+    west, south, east, north = network.bounds
+    box_x, box_y = network.frame.to_xy(np.array([west, east]), np.array([south, north]))
+    return np.asarray(
+        (x < box_x[0] - margin_m) | (x > box_x[1] + margin_m) | (y < box_y[0] - margin_m) | (y > box_y[1] + margin_m)
+    )
+
+
+def snapped_coordinates(network: Network, snaps: Snaps) -> tuple[FloatArray, FloatArray]:
+    """
+    Return the coordinates of the places on the network.
+
+    Returns
+    -------
+    lng, lat : float64 arrays of shape (n,)
+        EPSG:4326; NaN where there is no place.
+    """
+    lng = np.full(len(snaps), np.nan)
+    lat = np.full(len(snaps), np.nan)
+    x1, y1, x2, y2, edge, start, span = segments(network)
+    found = np.flatnonzero(snaps.edge >= 0)
+    if found.size:
+        e, f = snaps.edge[found], snaps.fraction[found]
+        # Segments lie edge by edge in order of place: the last one that begins at or before the fraction.
+        segment = np.searchsorted(edge + start, e + np.minimum(f, 1.0 - 1e-12), side="right") - 1
+        segment = np.clip(segment, np.searchsorted(edge, e), np.searchsorted(edge, e, side="right") - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(span[segment] > 0, (f - start[segment]) / span[segment], 0.0)
+        t = np.clip(t, 0.0, 1.0)
+        x = x1[segment] + t * (x2[segment] - x1[segment])
+        y = y1[segment] + t * (y2[segment] - y1[segment])
+        lng[found], lat[found] = network.frame.to_lnglat(x, y)
+    return lng, lat

@@ -1,0 +1,476 @@
+"""
+Travel-time surface → contours → valid polygons, and what people do with the polygons afterwards.
+
+A `Surface` holds one value (seconds, or metres) per cell of a square lattice. `contour_polygons` draws where the
+linearly interpolated value is at most a limit. Everything stays in the local metres of a `LocalFrame` until
+`to_lnglat`; the set operations at the end take shapes in any CRS.
+
+The order in which the pieces fit together: `contour_polygons` (or `coarse_grid_polygons`, or `road_buffer_surface` and
+then `contour_polygons`) → `include_point` → `WaterBodies.subtract` → `fill_holes` → `largest_polygons` → `to_lnglat`.
+All steps but `largest_polygons` keep shapes nested: a larger limit never loses ground.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import numpy.typing as npt
+import shapely
+from shapely import MultiPolygon
+
+from traveltime_lab.crs import LocalFrame
+from traveltime_lab.errors import CrsError, InputError, LimitError
+from traveltime_lab.kernels.raster import contours
+from traveltime_lab.kernels.raster.buffers import update_squared_distances
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Contour vertices keep this share of a cell away from cell centres, so that no two of them ever meet.
+VERTEX_CLEARANCE = 0.01
+
+
+@dataclass(frozen=True)
+class Surface:
+    """
+    Values at the centres of square cells.
+
+    Parameters
+    ----------
+    frame : LocalFrame
+        What the metres are relative to.
+    x0, y0 : float
+        Local metres of the centre of the south-west cell, ``values[0, 0]``.
+    cell_m : float
+        Side of a cell.
+    values : float32 array of shape (ny, nx)
+        Seconds or metres; row 0 is the southernmost; inf (or NaN) where not reached.
+    """
+
+    frame: LocalFrame
+    x0: float
+    y0: float
+    cell_m: float
+    values: npt.NDArray[np.float32]
+
+
+def contour_polygons(surface: Surface, limit: float, *, steepest: float | None = None) -> MultiPolygon:
+    """
+    Return where the linearly interpolated value of a surface is at most `limit`.
+
+    Parameters
+    ----------
+    surface : Surface
+        Cells beyond `limit` should have their true value where it is known: it places the contour between them and
+        their reached neighbours. Outside the surface nothing is reached.
+    limit : float
+        In the unit of the surface.
+    steepest : float, optional
+        Largest difference between neighbouring cells that counts as a slope; larger ones are steps, see Notes.
+        Default: one unit per metre, that is 1 m/s for seconds and no detour for metres.
+
+    Returns
+    -------
+    MultiPolygon
+        Local metres; valid, rings that never touch, exteriors counter-clockwise, holes clockwise; empty where
+        nothing is reached.
+
+    Notes
+    -----
+    Values are brought within `steepest` of the limit before interpolation. Where neighbours differ by less, which is
+    everywhere that times grow by walking, that changes nothing and the contour is the exact linear one. Across a
+    step (a river bank, the end of snapping, an unreached cell) the contour runs half-way between the cells, where
+    nearest-street times do switch, and closer to the reached cell if little time is left there.
+
+    Every crossing of a lattice edge moves away from the reached cell as the limit grows or as cells beyond the limit
+    become known, so ``contour_polygons(a, s)`` lies within ``contour_polygons(b, t)`` for all ``s <= t`` and all
+    surfaces of one lattice where ``b`` is nowhere above ``a`` (or both are above ``s``).
+    """
+    cell_m = surface.cell_m
+    step = np.float32(cell_m if steepest is None else steepest)
+    if not (np.isfinite(limit) and np.isfinite(step) and step > 0):
+        raise InputError(f"A contour needs a finite limit and a positive step. Got {limit} and {step} instead.")
+    values = np.ascontiguousarray(surface.values, np.float32)
+    # With every crossing strictly inside its side of a square and at most one per side, rings cannot touch: the result
+    # is valid by construction and stays valid when rounded.
+    points, ring_starts, polygon_starts = contours.outlines(
+        values, np.float32(limit), step, np.float32(VERTEX_CLEARANCE) * step
+    )
+    if not len(points):
+        return MultiPolygon()
+    points *= cell_m
+    points += (surface.x0, surface.y0)
+    offsets = (ring_starts, polygon_starts, np.array([0, len(polygon_starts) - 1]))
+    return shapely.from_ragged_array(shapely.GeometryType.MULTIPOLYGON, points, offsets)[0]
+
+
+def coarse_grid_polygons(
+    surface: Surface, limit: float, square_size_m: float, *, origin_xy: tuple[float, float] | None = None
+) -> MultiPolygon:
+    """
+    Return the squares of a coarse grid that hold a reached cell, joined.
+
+    Parameters
+    ----------
+    surface : Surface
+        Any lattice; a cell belongs to the square that its centre lies in.
+    limit : float
+        In the unit of the surface.
+    square_size_m : float
+        Side of a square. Squares are counted from the centre of the frame, so all shapes of one network share one
+        grid.
+    origin_xy : tuple of float, optional
+        Local metres of a point whose square is part of the shape in any case.
+
+    Returns
+    -------
+    MultiPolygon
+        Local metres, valid, exteriors counter-clockwise.
+    """
+    values = surface.values if surface.values.size else np.full((1, 1), np.inf, np.float32)
+    ny, nx = values.shape
+    column = np.floor((surface.x0 + surface.cell_m * np.arange(nx)) / square_size_m).astype(np.int64)
+    row = np.floor((surface.y0 + surface.cell_m * np.arange(ny)) / square_size_m).astype(np.int64)
+    column_starts, row_starts = (np.flatnonzero(np.diff(index, prepend=index[0] - 1)) for index in (column, row))
+    reached = np.logical_or.reduceat(values <= limit, column_starts, axis=1)
+    rows, columns = np.nonzero(np.logical_or.reduceat(reached, row_starts, axis=0))
+    squares = np.column_stack([row[row_starts][rows], column[column_starts][columns]])
+    if origin_xy is not None:
+        own = np.floor(np.array([[origin_xy[1], origin_xy[0]]]) / square_size_m).astype(np.int64)
+        squares = np.unique(np.concatenate([squares, own]), axis=0)
+    if len(squares) == 0:
+        return MultiPolygon()
+    # Runs of squares in a row become one rectangle each.
+    starts = np.ones(len(squares), np.bool_)
+    starts[1:] = (np.diff(squares[:, 0]) != 0) | (np.diff(squares[:, 1]) != 1)
+    first, last = squares[starts], squares[np.append(starts[1:], True)]
+    runs = shapely.box(
+        first[:, 1] * square_size_m,
+        first[:, 0] * square_size_m,
+        (last[:, 1] + 1) * square_size_m,
+        (first[:, 0] + 1) * square_size_m,
+    )
+    return as_multipolygon(shapely.simplify(shapely.union_all(runs), 0.0))
+
+
+def road_buffer_surface(segments_xy: FloatArray, buffer_m: float, *, cell_m: float, frame: LocalFrame) -> Surface:
+    """
+    Return metres to the nearest of some straight pieces of road; contour it at `buffer_m`.
+
+    Parameters
+    ----------
+    segments_xy : float64 array of shape (n, 4)
+        Ends (x, y, x, y) of the reached pieces in local metres; pieces of no length are points.
+    buffer_m : float
+        Width to be drawn on each side.
+    cell_m : float
+        Side of a cell; distances are exact at cell centres, so a fifth of `buffer_m` draws smooth bands.
+    frame : LocalFrame
+        What the metres are relative to.
+
+    Returns
+    -------
+    Surface
+        Exact to just beyond `buffer_m`, inf further away. All surfaces of one frame and cell size share a lattice,
+        so bands of more reached pieces contain bands of fewer.
+    """
+    segments = np.ascontiguousarray(segments_xy, dtype=np.float64).reshape(-1, 4)
+    if not (buffer_m > 0 and cell_m > 0 and np.isfinite(buffer_m)):
+        raise LimitError(f"The buffer distance and the cell must be positive metres. Got {buffer_m} and {cell_m}.")
+    if len(segments) == 0:
+        return Surface(frame, 0.5 * cell_m, 0.5 * cell_m, cell_m, np.full((1, 1), np.inf, np.float32))
+    # One cell more than the buffer, so that the contour at the buffer is interpolated between exact values.
+    reach_m = buffer_m + 1.001 * cell_m
+    x, y = segments[:, ::2], segments[:, 1::2]
+    col0, row0 = math.floor((x.min() - reach_m) / cell_m), math.floor((y.min() - reach_m) / cell_m)
+    nx = math.ceil((x.max() + reach_m) / cell_m) - col0 + 1
+    ny = math.ceil((y.max() + reach_m) / cell_m) - row0 + 1
+    x0, y0 = (col0 + 0.5) * cell_m, (row0 + 0.5) * cell_m
+    squared = np.full((ny, nx), np.finfo(np.float32).max, np.float32)  # fast arithmetic knows no infinity
+    update_squared_distances(squared, segments, x0, y0, cell_m, reach_m)
+    squared[squared > np.float32(reach_m) ** 2] = np.inf
+    return Surface(frame, x0, y0, cell_m, np.sqrt(squared, out=squared))
+
+
+def as_multipolygon(geometry: Any) -> MultiPolygon:
+    """
+    Return the polygons of a geometry as one valid MultiPolygon, exteriors counter-clockwise and holes clockwise.
+
+    Points and lines, which overlays leave where shapes only touch, are dropped. Nothing (None) is empty.
+    """
+    if geometry is None or shapely.is_empty(geometry):
+        return MultiPolygon()
+    if not shapely.is_valid(geometry):
+        geometry = shapely.make_valid(geometry, method="structure", keep_collapsed=False)
+    parts = shapely.get_parts(shapely.get_parts([geometry]))
+    parts = parts[(shapely.get_type_id(parts) == shapely.GeometryType.POLYGON) & ~shapely.is_empty(parts)]
+    return shapely.orient_polygons(shapely.multipolygons(parts)) if len(parts) else MultiPolygon()
+
+
+def is_surrounded(surface: Surface, limit: float, x: float, y: float) -> bool:
+    """
+    Return whether the cell of a point and the eight around it are within a limit.
+
+    Then so is all of the contour's shape within half a cell of the point, and `include_point` would change nothing.
+    """
+    row, column = round((y - surface.y0) / surface.cell_m), round((x - surface.x0) / surface.cell_m)
+    if row < 1 or column < 1:
+        return False
+    around = surface.values[row - 1 : row + 2, column - 1 : column + 2]
+    return around.size == 9 and bool((around <= np.float32(limit)).all())
+
+
+def include_point(shape: MultiPolygon, x: float, y: float, radius_m: float) -> MultiPolygon:
+    """
+    Return a shape joined with a small disc (16 corners), so that it holds its origin.
+
+    An origin is reached at no cost, yet it can fall between cells whose centres are not. Give the same radius for all
+    limits and shapes stay nested.
+    """
+    angle = np.arange(16) * (np.pi / 8)
+    disc = shapely.Polygon(np.column_stack([x + radius_m * np.cos(angle), y + radius_m * np.sin(angle)]))
+    parts = shapely.get_parts(shape)
+    near = shapely.intersects(parts, disc)
+    if near.sum() == 1 and shapely.covers(parts[near][0], disc):
+        return shape
+    joined = shapely.get_parts(shapely.union_all(np.append(parts[near], disc)))
+    return shapely.orient_polygons(shapely.multipolygons(np.concatenate([parts[~near], joined])))
+
+
+def fill_holes(shape: MultiPolygon) -> MultiPolygon:
+    """Return a shape without its holes, nor the polygons that lay in them."""
+    parts = shapely.get_parts(shape)
+    if not shapely.get_num_interior_rings(parts).any():
+        return shape
+    filled = shapely.polygons(shapely.get_exterior_ring(parts))
+    # Interiors were disjoint, so a polygon meets another filled one only by lying in one of its former holes.
+    inside, around = shapely.STRtree(filled).query(shapely.point_on_surface(filled), predicate="within")
+    nested = inside[inside != around]
+    return shapely.multipolygons(np.delete(filled, nested))
+
+
+def largest_polygons(shape: MultiPolygon, limit: int, *, frame: LocalFrame | None = None) -> MultiPolygon:
+    """
+    Return the `limit` largest polygons of a shape in local metres, in their former order.
+
+    Parameters
+    ----------
+    shape : MultiPolygon
+        In local metres.
+    limit : int
+        At least 1.
+    frame : LocalFrame, optional
+        If given, areas are corrected for the narrowing of degrees of longitude away from the centre.
+
+    Raises
+    ------
+    LimitError
+        If `limit` is less than 1.
+    """
+    if limit < 1:
+        raise LimitError(f"The limit of polygons_filter must be at least 1. Got {limit} instead.")
+    parts = shapely.get_parts(shape)
+    if len(parts) <= limit:
+        return shape
+    area = shapely.area(parts)
+    if frame is not None:
+        area = area * frame.shrink(shapely.get_y(shapely.centroid(parts)))
+    kept = np.sort(np.argsort(-area, kind="stable")[:limit])
+    return shapely.multipolygons(parts[kept])
+
+
+def to_lnglat(shape: MultiPolygon, frame: LocalFrame, *, decimals: int | None = None) -> MultiPolygon:
+    """
+    Return a shape in local metres as longitudes and latitudes.
+
+    Parameters
+    ----------
+    shape : MultiPolygon
+        In local metres.
+    frame : LocalFrame
+        What the metres are relative to.
+    decimals : int, optional
+        Of a degree, 7 being a centimetre. Default: no rounding, which is several times faster because a linear map
+        keeps validity and rounding has to be checked; a shape that rounding would make invalid stays as it is.
+
+    Returns
+    -------
+    MultiPolygon
+        EPSG:4326, all longitudes from -180 to 180: split where it crosses the 180th meridian.
+    """
+    if shape.is_empty:
+        return shape
+    min_x, _, max_x, _ = shape.bounds
+    (west, east), _ = frame.to_lnglat(np.array([min_x, max_x]), np.zeros(2), wrap=False)
+
+    def degrees(xy: FloatArray) -> FloatArray:
+        return np.column_stack(frame.to_lnglat(xy[:, 0], xy[:, 1], wrap=False))
+
+    exact = shapely.transform(shape, degrees)
+    if west < -180.0 or east > 180.0:
+        turns = np.arange(math.floor((west + 180.0) / 360.0), math.floor((east + 180.0) / 360.0) + 1)
+        pieces = [
+            shapely.transform(shapely.clip_by_rect(exact, k * 360.0 - 180.0, -90.0, k * 360.0 + 180.0, 90.0), shift)
+            for k in turns
+            for shift in [lambda lnglat, k=k: np.clip(lnglat - (k * 360.0, 0.0), (-180.0, -90.0), (180.0, 90.0))]
+        ]
+        exact = as_multipolygon(shapely.geometrycollections([as_multipolygon(piece) for piece in pieces]))
+    if decimals is None:
+        return exact
+    rounded = shapely.transform(exact, lambda lnglat: np.round(lnglat, decimals))
+    return rounded if shapely.is_valid(rounded) else exact
+
+
+def bounding_boxes(shape: MultiPolygon, *, step: float | None = None) -> list[tuple[FloatArray, FloatArray]]:
+    """
+    Return, per polygon of a shape, its envelope and rows of boxes that cover it.
+
+    Parameters
+    ----------
+    shape : MultiPolygon
+        In any coordinates; holes are ignored.
+    step : float, optional
+        Height of a row, in the unit of the shape. Default: a 24th of the height of each polygon.
+
+    Returns
+    -------
+    list of (float64 array of shape (4,), float64 array of shape (n, 4))
+        Envelope and boxes as (min x, min y, max x, max y). The boxes of a polygon do not overlap and cover it.
+    """
+    answer = []
+    for polygon in shapely.polygons(shapely.get_exterior_ring(shapely.get_parts(shape))):
+        envelope = shapely.bounds(polygon)
+        min_x, min_y, max_x, max_y = envelope
+        n_rows = 24 if step is None else max(1, math.ceil((max_y - min_y) / step - 1e-9))
+        if n_rows == 1:
+            answer.append((envelope, envelope[None, :]))
+            continue
+        edges = np.linspace(min_y, max_y, n_rows + 1)
+        strips = shapely.box(min_x, edges[:-1], max_x, edges[1:])
+        pieces, row = shapely.get_parts(shapely.intersection(polygon, strips), return_index=True)
+        areal = shapely.area(pieces) > 0
+        piece_bounds, row = shapely.bounds(pieces[areal]), row[areal]
+        order = np.lexsort((piece_bounds[:, 0], row))
+        boxes: list[list[float]] = []
+        previous_row = -1
+        for k, (low, high) in zip(row[order], piece_bounds[order][:, [0, 2]], strict=True):
+            # Pieces of one row can interlock; their boxes would overlap.
+            if k == previous_row and low <= boxes[-1][2]:
+                boxes[-1][2] = max(boxes[-1][2], high)
+            else:
+                boxes.append([low, edges[k], high, edges[k + 1]])
+            previous_row = k
+        answer.append((envelope, np.array(boxes)))
+    return answer
+
+
+def union(
+    shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
+) -> gpd.GeoDataFrame:
+    """
+    Return the ground that at least one shape covers.
+
+    Parameters
+    ----------
+    shapes, *others : GeoDataFrame or GeoSeries
+        Polygons, of all tables together, each in any CRS; missing geometries are empty.
+    search_id : hashable, optional
+        Value of a ``search_id`` column in the answer; without it there is none.
+
+    Returns
+    -------
+    GeoDataFrame of shape (1, 1) or (1, 2)
+        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if all shapes are.
+
+    Raises
+    ------
+    CrsError
+        If a table has no CRS.
+    """
+    return _one_row(shapely.union_all(_all_members(shapes, *others)), search_id)
+
+
+def intersection(
+    shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
+) -> gpd.GeoDataFrame:
+    """
+    Return the ground that every shape covers.
+
+    Parameters
+    ----------
+    shapes, *others : GeoDataFrame or GeoSeries
+        At least one polygon, of all tables together, each in any CRS; missing geometries are empty, and so is the
+        answer then.
+    search_id : hashable, optional
+        Value of a ``search_id`` column in the answer; without it there is none.
+
+    Returns
+    -------
+    GeoDataFrame of shape (1, 1) or (1, 2)
+        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if there is no such ground.
+
+    Raises
+    ------
+    CrsError
+        If a table has no CRS.
+    InputError
+        If there are no shapes.
+    """
+    members = _all_members(shapes, *others)
+    if len(members) == 0:
+        raise InputError("An intersection needs at least one shape. Got an empty table instead.")
+    return _one_row(reduce(lambda a, b: as_multipolygon(shapely.intersection(a, b)), members), search_id)
+
+
+def difference(
+    minuend: gpd.GeoDataFrame | gpd.GeoSeries,
+    subtrahend: gpd.GeoDataFrame | gpd.GeoSeries,
+    *,
+    search_id: Hashable = None,
+) -> gpd.GeoDataFrame:
+    """
+    Return the ground that a shape of `minuend` covers and no shape of `subtrahend`.
+
+    Parameters
+    ----------
+    minuend, subtrahend : GeoDataFrame or GeoSeries
+        Polygons in any CRS, each with its own; missing geometries are empty.
+    search_id : hashable, optional
+        Value of a ``search_id`` column in the answer; without it there is none.
+
+    Returns
+    -------
+    GeoDataFrame of shape (1, 1) or (1, 2)
+        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if nothing is left.
+
+    Raises
+    ------
+    CrsError
+        If one of the two has no CRS.
+    """
+    whole = shapely.union_all(_members(minuend, "minuend"))
+    return _one_row(shapely.difference(whole, shapely.union_all(_members(subtrahend, "subtrahend"))), search_id)
+
+
+def _all_members(*tables: gpd.GeoDataFrame | gpd.GeoSeries) -> npt.NDArray[Any]:
+    """Return the polygons of several tables in EPSG:4326."""
+    return np.concatenate([_members(table, "shapes") for table in tables])
+
+
+def _members(shapes: gpd.GeoDataFrame | gpd.GeoSeries, name: str) -> list[MultiPolygon]:
+    if not isinstance(shapes, gpd.GeoDataFrame | gpd.GeoSeries):
+        raise InputError(f"'{name}' must be a GeoDataFrame or a GeoSeries. Got {type(shapes).__name__} instead.")
+    geometry = shapes.geometry
+    if geometry.crs is None:
+        raise CrsError(f"'{name}' has no CRS, so its coordinates mean nothing. Use set_crs to say what they are.")
+    return [as_multipolygon(member) for member in geometry.to_crs(4326)]
+
+
+def _one_row(geometry: Any, search_id: Hashable) -> gpd.GeoDataFrame:
+    columns = {} if search_id is None else {"search_id": [search_id]}
+    return gpd.GeoDataFrame(columns, geometry=[as_multipolygon(geometry)], crs=4326)

@@ -1,0 +1,389 @@
+"""
+Routes with rides: the legs behind the travel times of `traveltime_lab.transit.query`.
+
+A leg in a vehicle takes its line from the shape of the trip, or from stop to stop where the feed has none. Times and
+their rounding are those of the matrix: what one waits for a vehicle is part of the leg in it, and what one has to spare
+at the end of an arrival search is part of the last leg.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+import shapely
+import shapely.ops
+
+from traveltime_lab.crs import segment_lengths_m
+from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
+from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.points import Points
+from traveltime_lab.streets.directions import Narrator
+from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.paths import paths
+from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
+from traveltime_lab.transit.fares import FareBook, PaidRide
+from traveltime_lab.transit.query import TransitQuestion
+from traveltime_lab.transit.raptor import Journeys, RideSearch, StopLinks
+from traveltime_lab.transit.stop_links import Links, stations, timetable_of
+from traveltime_lab.transit.timetable import Timetable
+from traveltime_lab.transit.trip_table import TripTable
+
+FloatArray = npt.NDArray[np.float64]
+_PARKING: dict[str, Mode] = {"driving": "parking", "cycling": "bike_parking"}
+
+
+class Found(NamedTuple):
+    """A route of one pair and its label."""
+
+    pair: int
+    route: Route
+    label: int
+
+
+def ride_routes(
+    question: TransitQuestion,
+    starts: Points,
+    ends: Points,
+    origin_of: npt.NDArray[np.intp],
+    destination_of: npt.NDArray[np.intp],
+    moments: Sequence[dt.datetime] | None = None,
+) -> Iterator[Found]:
+    """
+    Yield the quickest route of each pair that has one within the limit.
+
+    Parameters
+    ----------
+    question : TransitQuestion
+    starts, ends : Points
+    origin_of, destination_of : intp arrays of shape (n_pairs,)
+        A pair may occur more than once.
+    moments : sequence of datetime of length n_pairs, optional
+        Aware, within the window: when each pair leaves, or is to arrive; the question's own by default.
+
+    Yields
+    ------
+    Found
+        With the label of `traveltime_lab.transit.query.label_blocks` and the length of the route in its lower half.
+    """
+    is_arrival = question.is_arrival
+    teller = _Teller(question, starts, ends)
+    near_of, far_of = (destination_of, origin_of) if is_arrival else (origin_of, destination_of)
+    near, far = (teller.end_snaps, teller.start_snaps) if is_arrival else (teller.start_snaps, teller.end_snaps)
+    far_links = question.links(far, is_origin=is_arrival)
+    search, options = question.search(), question.options
+    begin = question.at(search)
+    offsets = np.zeros(near_of.size, np.int64)
+    if moments is not None:
+        offsets[:] = [round((when.timestamp() - question.moment.timestamp()) * 1000) for when in moments]
+    order = np.lexsort((offsets, near_of))
+    is_new = (np.diff(near_of[order]) != 0) | (np.diff(offsets[order]) != 0)
+    here, links = -1, far_links
+    for pairs in np.split(order, np.flatnonzero(is_new) + 1):
+        if not pairs.size:
+            continue
+        if near_of[pairs[0]] != here:
+            here = int(near_of[pairs[0]])
+            links = question.links(near.take(np.array([here])), is_origin=not is_arrival)
+        when = question.moment if moments is None else moments[int(pairs[0])]
+        moment = begin + int(offsets[pairs[0]])
+        times = search.stop_times(
+            StopLinks(links.indptr, links.stops, links.ms), moment, options, is_arrival=is_arrival
+        )[0]
+        best = {int(pair): _best_stop(times, far_links, int(far_of[pair])) for pair in pairs}
+        stops = sorted({stop for stop, _ in best.values() if stop >= 0})
+        _, journeys = search.journeys((links.stops, links.ms), moment, stops, options, is_arrival=is_arrival)
+        direct = teller.on_foot(origin_of[pairs], destination_of[pairs])
+        for k, pair in enumerate(pairs.tolist()):
+            i, j = int(origin_of[pair]), int(destination_of[pair])
+            stop, ms = best[pair]
+            walked = direct.get(k)
+            walk_ms = UNREACHED if walked is None else walked[1] >> road.TIME_SHIFT
+            if min(ms, walk_ms) > question.limit * 1000:
+                continue
+            if walked is not None and walk_ms <= ms:
+                legs, total = walked[0], walk_ms
+                route = timed(legs, when, is_arrival=is_arrival, fares=unpaid(legs))
+            else:
+                route, total = teller.ridden(search, journeys, stops.index(stop), i, j, ms, when), ms
+            centimetres = sum(round(leg.distance * 100.0) for leg in route.legs)
+            yield Found(pair, route, (int(total) << road.TIME_SHIFT) + centimetres)
+
+
+def _best_stop(times: npt.NDArray[np.int32], links: Links, point: int) -> tuple[int, int]:
+    """Return the stop by which a point is reached first, and when in milliseconds; -1 for none."""
+    part = slice(int(links.indptr[point]), int(links.indptr[point + 1]))
+    stops = links.stops[part]
+    if not stops.size:
+        return -1, UNREACHED
+    total = times[stops].astype(np.int64) + links.ms[part]
+    k = int(total.argmin())
+    return (int(stops[k]), int(total[k])) if times[stops[k]] < UNREACHED else (-1, UNREACHED)
+
+
+class _Teller:
+    """Tells routes between some points; what pairs share is found once."""
+
+    def __init__(self, question: TransitQuestion, starts: Points, ends: Points) -> None:
+        self.question = question
+        self.network = network = question.network
+        self.timetable: Timetable = timetable_of(network)
+        self.starts, self.ends = starts, ends
+        self.start_snaps = question.snap(starts.lng, starts.lat, is_origin=True)
+        self.end_snaps = question.snap(ends.lng, ends.lat, is_origin=False)
+        self.start_feet = question.on_foot(self.start_snaps, is_origin=True)
+        self.walking = question.walking
+        self.stops = question.stops
+        self.narrator = Narrator(network, self.walking, "walking")
+        access = question.transportation.access
+        self.access_graph = question.access_graph()
+        self.access_stops = self.stops
+        self.access_narrator = self.narrator
+        if not question.is_walked_to:
+            self.access_stops = stations(network, self.access_graph, access)
+            self.access_narrator = Narrator(network, self.access_graph, access.base)
+        self.zone = ZoneInfo(network.timezone)
+        self.fares = network.cached(("fares",), lambda: FareBook.of(self.timetable))
+
+    # On streets
+
+    def _leg_between(
+        self, narrator: Narrator, graph: RoadGraph, start: Snaps, end: Snaps, limit_s: float
+    ) -> tuple[tuple[Leg, ...], int] | None:
+        """Return the legs on streets between two positions and their label, None if there is no way."""
+        both = (start, end)
+        places = [np.column_stack(snapped_coordinates(self.network, snaps))[0] for snaps in both]
+        points = [np.array([snaps.lng[0], snaps.lat[0]]) for snaps in both]
+        zero = np.zeros(1, np.intp)
+        for path in paths(graph, start, end, self.question.snapping, zero, zero, limit_s):
+            return narrator.legs(path, np.array([points[0], places[0], places[1], points[1]])), path.label
+        return None
+
+    def on_foot(
+        self, origins: npt.NDArray[np.intp], destinations: npt.NDArray[np.intp]
+    ) -> dict[int, tuple[tuple[Leg, ...], int]]:
+        """Return the legs and labels of pairs on foot all the way, by the position of the pair."""
+        question = self.question
+        start_places = np.column_stack(snapped_coordinates(self.network, self.start_feet))
+        end_places = np.column_stack(snapped_coordinates(self.network, self.end_snaps))
+        found = {}
+        for path in paths(
+            self.walking, self.start_feet, self.end_snaps, question.snapping, origins, destinations, question.limit
+        ):
+            i, j = origins[path.pair], destinations[path.pair]
+            here, there = ([side.lng[at], side.lat[at]] for side, at in ((self.starts, i), (self.ends, j)))
+            corners = np.array([here, start_places[i], end_places[j], there])
+            found[path.pair] = (self.narrator.legs(path, corners), path.label)
+        return found
+
+    def _stop_walk(self, a: int, b: int, limit_s: float) -> tuple[Leg, ...]:
+        """Return the legs on foot between two stops: a straight line where only the feed knows a way."""
+        sides = self.stops.snaps.take(np.array([a])), self.stops.snaps.take(np.array([b]))
+        found = self._leg_between(self.narrator, self.walking, sides[0], sides[1], limit_s)
+        if found is not None and found[0]:
+            return found[0]
+        line = np.array([[side.lng[0], side.lat[0]] for side in sides])
+        metres = float(segment_lengths_m(line[:, 0], line[:, 1]).sum())
+        name = self._name(b)
+        return (Leg("walk", f"Change to {name}" if name else "Change", int(limit_s), round(metres, 2), _line(line)),)
+
+    # With rides
+
+    def ridden(
+        self, search: RideSearch, journeys: Journeys, row: int, i: int, j: int, ms: int, moment: dt.datetime
+    ) -> Route:
+        """Return the route of a pair with the rides of a journey that leaves, or arrives, at a moment."""
+        question, means, table = self.question, self.question.transportation, search.table
+        rides = range(int(journeys.indptr[row]), int(journeys.indptr[row + 1]))
+        first, last = int(journeys.board_stop[rides[0]]), int(journeys.alight_stop[rides[-1]])
+        origin, destination = self.start_snaps.take(np.array([i])), self.end_snaps.take(np.array([j]))
+        access = self._leg_between(
+            self.access_narrator,
+            self.access_graph,
+            origin,
+            self.access_stops.snaps.take(np.array([first])),
+            means.access_time + 1,
+        )
+        egress = self._leg_between(
+            self.narrator,
+            self.walking,
+            self.stops.snaps.take(np.array([last])),
+            destination,
+            means.walking_time + 1,
+        )
+        legs: list[Leg] = list(access[0]) if access else []
+        if means.access_penalty:
+            where = self._coordinates(first)
+            name = self._name(first)
+            text = f"Park at {name}" if name else "Park"
+            legs.append(
+                Leg(_PARKING[means.access.base], text, means.access_penalty, 0.0, _line(np.array([where, where])))
+            )
+        total = (int(ms) + 500) // 1000
+        begin = moment.timestamp() - (total if question.is_arrival else 0)
+        reference = table.reference
+        now = begin + sum(leg.travel_time for leg in legs)
+        paid = []
+        for ride in rides:
+            if ride > rides[0]:
+                a, b = int(journeys.alight_stop[ride - 1]), int(journeys.board_stop[ride])
+                if a != b:
+                    spare = reference + journeys.departure[ride] / 1000.0 - now
+                    walked = self._stop_walk(a, b, spare)
+                    legs.extend(walked)
+                    now += sum(leg.travel_time for leg in walked)
+            leaves = reference + int(journeys.departure[ride]) // 1000
+            arrives = reference + int(journeys.arrival[ride]) // 1000
+            paid.append(self._paid_ride(table, journeys, ride, len(legs), leaves))
+            legs.append(self._ride_leg(table, journeys, ride, leaves, arrives, round(now)))
+            now = arrives
+        legs.extend(egress[0] if egress else ())
+        spare = total - sum(leg.travel_time for leg in legs)
+        if spare:
+            legs[-1] = replace(
+                legs[-1], travel_time=legs[-1].travel_time + spare, waiting_time=legs[-1].waiting_time + spare
+            )
+        fares = None if unpaid(tuple(legs)) is None else self.fares.cheapest(paid)
+        return timed(tuple(legs), moment, is_arrival=question.is_arrival, fares=fares)
+
+    def _calls(self, table: TripTable, journeys: Journeys, ride: int) -> Iterator[tuple[int, int, int]]:
+        """Yield the trips of a ride, several if the vehicle goes on as another, and the positions ridden of each."""
+        t = self.timetable
+        run, end_run = int(journeys.board_run[ride]), int(journeys.alight_run[ride])
+        position = int(journeys.board_position[ride])
+        while True:
+            trip = int(table.run_trip[run])
+            pattern = int(t.hot.trip_pattern[trip])
+            size = int(t.pattern_indptr[pattern + 1] - t.pattern_indptr[pattern])
+            yield trip, position, int(journeys.alight_position[ride]) if run == end_run else size - 1
+            if run == end_run:
+                return
+            run, position = int(table.stay_run[run]), 0
+
+    def _paid_ride(self, table: TripTable, journeys: Journeys, ride: int, leg: int, leaves: int) -> PaidRide:
+        """Return what the price of a ride depends on."""
+        t = self.timetable
+        stops: list[int] = []
+        routes = set()
+        for trip, first, last in self._calls(table, journeys, ride):
+            begin = int(t.pattern_indptr[t.hot.trip_pattern[trip]])
+            stops += t.pattern_stop[begin + first : begin + last + 1].tolist()
+            routes.add(int(t.hot.trip_route[trip]))
+        zones = [str(zone) for zone in t.stops["zone_id"].iloc[stops]]
+        return PaidRide(
+            leg=leg,
+            feed=int(t.hot.trip_feed[trip]),
+            routes=frozenset(routes),
+            agencies=frozenset(t.routes["agency_idx"].iloc[list(routes)].tolist()),
+            board_zone=zones[0],
+            alight_zone=zones[-1],
+            zones=frozenset(zones),
+            board=leaves,
+        )
+
+    def _ride_leg(self, table: TripTable, journeys: Journeys, ride: int, leaves: int, arrives: int, now: int) -> Leg:
+        """Return the leg of one ride, the wait before it included."""
+        t = self.timetable
+        calls = list(self._calls(table, journeys, ride))
+        trip, position, _ = calls[0]
+        route = t.routes.iloc[int(t.hot.trip_route[trip])]
+        n_stops = sum(last - first for _, first, last in calls)
+        line = np.concatenate([_trip_line(t, *call) for call in calls])
+        kept = np.ones(len(line), np.bool_)
+        kept[1:] = (np.diff(line, axis=0) != 0.0).any(axis=1)
+        line = line[kept]
+        metres = float(segment_lengths_m(line[:, 0], line[:, 1]).sum()) if len(line) > 1 else 0.0
+        name = str(route["route_short_name"] or route["route_long_name"] or "")
+        headsign = _headsign(t, trip, position)
+        board, alight = (
+            self._call(int(stop), when)
+            for stop, when in ((journeys.board_stop[ride], leaves), (journeys.alight_stop[ride], arrives))
+        )
+        agency = int(route["agency_idx"])
+        text = f"Take {route['mode'].replace('_', ' ')} {name}".rstrip()
+        text += f" towards {headsign}" if headsign else ""
+        text += f" from {board.name or board.stop_id} to {alight.name or alight.stop_id}"
+        return Leg(
+            mode=route["mode"],
+            directions=text,
+            travel_time=arrives - now,
+            distance=round(metres, 2),
+            geometry=_line(line),
+            waiting_time=leaves - now,
+            ride=Ride(
+                line=name,
+                headsign=headsign,
+                board=board,
+                alight=alight,
+                num_stops=n_stops,
+                route_id=str(route["route_id"]),
+                trip_id=str(t.trips["trip_id"].iat[trip]),
+                agency="" if agency < 0 else str(t.agencies["agency_name"].iat[agency]),
+            ),
+        )
+
+    def _name(self, stop: int) -> str:
+        return str(self.timetable.stops["stop_name"].iat[stop] or "")
+
+    def _coordinates(self, stop: int) -> tuple[float, float]:
+        stops = self.timetable.stops
+        return float(stops["stop_lon"].iat[stop]), float(stops["stop_lat"].iat[stop])
+
+    def _call(self, stop: int, when: int) -> StopCall:
+        """Return a vehicle's call at a stop."""
+        lng, lat = self._coordinates(stop)
+        stop_id = str(self.timetable.stops["stop_id"].iat[stop])
+        return StopCall(stop_id, self._name(stop), lng, lat, dt.datetime.fromtimestamp(when, self.zone))
+
+
+def _line(coordinates: FloatArray) -> shapely.LineString:
+    """Return a line, of no length for a single place."""
+    return shapely.LineString(coordinates if len(coordinates) > 1 else np.repeat(coordinates, 2, axis=0))
+
+
+def _headsign(timetable: Timetable, trip: int, position: int) -> str:
+    """Return what a vehicle shows at a stop: that of the stop, or that of the trip."""
+    course = int(timetable.trips["course_idx"].iat[trip])
+    if course >= 0:
+        number = int(timetable.course_headsign[int(timetable.course_indptr[course]) + position])
+        if number > 0:
+            return timetable.headsigns[number]
+    return str(timetable.trips["trip_headsign"].iat[trip] or "")
+
+
+def _trip_line(timetable: Timetable, trip: int, first: int, last: int) -> FloatArray:
+    """Return the (lng, lat) rows of a trip between two positions, along its shape or from stop to stop."""
+    t = timetable
+    pattern = int(t.hot.trip_pattern[trip])
+    begin = int(t.pattern_indptr[pattern])
+    stops = t.pattern_stop[begin + first : begin + last + 1]
+    straight = np.column_stack([t.column("stops", "stop_lon")[stops], t.column("stops", "stop_lat")[stops]])
+    course = int(t.trips["course_idx"].iat[trip])
+    shape = int(t.course_shape[course]) if course >= 0 else -1
+    if shape < 0:
+        return straight
+    rows = slice(int(t.shape_indptr[shape]), int(t.shape_indptr[shape + 1]))
+    line = np.column_stack([t.shape_lng[rows], t.shape_lat[rows]])
+    if len(line) < 2:
+        return straight
+    at = int(t.course_indptr[course])
+    ends = t.course_along[[at + first, at + last]].astype(np.float64)
+    along = t.shape_along[rows]
+    if not (np.isfinite(ends).all() and np.isfinite(along).all() and along[-1] > along[0]):
+        # Without distances along the shape: where the shape passes the stops closest, the second after the first.
+        whole = shapely.LineString(line)
+        along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
+        start = shapely.line_locate_point(whole, shapely.Point(straight[0]))
+        rest = shapely.ops.substring(whole, start, whole.length)
+        ends = np.array([start, start + shapely.line_locate_point(rest, shapely.Point(straight[-1]))])
+    if not ends[0] < ends[1]:
+        return straight
+    inner = (along > ends[0]) & (along < ends[1])
+    cut = [np.array([np.interp(end, along, line[:, k]) for k in (0, 1)]) for end in ends]
+    return np.vstack([cut[0], line[inner], cut[1]])

@@ -1,0 +1,273 @@
+"""
+Door to door with timetables: streets to the first stop, rides, a walk from the last; or all the way on foot.
+
+A question has a *near* side, where its moment holds (origins that leave then, destinations to be reached by then), and
+a *far* side. The way between near points and stops is a street search from each point. Between stops and far points it
+is a walk, read from what lies around every stop (`traveltime_lab.transit.stop_links`), or, where cars or bicycles bring
+people to the stops of an arrival search, a street search again. Rides between stops are
+`traveltime_lab.transit.raptor`.
+
+Everything counts in whole milliseconds, as street searches do, so that a matrix, a shape and a route agree to the last
+one; departures and arrivals of vehicles are whole seconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab.errors import InputError, MomentError, NoServiceError
+from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.moments import Moment, TypicalMoment
+from traveltime_lab.network.network import Network
+from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.snapping import Snaps, snap_points
+from traveltime_lab.transit import stop_links as street_side
+from traveltime_lab.transit.raptor import RideOptions, RideSearch
+from traveltime_lab.transit.route_types import is_selected
+from traveltime_lab.transit.stop_links import Links, Stations, Walks
+from traveltime_lab.transit.trip_instances import trip_table
+from traveltime_lab.transit.trip_table import TripTable
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+
+#: Trip tables are made for whole hours, so that neighbouring moments share one.
+_HOUR_S: Final = 3600
+#: Trip tables kept per network.
+_KEPT_TABLES: Final = 6
+#: Seconds between two departures (or arrivals) of a window of which percentiles are taken (assumed: what r5 does).
+SAMPLE_S: Final = 60
+WALKING: Final = Transportation("walking")
+
+
+@dataclass
+class _Tables:
+    """Recently used trip tables, made ready for searches."""
+
+    made: OrderedDict[tuple[Any, ...], RideSearch] = field(default_factory=OrderedDict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True)
+class TransitQuestion:
+    """
+    A question to a timetable, checked.
+
+    Attributes
+    ----------
+    network : Network
+    transportation : Transportation
+    snapping : Snapping
+    moment : datetime
+        Aware: when to leave the origins, or to be at the destinations.
+    is_arrival : bool
+    limit : int
+        Longest trip in seconds.
+    window : int
+        Seconds after the departure, or before the arrival, in which one may leave or arrive as well.
+    percents : tuple of float
+        Percentiles over the window to tell, too.
+    with_share : bool
+        Whether to tell the share of the window in which trips keep to the limit.
+    with_least : bool
+        Whether to tell the least time of the window; without, that of the departures behind percentiles and share.
+    """
+
+    network: Network
+    transportation: Transportation
+    snapping: Snapping
+    moment: dt.datetime
+    is_arrival: bool
+    limit: int
+    window: int = 0
+    percents: tuple[float, ...] = ()
+    with_share: bool = False
+    with_least: bool = True
+
+    # Streets
+
+    @property
+    def walking(self) -> RoadGraph:
+        """The graph of those on foot."""
+        return self.network.road_graph(WALKING)
+
+    @property
+    def is_walked_to(self) -> bool:
+        """Whether one walks to the first stop."""
+        return self.transportation.access.type == WALKING.type
+
+    def access_graph(self) -> RoadGraph:
+        """Return the graph of the way to the first stop."""
+        return self.network.road_graph(self.transportation.access, self.moment)
+
+    def snap(self, lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64], *, is_origin: bool) -> Snaps:
+        """Snap points to the streets on which a trip leaves them or reaches them."""
+        means = self.transportation.access if is_origin else WALKING
+        return snap_points(self.network, lng, lat, means, self.snapping)
+
+    def on_foot(self, snaps: Snaps, *, is_origin: bool) -> Snaps:
+        """Return the snaps of the same points to walkable streets."""
+        if self.is_walked_to or not is_origin:
+            return snaps
+        return snap_points(self.network, snaps.lng, snaps.lat, WALKING, self.snapping)
+
+    # Rides
+
+    def search(self) -> RideSearch:
+        """Return the runs of the hours in question, in milliseconds after its reference."""
+        begin = int(self.moment.timestamp())
+        first, last = (begin - self.limit - self.window, begin) if self.is_arrival else (begin, begin + self.limit)
+        last += 0 if self.is_arrival else self.window
+        first = first // _HOUR_S * _HOUR_S
+        last = (last // _HOUR_S + 1) * _HOUR_S
+        key = (self.transportation.vehicles, first, last)
+        tables: _Tables = self.network.cached(("trip tables",), _Tables)
+        with tables.lock:
+            if key in tables.made:
+                tables.made.move_to_end(key)
+                return tables.made[key]
+            made = tables.made[key] = RideSearch(self._table(first, last))
+            while len(tables.made) > _KEPT_TABLES:
+                tables.made.popitem(last=False)
+            return made
+
+    def _table(self, first: int, last: int) -> TripTable:
+        """Return the runs of an interval with times in milliseconds."""
+        timetable = street_side.timetable_of(self.network)
+        is_used = None
+        if self.transportation.vehicles != "public_transport":
+            is_used = is_selected(timetable.column("routes", "group"), self.transportation.vehicles)
+        table = trip_table(
+            timetable, first, last, is_used=is_used, changes=street_side.changes(self.network, self.stops)
+        )
+        return dataclasses.replace(
+            table,
+            arrival=table.arrival * np.int32(1000),
+            departure=table.departure * np.int32(1000),
+            transfer_s=table.transfer_s * np.int32(1000),
+            change_s=np.where(table.change_s >= UNREACHED, UNREACHED, table.change_s * 1000).astype(np.int32),
+        )
+
+    @property
+    def stops(self) -> Stations:
+        """The stops on walkable streets."""
+        return street_side.stations(self.network, self.walking, WALKING)
+
+    @property
+    def options(self) -> RideOptions:
+        """What the rides are bound to."""
+        means = self.transportation
+        return RideOptions(self.limit * 1000, means.max_changes, means.pt_change_delay * 1000)
+
+    def at(self, search: RideSearch) -> int:
+        """Return the moment in milliseconds after the reference of a search."""
+        return round(self.moment.timestamp() * 1000) - search.table.reference * 1000
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether single departures of the window count."""
+        return bool(self.percents) or self.with_share
+
+    def samples(self, search: RideSearch) -> Int64Array:
+        """Return the departures (or arrivals) of which percentiles are taken, as `at` does."""
+        steps = np.arange(0, max(self.window, 1), SAMPLE_S, dtype=np.int64) * 1000
+        return self.at(search) + (-steps if self.is_arrival else steps)
+
+    # Ways between points and stops
+
+    def walks(self, *, is_leaving: bool) -> Walks:
+        """Return the walks around all stops."""
+        return street_side.walks(self.network, self.stops, self.transportation.walking_time, is_leaving=is_leaving)
+
+    def links(self, snaps: Snaps, *, is_origin: bool) -> Links:
+        """
+        Return the ways between points and stops.
+
+        At origins they include parking, and the delay of the first boarding.
+        """
+        means = self.transportation
+        if is_origin and not self.is_walked_to:
+            joined = street_side.stations(self.network, self.access_graph(), means.access)
+            links = street_side.street_links(
+                self.network, joined, snaps, self.snapping, means.access_time, is_leaving=False
+            )
+        elif len(snaps) <= street_side.FEW and not street_side.has_walks(
+            self.network, means.walking_time, is_leaving=not is_origin
+        ):
+            links = street_side.street_links(
+                self.network, self.stops, snaps, self.snapping, means.walking_time, is_leaving=not is_origin
+            )
+        else:
+            around = self.walks(is_leaving=not is_origin)
+            links = street_side.walk_links(self.stops, around, snaps, self.snapping, means.walking_time)
+        return links.later((means.access_penalty + means.pt_change_delay) * 1000) if is_origin else links
+
+
+def transit_question(
+    network: Network,
+    transportation: Transportation,
+    snapping: Snapping,
+    moment: Moment | None,
+    *,
+    is_arrival: bool,
+    limit: int,
+    window: int = 0,
+    percents: tuple[float, ...] = (),
+    with_share: bool = False,
+    with_least: bool = True,
+) -> TransitQuestion:
+    """
+    Check a question to a timetable.
+
+    Raises
+    ------
+    InputError
+        If the network has no timetable.
+    MomentError
+        If no moment is given, or the timetable does not cover it.
+    """
+    kind = transportation.type
+    if network.timetable is None:
+        msg = f"transportation {kind!r} needs a timetable, which this network has not; build it with gtfs=[...]"
+        raise InputError(msg)
+    if moment is None:
+        msg = f"transportation {kind!r} needs departure_time or arrival_time: timetables differ by date and hour"
+        raise MomentError(msg)
+    if isinstance(moment, TypicalMoment):
+        moment = typical_moment(network, is_arrival=is_arrival)
+    network.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")
+    return TransitQuestion(network, transportation, snapping, moment, is_arrival, limit, window, percents, with_share)
+
+
+def typical_moment(network: Network, *, is_arrival: bool) -> dt.datetime:
+    """
+    Return what ``"weekday_morning"`` means for a timetable: between 8 and 9 on the busiest Tuesday to Thursday.
+
+    The first one among equally busy days. A departure is at 8, an arrival at 9, local time (contract 4.9).
+    """
+    timetable = street_side.timetable_of(network)
+
+    def find() -> dt.date:
+        spans = timetable.dates().dropna(subset=["first", "last"])
+        if spans.empty:
+            msg = "the timetable has no day with service, so no typical one; check the feeds' calendars in report()"
+            raise NoServiceError(msg)
+        first, last = spans["first"].min(), spans["last"].max()
+        days: list[dt.date] = [first + dt.timedelta(days=i) for i in range(min((last - first).days + 1, 366))]
+        days = [day for day in days if day.weekday() in (1, 2, 3)] or days
+        per_service = np.bincount(timetable.hot.trip_service, minlength=len(timetable.services))
+        busy = [int(per_service[timetable.services_on(day)].sum()) for day in days]
+        return days[int(np.argmax(busy))]
+
+    day: dt.date = network.cached(("typical day",), find)
+    return dt.datetime(day.year, day.month, day.day, 9 if is_arrival else 8, tzinfo=ZoneInfo(network.timezone))

@@ -1,0 +1,543 @@
+"""
+Searches in a `TripTable`: travel times by rides, at a moment or over a window, and the rides themselves.
+
+`RideSearch` knows stops only. Where a search starts and ends on the streets is given as `StopLinks`, seconds between
+points and stops. Everything works in both directions of time: a search that leaves from its points at a moment, or one
+that arrives at them (``is_arrival=True``), whose links are walks *from* the stops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab.errors import DataError, InputError, LimitError
+from traveltime_lab.kernels.transit import access as ports
+from traveltime_lab.kernels.transit import patterns as line_kernels
+from traveltime_lab.kernels.transit import range_raptor, raptor
+from traveltime_lab.kernels.transit import reconstruct as journey_kernels
+from traveltime_lab.kernels.transit.patterns import UNREACHED, Lines
+from traveltime_lab.transit.trip_table import TripTable
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
+
+#: What `kernels.lines.first_fault` finds.
+_FAULTS: Final = {
+    1: "run {1} of pattern {0} departs before it arrives, at position {2}",
+    2: "run {1} of pattern {0} arrives before it left the stop before, at position {2}",
+    3: "run {1} of pattern {0} overtakes the run before it, at position {2}; such runs need a pattern each",
+    4: "run {1} of pattern {0} continues as a run that departs before it arrives",
+    5: "a footpath from stop {0} takes less than no time",
+    6: "a change at stop {0} takes less than no time",
+}
+
+
+@dataclass(frozen=True)
+class StopLinks:
+    """
+    Seconds between points and stops.
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (n_points + 1,)
+        Range of each point in the other two.
+    stops : int32 array of shape (n_links,)
+    seconds : int32 array of shape (n_links,)
+        Not negative.
+    """
+
+    indptr: Int64
+    stops: Int32
+    seconds: Int32
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "indptr", _array(self.indptr, np.int64))
+        object.__setattr__(self, "stops", _array(self.stops, np.int32))
+        object.__setattr__(self, "seconds", _array(self.seconds, np.int32))
+        if self.stops.size != self.seconds.size or self.indptr.size == 0 or self.indptr[-1] != self.stops.size:
+            msg = (
+                f"links need a stop and seconds each, and indptr must end with their number; got {self.stops.size} "
+                f"stops, {self.seconds.size} seconds, indptr ending with {self.indptr[-1:].tolist()}"
+            )
+            raise InputError(msg)
+        if self.seconds.size and self.seconds.min() < 0:
+            msg = f"links cannot take less than no time; got {self.seconds.min()} s"
+            raise InputError(msg)
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return self.indptr.size - 1
+
+    def of(self, point: int) -> tuple[Int32, Int32]:
+        """Return the stops and seconds of one point."""
+        rows = slice(int(self.indptr[point]), int(self.indptr[point + 1]))
+        return self.stops[rows], self.seconds[rows]
+
+
+@dataclass(frozen=True)
+class StopReach:
+    """
+    Seconds between stops and targets, by stop; `StopLinks` the other way around.
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (n_stops + 1,)
+    targets : int32 array of shape (n_links,)
+    seconds : int32 array of shape (n_links,)
+        Rising within each stop.
+    n_targets : int
+    """
+
+    indptr: Int64
+    targets: Int32
+    seconds: Int32
+    n_targets: int
+
+    @classmethod
+    def of(cls, links: StopLinks, n_stops: int) -> StopReach:
+        """Turn links by point into links by stop."""
+        indptr, targets, seconds = ports.ports_by_stop(links.indptr, links.stops, links.seconds, n_stops)
+        return cls(indptr, targets, seconds, links.n_points)
+
+
+@dataclass(frozen=True)
+class RideOptions:
+    """
+    What limits a search.
+
+    Parameters
+    ----------
+    travel_limit : int
+        Longest travel time in seconds, from the moment of the search.
+    max_changes : int, optional
+        Most changes between vehicles; as many as it takes by default.
+    change_delay : int, default 0
+        Seconds that each change takes beyond its walk. Nothing is added at the first boarding.
+    """
+
+    travel_limit: int
+    max_changes: int | None = None
+    change_delay: int = 0
+
+    def __post_init__(self) -> None:
+        least = {"travel_limit": 0, "max_changes": 0, "change_delay": 0}
+        for name, low in least.items():
+            value = getattr(self, name)
+            if value is not None and not low <= value < UNREACHED // 4:
+                msg = f"{name} must not be negative nor over {UNREACHED // 4 - 1:,}; got {value}"
+                raise LimitError(msg)
+
+    @property
+    def max_rides(self) -> int:
+        """Most rides, as the kernels take it."""
+        return raptor.UNLIMITED if self.max_changes is None else int(self.max_changes) + 1
+
+    @property
+    def _limits(self) -> tuple[int, int, int]:
+        return int(self.travel_limit), self.max_rides, int(self.change_delay)
+
+
+@dataclass(frozen=True)
+class Journeys:
+    """
+    Rides of several journeys in the order of travel, whatever the direction of the search.
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (n_journeys + 1,)
+        Rides of each journey; none if there is no journey.
+    board_run, alight_run : int32 arrays of shape (n_rides,)
+        Rows of `TripTable.run_trip`. They differ where one stays seated: follow `TripTable.stay_run` from the first.
+    board_position, alight_position : int32 arrays of shape (n_rides,)
+        Positions within the patterns of these runs.
+    board_stop, alight_stop : int32 arrays of shape (n_rides,)
+    departure, arrival : int32 arrays of shape (n_rides,)
+        Seconds after the reference.
+    """
+
+    indptr: Int64
+    board_run: Int32
+    board_position: Int32
+    alight_run: Int32
+    alight_position: Int32
+    board_stop: Int32
+    alight_stop: Int32
+    departure: Int32
+    arrival: Int32
+
+
+@dataclass
+class RideSearch:
+    """
+    A table made ready for searches in both directions of time.
+
+    Parameters
+    ----------
+    table : TripTable
+        Taken as it is, never changed.
+
+    Raises
+    ------
+    DataError
+        If times run backwards, runs overtake each other, or a footpath or change takes less than no time.
+
+    Notes
+    -----
+    Seconds in the answers are int32 with `kernels.lines.UNREACHED` where there is no journey. Moments are seconds
+    after the table's reference. A table in
+    milliseconds gets answers in milliseconds: nothing here knows the unit. Methods hold no lock and release the
+    interpreter's: call them from several threads.
+    """
+
+    table: TripTable
+    _lines: dict[bool, Lines] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        t = self.table
+        forward = line_kernels.forward_lines(
+            _array(t.pattern_indptr, np.int64), _array(t.pattern_stops, np.int32), _array(t.can_board, np.bool_),
+            _array(t.can_alight, np.bool_), _array(t.run_indptr, np.int64), _array(t.time_indptr, np.int64),
+            _array(t.arrival, np.int32), _array(t.departure, np.int32), _array(t.transfer_indptr, np.int64),
+            _array(t.transfer_stop, np.int32), _array(t.transfer_s, np.int32), _array(t.change_s, np.int32),
+            _array(t.stay_run, np.int32),
+        )  # fmt: skip
+        kind, *place = line_kernels.first_fault(forward)
+        if kind:
+            raise DataError(_FAULTS[kind].format(*place))
+        self._lines[False] = forward
+
+    def lines(self, is_arrival: bool) -> Lines:
+        """Return the lines that a search runs in; those read backwards are made when first asked for."""
+        if is_arrival not in self._lines:
+            self._lines[is_arrival] = line_kernels.mirrored(self._lines[False])
+        return self._lines[is_arrival]
+
+    def stop_times(
+        self, access: StopLinks, moments: npt.ArrayLike, options: RideOptions, *, is_arrival: bool = False
+    ) -> Int32:
+        """
+        Return travel times by rides between points and stops.
+
+        Parameters
+        ----------
+        access : StopLinks
+            Links of the points where the searches start.
+        moments : int array of shape (n_points,) or int
+            When to leave the points, or to arrive there.
+        options : RideOptions
+        is_arrival : bool, default False
+
+        Returns
+        -------
+        int32 array of shape (n_points, n_stops)
+            From the moment until a ride arrives at the stop; in arrival searches from a departure there.
+        """
+        starts = self._starts(access, moments, is_arrival)
+        out = np.empty((access.n_points, self.table.n_stops), np.int32)
+        ports.many_to_stops(
+            self.lines(is_arrival), access.indptr, access.stops, access.seconds, starts, *options._limits, out
+        )
+        return out
+
+    def target_times(
+        self,
+        access: StopLinks,
+        moments: npt.ArrayLike,
+        egress: StopLinks | StopReach,
+        options: RideOptions,
+        *,
+        is_arrival: bool = False,
+        direct_s: Int32 | None = None,
+    ) -> Int32:
+        """
+        Return travel times between points and targets; see `stop_times`.
+
+        Parameters
+        ----------
+        egress : StopLinks or StopReach
+            Links of the targets. By target suits a few, by stop suits all street nodes.
+        direct_s : int32 array of shape (n_points, n_targets), optional
+            Seconds of another way, such as on foot; the answer is the lesser of the two.
+
+        Returns
+        -------
+        int32 array of shape (n_points, n_targets)
+        """
+        starts = self._starts(access, moments, is_arrival)
+        is_by_stop = isinstance(egress, StopReach)
+        n_targets = egress.n_targets if isinstance(egress, StopReach) else egress.n_points
+        ends = egress.targets if isinstance(egress, StopReach) else egress.stops
+        out = _direct(direct_s, (access.n_points, n_targets), options)
+        ports.many_to_targets(
+            self.lines(is_arrival), access.indptr, access.stops, access.seconds, starts, *options._limits,
+            is_by_stop, egress.indptr, ends, egress.seconds, out,
+        )  # fmt: skip
+        return out
+
+    def window_stop_times(
+        self,
+        access: StopLinks,
+        moments: npt.ArrayLike,
+        width: int,
+        options: RideOptions,
+        *,
+        is_arrival: bool = False,
+        step: int = 1,
+    ) -> Int32:
+        """
+        Return the least travel time to each stop over all starts of a window; see `stop_times`.
+
+        The window begins at the moment, lasts `width` and has a start every `step`, both ends included; in arrival
+        searches it ends at the moment. This is the union of all journeys of the window.
+        """
+        lines = self.lines(is_arrival)
+        starts = self._starts(access, moments, is_arrival)
+        state = range_raptor.window_state(lines, options.max_rides)
+        out = np.empty((access.n_points, self.table.n_stops), np.int32)
+        for point in range(access.n_points):
+            stops, seconds = access.of(point)
+            events = range_raptor.window_starts(
+                lines, stops, seconds, int(starts[point]), _end(starts[point], width), step
+            )
+            range_raptor.window_least(lines, state, stops, seconds, events, *options._limits, out[point])
+        return out
+
+    def window_best(
+        self,
+        access: StopLinks,
+        moments: npt.ArrayLike,
+        width: int,
+        egress: StopLinks,
+        n_best: int,
+        options: RideOptions,
+        *,
+        is_arrival: bool = False,
+        step: int = 1,
+        direct_s: Int32 | None = None,
+    ) -> tuple[Int32, Int32]:
+        """
+        Return the shortest journeys of a window between points and targets; see `window_stop_times`.
+
+        Parameters
+        ----------
+        direct_s : int32 array of shape (n_points, n_targets), optional
+            Seconds of another way that is open at any time, such as on foot. It is one of the journeys, once, if at
+            any start of the window nothing is quicker.
+
+        Returns
+        -------
+        seconds : int32 array of shape (n_points, n_targets, n_best)
+            Rising, `UNREACHED` where there are fewer journeys. No journey of a list is beaten by one that leaves no
+            earlier and arrives no later.
+        moments : int32 array of shape (n_points, n_targets, n_best)
+            When each leaves its point, or arrives there.
+        """
+        lines = self.lines(is_arrival)
+        starts = self._starts(access, moments, is_arrival)
+        state = range_raptor.window_state(lines, options.max_rides)
+        reach = StopReach.of(egress, self.table.n_stops)
+        out_s = np.empty((access.n_points, egress.n_points, n_best), np.int32)
+        out_start = np.empty_like(out_s)
+        direct = _direct(direct_s, out_s.shape[:2], options)
+        for point in range(access.n_points):
+            stops, seconds = access.of(point)
+            events = range_raptor.window_starts(
+                lines, stops, seconds, int(starts[point]), _end(starts[point], width), step
+            )
+            range_raptor.window_best(
+                lines, state, stops, seconds, events, *options._limits, reach.indptr, reach.targets, reach.seconds,
+                direct[point], int(starts[point]), step, out_s[point], out_start[point],
+            )  # fmt: skip
+        if is_arrival:
+            out_start = np.where(out_s == UNREACHED, UNREACHED, -out_start).astype(np.int32)
+        return out_s, out_start
+
+    def window_times(
+        self,
+        access: tuple[Int32, Int32],
+        moments: npt.ArrayLike,
+        egress: StopLinks | StopReach,
+        options: RideOptions,
+        *,
+        is_arrival: bool = False,
+        direct_s: Int32 | None = None,
+    ) -> Int32:
+        """
+        Return travel times between one point and targets for each of many moments; see `target_times`.
+
+        Parameters
+        ----------
+        access : pair of int32 arrays of shape (n_links,)
+            Stops and seconds of the point.
+        moments : int array of shape (n_moments,)
+            In any order.
+        direct_s : int32 array of shape (n_targets,), optional
+
+        Returns
+        -------
+        int32 array of shape (n_moments, n_targets)
+            Rows as `moments`.
+        """
+        lines = self.lines(is_arrival)
+        starts, order = _falling(moments, is_arrival)
+        reach = egress if isinstance(egress, StopReach) else StopReach.of(egress, self.table.n_stops)
+        state = range_raptor.window_state(lines, options.max_rides)
+        direct = _direct(direct_s, (reach.n_targets,), options)
+        found = np.empty((starts.size, reach.n_targets), np.int32)
+        range_raptor.window_times(
+            lines, state, _array(access[0], np.int32), _array(access[1], np.int32), starts, *options._limits,
+            reach.indptr, reach.targets, reach.seconds, direct, found,
+        )  # fmt: skip
+        out = np.empty_like(found)
+        out[order] = found
+        return out
+
+    def stop_times_by_moment(
+        self,
+        access: tuple[Int32, Int32],
+        moments: npt.ArrayLike,
+        options: RideOptions,
+        *,
+        is_arrival: bool = False,
+    ) -> Int32:
+        """
+        Return travel times between one point and all stops for each of many moments; see `stop_times`.
+
+        Returns
+        -------
+        int32 array of shape (n_moments, n_stops)
+            Rows as `moments`.
+        """
+        lines = self.lines(is_arrival)
+        starts, order = _falling(moments, is_arrival)
+        state = range_raptor.window_state(lines, options.max_rides)
+        found = np.empty((starts.size, self.table.n_stops), np.int32)
+        range_raptor.window_stops(
+            lines, state, _array(access[0], np.int32), _array(access[1], np.int32), starts, *options._limits, found
+        )
+        out = np.empty_like(found)
+        out[order] = found
+        return out
+
+    def journeys(
+        self,
+        access: tuple[Int32, Int32],
+        moment: int,
+        stops: npt.ArrayLike,
+        options: RideOptions,
+        *,
+        is_arrival: bool = False,
+    ) -> tuple[Int32, Journeys]:
+        """
+        Return travel times between one point and some stops, as `stop_times` gives them, and the rides they take.
+
+        Among equally quick journeys it has one with the fewest rides.
+
+        Returns
+        -------
+        seconds : int32 array of shape (n_targets,)
+        journeys : Journeys
+        """
+        lines = self.lines(is_arrival)
+        start = int(_moments(np.array([moment]), is_arrival)[0])
+        state = raptor.new_state(lines, 1)
+        seconds = _array(access[1], np.int32) + np.int32(start)
+        limit, rides, delay = options._limits
+        best, ready = raptor.search_rounds(
+            lines, state, _array(access[0], np.int32), seconds, start + limit, rides, delay
+        )
+        targets = _array(stops, np.int32)
+        indptr, *found = journey_kernels.trace(lines, self.lines(not is_arrival), best, ready, delay, targets)
+        times = best[-1][targets]
+        times = np.where(times == UNREACHED, UNREACHED, times - start).astype(np.int32)
+        return times, self._journeys(indptr, *found, is_arrival=is_arrival)
+
+    def _journeys(
+        self,
+        indptr: Int64,
+        board_run: Int32,
+        board_position: Int32,
+        alight_run: Int32,
+        alight_position: Int32,
+        *,
+        is_arrival: bool,
+    ) -> Journeys:
+        """Return the rides of a search in the order and the runs of the table."""
+        t = self.table
+        run_pattern = self._lines[False].run_pattern
+        sizes = np.diff(t.pattern_indptr)
+        if is_arrival:
+            # Runs, positions, the two ends of each ride and the rides of each journey were all turned around.
+            journey = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+            order = indptr[journey] + indptr[journey + 1] - 1 - np.arange(journey.size)
+            ends = []
+            for run, position in ((alight_run, alight_position), (board_run, board_position)):
+                p = run_pattern[run]
+                ends.append((t.run_indptr[p] + t.run_indptr[p + 1] - 1 - run)[order].astype(np.int32))
+                ends.append((sizes[p] - 1 - position)[order].astype(np.int32))
+            board_run, board_position, alight_run, alight_position = ends
+
+        def calls(run: Int32, position: Int32) -> tuple[Int32, Int64]:
+            p = run_pattern[run]
+            at = t.time_indptr[p] + (run - t.run_indptr[p]) * sizes[p] + position
+            return t.pattern_stops[t.pattern_indptr[p] + position], at
+
+        board_stop, leaves = calls(board_run, board_position)
+        alight_stop, arrives = calls(alight_run, alight_position)
+        return Journeys(
+            indptr, board_run, board_position, alight_run, alight_position, board_stop, alight_stop,
+            t.departure[leaves], t.arrival[arrives],
+        )  # fmt: skip
+
+    def _starts(self, access: StopLinks, moments: npt.ArrayLike, is_arrival: bool) -> Int32:
+        """Return a start per point in the direction of the search; raise if a link leads to no stop."""
+        if access.stops.size and not 0 <= access.stops.min() <= access.stops.max() < self.table.n_stops:
+            msg = f"links name stops {access.stops.min()} to {access.stops.max()}; the table has {self.table.n_stops}"
+            raise InputError(msg)
+        return _moments(np.broadcast_to(np.asarray(moments, np.int64), (access.n_points,)), is_arrival)
+
+
+def _array(values: npt.ArrayLike, dtype: type) -> Any:
+    """Return values as the kernels want them: of a type, contiguous, writable (as read-only ones compile anew)."""
+    return np.require(values, dtype, ["C", "W"])
+
+
+def _moments(moments: npt.NDArray[np.int64], is_arrival: bool) -> Int32:
+    """Return moments in the direction of a search."""
+    if moments.size and max(-int(moments.min()), int(moments.max())) >= UNREACHED // 4:
+        msg = f"moments must be seconds around the table's reference; got {moments.min()} to {moments.max()}"
+        raise InputError(msg)
+    return (-moments if is_arrival else moments).astype(np.int32)
+
+
+def _falling(moments: npt.ArrayLike, is_arrival: bool) -> tuple[Int32, npt.NDArray[np.intp]]:
+    """Return moments in the direction of a search, latest first, and where each was."""
+    when = np.atleast_1d(np.asarray(moments, np.int64))
+    order = np.argsort(when, kind="stable")
+    if not is_arrival:
+        order = order[::-1]
+    return _moments(when[order], is_arrival), order
+
+
+def _end(begin: np.int32, width: int) -> int:
+    """Return the last start of a window."""
+    if not 0 <= width < UNREACHED // 4:
+        msg = f"a window must be from 0 to {UNREACHED // 4 - 1:,} wide; got {width}"
+        raise LimitError(msg)
+    return int(begin) + int(width)
+
+
+def _direct(direct_s: Int32 | None, shape: tuple[int, ...], options: RideOptions) -> Int32:
+    """Return a new array of the seconds of another way, `UNREACHED` where it is over the limit or there is none."""
+    if direct_s is None:
+        return np.full(shape, UNREACHED, np.int32)
+    if direct_s.shape != shape:
+        msg = f"direct_s must have the shape {shape}; got {direct_s.shape}"
+        raise InputError(msg)
+    return np.where(direct_s <= options.travel_limit, direct_s, UNREACHED).astype(np.int32)

@@ -1,0 +1,340 @@
+"""
+Stops of a timetable on the streets: where they are, and what lies within a walk of them.
+
+A stop is joined to the nearest walkable street like any other point, its walk to the street counted. What a budget of
+seconds covers is found once per network and kept: the states of the street graph around every stop. Walks from a few
+points, and ways by car or bicycle, are ordinary street searches.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.transit import walks as kernel
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.network.network import Network
+from traveltime_lab.settings import settings
+from traveltime_lab.streets import contraction, matrix
+from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets import links as travel_times
+from traveltime_lab.streets.graph import RoadGraph, take_rows
+from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps, snap_points
+from traveltime_lab.transit.timetable import Timetable
+from traveltime_lab.transit.trip_instances import Changes, Footpaths, merge_changes
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+
+#: Longest walk between two vehicles, s. Source: contract 5.4 (from the documentation of the Java client).
+CHANGE_WALK_S: Final = 600
+
+#: Near points from which a search each is quicker than reading what lies around all stops.
+FEW: Final = 32
+
+_ROOM = 1 << 16
+
+
+@dataclass(frozen=True)
+class Links:
+    """
+    Ways between points and stops as CSR by point.
+
+    Attributes
+    ----------
+    indptr : int64 array of shape (n_points + 1,)
+    stops : int32 array
+        stop_idx.
+    ms : int32 array
+        Milliseconds, what the way costs beside (parking) included.
+    """
+
+    indptr: Int64Array
+    stops: Int32Array
+    ms: Int32Array
+
+    def rows(self, first: int, last: int) -> Links:
+        """Return the links of some consecutive points."""
+        begin, end = self.indptr[first], self.indptr[last]
+        return Links(self.indptr[first : last + 1] - begin, self.stops[begin:end], self.ms[begin:end])
+
+    def take(self, points: npt.NDArray[np.intp]) -> Links:
+        """Return the links of chosen points."""
+        sizes = np.diff(self.indptr)[points]
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        at = np.repeat(self.indptr[points] - indptr[:-1], sizes) + np.arange(indptr[-1])
+        return Links(indptr, self.stops[at], self.ms[at])
+
+    def later(self, ms: int) -> Links:
+        """Return the links with some milliseconds more each."""
+        return Links(self.indptr, self.stops, (self.ms + np.int32(ms)).astype(np.int32)) if ms else self
+
+
+@dataclass(frozen=True)
+class Stations:
+    """
+    Stops on the streets of one mode.
+
+    Attributes
+    ----------
+    graph : RoadGraph
+    snaps : Snaps of length n_stops
+        Edge -1 for stops that nothing calls at, or that are too far from a street.
+    connector : int64 array of shape (n_stops,)
+        Labels of the walks between stops and streets.
+    edge_indptr, edge_stops : int64, int32 arrays
+        CSR by edge of the stops on it.
+    """
+
+    graph: RoadGraph
+    snaps: Snaps
+    connector: Int64Array
+    edge_indptr: Int64Array
+    edge_stops: Int32Array
+
+
+@dataclass(frozen=True)
+class Walks:
+    """
+    States of the walking graph around every stop.
+
+    Attributes
+    ----------
+    is_leaving : bool
+        Whether the walks lead from the stops; else they lead to them.
+    budget_ms : int
+    by_stop : tuple of int64, int32, int32 arrays
+        CSR by stop: states and milliseconds, nearest first.
+    by_state : tuple of int64, int32, int32 arrays
+        CSR by state: stops and milliseconds.
+    """
+
+    is_leaving: bool
+    budget_ms: int
+    by_stop: tuple[Int64Array, Int32Array, Int32Array]
+    by_state: tuple[Int64Array, Int32Array, Int32Array]
+
+
+def timetable_of(network: Network) -> Timetable:
+    """Return the timetable of a network that is known to have one."""
+    assert network.timetable is not None
+    return network.timetable
+
+
+def stations(network: Network, graph: RoadGraph, transportation: Transportation) -> Stations:
+    """
+    Join the stops to the streets of a mode, once, and keep that.
+
+    Parameters
+    ----------
+    network : Network
+        With a timetable.
+    graph : RoadGraph
+        Any graph of the mode.
+    transportation : Transportation
+        The mode on streets.
+    """
+
+    def join() -> Snaps:
+        timetable = timetable_of(network)
+        lng = timetable.column("stops", "stop_lon").astype(np.float64)
+        lat = timetable.column("stops", "stop_lat").astype(np.float64)
+        is_used = timetable.is_called
+        snaps = snap_points(
+            network, np.where(is_used, lng, 0.0), np.where(is_used, lat, 0.0), transportation, STOP_SNAPPING
+        )
+        snaps.edge[~is_used] = -1
+        return snaps
+
+    def place() -> tuple[Snaps, Int64Array, Int64Array, Int32Array]:
+        snaps = join()
+        found = np.flatnonzero(snaps.edge >= 0)
+        order = found[np.argsort(snaps.edge[found], kind="stable")]
+        edge_indptr = np.zeros(network.n_edges + 1, np.int64)
+        np.cumsum(np.bincount(snaps.edge[order], minlength=network.n_edges), out=edge_indptr[1:])
+        return snaps, travel_times.connectors(graph, snaps, STOP_SNAPPING), edge_indptr, order.astype(np.int32)
+
+    key = (transportation.base, transportation.uses_ferry, transportation.include_roads, transportation.exclude_roads)
+    return Stations(graph, *network.cached(("stops", *key), place))
+
+
+def walks(network: Network, stops: Stations, budget_s: int, *, is_leaving: bool) -> Walks:
+    """
+    Return the walks around all stops within a budget, searched once and kept.
+
+    Parameters
+    ----------
+    network : Network
+    stops : Stations
+        On foot.
+    budget_s : int
+        Seconds for the whole walk, connectors included.
+    is_leaving : bool
+        Whether to walk from the stops.
+    """
+    return network.cached(("walks", budget_s, is_leaving), lambda: _walks(stops, budget_s, is_leaving))
+
+
+def has_walks(network: Network, budget_s: int, *, is_leaving: bool) -> bool:
+    """Return whether `walks` were made already: a search from each of a few points is quicker than making them."""
+    return network.is_cached(("walks", budget_s, is_leaving))
+
+
+def _walks(stops: Stations, budget_s: int, is_leaving: bool) -> Walks:
+    """Search from every stop."""
+    graph, topology = stops.graph, stops.graph.topology
+    ports = travel_times.ports(graph, stops.snaps, stops.connector, is_entry=not is_leaving)
+    arcs = (
+        (topology.indptr, topology.indices, graph.weights)
+        if is_leaving
+        else (topology.indptr_rev, topology.indices_rev, graph.weights_rev)
+    )
+    limit = road_graph.limit_label(budget_s, graph.metric)
+    n_stops = len(stops.snaps)
+    counts = np.zeros(n_stops, np.int64)
+    borders = np.linspace(0, n_stops, settings.threads * 8 + 1).astype(np.int64)
+
+    def search(first: int, last: int) -> tuple[Int32Array, Int32Array]:
+        found: tuple[Int32Array, Int32Array] = kernel.states_around(
+            *arcs,
+            *take_rows(ports, first, last),
+            limit,
+            graph.shift,
+            graph.n_buckets,
+            counts[first:last],
+            np.empty(_ROOM, np.int32),
+            np.empty(_ROOM, np.int32),
+        )
+        return found
+
+    with ThreadPoolExecutor(settings.threads) as pool:
+        parts = list(pool.map(search, borders[:-1].tolist(), borders[1:].tolist()))
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    states, ms = (np.concatenate(side) for side in zip(*parts, strict=True))
+    by_state = kernel.turned(indptr, states, ms, topology.n_states)
+    return Walks(is_leaving, budget_s * 1000, (indptr, states, ms), by_state)
+
+
+def walk_links(stops: Stations, around: Walks, snaps: Snaps, snapping: Snapping, budget_s: int) -> Links:
+    """
+    Return the stops within a walk of points.
+
+    Parameters
+    ----------
+    stops : Stations
+        On foot.
+    around : Walks
+        With at least the budget.
+    snaps : Snaps
+        Points on walkable streets.
+    snapping : Snapping
+        Of the points.
+    budget_s : int
+    """
+    graph = stops.graph
+    connector = travel_times.connectors(graph, snaps, snapping)
+    indptr, states, keys = travel_times.ports(graph, snaps, connector, is_entry=around.is_leaving)
+    read_ms = keys >> road.TIME_SHIFT
+    n = len(snaps)
+    counts = np.zeros(n, np.int64)
+    borders = np.linspace(0, n, (settings.threads * 4 if n > 1000 else 1) + 1).astype(np.int64)
+
+    def link(first: int, last: int) -> tuple[Int32Array, Int32Array]:
+        found: tuple[Int32Array, Int32Array] = kernel.links_of_points(
+            snaps.edge[first:last],
+            snaps.fraction[first:last],
+            connector[first:last] >> road.TIME_SHIFT,
+            *take_rows((indptr, states, read_ms), first, last),
+            *around.by_state,
+            stops.edge_indptr,
+            stops.edge_stops,
+            stops.snaps.fraction,
+            stops.connector >> road.TIME_SHIFT,
+            graph.cross,
+            graph.topology.is_open,
+            around.is_leaving,
+            budget_s * 1000,
+            len(stops.snaps),
+            counts[first:last],
+            np.empty(_ROOM, np.int32),
+            np.empty(_ROOM, np.int32),
+        )
+        return found
+
+    if borders.size == 2:
+        parts = [link(0, n)]
+    else:
+        with ThreadPoolExecutor(settings.threads) as pool:
+            parts = list(pool.map(link, borders[:-1].tolist(), borders[1:].tolist()))
+    found, ms = (np.concatenate(side) for side in zip(*parts, strict=True))
+    return Links(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), found, ms)
+
+
+def street_links(
+    network: Network, stops: Stations, snaps: Snaps, snapping: Snapping, budget_s: int, *, is_leaving: bool
+) -> Links:
+    """
+    Return the stops within a way of points by any mode on streets, by a search from each point.
+
+    Parameters
+    ----------
+    network : Network
+    stops : Stations
+        Of the mode.
+    snaps : Snaps
+        Points on streets of the mode.
+    snapping : Snapping
+        Of the points.
+    budget_s : int
+    is_leaving : bool
+        Whether the ways lead from the stops to the points.
+    """
+    graph = stops.graph
+
+    def make_ready() -> matrix.RowSearch:
+        others = matrix.Ends.of(graph, stops.snaps, STOP_SNAPPING, is_entry=not is_leaving)
+        return matrix.RowSearch.of(graph, others.part(slice(0, 0)), others, is_backward=is_leaving)
+
+    ready = network.cached(("stops to search for", id(graph), is_leaving), make_ready)
+    points = matrix.Ends.of(graph, snaps, snapping, is_entry=is_leaving)
+    leaving, reached = (ready.columns, points) if is_leaving else (points, ready.columns)
+    largest = road_graph.limit_label(budget_s, graph.metric)
+    if len(snaps) == 1 and not contraction.pays_off(network, graph, leaving, reached, largest):
+        labels = ready.starting_from(points).labels(slice(0, 1), np.full(1, largest))
+        point, stop = np.nonzero(labels != road.UNREACHED)
+        time = (labels[point, stop] >> road.TIME_SHIFT).astype(np.int32)
+    else:
+        rows, columns, ms = [], [], []
+        for block in matrix.blocks_between(network, graph, leaving, reached, limit=budget_s):
+            row, column = np.nonzero(block.labels != road.UNREACHED)
+            rows.append(row + block.rows.start)
+            columns.append(column + block.columns.start)
+            ms.append((block.labels[row, column] >> road.TIME_SHIFT).astype(np.int32))
+        sides = (columns, rows, ms) if is_leaving else (rows, columns, ms)
+        point, stop, time = (np.concatenate(part) for part in sides)
+    order = np.lexsort((stop, point))
+    indptr = np.zeros(len(snaps) + 1, np.int64)
+    np.cumsum(np.bincount(point, minlength=len(snaps)), out=indptr[1:])
+    return Links(indptr, stop[order].astype(np.int32), time[order])
+
+
+def changes(network: Network, stops: Stations) -> Changes:
+    """Return how one changes between stops: walks along the streets and the rules of the feeds, made once and kept."""
+
+    def make() -> Changes:
+        around = walks(network, stops, CHANGE_WALK_S, is_leaving=True)
+        links = walk_links(stops, around, stops.snaps, STOP_SNAPPING, CHANGE_WALK_S)
+        # Links are by the stop walked to; whole seconds are what a timetable counts in.
+        indptr, to_stop, ms = kernel.turned(links.indptr, links.stops, links.ms, len(stops.snaps))
+        from_stop = np.repeat(np.arange(len(stops.snaps)), np.diff(indptr))
+        kept = from_stop != to_stop
+        row_of = np.concatenate([[0], np.cumsum(np.bincount(from_stop[kept], minlength=len(stops.snaps)))])
+        seconds = -(-ms[kept] // 1000)
+        return merge_changes(timetable_of(network), Footpaths(row_of.astype(np.int64), to_stop[kept], seconds))
+
+    return network.cached(("changes",), make)

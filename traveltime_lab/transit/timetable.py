@@ -1,0 +1,485 @@
+"""
+The timetable: everything that one or several feeds say, as immutable tables and flat arrays.
+
+Rows of tables are numbered from 0 and referred to by columns ending in ``_idx``, -1 for none; everything is kept by
+feed, so equal ids of two feeds never meet. Trips are sorted by pattern (the stops called at and what is allowed there)
+and departure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import functools
+import hashlib
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from traveltime_lab.errors import InputError, NoServiceError
+from traveltime_lab.transit.calendar import Services, day_origin
+
+#: What the ``_idx`` columns of each table point to.
+TABLES: Final[Mapping[str, Mapping[str, str]]] = {
+    "feeds": {},
+    "agencies": {"feed_idx": "feeds", "zone_idx": "zones"},
+    "stops": {"feed_idx": "feeds", "parent_idx": "stops"},
+    "routes": {"feed_idx": "feeds", "agency_idx": "agencies", "zone_idx": "zones"},
+    "trips": {
+        "route_idx": "routes",
+        "service_idx": "services",
+        "pattern_idx": "patterns",
+        "course_idx": "courses",
+        "block_idx": "blocks",
+    },
+    "transfers": {
+        "from_stop_idx": "stops",
+        "to_stop_idx": "stops",
+        "from_route_idx": "routes",
+        "to_route_idx": "routes",
+        "from_trip_idx": "trips",
+        "to_trip_idx": "trips",
+    },
+    "fare_attributes": {"feed_idx": "feeds", "agency_idx": "agencies"},
+    "fare_rules": {"fare_idx": "fare_attributes", "route_idx": "routes"},
+}
+#: A day with fewer trips than this share of the busiest day within a week of it brings a warning (assumed: Sundays of
+#: the feeds that we know run 40 to 80 % of it, days that a feed does not really cover 0 to 5 %).
+LITTLE_SERVICE: Final = 0.1
+
+
+class ServiceWarning(UserWarning):
+    """Little service runs on the day asked about."""
+
+
+_listener: ContextVar[Callable[[str], object] | None] = ContextVar("listener", default=None)
+
+
+@contextlib.contextmanager
+def service_warnings_to(listener: Callable[[str], object]) -> Iterator[None]:
+    """
+    Hand the texts of service warnings to someone instead of warning, for the length of a ``with`` block.
+
+    Unlike `warnings.catch_warnings` it concerns nobody else: other threads warn as before.
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def _warn(text: str) -> None:
+    listener = _listener.get()
+    if listener is None:
+        warnings.warn(text, ServiceWarning, stacklevel=3)
+    else:
+        listener(text)
+
+
+@dataclass(frozen=True)
+class Timetable:
+    """
+    What feeds say, and when it runs.
+
+    Attributes
+    ----------
+    feeds : DataFrame
+        ``name``, ``publisher``, ``version``, ``start_date``, ``end_date`` (as feed_info.txt says, "" if not).
+    agencies : DataFrame
+        ``feed_idx``, ``agency_id``, ``agency_name``, ``agency_url``, ``agency_fare_url``, ``zone_idx``.
+    stops : DataFrame
+        ``feed_idx``, ``stop_id``, ``stop_code``, ``stop_name``, ``stop_lat``, ``stop_lon`` (degrees, NaN where not
+        given), ``location_type``, ``parent_idx``, ``stop_timezone``, ``wheelchair_boarding``, ``platform_code``,
+        ``zone_id``.
+    routes : DataFrame
+        ``feed_idx``, ``route_id``, ``agency_idx``, ``zone_idx``, ``route_short_name``, ``route_long_name``,
+        ``route_type``, ``mode`` and ``group`` (see `traveltime_lab.transit.route_types`), ``route_color``,
+        ``route_text_color``.
+    trips : DataFrame
+        ``trip_id``, ``route_idx``, ``service_idx``, ``pattern_idx``, ``course_idx``, ``block_idx``, ``trip_headsign``,
+        ``trip_short_name``, ``direction_id``, ``wheelchair_accessible``, ``bikes_allowed`` (-1 or 0 where not given).
+    transfers : DataFrame
+        ``from_stop_idx`` and so on, ``transfer_type``, ``min_transfer_time`` (s, -1 where not given).
+    fare_attributes : DataFrame
+        GTFS fares v1: ``feed_idx``, ``fare_id``, ``agency_idx`` (-1 for any), ``price``, ``currency_type``,
+        ``payment_method``, ``transfers`` and ``transfer_duration`` (s; -1 for any).
+    fare_rules : DataFrame
+        ``fare_idx``, ``route_idx`` (-1 for any), ``origin_id``, ``destination_id`` and ``contains_id`` (zone_id of
+        stops, "" for any); see `traveltime_lab.transit.fares`.
+    services : Services
+        When they run; service_idx.
+    zones : list of str
+        IANA names; zone_idx.
+    trip_indptr : int64 array of shape (n_trips + 1,)
+        Where the times of each trip begin.
+    arrival, departure : int32 arrays, s
+        After noon minus 12 hours of the service date in the zone of the trip's agency.
+    pattern_indptr, pattern_stop, pattern_pickup, pattern_drop_off : int64, int32, uint8, uint8 arrays
+        Calls of each pattern, with the feed's pickup and drop-off types.
+    course_pattern, course_shape, course_indptr, course_along, course_headsign : int32, int32, int64, float32, int32
+        A course is a pattern along a shape: by position ``shape_dist_traveled`` (NaN where not given) and the number
+        of the stop_headsign in `headsigns`, 0 for none.
+    headsigns : list of str
+    shape_indptr, shape_lng, shape_lat, shape_along : int64, float64, float64, float64 arrays
+        Lines in EPSG:4326.
+    frequency_trip, frequency_start, frequency_end, frequency_headway, frequency_exact : int32 and bool arrays
+        Trips repeated from start (s) while before end; without exact times departures are assumed at
+        start + k * headway all the same.
+    notes : list of dict
+        What was dropped and noted while reading, by feed.
+    """
+
+    feeds: pd.DataFrame
+    agencies: pd.DataFrame
+    stops: pd.DataFrame
+    routes: pd.DataFrame
+    trips: pd.DataFrame
+    transfers: pd.DataFrame
+    fare_attributes: pd.DataFrame
+    fare_rules: pd.DataFrame
+    services: Services
+    zones: list[str]
+    trip_indptr: npt.NDArray[np.int64]
+    arrival: npt.NDArray[np.int32]
+    departure: npt.NDArray[np.int32]
+    pattern_indptr: npt.NDArray[np.int64]
+    pattern_stop: npt.NDArray[np.int32]
+    pattern_pickup: npt.NDArray[np.uint8]
+    pattern_drop_off: npt.NDArray[np.uint8]
+    course_pattern: npt.NDArray[np.int32]
+    course_shape: npt.NDArray[np.int32]
+    course_indptr: npt.NDArray[np.int64]
+    course_along: npt.NDArray[np.float32]
+    course_headsign: npt.NDArray[np.int32]
+    headsigns: list[str]
+    shape_indptr: npt.NDArray[np.int64]
+    shape_lng: npt.NDArray[np.float64]
+    shape_lat: npt.NDArray[np.float64]
+    shape_along: npt.NDArray[np.float64]
+    frequency_trip: npt.NDArray[np.int32]
+    frequency_start: npt.NDArray[np.int32]
+    frequency_end: npt.NDArray[np.int32]
+    frequency_headway: npt.NDArray[np.int32]
+    frequency_exact: npt.NDArray[np.bool_]
+    notes: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Make every array read-only."""
+        for array in (*plain_arrays(self).values(), *plain_arrays(self.services).values()):
+            array.setflags(write=False)
+
+    def __repr__(self) -> str:
+        """Return size and dates in one line."""
+        spans = ", ".join(f"{name} {first}..{last}" for name, first, last in self._spans())
+        return f"<Timetable of {self.n_stops:,} stops and {self.n_trips:,} trips: {spans}>"
+
+    @property
+    def n_stops(self) -> int:
+        """Number of stops, stations and entrances included."""
+        return len(self.stops)
+
+    @property
+    def n_trips(self) -> int:
+        """Number of trips, repeated ones counted once."""
+        return len(self.trips)
+
+    def column(self, table: str, name: str) -> npt.NDArray[Any]:
+        """Return a column of a table as a contiguous array."""
+        return np.ascontiguousarray(getattr(self, table)[name].to_numpy())
+
+    @functools.cached_property
+    def is_called(self) -> npt.NDArray[np.bool_]:
+        """By stop whether a trip calls there and its place is known, shape (n_stops,)."""
+        found = np.zeros(self.n_stops, np.bool_)
+        found[self.pattern_stop] = True
+        for name in ("stop_lon", "stop_lat"):
+            found &= np.isfinite(self.column("stops", name).astype(np.float64))
+        return found
+
+    @property
+    def has_fares(self) -> bool:
+        """Whether any feed says what rides cost."""
+        return len(self.fare_attributes) > 0
+
+    @functools.cached_property
+    def hot(self) -> HotColumns:
+        """Columns that the search builds on, as arrays made once."""
+        first, last = self.departure[self.trip_indptr[:-1]], self.arrival[self.trip_indptr[1:] - 1]
+        is_repeated = np.zeros(self.n_trips, np.bool_)
+        is_repeated[self.frequency_trip] = True
+        zone = self.column("routes", "zone_idx")
+        trip_route = self.column("trips", "route_idx")
+        feed = self.column("routes", "feed_idx")
+        return HotColumns(
+            trip_route=trip_route,
+            trip_service=self.column("trips", "service_idx"),
+            trip_pattern=self.column("trips", "pattern_idx"),
+            trip_block=self.column("trips", "block_idx"),
+            trip_zone=zone[trip_route] if self.n_trips else np.zeros(0, np.int32),
+            trip_feed=feed[trip_route] if self.n_trips else np.zeros(0, np.int32),
+            first_departure=first,
+            last_arrival=last,
+            is_repeated=is_repeated,
+        )
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Hash of everything that answers depend on."""
+        digest = hashlib.blake2b(digest_size=16)
+        for name, array in sorted({**plain_arrays(self), **plain_arrays(self.services)}.items()):
+            digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        for table in TABLES:
+            digest.update(pd.util.hash_pandas_object(getattr(self, table), index=False).to_numpy().data)
+        digest.update("\0".join([*self.zones, *self.headsigns]).encode())
+        return digest.hexdigest()
+
+    # When it runs
+
+    def services_on(self, date: dt.date | int) -> npt.NDArray[np.bool_]:
+        """Return by service whether it runs on a service date, given as a date or its ordinal."""
+        return self.services.on(date)
+
+    @functools.cached_property
+    def _feed_spans(self) -> npt.NDArray[np.int64]:
+        """First and last ordinal of service by feed, shape (n_feeds, 2); first > last for none."""
+        first, last = self.services.spans()
+        spans = np.full((len(self.feeds), 2), (2_000_000_000, -1), np.int64)
+        np.minimum.at(spans[:, 0], self.hot.trip_feed, first[self.hot.trip_service])
+        np.maximum.at(spans[:, 1], self.hot.trip_feed, last[self.hot.trip_service])
+        return spans
+
+    def _spans(self) -> list[tuple[str, dt.date | None, dt.date | None]]:
+        """Return name, first and last date of each feed."""
+        return [
+            (str(name), dt.date.fromordinal(int(a)), dt.date.fromordinal(int(b))) if a <= b else (str(name), None, None)
+            for name, (a, b) in zip(self.feeds["name"], self._feed_spans, strict=True)
+        ]
+
+    def dates(self) -> pd.DataFrame:
+        """
+        Return the first and the last date on which a trip of each feed runs.
+
+        Returns
+        -------
+        DataFrame of shape (n_feeds, 2)
+            Indexed by feed name; ``first`` and ``last`` are dates, None for a feed that never runs.
+        """
+        spans = self._spans()
+        return pd.DataFrame(
+            {"first": [first for _, first, _ in spans], "last": [last for _, _, last in spans]},
+            index=pd.Index([name for name, _, _ in spans], name="feed"),
+            dtype=object,
+        )
+
+    @functools.cached_property
+    def _per_service(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Trips and departures by (feed, service), shape (n_feeds, n_services) each."""
+        repeats = (~self.hot.is_repeated).astype(np.int64)
+        times = -(-(self.frequency_end - self.frequency_start) // self.frequency_headway)
+        np.add.at(repeats, self.frequency_trip, times)
+        shape = (len(self.feeds), len(self.services))
+        cell = self.hot.trip_feed.astype(np.int64) * shape[1] + self.hot.trip_service
+        size = shape[0] * shape[1]
+        trips = np.bincount(cell, minlength=size).reshape(shape)
+        departures = np.bincount(cell, weights=repeats, minlength=size).astype(np.int64).reshape(shape)
+        return trips, departures
+
+    def trips_per_day(self, date: dt.date) -> pd.DataFrame:
+        """
+        Return how much runs on a service date.
+
+        Parameters
+        ----------
+        date : datetime.date
+            Service date: runs after midnight count to the day before.
+
+        Returns
+        -------
+        DataFrame of shape (n_feeds, 2)
+            Indexed by feed name; ``trips`` of the feed and their ``departures``, repeated ones counted each time.
+        """
+        runs = self.services_on(date)
+        trips, departures = self._per_service
+        return pd.DataFrame(
+            {"trips": trips @ runs, "departures": departures @ runs}, index=pd.Index(self.feeds["name"], name="feed")
+        )
+
+    def check_moment(self, moment: dt.datetime, *, name: str = "departure_time") -> None:
+        """
+        Raise or warn when the timetable says nothing, or little, about a moment.
+
+        A moment is covered from the start of the first service date to the end of the last, night trips that run on
+        past midnight included.
+
+        Parameters
+        ----------
+        moment : datetime
+            Aware.
+        name : str, default "departure_time"
+            What to call it in messages.
+
+        Raises
+        ------
+        NoServiceError
+            If no feed covers the moment; it names the dates that are covered.
+
+        Warns
+        -----
+        ServiceWarning
+            If fewer trips run that day than `LITTLE_SERVICE` of the busiest day within a week, or some feed does not
+            cover the moment.
+        """
+        if moment.utcoffset() is None:
+            raise InputError(f"{name} {moment} has no time zone; give an aware datetime.")
+        posix = moment.timestamp()
+        covers = []
+        for zone, (first, last), overhang in zip(self._feed_zones, self._feed_spans, self._overhangs, strict=True):
+            is_covered = False
+            if first <= last:
+                end = max(day_origin(int(last) + 1, zone), day_origin(int(last), zone) + overhang)
+                is_covered = day_origin(int(first), zone) <= posix < end
+            covers.append(is_covered)
+
+        def listed() -> str:
+            return "; ".join(
+                f"{feed} runs from {first} to {last}" if first else f"{feed} never runs"
+                for feed, first, last in self._spans()
+            )
+
+        if not any(covers):
+            raise NoServiceError(
+                f"{name} {moment.isoformat()} is outside the dates that the timetable covers: {listed()}. "
+                "Choose a moment in between, or build the network with a timetable of that date."
+            )
+        if not all(covers):
+            left_out = [str(feed) for feed, is_in in zip(self.feeds["name"], covers, strict=True) if not is_in]
+            _warn(f"{name} {moment.isoformat()} is not covered by {', '.join(left_out)}: {listed()}.")
+        zone = self._feed_zones[covers.index(True)]
+        date = moment.astimezone(ZoneInfo(zone)).date()
+        around = [self._departures_on(date.toordinal() + days) for days in range(-7, 8)]
+        if around[7] < LITTLE_SERVICE * max(around):
+            _warn(
+                f"{name} {moment.isoformat()}: only {around[7]:,} departures on {date:%A} {date}, against "
+                f"{max(around):,} on the busiest day within a week of it."
+            )
+
+    def _departures_on(self, ordinal: int) -> int:
+        if not 1 <= ordinal <= dt.date.max.toordinal():
+            return 0
+        known = self._known_departures
+        if ordinal not in known:
+            known[ordinal] = int((self._per_service[1] @ self.services_on(ordinal)).sum())
+        return known[ordinal]
+
+    @functools.cached_property
+    def _known_departures(self) -> dict[int, int]:
+        """Departures by day, as far as they were asked for."""
+        return {}
+
+    @functools.cached_property
+    def _feed_zones(self) -> list[str]:
+        """The zone of the first agency of each feed."""
+        first = self.agencies.drop_duplicates("feed_idx").set_index("feed_idx")["zone_idx"]
+        return [self.zones[int(first[i])] for i in range(len(self.feeds))]
+
+    @functools.cached_property
+    def _overhangs(self) -> list[int]:
+        """The latest time of a service day by feed, s."""
+        latest = np.zeros(len(self.feeds), np.int64)
+        if self.n_trips:
+            plain = ~self.hot.is_repeated
+            np.maximum.at(latest, self.hot.trip_feed[plain], self.hot.last_arrival[plain])
+            lasts = (self.hot.last_arrival - self.hot.first_departure)[self.frequency_trip] + self.frequency_end
+            np.maximum.at(latest, self.hot.trip_feed[self.frequency_trip], lasts)
+        return [int(value) for value in latest]
+
+    def report(self) -> dict[str, Any]:
+        """
+        Return per feed its dates, trips per day of week, size, and what was dropped or noted on reading.
+
+        Returns
+        -------
+        dict
+            By feed name. ``trips_per_weekday`` counts the busiest of up to 60 weeks, spread over the dates of the
+            feed; ``week_of`` is its Monday.
+        """
+        facts: dict[str, Any] = {}
+        stop_feed = np.bincount(self.column("stops", "feed_idx"), minlength=len(self.feeds))
+        route_feed = np.bincount(self.column("routes", "feed_idx"), minlength=len(self.feeds))
+        trip_feed = np.bincount(self.hot.trip_feed, minlength=len(self.feeds))
+        for i, (name, first, last) in enumerate(self._spans()):
+            monday, counts = self._busiest_week(i)
+            label = name if name not in facts else f"{name} ({i + 1})"
+            facts[label] = {
+                "timezone": self._feed_zones[i],
+                "first_date": str(first or "never"),
+                "last_date": str(last or "never"),
+                "stops": int(stop_feed[i]),
+                "routes": int(route_feed[i]),
+                "trips": int(trip_feed[i]),
+                "week_of": str(monday or "never"),
+                "trips_per_weekday": dict(zip(_WEEKDAYS, counts, strict=True)),
+                **(self.notes[i] if i < len(self.notes) else {}),
+            }
+        return facts
+
+    def _busiest_week(self, feed: int) -> tuple[dt.date | None, list[int]]:
+        """Return the Monday of a week with the most trips, and the trips of its seven days."""
+        first, last = (int(value) for value in self._feed_spans[feed])
+        if first > last:
+            return None, [0] * 7
+        mondays = np.unique(
+            np.linspace(first - (first - 1) % 7, last - (last - 1) % 7, 60).astype(np.int64) // 7 * 7 + 1
+        )
+        weights = self._per_service[0][feed]
+        best: tuple[int, list[int]] = (0, [0] * 7)
+        for monday in mondays:
+            counts = [int(weights @ self.services_on(int(day))) for day in range(monday, monday + 7)]
+            if sum(counts) > sum(best[1]):
+                best = (int(monday), counts)
+        return (dt.date.fromordinal(best[0]) if best[0] else None), best[1]
+
+
+@dataclass(frozen=True)
+class HotColumns:
+    """
+    Columns by trip that the search builds on.
+
+    Attributes
+    ----------
+    trip_route, trip_service, trip_pattern, trip_block, trip_zone, trip_feed : int32 arrays of shape (n_trips,)
+    first_departure, last_arrival : int32 arrays of shape (n_trips,), s
+    is_repeated : bool array of shape (n_trips,)
+        Whether frequencies.txt repeats the trip, which then does not run by itself.
+    """
+
+    trip_route: npt.NDArray[np.int32]
+    trip_service: npt.NDArray[np.int32]
+    trip_pattern: npt.NDArray[np.int32]
+    trip_block: npt.NDArray[np.int32]
+    trip_zone: npt.NDArray[np.int32]
+    trip_feed: npt.NDArray[np.int32]
+    first_departure: npt.NDArray[np.int32]
+    last_arrival: npt.NDArray[np.int32]
+    is_repeated: npt.NDArray[np.bool_]
+
+
+_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def plain_arrays(value: Any) -> dict[str, npt.NDArray[Any]]:
+    """Return the plain arrays of a dataclass by field name."""
+    return {
+        item.name: getattr(value, item.name)
+        for item in fields(value)
+        if isinstance(getattr(value, item.name), np.ndarray)
+    }

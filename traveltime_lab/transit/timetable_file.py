@@ -1,0 +1,167 @@
+"""
+Timetables put together from several feeds, and taken apart into plain Arrow columns to be saved.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from traveltime_lab.transit.calendar import Services
+from traveltime_lab.transit.timetable import TABLES, Timetable, plain_arrays
+
+#: Row numbers that may be -1, beside those of transfers.
+_MAY_BE_NONE: Final = frozenset(
+    {"stops.parent_idx", "trips.block_idx", "fare_attributes.agency_idx", "fare_rules.route_idx", "course_shape"}
+)
+#: What the arrays of row numbers point to.
+_ARRAY_TARGETS: Final[Mapping[str, str]] = {
+    "pattern_stop": "stops",
+    "course_pattern": "patterns",
+    "course_shape": "shapes",
+    "course_headsign": "headsigns",
+    "frequency_trip": "trips",
+}
+
+
+def join_timetables(parts: Sequence[Timetable]) -> Timetable:
+    """Return the timetable of several feeds; row numbers of later ones move up."""
+    if len(parts) == 1:
+        return parts[0]
+    zones = sorted({zone for part in parts for zone in part.zones})
+    sizes = [_sizes(part) for part in parts]
+    offsets = {what: np.cumsum([0, *(size[what] for size in sizes)])[:-1] for what in sizes[0]}
+    values: dict[str, Any] = {"zones": zones, "services": Services.joined([part.services for part in parts])}
+    for table, targets in TABLES.items():
+        moved = []
+        for i, part in enumerate(parts):
+            frame = getattr(part, table).copy()
+            for column, what in targets.items():
+                if what == "zones":
+                    renumber = np.array([zones.index(zone) for zone in part.zones], np.int32)
+                    frame[column] = renumber[frame[column].to_numpy()]
+                else:
+                    frame[column] = _moved(frame[column].to_numpy(), offsets[what][i])
+            moved.append(frame)
+        values[table] = pd.concat([f for f in moved if len(f)] or moved[:1], ignore_index=True)
+    for name in plain_arrays(parts[0]):
+        pieces = [getattr(part, name) for part in parts]
+        if name.endswith("_indptr"):
+            ends = np.cumsum([0, *(piece[-1] for piece in pieces)])
+            pieces = [pieces[0], *(piece[1:] + end for piece, end in zip(pieces[1:], ends[1:], strict=False))]
+        elif name in _ARRAY_TARGETS and name != "course_headsign":
+            pieces = [_moved(piece, offsets[_ARRAY_TARGETS[name]][i]) for i, piece in enumerate(pieces)]
+        elif name == "course_headsign":
+            # Text 0 is the empty one of every feed.
+            pieces = [
+                np.where(piece > 0, piece + offset, 0).astype(np.int32)
+                for piece, offset in zip(pieces, offsets["headsigns"], strict=True)
+            ]
+        values[name] = np.concatenate(pieces)
+    values["headsigns"] = ["", *(text for part in parts for text in part.headsigns[1:])]
+    values["notes"] = [note for part in parts for note in part.notes]
+    return Timetable(**values)
+
+
+def _sizes(timetable: Timetable) -> dict[str, int]:
+    """Return how many of each there are to point to."""
+    blocks = timetable.trips["block_idx"].to_numpy()
+    return {
+        **{table: len(getattr(timetable, table)) for table in TABLES},
+        "services": len(timetable.services),
+        "patterns": timetable.pattern_indptr.size - 1,
+        "courses": timetable.course_indptr.size - 1,
+        "shapes": timetable.shape_indptr.size - 1,
+        "headsigns": len(timetable.headsigns) - 1,
+        "blocks": int(blocks.max(initial=-1)) + 1,
+    }
+
+
+def to_tables(timetable: Timetable) -> tuple[dict[str, pa.Array], dict[str, Any]]:
+    """
+    Return everything as Arrow arrays by name, and what is left as plain JSON.
+
+    Returns
+    -------
+    columns : dict of str to pyarrow.Array
+        Of different lengths; names such as ``arrival``, ``services.start``, ``stops.stop_id``.
+    meta : dict
+    """
+    columns = {name: pa.array(array) for name, array in plain_arrays(timetable).items()}
+    columns |= {f"services.{name}": pa.array(array) for name, array in plain_arrays(timetable.services).items()}
+    for table in TABLES:
+        for name, series in getattr(timetable, table).items():
+            is_text = series.dtype == object or pd.api.types.is_string_dtype(series.dtype)
+            columns[f"{table}.{name}"] = pa.array(series, type=pa.string() if is_text else None)
+    columns["headsigns"] = pa.array(timetable.headsigns, type=pa.string())
+    columns = {
+        name: values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        for name, values in columns.items()
+    }
+    return columns, {"zones": timetable.zones, "notes": json.loads(json.dumps(timetable.notes, default=str))}
+
+
+def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Timetable:
+    """
+    Return a timetable from what `to_tables` gave, its large arrays views of the same memory.
+
+    Raises
+    ------
+    KeyError, ValueError
+        If something is missing or points outside of its table.
+    """
+    values: dict[str, Any] = {"zones": list(meta["zones"]), "notes": list(meta["notes"])}
+    services = {item.name: columns[f"services.{item.name}"].to_numpy(zero_copy_only=False) for item in fields(Services)}
+    values["services"] = Services(**services)
+    for table in TABLES:
+        own = {name.partition(".")[2]: array for name, array in columns.items() if name.startswith(f"{table}.")}
+        values[table] = pa.table(own).to_pandas()
+    values["headsigns"] = columns["headsigns"].to_pylist()
+    for item in fields(Timetable):
+        if item.name not in values:
+            values[item.name] = columns[item.name].to_numpy(zero_copy_only=False)
+    timetable = Timetable(**values)
+    _check_consistent(timetable)
+    return timetable
+
+
+def _check_consistent(timetable: Timetable) -> None:
+    """Raise ValueError where row numbers point outside of their tables."""
+    sizes = {**_sizes(timetable), "zones": len(timetable.zones)}
+    for table, targets in TABLES.items():
+        for column, what in targets.items():
+            _check_range(getattr(timetable, table)[column].to_numpy(), sizes[what], f"{table}.{column}")
+    for name, what in _ARRAY_TARGETS.items():
+        _check_range(getattr(timetable, name), sizes[what] + (what == "headsigns"), name)
+    _check_range(timetable.services.exception_service, sizes["services"], "services.exception_service")
+    lengths = {
+        "trip_indptr": timetable.arrival.size,
+        "pattern_indptr": timetable.pattern_stop.size,
+        "course_indptr": timetable.course_along.size,
+        "shape_indptr": timetable.shape_lng.size,
+    }
+    for name, size in lengths.items():
+        indptr = getattr(timetable, name)
+        if indptr.size == 0 or int(indptr[0]) != 0 or int(indptr[-1]) != size or (np.diff(indptr) < 0).any():
+            raise ValueError(f"column {name} does not fit its arrays")
+    pattern = timetable.hot.trip_pattern
+    if (np.diff(timetable.trip_indptr) != np.diff(timetable.pattern_indptr)[pattern]).any():
+        raise ValueError("column trip_indptr does not fit the patterns")
+
+
+def _moved(rows: npt.NDArray[Any], offset: int) -> npt.NDArray[np.int32]:
+    """Return row numbers moved up, -1 left as it is."""
+    return np.where(rows >= 0, rows + offset, -1).astype(np.int32)
+
+
+def _check_range(rows: npt.NDArray[Any], size: int, name: str) -> None:
+    lowest = -1 if name in _MAY_BE_NONE or name.startswith("transfers.") else 0
+    if rows.size and (int(rows.min()) < lowest or int(rows.max()) >= size):
+        raise ValueError(f"column {name} points outside of its table")

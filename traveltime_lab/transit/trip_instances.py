@@ -1,0 +1,351 @@
+"""
+The part of a timetable that matters to one search: the runs of an interval as arrays for the kernels.
+
+A *run* is one trip on one service date, or one repetition of it by frequencies.txt. Runs with equal stops form a
+pattern; where one overtakes another they are put into different patterns, so that in each the first run that can be
+caught is also the first to arrive anywhere.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import fields
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab.errors import InputError, LimitError
+from traveltime_lab.kernels.transit import trip_instances
+from traveltime_lab.transit.calendar import day_origin
+from traveltime_lab.transit.timetable import Timetable
+from traveltime_lab.transit.trip_table import TripTable
+
+#: Transfers that are forbidden take this long.
+UNREACHED: Final = 1_000_000_000
+#: Farthest in metres that a vehicle's next trip may begin from where the one before ends for riders to stay seated;
+#: OpenTripPlanner's default of maxInterlineDistance. Farther away the vehicle runs empty in between.
+STAY_SEATED_M: Final = 200.0
+#: Longest interval; more does not fit into the kernels' seconds.
+_LONGEST_S: Final = 366 * 86400
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+
+class Footpaths(NamedTuple):
+    """
+    Walks between stops as CSR by the stop they begin at.
+
+    Attributes
+    ----------
+    indptr : int64 array of shape (n_stops + 1,)
+    stop : int32 array
+        Where they lead, never to the stop itself.
+    seconds : int32 array
+    """
+
+    indptr: Longs
+    stop: Ints
+    seconds: Ints
+
+
+class Changes(NamedTuple):
+    """
+    How one changes between stops and at stops.
+
+    Attributes
+    ----------
+    indptr, stop, seconds : int64, int32, int32 arrays
+        As `Footpaths`, after the rules of transfers.txt.
+    change_s : int32 array of shape (n_stops,), s
+        Least time for a change at the stop itself, `UNREACHED` where it is forbidden.
+    """
+
+    indptr: Longs
+    stop: Ints
+    seconds: Ints
+    change_s: Ints
+
+
+def trip_table(
+    timetable: Timetable,
+    begin: int,
+    end: int,
+    *,
+    is_used: npt.NDArray[np.bool_] | None = None,
+    changes: Changes | None = None,
+) -> TripTable:
+    """
+    Return the runs that are on their way at some moment of an interval, of whatever service dates.
+
+    Parameters
+    ----------
+    timetable : Timetable
+    begin, end : int
+        POSIX seconds of the interval ``[begin, end)``; times of the result count from `begin`.
+    is_used : bool array of shape (n_routes,), optional
+        Routes to ride; all without it.
+    changes : Changes, optional
+        From `merge_changes`, with walks along streets; without it only transfers.txt links stops.
+
+    Returns
+    -------
+    TripTable
+
+    Raises
+    ------
+    LimitError
+        If `end` is not after `begin`, or more than 366 days after it.
+    InputError
+        If `is_used` is no bool array with one entry per route.
+    """
+    begin, end = int(begin), int(end)
+    if not begin < end <= begin + _LONGEST_S:
+        raise LimitError(f"the interval must be 1 second to 366 days long; got {end - begin} s")
+    if is_used is not None and (is_used.shape != (len(timetable.routes),) or is_used.dtype != np.bool_):
+        raise InputError(
+            f"is_used must be a bool array of {len(timetable.routes)} routes; got {is_used.dtype} {is_used.shape}"
+        )
+    if changes is None:
+        changes = merge_changes(timetable, None)
+    hot = timetable.hot
+    trip, date, shift = _runs_between(timetable, begin, end, is_used)
+    first = hot.first_departure[trip] + shift
+    order = np.lexsort((date, trip, hot.last_arrival[trip] + shift, first, hot.trip_pattern[trip]))
+    trip, date, shift = trip[order], date[order], shift[order]
+    lane = np.zeros(trip.size, np.int32)
+    times = (timetable.trip_indptr, timetable.arrival, timetable.departure)
+    n_lanes = trip_instances.assign_lanes(trip, shift, hot.trip_pattern[trip], *times, lane)
+    order = np.argsort(lane, kind="stable")
+    trip, date, shift, lane = trip[order], date[order], shift[order], lane[order]
+    run_indptr = np.searchsorted(lane, np.arange(n_lanes + 1)).astype(np.int64)
+    kind = hot.trip_pattern[trip[run_indptr[:-1]]]
+    lengths = np.diff(timetable.pattern_indptr)[kind]
+    pattern_indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    rows = np.repeat(timetable.pattern_indptr[kind] - pattern_indptr[:-1], lengths) + np.arange(pattern_indptr[-1])
+    pattern_stops = timetable.pattern_stop[rows]
+    time_indptr = np.concatenate([[0], np.cumsum(lengths * np.diff(run_indptr))]).astype(np.int64)
+    arrival, departure = np.empty(time_indptr[-1], np.int32), np.empty(time_indptr[-1], np.int32)
+    trip_instances.write_times(trip, shift, *times, arrival, departure)
+    stop_indptr, stop_pattern, stop_position = trip_instances.calls_by_stop(
+        pattern_indptr, pattern_stops, timetable.n_stops
+    )
+    table = TripTable(
+        reference=begin,
+        n_stops=timetable.n_stops,
+        pattern_indptr=pattern_indptr,
+        pattern_stops=pattern_stops,
+        can_board=timetable.pattern_pickup[rows] != 1,
+        can_alight=timetable.pattern_drop_off[rows] != 1,
+        run_indptr=run_indptr,
+        time_indptr=time_indptr,
+        arrival=arrival,
+        departure=departure,
+        run_trip=trip,
+        run_date=date,
+        stop_indptr=stop_indptr,
+        stop_pattern=stop_pattern,
+        stop_position=stop_position,
+        transfer_indptr=changes.indptr,
+        transfer_stop=changes.stop,
+        transfer_s=changes.seconds,
+        change_s=changes.change_s,
+        stay_run=_stay_runs(timetable, trip, date, shift),
+    )
+    for item in fields(table):
+        value = getattr(table, item.name)
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+    return table
+
+
+def _runs_between(
+    timetable: Timetable, begin: int, end: int, is_used: npt.NDArray[np.bool_] | None
+) -> tuple[Ints, Ints, Ints]:
+    """Return trip, service date and shift (s after `begin`) of the runs that overlap an interval."""
+    hot = timetable.hot
+    is_open = np.ones(timetable.n_trips, np.bool_) if is_used is None else is_used[hot.trip_route]
+    repeated = timetable.frequency_trip
+    span = (hot.last_arrival - hot.first_departure)[repeated]
+    trips, dates, shifts = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+    for number, zone in enumerate(timetable.zones):
+        here = is_open & (hot.trip_zone == number)
+        plain = here & ~hot.is_repeated
+        repeats = here[repeated]
+        earliest, latest = [], []
+        if plain.any():
+            earliest.append(int(hot.first_departure[plain].min()))
+            latest.append(int(hot.last_arrival[plain].max()))
+        if repeats.any():
+            earliest.append(int(timetable.frequency_start[repeats].min()))
+            latest.append(int((timetable.frequency_end + span)[repeats].max()))
+        if not earliest:
+            continue
+        for date in _dates_between(begin - max(latest), end - min(earliest), zone):
+            shift = day_origin(date, zone) - begin
+            runs_today = timetable.services_on(date)[hot.trip_service]
+            is_run = plain & runs_today
+            is_run &= hot.last_arrival + np.int64(shift) >= 0
+            is_run &= hot.first_departure + np.int64(shift) < end - begin
+            trip = np.flatnonzero(is_run).astype(np.int32)
+            trips.append(trip)
+            shifts.append(np.full(trip.size, shift, np.int32))
+            rows = np.flatnonzero(repeats & runs_today[repeated])
+            if rows.size:
+                trip, repeat_shift = _repetitions(timetable, rows, span[rows], shift, end - begin)
+                trips.append(trip)
+                shifts.append(repeat_shift)
+            dates.append(np.full(sum(map(len, trips)) - sum(map(len, dates)), date, np.int32))
+    return np.concatenate(trips), np.concatenate(dates), np.concatenate(shifts)
+
+
+def _dates_between(begin: int, end: int, zone: str) -> list[int]:
+    """Return the ordinals of service dates whose day begins in an interval of POSIX seconds."""
+    epoch = dt.date(1970, 1, 1).toordinal()
+    first = max(1, begin // 86400 + epoch - 2)
+    last = min(dt.date.max.toordinal(), end // 86400 + epoch + 2)
+    return [date for date in range(first, last + 1) if begin <= day_origin(date, zone) <= end]
+
+
+def _repetitions(
+    timetable: Timetable, rows: npt.NDArray[np.intp], span: Ints, shift: int, length: int
+) -> tuple[Ints, Ints]:
+    """Return trips and shifts of the repetitions on a date that overlap an interval of `length` seconds."""
+    start, headway = timetable.frequency_start[rows].astype(np.int64), timetable.frequency_headway[rows]
+    until = timetable.frequency_end[rows]
+    # Repetition k departs at start + k * headway, before `until` and the end, and arrives `span` later, not before 0.
+    lowest = np.maximum(0, -((start + shift + span) // headway))
+    highest = (np.minimum(until, length - shift) - start - 1) // headway
+    counts = np.maximum(0, highest - lowest + 1)
+    k = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(lowest, counts)
+    trip = timetable.frequency_trip[rows]
+    base = start + shift - timetable.hot.first_departure[trip]
+    return np.repeat(trip, counts), (np.repeat(base, counts) + k * np.repeat(headway, counts)).astype(np.int32)
+
+
+def _stay_runs(timetable: Timetable, trip: Ints, date: Ints, shift: Ints) -> Ints:
+    """Return the run that each run's vehicle continues as, by block_id and in-seat transfers; -1 for none."""
+    hot = timetable.hot
+    stay = np.full(trip.size, -1, np.int32)
+    kind = timetable.column("transfers", "transfer_type")
+    pairs = np.column_stack([timetable.column("transfers", f"{end}_trip_idx") for end in ("from", "to")])
+    seated, banned = pairs[kind == 4], pairs[kind == 5]
+    in_block = np.flatnonzero((hot.trip_block >= 0) & ~hot.is_repeated)
+    if in_block.size == 0 and seated.size == 0:
+        return stay
+    in_block = in_block[
+        np.lexsort((hot.last_arrival[in_block], hot.first_departure[in_block], hot.trip_block[in_block]))
+    ]
+    ban = np.sort(banned[:, 0].astype(np.int64) << 32 | banned[:, 1])
+    ends = timetable.pattern_indptr
+    first_stop = timetable.pattern_stop[ends[hot.trip_pattern]]
+    last_stop = timetable.pattern_stop[ends[hot.trip_pattern + 1] - 1]
+    lat, lng = timetable.column("stops", "stop_lat"), timetable.column("stops", "stop_lon")
+    is_plain = ~hot.is_repeated[trip]
+    run_of: dict[int, Ints] = {}
+    for day in np.unique(date):
+        on = np.flatnonzero(is_plain & (date == day))
+        run_of[int(day)] = np.full(timetable.n_trips, -1, np.int32)
+        run_of[int(day)][trip[on]] = on
+        on_duty = timetable.services_on(int(day))[hot.trip_service]
+        trip_instances.link_blocks(
+            in_block, hot.trip_block, on_duty, run_of[int(day)], hot.first_departure, hot.last_arrival,
+            first_stop, last_stop, lat, lng, STAY_SEATED_M, ban, stay,
+        )  # fmt: skip
+    for day, today in run_of.items():
+        # The vehicle goes on the same day, or after midnight of a service day that has ended.
+        for before, after in seated:
+            if today[before] < 0:
+                continue
+            run = today[before]
+            for runs_then in (today, run_of.get(day + 1)):
+                if runs_then is None or runs_then[after] < 0:
+                    continue
+                start = int(hot.first_departure[after]) + int(shift[runs_then[after]])
+                if start >= int(hot.last_arrival[before]) + int(shift[run]):
+                    stay[run] = runs_then[after]
+                    break
+    return stay
+
+
+def merge_changes(timetable: Timetable, footpaths: Footpaths | None) -> Changes:
+    """
+    Return how one changes: walks along streets and the rules of transfers.txt.
+
+    A rule for a station holds for all stops in it, one for the stops themselves comes first. Type 2 gives the time
+    instead of the walk, type 3 forbids, 0 and 1 take the walk as it is. Rules for single routes or trips are not used.
+
+    Parameters
+    ----------
+    timetable : Timetable
+    footpaths : Footpaths or None
+        Walks along streets.
+
+    Returns
+    -------
+    Changes
+
+    Raises
+    ------
+    InputError
+        If `footpaths` does not fit the stops.
+    """
+    n = timetable.n_stops
+    start, stop, seconds = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if footpaths is not None:
+        if footpaths.indptr.size != n + 1 or int(footpaths.indptr[-1]) != footpaths.stop.size:
+            raise InputError(f"footpaths must be a CSR of {n} stops; got {footpaths.indptr.size - 1}")
+        start = np.repeat(np.arange(n), np.diff(footpaths.indptr))
+        stop, seconds = footpaths.stop.astype(np.int64), footpaths.seconds.astype(np.int64)
+    rules = _rules(timetable)
+    change_s = np.zeros(n, np.int32)
+    at_stop = rules[rules[:, 0] == rules[:, 1]]
+    change_s[at_stop[:, 0]] = np.where(at_stop[:, 2] == 3, UNREACHED, at_stop[:, 3])
+    between = rules[rules[:, 0] != rules[:, 1]]
+    is_ruled = np.isin(start * n + stop, between[:, 0] * n + between[:, 1]) | (start == stop)
+    timed = between[between[:, 2] == 2]
+    start = np.concatenate([start[~is_ruled], timed[:, 0]])
+    stop = np.concatenate([stop[~is_ruled], timed[:, 1]])
+    seconds = np.concatenate([seconds[~is_ruled], timed[:, 3]])
+    order = np.lexsort((stop, start))
+    indptr = np.searchsorted(start[order], np.arange(n + 1)).astype(np.int64)
+    return Changes(indptr, stop[order].astype(np.int32), seconds[order].astype(np.int32), change_s)
+
+
+def _rules(timetable: Timetable) -> Longs:
+    """Return rows of (from, to, type 2 or 3, s) between stops, at most one per pair."""
+    frame = timetable.transfers
+    is_general = np.ones(len(frame), np.bool_)
+    for name in ("from_route_idx", "to_route_idx", "from_trip_idx", "to_trip_idx"):
+        is_general &= frame[name].to_numpy() < 0
+    columns = ("from_stop_idx", "to_stop_idx", "transfer_type", "min_transfer_time")
+    rows = np.column_stack([frame[name].to_numpy().astype(np.int64) for name in columns])
+    rows = rows[is_general & (rows[:, 2] <= 3)]
+    if rows.size == 0:
+        return np.zeros((0, 4), np.int64)
+    parent = timetable.column("stops", "parent_idx")
+    children = np.argsort(parent, kind="stable")
+    begins = np.searchsorted(parent[children], np.arange(timetable.n_stops + 1))
+
+    def members(stop: int) -> npt.NDArray[np.int64]:
+        """Return a stop, and those in it if it is a station."""
+        return np.append(children[begins[stop] : begins[stop + 1]], stop)
+
+    # Columns: from, to, type, s, how many ends the rule has only through a station, place in the file.
+    places = np.arange(len(rows))
+    spread = [np.column_stack([rows, np.zeros_like(places), places])]
+    has_members = begins[1:] > begins[:-1]
+    for place in np.flatnonzero(has_members[rows[:, 0]] | has_members[rows[:, 1]]):
+        a, b, kind, least = rows[place]
+        ends = np.array([(i, j) for i in members(a) for j in members(b)])
+        rank = (ends[:, 0] != a).astype(np.int64) + (ends[:, 1] != b)
+        spread.append(np.column_stack([ends, np.full((len(ends), 2), (kind, least)), rank, np.full(len(ends), place)]))
+    every = np.concatenate(spread)
+    # The most special rule of each pair, the first in the file among equals; "no rule" of types 0 and 1 overrides too.
+    order = np.lexsort((every[:, 5], every[:, 4], every[:, 1], every[:, 0]))
+    every = every[order]
+    is_first = np.ones(len(every), np.bool_)
+    is_first[1:] = (every[1:, :2] != every[:-1, :2]).any(axis=1)
+    every = every[is_first]
+    return every[every[:, 2] >= 2, :4]
