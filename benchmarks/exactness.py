@@ -54,7 +54,7 @@ def compare(network: ttl.Network, path: Path, mode: str, arguments: argparse.Nam
     begin = time.perf_counter()
     oracle = StreetOracle(network, mode, multiplier=costs.BALANCED)
     snaps, goals = (
-        snap_points(network, points.x.to_numpy(), points.y.to_numpy(), transportation, as_snapping(None))
+        snap_points(network.streets, points.x.to_numpy(), points.y.to_numpy(), transportation, as_snapping(None))
         for points in (origins, targets)
     )
     expected = np.array(

@@ -15,6 +15,7 @@ from tests.worlds import at, world
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
 from traveltime_lab.surfaces import raster
+from traveltime_lab.surfaces.field import DistanceField
 
 SLOW, FAST = {"walking_kph": 5.0}, {"walking_kph": 72.0}
 
@@ -85,10 +86,10 @@ def test_surfaces_equal_matrices(n: int, is_arrival: bool, seed: int) -> None:
     when = {"arrival_time" if is_arrival else "departure_time": "2026-03-03T03:00"}
     both = {"departure_time": None, "arrival_time": None, **when}
     question = ask(network, "driving", *both.values(), None)
-    snaps = question.snap(read_points(here, "here", network), is_origin=not is_arrival)
-    field = raster.LengthField(question.near_field(snaps, 604_800))
+    snaps = question.snap(read_points(here, "here", network.bounds), is_origin=not is_arrival)
+    field = DistanceField(question.near_field(snaps, 604_800).edges)
     drawn = raster.surface(
-        network, question.far_side, question.snapping, field, cell_m=40.0, buffer_m=1000.0, limit=700.0
+        network.streets, question.far_side, question.snapping, field, cell_m=40.0, buffer_m=1000.0, limit=700.0
     )
     rows, columns = np.indices(drawn.values.shape)
     x, y = drawn.x0 + columns.ravel() * drawn.cell_m, drawn.y0 + rows.ravel() * drawn.cell_m

@@ -128,7 +128,9 @@ def compare_with_networkx(network, mode, n_origins, n_targets, seed):
     transportation = tl.Transportation(mode, traffic_model="off_peak") if "driving" in mode else as_transportation(mode)
     oracle = StreetOracle(network, mode)
     starts, ends = random_points(network, n_origins, seed), random_points(network, n_targets, seed + 1)
-    snaps, goals = (snap_points(network, *points, transportation, as_snapping(None)) for points in (starts, ends))
+    snaps, goals = (
+        snap_points(network.streets, *points, transportation, as_snapping(None)) for points in (starts, ends)
+    )
     expected = np.array(
         [[np.nan if ms is None else ms / 1000 for ms in oracle.times_ms(snaps, i, goals)] for i in range(n_origins)]
     )

@@ -25,10 +25,10 @@ from traveltime_lab.surfaces.polygons import (
     intersection,
     is_surrounded,
     largest_polygons,
-    road_buffer_surface,
     to_lnglat,
     union,
 )
+from traveltime_lab.surfaces.road_buffer import road_buffer_surface
 
 FRAME = LocalFrame(-8.61, 41.15)
 INF = np.inf

@@ -270,10 +270,10 @@ def test_surfaces_equal_matrices(
     limit = 1500
     both = {"departure_time": None, "arrival_time": None, **when}
     question = ask(network, means, *both.values(), None, limit=limit, window=window)
-    snaps = question.snap(read_points(here, "here", network), is_origin=not is_arrival)
+    snaps = question.snap(read_points(here, "here", network.bounds), is_origin=not is_arrival)
     field = question.near_field(snaps, limit)
     drawn = raster.surface(
-        network, question.far_side, question.snapping, field, cell_m=60.0, buffer_m=1000.0, limit=float(limit)
+        network.streets, question.far_side, question.snapping, field, cell_m=60.0, buffer_m=1000.0, limit=float(limit)
     )
     rows, columns = np.indices(drawn.values.shape)
     x, y = drawn.x0 + columns.ravel() * drawn.cell_m, drawn.y0 + rows.ravel() * drawn.cell_m
@@ -375,7 +375,7 @@ def test_the_report_names_stops_off_the_streets(tmp_path: Path) -> None:
     two, one = (feed["stops_off_streets"] for feed in network.report()["timetable"].values())
     assert two == {"number": 2, "of": 4, "farther_than_m": 1000, "such_as": "far (1,001 m), lost (5,000 m)"}
     assert one == {"number": 0, "of": 1, "farther_than_m": 1000}
-    snaps = stations(network, network.road_graph(WALKING), WALKING).snaps
+    snaps = stations(network.transit, network.road_graph(WALKING), WALKING).snaps
     assert (snaps.edge >= 0).tolist() == [True, True, False, False, False, True, False]
 
 
@@ -385,14 +385,14 @@ def test_distances_of_any_size_are_those_of_snapping(coquimbo: tl.Network) -> No
     lng, lat = rng.uniform(west - 1, east + 1, 40), rng.uniform(south - 1, north + 1, 40)
     x, y = coquimbo.frame.to_xy(lng, lat)
     found = np.full(40, np.inf)
-    for index in snap_indexes(coquimbo, WALKING, "any_drivable"):
+    for index in snap_indexes(coquimbo.streets, WALKING, "any_drivable"):
         segment, position, metres = np.empty(40, np.int32), np.empty(40), np.empty(40)
         nearest.nearest_segments(
             x, y, coquimbo.frame.shrink(y), 300_000.0, *index.geometry(), segment, position, metres
         )
         found = np.minimum(found, metres)
     assert found.max() > 50_000
-    np.testing.assert_allclose(metres_to_streets(coquimbo, lng, lat, WALKING), found, rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(metres_to_streets(coquimbo.streets, lng, lat, WALKING), found, rtol=1e-9, atol=1e-6)
 
 
 def test_routes_take_as_long_as_the_matrix_says(porto_alegre_transit: tl.Network) -> None:

@@ -10,7 +10,8 @@ import pandas as pd
 import shapely
 
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.network.network import Network, build_network
+from traveltime_lab.network.build import build_network
+from traveltime_lab.network.network import Network
 from traveltime_lab.readers.osmnx import tables_from_frames
 from traveltime_lab.streets.tables import StreetTables
 

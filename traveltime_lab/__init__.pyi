@@ -79,14 +79,14 @@ from .modes import (
 from .modes import (
     Transportation as Transportation,
 )
-from .network.network import (
-    Network as Network,
-)
-from .network.network import (
+from .network.build import (
     build_network as build_network,
 )
-from .network.network import (
+from .network.build import (
     load_network as load_network,
+)
+from .network.network import (
+    Network as Network,
 )
 from .network.sample import (
     sample_network as sample_network,

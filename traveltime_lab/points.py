@@ -17,9 +17,10 @@ import shapely
 
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
-from traveltime_lab.network.network import Network
 
 FloatArray = npt.NDArray[np.float64]
+#: West, south, east, north in EPSG:4326; west is larger than east across the 180th meridian.
+Bounds: TypeAlias = tuple[float, float, float, float]
 #: What people have where points are wanted; pairs are longitude and latitude.
 PointsLike: TypeAlias = gpd.GeoDataFrame | gpd.GeoSeries | shapely.Point | Sequence[Any]
 
@@ -54,7 +55,7 @@ def plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def read_points(table: Any, name: str, network: Network) -> Points:
+def read_points(table: Any, name: str, bounds: Bounds) -> Points:
     """
     Check a table of points and return them in EPSG:4326.
 
@@ -65,8 +66,9 @@ def read_points(table: Any, name: str, network: Network) -> Points:
         latitude; their labels are 0, 1, 2 ...
     name : str
         How the caller names the table, for messages.
-    network : Network
-        Where the points should be; only to notice longitudes and latitudes that changed places.
+    bounds : tuple of float
+        West, south, east, north of where the points should be; only to notice longitudes and latitudes that changed
+        places.
 
     Returns
     -------
@@ -143,7 +145,7 @@ def read_points(table: Any, name: str, network: Network) -> Points:
             "Is the CRS right, or are they swapped?"
         )
         raise CoordinateError(msg)
-    _check_not_swapped(lng, lat, name, network)
+    _check_not_swapped(lng, lat, name, bounds)
     return Points(series.index, lng, lat, values)
 
 
@@ -173,9 +175,9 @@ def _check_unique(index: pd.Index, name: str) -> None:
         raise InputError(msg)
 
 
-def _check_not_swapped(lng: FloatArray, lat: FloatArray, name: str, network: Network) -> None:
+def _check_not_swapped(lng: FloatArray, lat: FloatArray, name: str, bounds: Bounds) -> None:
     """Raise CoordinateError if no point is near the network but their mirror images are in it."""
-    west, south, east, north = network.bounds
+    west, south, east, north = bounds
     width = (east - west) % 360.0
 
     def near(x: FloatArray, y: FloatArray) -> npt.NDArray[np.bool_]:

@@ -37,7 +37,7 @@ from traveltime_lab.server.contract.errors import Failure
 from traveltime_lab.server.endpoints import searches as answers
 from traveltime_lab.server.serve import Served, serve, warm_up
 from traveltime_lab.settings import settings
-from traveltime_lab.surfaces import raster
+from traveltime_lab.surfaces import tiles
 
 
 @pytest.fixture(scope="module")
@@ -263,7 +263,7 @@ def test_hanging_up_stops_what_other_threads_do(tiny: tl.Network, monkeypatch: p
             ends.append(threading.current_thread().name)
             raise
 
-    monkeypatch.setattr(raster.TileCache, "_make", make)
+    monkeypatch.setattr(tiles.TileCache, "_make", make)
     world = worlds.world({"a": (0.0, 0.0), "b": (9000.0, 0.0)}, [("a", "b")])
     with settings.override(threads=2), serve(world) as url:
         connection = connect(url)

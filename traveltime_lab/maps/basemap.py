@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from traveltime_lab._memo import Derived
 from traveltime_lab.maps import style
 from traveltime_lab.network.network import Network
 
@@ -88,6 +89,9 @@ class _Lines:
         return self.lines[found], self.names[found]
 
 
+_GROUPS = Derived[None, dict[int, _Lines]]("base map")
+
+
 def base_map(network: Network, box: Box, metres_per_pixel: float, *, with_labels: bool = True) -> BaseMap:
     """
     Return the base map of a window at a scale.
@@ -106,7 +110,7 @@ def base_map(network: Network, box: Box, metres_per_pixel: float, *, with_labels
     -------
     BaseMap
     """
-    groups = network.cached(("basemap",), lambda: _groups(network))
+    groups = _GROUPS.of(network, None, lambda: _groups(network))
     tolerance = _TOLERANCE_PX * metres_per_pixel
     least = _SMALLEST_PX * metres_per_pixel
     window = shapely.box(*box)

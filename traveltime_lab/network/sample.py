@@ -29,7 +29,8 @@ import pyproj
 import shapely
 
 from traveltime_lab.errors import DataError, InputError, MissingDependencyError, UnsupportedError
-from traveltime_lab.network.network import FORMAT_VERSION, build_network, load_network
+from traveltime_lab.network.build import build_network, load_network
+from traveltime_lab.network.file import FORMAT_VERSION
 from traveltime_lab.readers import osmnx
 from traveltime_lab.readers.osm import streets
 from traveltime_lab.settings import settings

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from traveltime_lab._memo import Derived
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.raster.cells import add_samples
 from traveltime_lab.modes import Snapping, Transportation
@@ -32,7 +33,7 @@ from traveltime_lab.streets.snapping import SNAPPED
 from traveltime_lab.surfaces import grids, raster
 from traveltime_lab.surfaces.grids import Grid
 from traveltime_lab.surfaces.level_of_detail import CELL_M
-from traveltime_lab.surfaces.raster import TILE
+from traveltime_lab.surfaces.tiles import TILE
 
 CELL_PROPERTIES: Final = ("min", "max", "mean")
 
@@ -261,7 +262,7 @@ def _cells(
         if not isinstance(value, bool | np.bool_):
             msg = f"{name} must be True or False; got {value!r}"
             raise InputError(msg)
-    places = read_points(origins, "origins", question.network)
+    places = read_points(origins, "origins", question.network.bounds)
     found = cell_times(question, places, grid, resolution, limit, no_water=bool(remove_water_bodies))
     names = np.concatenate([times.cell for times in found])
     columns: dict[str, Any] = {
@@ -296,6 +297,9 @@ def _outlines(grid: Grid, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(polygons[codes])
 
 
+_NUMBERS = Derived[tuple[str, int, float], "CellNumbers"]("numbers of cells", kept=8)
+
+
 def cell_times(
     question: Question, places: Points, grid: Grid, resolution: int, limit: int, *, no_water: bool
 ) -> list[CellTimes]:
@@ -322,8 +326,8 @@ def cell_times(
     network, snapping = question.network, question.snapping
     snaps = question.snap(places, is_origin=not question.is_arrival)
     spacing = sample_spacing_m(grid, resolution, question.far_side.base, network.frame.lat0)
-    key = ("cells", grid, resolution, spacing)
-    numbering = network.cached(key, lambda: CellNumbers(network, grid, resolution, spacing))
+    key = (grid, resolution, spacing)
+    numbering = _NUMBERS.of(network, key, lambda: CellNumbers(network, grid, resolution, spacing))
     found = []
     for i in range(len(places)):
         statistics = _Statistics.empty()
@@ -331,7 +335,7 @@ def cell_times(
             start = snaps.take(np.array([i]))
             field = question.near_field(start, limit)
             for tile, values in raster.tile_values(
-                network,
+                network.streets,
                 question.far_side,
                 snapping,
                 field,

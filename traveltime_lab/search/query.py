@@ -21,12 +21,13 @@ from traveltime_lab.moments import Moment, resolve_moments
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.streets import matrix
+from traveltime_lab.streets.field import edge_field
 from traveltime_lab.streets.graph import Metric, RoadGraph
-from traveltime_lab.streets.links import edge_field
 from traveltime_lab.streets.snapping import Snaps, snap_points
-from traveltime_lab.surfaces.raster import Field, LengthField
+from traveltime_lab.surfaces.field import DistanceField, Field, StreetField
 from traveltime_lab.transit import query, travel_times
-from traveltime_lab.transit.field import ride_field
+from traveltime_lab.transit.field import transit_field
+from traveltime_lab.transit.layer import TransitLayer
 
 MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
 #: Longest travel time in seconds and range of distances in metres. Source: contract 3.9.
@@ -63,7 +64,7 @@ class Question:
         """Snap coordinates to the streets on which trips leave them, or reach them."""
         if self.transit is not None:
             return self.transit.snap(lng, lat, is_origin=is_origin)
-        return snap_points(self.network, lng, lat, self.transportation, self.snapping)
+        return snap_points(self.network.streets, lng, lat, self.transportation, self.snapping)
 
     @property
     def far_side(self) -> Transportation:
@@ -74,19 +75,19 @@ class Question:
         """Return the field of a search from, or to, one snapped point."""
         if self.transit is not None:
             wider = replace(self.transit, limit=math.ceil(limit))
-            return ride_field(wider, snaps)
+            return transit_field(wider, snaps)
         if self.is_length:
-            return LengthField(
+            return DistanceField(
                 edge_field(self.graph, snaps, self.snapping, limit=FOREVER_S, is_backward=self.is_arrival)
             )
-        return edge_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival)
+        return StreetField(edge_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival))
 
     def blocks(self, starts: Snaps, ends: Snaps, limit: int, engine: str = "dijkstra") -> Iterator[matrix.Block]:
         """Return the blocks of a whole matrix."""
         if self.transit is not None:
             return travel_times.label_blocks(replace(self.transit, limit=limit), starts, ends)
         return matrix.label_blocks(
-            self.network, self.graph, starts, ends, self.snapping,
+            self.network.streets, self.graph, starts, ends, self.snapping,
             limit=limit, engine=engine, with_length=self.needs_length,
         )  # fmt: skip
 
@@ -130,10 +131,16 @@ def ask(
         )
     seconds = 0 if window is None else whole(window, "window", 1, MAX_WINDOW_S, "seconds")
     asked = query.transit_question(
-        network, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds,
+        network.transit, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds,
         percents=percents, with_share=with_share, with_least=with_least,
     )  # fmt: skip
     return Question(network, transportation, snapping, moment, is_arrival, asked.walking, asked)
+
+
+def transit_of(network: Network) -> TransitLayer:
+    """Return the timetable layer of a network that is known to have one."""
+    assert network.transit is not None
+    return network.transit
 
 
 def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:

@@ -120,8 +120,8 @@ def routes(
     question = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S, window=window
     )
-    starts = read_points(origins, "origins", network)
-    ends = read_points(destinations, "destinations", network)
+    starts = read_points(origins, "origins", network.bounds)
+    ends = read_points(destinations, "destinations", network.bounds)
     chosen = chosen_pairs(pairs, starts, ends)
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
     if n_pairs > _MOST_ROUTES:
@@ -184,9 +184,9 @@ def _street_routes(
 ) -> Iterator[Found]:
     """Yield the route of each pair that has one, by streets alone."""
     network = question.network
-    start_places = np.column_stack(snapped_coordinates(network, start_snaps))
-    end_places = np.column_stack(snapped_coordinates(network, end_snaps))
-    narrator = Narrator(network, question.graph, question.transportation.base)
+    start_places = np.column_stack(snapped_coordinates(network.streets, start_snaps))
+    end_places = np.column_stack(snapped_coordinates(network.streets, end_snaps))
+    narrator = Narrator(network.streets, question.graph, question.transportation.base)
     moment = question.moment if isinstance(question.moment, dt.datetime) else None
     for path in paths(
         question.graph, start_snaps, end_snaps, question.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S

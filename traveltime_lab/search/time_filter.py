@@ -169,8 +169,8 @@ def time_filter(
         msg = "max_results lists the journeys of a window: give window, form='pairs' and no percentiles or share"
         raise InputError(msg)
     question = replace(question, needs_length="distance" in properties)
-    starts = read_points(origins, "origins", network)
-    ends = read_points(destinations, "destinations", network)
+    starts = read_points(origins, "origins", network.bounds)
+    ends = read_points(destinations, "destinations", network.bounds)
     chosen = chosen_pairs(pairs, starts, ends)
     if form == "matrix" and chosen is not None:
         msg = "form='matrix' needs all pairs; use form='pairs' or 'sparse' with pairs='aligned' or a table of pairs"
@@ -230,8 +230,8 @@ def time_filter(
         geometry = lines
     elif "route" in properties:
         geometry = paths.route_lines(
-            network, question.graph, starts, ends, start_snaps, end_snaps, question.snapping, origin_of, destination_of,
-            is_reached, limit,
+            network.streets, question.graph, starts, ends, start_snaps, end_snaps, question.snapping, origin_of,
+            destination_of, is_reached, limit,
         )  # fmt: skip
     else:
         geometry = ends.geometry[destination_of]
@@ -306,7 +306,7 @@ def _every(
         return *chosen, *travel_times.pair_labels(question.transit, starts, ends, *chosen)
     if chosen is not None:
         labels = matrix.pair_labels(
-            question.network,
+            question.network.streets,
             question.graph,
             starts,
             ends,
@@ -498,10 +498,10 @@ def snap(
         As in `time_filter`.
     """
     question = ask(network, transportation, None, None, snapping)
-    places = read_points(points, "points", network)
+    places = read_points(points, "points", network.bounds)
     snaps = question.snap(places)
     found = snaps.edge >= 0
-    lng, lat = snapped_coordinates(network, snaps)
+    lng, lat = snapped_coordinates(network.streets, snaps)
     geometry = np.full(len(places), None, dtype=object)
     geometry[found] = shapely.points(lng[found], lat[found])
     t = network.tables

@@ -39,7 +39,7 @@ from traveltime_lab.search.query import (
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets.matrix import Block
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
-from traveltime_lab.surfaces import polygons, raster
+from traveltime_lab.surfaces import polygons, raster, road_buffer
 from traveltime_lab.surfaces.level_of_detail import LevelOfDetail, parse_level_of_detail
 
 #: Why a shape is empty.
@@ -250,7 +250,7 @@ def _style(
 
 def _shapes(question: Question, origins: Any, limit: int, style: _Style, column: str) -> gpd.GeoDataFrame:
     """Return one shape per origin."""
-    places = read_points(origins, "origins", question.network)
+    places = read_points(origins, "origins", question.network.bounds)
     snaps = question.snap(places, is_origin=not question.is_arrival)
     geometry = np.array([_shape(question, snaps, i, places, limit, style) for i in range(len(places))], dtype=object)
     codes = np.where(snaps.status == OUTSIDE, 0, np.where(snaps.status == SNAPPED, 2, 1))
@@ -277,16 +277,16 @@ def _shape(question: Question, snaps: Snaps, i: int, places: Points, limit: int,
     here = float(x[0]), float(y[0])
     radius = raster.origin_radius(field, snapping, cell_m, limit)
     if style.is_road_buffer:
-        pieces = raster.reached_pieces(network, field, limit)
+        pieces = road_buffer.reached_pieces(network.streets, field, limit)
         if not pieces.size:
             return shapely.MultiPolygon()
         # Distances are exact at the centres of cells, so that finer ones than a fortieth of the band draw the same.
         cell_m = float(np.clip(cell_m, style.buffer_m / 40.0, style.buffer_m / 5.0))
-        drawn = polygons.road_buffer_surface(pieces, float(style.buffer_m), cell_m=cell_m, frame=network.frame)
+        drawn = road_buffer.road_buffer_surface(pieces, float(style.buffer_m), cell_m=cell_m, frame=network.frame)
         shape = polygons.contour_polygons(drawn, float(style.buffer_m), steepest=cell_m)
     else:
         drawn = raster.surface(
-            network,
+            network.streets,
             question.far_side,
             snapping,
             field,
@@ -369,7 +369,7 @@ def shape_accuracy(
             network, transportation, departure_time, arrival_time, snapping, limit=int(areas[column].max()),
             window=window, percents=percents,
         )  # fmt: skip
-    places = read_points(origins, "origins", network)
+    places = read_points(origins, "origins", network.bounds)
     if not areas.index.equals(places.index):
         msg = "areas and origins must have the same index; pass the origins that the areas were made for"
         raise InputError(msg)

@@ -15,7 +15,7 @@ forbidden path, and a street open only to those with business there has a second
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from traveltime_lab._memo import Memo
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.modes import Transportation
@@ -83,6 +84,8 @@ class Topology:
         Whether the edge leads to, and can be reached from, a part of the network that is not an island.
     component : int32 array of shape (n_states,)
         Weakly connected part of each state.
+    memo : Memo
+        What has been derived from the topology.
     """
 
     is_open: BoolArray
@@ -103,6 +106,7 @@ class Topology:
     can_leave: BoolArray
     can_arrive: BoolArray
     component: Int32Array
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     @property
     def n_states(self) -> int:
@@ -189,6 +193,8 @@ class RoadGraph:
         The CSRs without the states that need no queue.
     metric : {"time", "distance"}
         What the labels minimise.
+    memo : Memo
+        What has been derived from the graph.
     """
 
     topology: Topology
@@ -202,6 +208,7 @@ class RoadGraph:
     core_forward: Core
     core_backward: Core
     metric: Metric
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     def core(self, *, is_backward: bool) -> Core:
         """Return the contracted CSR to search forwards or backwards."""

@@ -25,31 +25,30 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from traveltime_lab import _threads
+from traveltime_lab._memo import Derived
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import joins, road, turns
 from traveltime_lab.modes import Snapping
-from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets import links
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.layer import StreetLayer
+from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import Snaps
-
-if TYPE_CHECKING:
-    from traveltime_lab.streets.matrix import Ends
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
-#: Labels in one block, ways asked in one call (pandana answers with a list of Python floats) and paths in one call
-#: (lists of lists of Python integers).
-_BLOCK: Final = 2_000_000
+#: Ways asked in one call (pandana answers with a list of Python floats) and paths in one call (lists of lists of Python
+#: integers).
 _WAYS: Final = 500_000
 _PATHS: Final = 2_000
 #: Parts of a millisecond in graphs with arcs of 0 ms. Larger is safer against many of those, but pandana's weights
@@ -115,7 +114,7 @@ class Hierarchy:
             return found
         for first in range(0, origin.size, _WAYS):
             part = slice(first, first + _WAYS)
-            with _threads(self.threads):
+            with _pandana_threads(self.threads):
                 answer = self.contracted.shortest_path_distances(
                     origin[part].astype(np.int64), destination[part].astype(np.int64), 0
                 )
@@ -177,7 +176,7 @@ class Hierarchy:
         apart = np.flatnonzero(start != end)
         for first in range(0, apart.size, _PATHS):
             part = apart[first : first + _PATHS]
-            with _threads(self.threads):
+            with _pandana_threads(self.threads):
                 paths = self.contracted.shortest_paths(start[part], end[part], 0)
             path_indptr = np.zeros(part.size + 1, np.int64)
             np.cumsum([len(path) for path in paths], out=path_indptr[1:])
@@ -186,7 +185,10 @@ class Hierarchy:
         return np.asarray(label[place])
 
 
-def hierarchy(network: Network, graph: RoadGraph) -> Hierarchy:
+_HIERARCHY = Derived[None, Hierarchy]("pandana hierarchy")
+
+
+def hierarchy(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
     """
     Return the contracted graph, made once and kept with the network.
 
@@ -195,10 +197,7 @@ def hierarchy(network: Network, graph: RoadGraph) -> Hierarchy:
     MissingDependencyError
         If pandana is not installed.
     """
-    # The value holds on to the graph, so that no other graph can get its id.
-    kept, built = network.cached(("pandana", id(graph)), lambda: (graph, _contract(graph)))
-    assert kept is graph
-    return built
+    return _HIERARCHY.of(graph, None, lambda: _contract(graph))
 
 
 def _contract(graph: RoadGraph) -> Hierarchy:
@@ -223,7 +222,7 @@ def _contract(graph: RoadGraph) -> Hierarchy:
         source = np.repeat(np.arange(topology.n_states), np.diff(topology.indptr))
         weights = pd.DataFrame({"weight": (units * parts + 0.5) / 1000.0})
         target = pd.Series(topology.indices.astype(np.int64))
-        with _building, _threads(threads), _silenced():
+        with _building, _pandana_threads(threads), _silenced():
             contracted = pandana.Network(place, place, pd.Series(source), target, weights, twoway=False).net
     joined = _leaving_by_own_state(graph) if is_of_edges else graph
     return Hierarchy(joined, contracted, threads, parts, is_of_edges)
@@ -252,7 +251,7 @@ def _leaving_by_own_state(graph: RoadGraph) -> RoadGraph:
 
 
 @contextlib.contextmanager
-def _threads(count: int) -> Iterator[None]:
+def _pandana_threads(count: int) -> Iterator[None]:
     """Let pandana use so many threads, whatever the caller or another library has set."""
     # scikit-learn, which pandana imports, depends on it.
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # noqa: PLC0415
@@ -322,10 +321,10 @@ class _Joints:
 
 
 def label_blocks(
-    network: Network,
+    streets: StreetLayer,
     graph: RoadGraph,
-    leaving: Ends,
-    reached: Ends,
+    leaving: LinkedPoints,
+    reached: LinkedPoints,
     largest: np.int64,
     *,
     with_length: bool = True,
@@ -335,9 +334,9 @@ def label_blocks(
 
     Parameters
     ----------
-    network : Network
+    streets : StreetLayer
     graph : RoadGraph
-    leaving, reached : Ends
+    leaving, reached : LinkedPoints
         Origins and destinations.
     largest : int64
         Largest label that counts.
@@ -356,13 +355,13 @@ def label_blocks(
     MissingDependencyError
         If pandana is not installed.
     """
-    contracted = hierarchy(network, graph)
+    contracted = hierarchy(streets, graph)
     starts = _Joints(*links.ports(contracted.graph, leaving.snaps, leaving.connector, is_entry=False))
     ends = _Joints(*reached.ports)
     n_rows, n_columns = len(leaving.snaps), len(reached.snaps)
     start_states, start_place = np.unique(starts.states, return_inverse=True)
     limits = np.full(n_rows, largest)
-    size = int(np.clip(_BLOCK // max(n_rows, 1), 1, max(n_columns, 1)))
+    size = int(np.clip(_threads.BLOCK // max(n_rows, 1), 1, max(n_columns, 1)))
     for first in range(0, n_columns, size):
         columns = slice(first, min(first + size, n_columns))
         far = ends.rows(columns)
@@ -413,7 +412,7 @@ def _full_labels(
 
 
 def pair_labels(
-    network: Network,
+    streets: StreetLayer,
     graph: RoadGraph,
     origins: Snaps,
     destinations: Snaps,
@@ -429,7 +428,7 @@ def pair_labels(
 
     Parameters
     ----------
-    network : Network
+    streets : StreetLayer
     graph : RoadGraph
     origins, destinations : Snaps
     snapping : Snapping
@@ -450,7 +449,7 @@ def pair_labels(
     MissingDependencyError
         If pandana is not installed.
     """
-    contracted = hierarchy(network, graph)
+    contracted = hierarchy(streets, graph)
     near = links.connectors(graph, origins, snapping)
     far = links.connectors(graph, destinations, snapping)
     starts = _Joints(*links.ports(contracted.graph, origins, near, is_entry=False))

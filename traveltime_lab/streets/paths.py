@@ -15,11 +15,11 @@ import shapely
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.modes import Snapping
-from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets import links
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
 from traveltime_lab.streets.tables import StreetTables
 
@@ -130,7 +130,7 @@ def paths(
 
 
 def route_lines(
-    network: Network,
+    streets: StreetLayer,
     graph: RoadGraph,
     starts: Points,
     ends: Points,
@@ -147,7 +147,7 @@ def route_lines(
 
     Parameters
     ----------
-    network, graph, snapping
+    streets, graph, snapping
         As searched.
     starts, ends : Points
         What was asked.
@@ -164,14 +164,14 @@ def route_lines(
         unreachable.
     """
     lines = np.full(origin_of.size, shapely.LineString(), dtype=object)
-    start_lng, start_lat = snapped_coordinates(network, start_snaps)
-    end_lng, end_lat = snapped_coordinates(network, end_snaps)
+    start_lng, start_lat = snapped_coordinates(streets, start_snaps)
+    end_lng, end_lat = snapped_coordinates(streets, end_snaps)
     wanted = np.flatnonzero(is_reached)
     for path in paths(graph, start_snaps, end_snaps, snapping, origin_of[wanted], destination_of[wanted], limit):
         pair = wanted[path.pair]
         i, j = origin_of[pair], destination_of[pair]
         parts = [np.array([[starts.lng[i], starts.lat[i]], [start_lng[i], start_lat[i]]])]
-        parts += [part_of_line(network.tables, piece) for piece in path.pieces]
+        parts += [part_of_line(streets.tables, piece) for piece in path.pieces]
         parts.append(np.array([[end_lng[j], end_lat[j]], [ends.lng[j], ends.lat[j]]]))
         lines[pair] = line_of(parts)
     return lines

@@ -27,7 +27,6 @@ from shapely import MultiPolygon
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.kernels.raster import contours
-from traveltime_lab.kernels.raster.buffers import update_squared_distances
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -156,45 +155,6 @@ def coarse_grid_polygons(
         (first[:, 0] + 1) * square_size_m,
     )
     return as_multipolygon(shapely.simplify(shapely.union_all(runs), 0.0))
-
-
-def road_buffer_surface(segments_xy: FloatArray, buffer_m: float, *, cell_m: float, frame: LocalFrame) -> Surface:
-    """
-    Return metres to the nearest of some straight pieces of road; contour it at `buffer_m`.
-
-    Parameters
-    ----------
-    segments_xy : float64 array of shape (n, 4)
-        Ends (x, y, x, y) of the reached pieces in local metres; pieces of no length are points.
-    buffer_m : float
-        Width to be drawn on each side.
-    cell_m : float
-        Side of a cell; distances are exact at cell centres, so a fifth of `buffer_m` draws smooth bands.
-    frame : LocalFrame
-        What the metres are relative to.
-
-    Returns
-    -------
-    Surface
-        Exact to just beyond `buffer_m`, inf further away. All surfaces of one frame and cell size share a lattice,
-        so bands of more reached pieces contain bands of fewer.
-    """
-    segments = np.ascontiguousarray(segments_xy, dtype=np.float64).reshape(-1, 4)
-    if not (buffer_m > 0 and cell_m > 0 and np.isfinite(buffer_m)):
-        raise LimitError(f"The buffer distance and the cell must be positive metres. Got {buffer_m} and {cell_m}.")
-    if len(segments) == 0:
-        return Surface(frame, 0.5 * cell_m, 0.5 * cell_m, cell_m, np.full((1, 1), np.inf, np.float32))
-    # One cell more than the buffer, so that the contour at the buffer is interpolated between exact values.
-    reach_m = buffer_m + 1.001 * cell_m
-    x, y = segments[:, ::2], segments[:, 1::2]
-    col0, row0 = math.floor((x.min() - reach_m) / cell_m), math.floor((y.min() - reach_m) / cell_m)
-    nx = math.ceil((x.max() + reach_m) / cell_m) - col0 + 1
-    ny = math.ceil((y.max() + reach_m) / cell_m) - row0 + 1
-    x0, y0 = (col0 + 0.5) * cell_m, (row0 + 0.5) * cell_m
-    squared = np.full((ny, nx), np.finfo(np.float32).max, np.float32)  # fast arithmetic knows no infinity
-    update_squared_distances(squared, segments, x0, y0, cell_m, reach_m)
-    squared[squared > np.float32(reach_m) ** 2] = np.inf
-    return Surface(frame, x0, y0, cell_m, np.sqrt(squared, out=squared))
 
 
 def as_multipolygon(geometry: Any) -> MultiPolygon:

@@ -20,11 +20,16 @@ from traveltime_lab.kernels.transit import access as ports
 from traveltime_lab.kernels.transit import drives, egress
 from traveltime_lab.kernels.transit import walks as stop_kernel
 from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.transit.range_raptor import nearest_rank
+from traveltime_lab.modes import Transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import links as travel_times
-from traveltime_lab.streets.links import EdgeField, edge_field
+from traveltime_lab.streets.field import EdgeField, edge_field
+from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps
-from traveltime_lab.surfaces.raster import Driven, Reached, RideField
+from traveltime_lab.surfaces.field import CellReader, RoadValues, StreetField, edge_boxes, label_rows
+from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links as street_side
 from traveltime_lab.transit.query import WALKING, TransitQuestion
 from traveltime_lab.transit.raptor import StopLinks
@@ -39,7 +44,173 @@ _MANY_LINKS = 2_000_000
 _LINK_COST = 8
 
 
-def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
+@dataclass(frozen=True)
+class EgressOnFoot:
+    """
+    What the rides of one departure reach with a walk after them.
+
+    Attributes
+    ----------
+    stop_ms : int32 array of shape (n_stops,)
+        Milliseconds until one is at each stop (backwards: from there), `UNREACHED` if one is not.
+    starts : int32 array of shape (n_edges, 8)
+        At both ends of each edge; see `traveltime_lab.kernels.raster.transit_surface.edge_starts`.
+    """
+
+    stop_ms: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class AccessByVehicle:
+    """
+    From where the rides of one arrival are reached by car or bicycle.
+
+    Attributes
+    ----------
+    stop_ms : int32 array of shape (n_stops,)
+        Milliseconds from being at each stop, parking included.
+    labels : tuple of int64, int32, int32 arrays
+        By state the times and drives of which none is worse in both; see `traveltime_lab.kernels.transit.drives`.
+    """
+
+    stop_ms: npt.NDArray[np.int32]
+    labels: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]
+
+
+@dataclass(frozen=True)
+class TransitField:
+    """
+    What rides reach of a whole network, or those on foot all the way.
+
+    Attributes
+    ----------
+    graph : RoadGraph
+        Of the streets between the rides and the places.
+    is_backward : bool
+        Whether trips end at the origin of the field instead of beginning there.
+    direct : EdgeField
+        On foot all the way.
+    quickest : EgressOnFoot or AccessByVehicle
+        By the best of all departures that count.
+    reached : tuple of EgressOnFoot or of AccessByVehicle
+        By each departure that counts, where a percentile of them is wanted; else empty.
+    percent : float
+        Values are those that so many percent of the departures keep to.
+    budget_ms : int
+        Longest walk, or drive.
+    limit_ms : int
+        Longest time; where rides bring one later only, values may be higher than they would be without a limit.
+    around : Walks, optional
+        Where one walks: the walks from, or to, stops.
+    stops : Stations
+        On the streets of `graph`.
+    transportation : Transportation
+        How one moves there.
+    """
+
+    graph: RoadGraph
+    is_backward: bool
+    direct: EdgeField
+    quickest: EgressOnFoot | AccessByVehicle
+    reached: tuple[EgressOnFoot, ...] | tuple[AccessByVehicle, ...]
+    percent: float
+    budget_ms: int
+    limit_ms: int
+    around: Walks | None
+    stops: Stations
+    transportation: Transportation
+
+    def start(self) -> float:
+        """Return the value at the place where the field begins: the walk between the point and its street."""
+        return self.direct.start()
+
+    @property
+    def is_length(self) -> bool:
+        """Whether values are metres: they are seconds."""
+        return False
+
+    def cell_readers(
+        self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
+    ) -> tuple[list[CellReader], npt.NDArray[np.float64]]:
+        """Return what fills the values of cells, and the box of all that is reached; see `Field`."""
+        readers, box = StreetField(self.direct).cell_readers(
+            streets, transportation, limit=limit, per_metre=per_metre, buffer_m=buffer_m
+        )
+        readers.append(CellReader(self.transportation, self._gatherer(per_metre, buffer_m)))
+        other = self._box(streets, limit)
+        return readers, np.concatenate([np.minimum(box[:2], other[:2]), np.maximum(box[2:], other[2:])])
+
+    def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
+        """Return values along roads; see `Field`."""
+        return [*StreetField(self.direct).road_values(streets, limit), RoadValues(self._rows(streets, limit)[0])]
+
+    def _rows(self, streets: StreetLayer, limit: float) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+        """Return the values along all edges by transit and the box of what it reaches."""
+        return label_rows(streets, self.graph, self._label(), limit, self.direct.edge, is_backward=self.is_backward)
+
+    def _box(self, streets: StreetLayer, limit: float) -> npt.NDArray[np.float64]:
+        """Return the box of what transit reaches."""
+        if isinstance(self.quickest, AccessByVehicle):
+            return self._rows(streets, limit)[1]
+        return np.array(transit_surface.box_of(self.quickest.starts, *edge_boxes(streets), limit * 1000.0))
+
+    def _label(self) -> npt.NDArray[np.int64]:
+        """
+        Return the labels at the start of each directed edge (backwards: from its end) by the quickest rides.
+
+        Budgets of walks and drives are kept at the ends of edges only.
+        """
+        if isinstance(self.quickest, EgressOnFoot):
+            ms = self.quickest.starts[:, [4, 0] if self.is_backward else [0, 4]].ravel()
+            return np.where(ms >= UNREACHED, road.UNREACHED, ms.astype(np.int64) << road.TIME_SHIFT)
+        indptr, times, _ = self.quickest.labels
+        has_any = np.diff(indptr) > 0
+        least = np.full(has_any.size, road.UNREACHED, np.int64)
+        least[has_any] = times[indptr[:-1][has_any]].astype(np.int64) << road.TIME_SHIFT
+        return road.field_of_edges(least, *self.graph.exit_ports())  # type: ignore[no-any-return]
+
+    def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
+        """Return what lowers the values of cells, given their tile."""
+        graph, is_open = self.graph, self.graph.topology.is_open
+        ports = graph.exit_ports() if self.is_backward else graph.entry_ports()
+        there = (
+            self.stops.edge_indptr, self.stops.edge_stops, self.stops.snaps.fraction,
+            self.stops.connector >> road.TIME_SHIFT,
+        )  # fmt: skip
+
+        def lower_one(rides: EgressOnFoot | AccessByVehicle, tile: Tile, values: Any) -> None:
+            cells = (tile.edge, tile.fraction, tile.distance, per_metre, buffer_m)
+            if isinstance(rides, AccessByVehicle):
+                drives.gather_drives(
+                    *cells, graph.cross, is_open, self.budget_ms, *ports, *rides.labels, rides.stop_ms, *there, values
+                )
+                return
+            assert self.around is not None
+            transit_surface.gather_rides(
+                *cells, rides.starts, graph.cross, is_open, self.is_backward, self.budget_ms, self.limit_ms, *ports,
+                *self.around.by_state, rides.stop_ms, *there, values,
+            )  # fmt: skip
+
+        def lower(tile: Tile, values: Any) -> None:
+            if not self.reached:
+                lower_one(self.quickest, tile, values)
+                return
+            # Most cells are reached on foot as quickly by any departure, or by none at all.
+            least = values.copy()
+            lower_one(self.quickest, tile, least)
+            depends = least < values
+            cells = tile.some(depends)
+            of_each = np.repeat(values[depends][None], len(self.reached), axis=0)
+            for k, part in enumerate(of_each):
+                lower_one(self.reached[k], cells, part[None])
+            rank = nearest_rank(self.percent, len(self.reached))
+            values[depends] = np.partition(np.ascontiguousarray(of_each.T), rank, axis=1)[:, rank]
+
+        return lower
+
+
+def transit_field(question: TransitQuestion, snaps: Snaps) -> TransitField:
     """
     Return the field of travel times from, or to, one point.
 
@@ -54,7 +225,7 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
     graph = question.access_graph() if is_driven else question.walking
     stops, around = question.stops, None
     if is_driven:
-        stops = street_side.stations(question.network, graph, means.access)
+        stops = street_side.stations(question.layer, graph, means.access)
     else:
         around = question.walks(is_leaving=not is_arrival)
     feet = question.on_foot(snaps, is_origin=not is_arrival)
@@ -70,7 +241,7 @@ def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
     jobs: list[Callable[[], Any]] = [walk, functools.partial(_stop_times, question, snaps)]
     direct, times = side_by_side(jobs)
     quickest = reach(times.min(axis=0), settings.threads)
-    return RideField(
+    return TransitField(
         graph=graph,
         is_backward=is_arrival,
         direct=direct,
@@ -112,7 +283,7 @@ def _stop_times(question: TransitQuestion, snaps: Snaps) -> Int32Array:
     return np.where(times < UNREACHED, times + extra, UNREACHED).astype(np.int32)
 
 
-def _driven(question: TransitQuestion, stops: Stations, stop_ms: Int32Array) -> Driven:
+def _driven(question: TransitQuestion, stops: Stations, stop_ms: Int32Array) -> AccessByVehicle:
     """Return from where one drives to the stops at which one can be at known times."""
     graph = stops.graph
     topology = graph.topology
@@ -121,10 +292,12 @@ def _driven(question: TransitQuestion, stops: Stations, stop_ms: Int32Array) -> 
         topology.indptr_rev, topology.indices_rev, graph.weights_rev, stop_ms, *entries,
         question.transportation.access_time * 1000, question.limit * 1000,
     )  # fmt: skip
-    return Driven(stop_ms, labels)
+    return AccessByVehicle(stop_ms, labels)
 
 
-def _reached(question: TransitQuestion, stops: Stations, stop_ms: Int32Array, around: Walks, n_parts: int) -> Reached:
+def _reached(
+    question: TransitQuestion, stops: Stations, stop_ms: Int32Array, around: Walks, n_parts: int
+) -> EgressOnFoot:
     """Return what lies within the walks from stops where one is at known times; see `_spread_out`."""
     graph = question.walking
     starts = np.empty((stops.edge_indptr.size - 1, 8), np.int32)
@@ -133,7 +306,7 @@ def _reached(question: TransitQuestion, stops: Stations, stop_ms: Int32Array, ar
         _spread_out(question, stop_ms, around, n_parts), *ports_of_edges, graph.cross, graph.topology.is_open,
         question.is_arrival, stop_ms, stops.edge_indptr, stops.edge_stops, stops.connector >> road.TIME_SHIFT, starts,
     )  # fmt: skip
-    return Reached(stop_ms, starts)
+    return EgressOnFoot(stop_ms, starts)
 
 
 def _spread_out(question: TransitQuestion, stop_ms: Int32Array, around: Walks, n_parts: int = 1) -> Int64Array:
@@ -257,7 +430,7 @@ def far_side(question: TransitQuestion, snaps: Snaps, *, is_origin: bool, n_read
         return _Linked(question.links(snaps, is_origin=is_origin), question.limit * 1000)
     stops = question.stops
     if is_driven:
-        stops = street_side.stations(question.network, question.access_graph(), means.access)
+        stops = street_side.stations(question.layer, question.access_graph(), means.access)
     connector = travel_times.connectors(stops.graph, snaps, question.snapping)
     indptr, states, keys = travel_times.ports(stops.graph, snaps, connector, is_entry=not is_origin)
     return _OnStreets(

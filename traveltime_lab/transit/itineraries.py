@@ -19,6 +19,7 @@ import numpy.typing as npt
 import shapely
 import shapely.ops
 
+from traveltime_lab._memo import Derived
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
 from traveltime_lab.kernels.street import road
@@ -31,7 +32,7 @@ from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
 from traveltime_lab.transit.fares import FareBook, PaidRide
 from traveltime_lab.transit.query import TransitQuestion
 from traveltime_lab.transit.raptor import Journeys, RideSearch, StopLinks
-from traveltime_lab.transit.stop_links import Links, stations, timetable_of
+from traveltime_lab.transit.stop_links import Links, stations
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.trip_table import TripTable
 
@@ -127,29 +128,32 @@ def _best_stop(times: npt.NDArray[np.int32], links: Links, point: int) -> tuple[
     return (int(stops[k]), int(total[k])) if times[stops[k]] < UNREACHED else (-1, UNREACHED)
 
 
+_FARES = Derived[None, FareBook]("fares")
+
+
 class _Teller:
     """Tells routes between some points; what pairs share is found once."""
 
     def __init__(self, question: TransitQuestion, starts: Points, ends: Points) -> None:
         self.question = question
-        self.network = network = question.network
-        self.timetable: Timetable = timetable_of(network)
+        self.layer = layer = question.layer
+        self.timetable: Timetable = layer.timetable
         self.starts, self.ends = starts, ends
         self.start_snaps = question.snap(starts.lng, starts.lat, is_origin=True)
         self.end_snaps = question.snap(ends.lng, ends.lat, is_origin=False)
         self.start_feet = question.on_foot(self.start_snaps, is_origin=True)
         self.walking = question.walking
         self.stops = question.stops
-        self.narrator = Narrator(network, self.walking, "walking")
+        self.narrator = Narrator(layer.streets, self.walking, "walking")
         access = question.transportation.access
         self.access_graph = question.access_graph()
         self.access_stops = self.stops
         self.access_narrator = self.narrator
         if not question.is_walked_to:
-            self.access_stops = stations(network, self.access_graph, access)
-            self.access_narrator = Narrator(network, self.access_graph, access.base)
-        self.zone = ZoneInfo(network.timezone)
-        self.fares = network.cached(("fares",), lambda: FareBook.of(self.timetable))
+            self.access_stops = stations(layer, self.access_graph, access)
+            self.access_narrator = Narrator(layer.streets, self.access_graph, access.base)
+        self.zone = ZoneInfo(layer.timezone)
+        self.fares = _FARES.of(layer, None, lambda: FareBook.of(self.timetable))
 
     # On streets
 
@@ -158,7 +162,7 @@ class _Teller:
     ) -> tuple[tuple[Leg, ...], int] | None:
         """Return the legs on streets between two positions and their label, None if there is no way."""
         both = (start, end)
-        places = [np.column_stack(snapped_coordinates(self.network, snaps))[0] for snaps in both]
+        places = [np.column_stack(snapped_coordinates(self.layer.streets, snaps))[0] for snaps in both]
         points = [np.array([snaps.lng[0], snaps.lat[0]]) for snaps in both]
         zero = np.zeros(1, np.intp)
         for path in paths(graph, start, end, self.question.snapping, zero, zero, limit_s):
@@ -170,8 +174,8 @@ class _Teller:
     ) -> dict[int, tuple[tuple[Leg, ...], int]]:
         """Return the legs and labels of pairs on foot all the way, by the position of the pair."""
         question = self.question
-        start_places = np.column_stack(snapped_coordinates(self.network, self.start_feet))
-        end_places = np.column_stack(snapped_coordinates(self.network, self.end_snaps))
+        start_places = np.column_stack(snapped_coordinates(self.layer.streets, self.start_feet))
+        end_places = np.column_stack(snapped_coordinates(self.layer.streets, self.end_snaps))
         found = {}
         for path in paths(
             self.walking, self.start_feet, self.end_snaps, question.snapping, origins, destinations, question.limit

@@ -6,21 +6,22 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 
+from traveltime_lab._memo import Derived
+from traveltime_lab._threads import map_ahead, row_blocks
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction, matrix
 from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
 from traveltime_lab.transit.field import far_side
 from traveltime_lab.transit.query import TransitQuestion
@@ -31,8 +32,8 @@ Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-#: Times in one block of a matrix.
-_BLOCK: Final = 2_000_000
+#: Greatest speed on any street of a graph, m/s.
+_FASTEST_MPS = Derived[None, float]("fastest street")
 
 
 def label_blocks(question: TransitQuestion, origins: Snaps, destinations: Snaps) -> Iterator[matrix.Block]:
@@ -65,8 +66,6 @@ def label_blocks(question: TransitQuestion, origins: Snaps, destinations: Snaps)
     n_readings = len(near) * (1 + (samples.size if question.has_spread else 0))
     there = far_side(question, far, is_origin=is_arrival, n_readings=n_readings)
     walks = _Walks.of(question, near, far)
-    size = int(np.clip(_BLOCK // max(len(far), 1), 1, max(1, -(-len(near) // settings.threads))))
-    parts = [slice(first, min(first + size, len(near))) for first in range(0, len(near), size)]
 
     def ride(part: slice) -> matrix.Block:
         mine = near_links.rows(part.start, part.stop)
@@ -104,17 +103,7 @@ def label_blocks(question: TransitQuestion, origins: Snaps, destinations: Snaps)
             spread = matrix.Spread(spread.ms.transpose(1, 0, 2), spread.share.T)
         return matrix.Block(everyone, part, labels.T, spread)
 
-    if len(parts) == 1 or settings.threads == 1:
-        yield from map(ride, parts)
-        return
-    with ThreadPoolExecutor(settings.threads) as pool:
-        waiting = []
-        for part in parts:
-            waiting.append(pool.submit(ride, part))
-            if len(waiting) > settings.threads:
-                yield waiting.pop(0).result()
-        for future in waiting:
-            yield future.result()
+    yield from map_ahead(ride, row_blocks(len(near), len(far)))
 
 
 @dataclass(frozen=True)
@@ -134,29 +123,29 @@ class _Walks:
     @classmethod
     def of(cls, question: TransitQuestion, near: Snaps, far: Snaps) -> _Walks:
         """Make the points of a question ready."""
-        is_arrival, graph, network = question.is_arrival, question.walking, question.network
+        is_arrival, graph, streets = question.is_arrival, question.walking, question.layer.streets
         feet = question.on_foot(near, is_origin=not is_arrival), question.on_foot(far, is_origin=is_arrival)
         ends = [
-            matrix.Ends.of(graph, snaps, question.snapping, is_entry=is_entry)
+            LinkedPoints.of(graph, snaps, question.snapping, is_entry=is_entry)
             for snaps, is_entry in zip(feet, (is_arrival, not is_arrival), strict=True)
         ]
-        near_xy, far_xy = (np.column_stack(network.frame.to_xy(*snapped_coordinates(network, snaps))) for snaps in feet)
+        near_xy, far_xy = (np.column_stack(streets.frame.to_xy(*snapped_coordinates(streets, snaps))) for snaps in feet)
         # East-west metres are the shorter the farther from the equator.
-        shrink = network.frame.shrink(np.concatenate([near_xy[:, 1], far_xy[:, 1]]))
+        shrink = streets.frame.shrink(np.concatenate([near_xy[:, 1], far_xy[:, 1]]))
         reached, leaving = ends if is_arrival else ends[::-1]
         largest = road_graph.limit_label(question.limit, graph.metric)
         if len(near) > FEW:
             # The walks around all stops, which such a question needs too, take longer to make.
-            contraction.hierarchy(network, graph)
+            contraction.hierarchy(streets, graph)
         return cls(
             question=question,
             search=matrix.RowSearch.of(graph, *ends, is_backward=is_arrival),
-            by_hierarchy=contraction.pays_off(network, graph, leaving, reached, largest),
+            by_hierarchy=contraction.pays_off(streets, graph, leaving, reached, largest),
             same=matrix.same_places(*feet),
             near_xy=near_xy,
             far_xy=far_xy,
             shrink=np.array([np.nanmin(shrink, initial=1.0), 1.0]),
-            fastest=network.cached(("fastest walk",), lambda: _fastest_mps(graph)),
+            fastest=_FASTEST_MPS.of(graph, None, lambda: _fastest_mps(graph)),
             limit_ms=question.limit * 1000,
         )
 
@@ -184,7 +173,7 @@ class _Walks:
         labels = np.empty((part.stop - part.start, len(far.snaps)), np.int64)
         leaving, reached = (far, near) if is_arrival else (near, far)
         for block in matrix.blocks_between(
-            question.network, question.walking, leaving, reached, limit=question.limit, engine="hierarchy"
+            question.layer.streets, question.walking, leaving, reached, limit=question.limit, engine="hierarchy"
         ):
             rows, columns = (block.columns, block.rows) if is_arrival else (block.rows, block.columns)
             labels[rows, columns] = block.labels.T if is_arrival else block.labels
@@ -308,7 +297,7 @@ def window_journeys(
     search, options = question.search(), question.options
     begin = question.at(search)
     walked = matrix.pair_labels(
-        question.network, question.walking, question.on_foot(origins, is_origin=True), destinations,
+        question.layer.streets, question.walking, question.on_foot(origins, is_origin=True), destinations,
         question.snapping, origin_of, destination_of, limit=question.limit, engine="dijkstra",
     )  # fmt: skip
     walk_ms = np.where(walked == road.UNREACHED, UNREACHED, walked >> road.TIME_SHIFT).astype(np.int32)
@@ -327,7 +316,7 @@ def window_journeys(
         )  # fmt: skip
         ms[rows], starts[rows] = seconds[0], moments[0]
     pair, column = np.nonzero(ms < UNREACHED)
-    zone = ZoneInfo(question.network.timezone)
+    zone = ZoneInfo(question.layer.timezone)
     epoch = search.table.reference
     when = [
         (dt.datetime.fromtimestamp(epoch, dt.UTC) + dt.timedelta(milliseconds=int(start))).astimezone(zone)

@@ -8,6 +8,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
+from traveltime_lab.search.query import transit_of
 from traveltime_lab.transit.query import typical_moment
 from traveltime_lab.transit.route_types import SELECTS
 
@@ -61,4 +62,4 @@ def day_with_service(network: Network, wanted: dt.date | None) -> dt.date | None
         return None
     if wanted is not None and covered[0] <= wanted <= covered[1]:
         return wanted
-    return typical_moment(network, is_arrival=False).date()
+    return typical_moment(transit_of(network), is_arrival=False).date()

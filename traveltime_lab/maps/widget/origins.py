@@ -68,7 +68,7 @@ def read_origins(network: Network, origins: Any) -> list[Origin]:
     if isinstance(origins, gpd.GeoDataFrame | gpd.GeoSeries):
         if len(origins) == 0:
             return []
-        points = read_points(origins, "origins", network)
+        points = read_points(origins, "origins", network.bounds)
         found = [
             Origin(plain(name), float(lng), float(lat))
             for name, lng, lat in zip(points.index, points.lng, points.lat, strict=True)
@@ -77,7 +77,7 @@ def read_origins(network: Network, origins: Any) -> list[Origin]:
         found = _named(origins if isinstance(origins, _LISTS) and not _is_pair(origins) else [origins])
     else:
         # A table that is none is refused in the words of every other function.
-        read_points(origins, "origins", network)
+        read_points(origins, "origins", network.bounds)
         raise InputError(f"origins must be a table of points, points or pairs (lng, lat); got {origins!r}")
     check_names(found)
     return found

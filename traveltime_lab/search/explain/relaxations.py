@@ -26,12 +26,11 @@ from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.moments import Moment
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
-from traveltime_lab.search.query import MAX_TRAVEL_TIME_S, Question
+from traveltime_lab.search.query import MAX_TRAVEL_TIME_S, Question, transit_of
 from traveltime_lab.streets.costs import CONNECTOR_KPH
 from traveltime_lab.streets.snapping import SNAPPED, Snaps, snap_indexes
 from traveltime_lab.transit import query, service_days, travel_times
 from traveltime_lab.transit.raptor import StopLinks
-from traveltime_lab.transit.stop_links import timetable_of
 from traveltime_lab.transit.timetable import service_warnings_to
 
 #: What may be loosened in a timetable request, in the order in which equally small sets are told.
@@ -156,7 +155,13 @@ class Pair:
             return Question(*common, self.network.road_graph(means, moment), needs_length=False)
         assert isinstance(moment, dt.datetime)
         asked = query.TransitQuestion(
-            self.network, means, request.snapping, moment, request.is_arrival, request.travel_time, request.window
+            transit_of(self.network),
+            means,
+            request.snapping,
+            moment,
+            request.is_arrival,
+            request.travel_time,
+            request.window,
         )
         return Question(*common, asked.walking, asked)
 
@@ -199,7 +204,7 @@ class Pair:
         Both inf where there is none.
         """
         points = self.origin if side == "origin" else self.destination
-        indexes = snap_indexes(self.network, self.means(request, side), request.snapping.accept_roads)
+        indexes = snap_indexes(self.network.streets, self.means(request, side), request.snapping.accept_roads)
         x, y = self.network.frame.to_xy(points.lng, points.lat)
         k = self.network.frame.shrink(y)
         found = []
@@ -263,7 +268,7 @@ class Pair:
         """Return whether the timetable says anything about a moment."""
         try:
             with service_warnings_to(lambda text: None):
-                timetable_of(self.network).check_moment(moment)
+                transit_of(self.network).timetable.check_moment(moment)
         except NoServiceError:
             return False
         return True
@@ -276,7 +281,7 @@ class Pair:
             found = self._around(request, moment, 2)
             if found.before or found.after:
                 return found
-        timetable = timetable_of(self.network)
+        timetable = transit_of(self.network).timetable
         trips = service_days.trips_of(timetable, request.transportation.vehicles)
         for day in service_days.different_days(timetable, trips, moment.date(), _DAYS):
             # Through UTC, as the clock may skip that time on that day.

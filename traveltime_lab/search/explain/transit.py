@@ -25,9 +25,8 @@ from traveltime_lab.search.explain.relaxations import (
     solutions,
 )
 from traveltime_lab.search.explain.streets import Told, add_unsnapped
-from traveltime_lab.search.query import MAX_TRAVEL_TIME_S
+from traveltime_lab.search.query import MAX_TRAVEL_TIME_S, transit_of
 from traveltime_lab.transit import service_days
-from traveltime_lab.transit.stop_links import timetable_of
 
 #: Gives the route of a request, of up to 12 hours.
 RouteOf: TypeAlias = Callable[[Request], Route | None]
@@ -42,7 +41,7 @@ _WAYS: Final = {
 def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Told:
     """Return why rides and walks do not lead there in time."""
     told = Told()
-    timetable = timetable_of(pair.network)
+    timetable = transit_of(pair.network).timetable
     moment = request.moment
     assert isinstance(moment, dt.datetime)
     is_covered = pair.is_covered(moment)
@@ -100,7 +99,7 @@ def _solved(pair: Pair, request: Request) -> list[Solution]:
 
 def _add_outside(told: Told, pair: Pair, request: Request) -> None:
     """Add that the timetable does not cover the moment."""
-    timetable, moment = timetable_of(pair.network), request.moment
+    timetable, moment = transit_of(pair.network).timetable, request.moment
     assert isinstance(moment, dt.datetime)
     dates = {
         str(name): (row["first"], row["last"]) for name, row in timetable.dates().iterrows() if row["first"] is not None
@@ -115,7 +114,7 @@ def _add_outside(told: Told, pair: Pair, request: Request) -> None:
 
 def _add_stops(told: Told, pair: Pair, request: Request, trips: service_days.Trips, side: str) -> npt.NDArray[np.int32]:
     """Add that no stop is near enough to a side, if so; return those that are (stop_idx)."""
-    timetable, means = timetable_of(pair.network), request.transportation
+    timetable, means = transit_of(pair.network).timetable, request.transportation
     is_origin = side == "origin"
     option, way = _WAYS[pair.means(request, side).base]
     wide = dict.fromkeys(request.ways, MAX_TRAVEL_TIME_S)
@@ -157,7 +156,7 @@ def _add_service(
     near: Mapping[str, npt.NDArray[np.int32]],
 ) -> None:
     """Add that nothing runs on the day, anywhere or at the stops near a side."""
-    timetable, moment = timetable_of(pair.network), request.moment
+    timetable, moment = transit_of(pair.network).timetable, request.moment
     assert isinstance(moment, dt.datetime)
     vehicle = VEHICLES[request.transportation.vehicles][0]
     date = moment.date()
@@ -212,7 +211,7 @@ def _add_knobs(told: Told, pair: Pair, route: RouteOf, request: Request, found: 
                 needed=needed, max_changes=given.max_changes,
             )  # fmt: skip
         elif knob == "vehicles" and not told.has("no_vehicles"):
-            kinds = service_days.groups(timetable_of(pair.network))
+            kinds = service_days.groups(transit_of(pair.network).timetable)
             told.add(
                 "vehicles", "no_vehicles", f"No {vehicles} leads there in time; other vehicles do.",
                 type=given.type, available=tuple(kinds), needed=ALL_VEHICLES[given.type],

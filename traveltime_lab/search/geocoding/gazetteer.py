@@ -24,6 +24,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
+from traveltime_lab._memo import Derived
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding.countries import COUNTRIES, country_of, country_of_timezone
 from traveltime_lab.streets.tables import PLACE_DTYPES, StreetTables
@@ -261,14 +262,18 @@ class Gazetteer:
         return np.asarray(np.hypot((self.x[entries] - x) * shrink, self.y[entries] - y))
 
 
+_GAZETTEER = Derived[None, Gazetteer]("gazetteer")
+_STREET_OF_EDGES = Derived[None, npt.NDArray[np.int64]]("named streets of edges")
+
+
 def gazetteer(network: Network) -> Gazetteer:
     """Return the gazetteer of a network, made once and kept."""
-    return network.cached(("gazetteer",), lambda: Gazetteer(network))
+    return _GAZETTEER.of(network, None, lambda: Gazetteer(network))
 
 
 def street_entries(network: Network) -> npt.NDArray[np.int32]:
     """Return the entry of each edge's street in the gazetteer, -1 for edges without a name."""
-    street = network.cached(("street names",), lambda: _street_of_edges(network))
+    street = _STREET_OF_EDGES.of(network, None, lambda: _street_of_edges(network))
     return np.where(street >= 0, street + len(network.tables.places), -1).astype(np.int32)
 
 
@@ -317,7 +322,7 @@ def _joined(a: npt.NDArray[Any], b: npt.NDArray[Any], n: int) -> npt.NDArray[np.
 def _streets(network: Network) -> dict[str, npt.NDArray[Any]]:
     """Return the named streets as columns of a table of places."""
     t = network.tables
-    street = network.cached(("street names",), lambda: _street_of_edges(network))
+    street = _STREET_OF_EDGES.of(network, None, lambda: _street_of_edges(network))
     edges = np.flatnonzero(street >= 0)
     n = int(street.max(initial=-1)) + 1
     columns: dict[str, npt.NDArray[Any]] = {
