@@ -11,14 +11,13 @@ from typing import Any, TypeAlias
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
 
-FloatArray = npt.NDArray[np.float64]
 #: West, south, east, north in EPSG:4326; west is larger than east across the 180th meridian.
 Bounds: TypeAlias = tuple[float, float, float, float]
 #: What people have where points are wanted; pairs are longitude and latitude.
@@ -43,7 +42,7 @@ class Points:
     index: pd.Index
     lng: FloatArray
     lat: FloatArray
-    geometry: npt.NDArray[Any]
+    geometry: AnyArray
 
     def __len__(self) -> int:
         """Return the number of points."""
@@ -180,7 +179,7 @@ def _check_not_swapped(lng: FloatArray, lat: FloatArray, name: str, bounds: Boun
     west, south, east, north = bounds
     width = (east - west) % 360.0
 
-    def near(x: FloatArray, y: FloatArray) -> npt.NDArray[np.bool_]:
+    def near(x: FloatArray, y: FloatArray) -> BoolArray:
         margin = 0.5
         return np.asarray(
             ((x - west + margin) % 360.0 <= width + 2 * margin) & (y >= south - margin) & (y <= north + margin)

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from traveltime_lab._arrays import AnyArray
 from traveltime_lab.errors import FormatError, InputError, MissingFileError
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets.tables import (
@@ -143,7 +143,7 @@ def read_file(path: str | os.PathLike[str]) -> Contents:
         raise FormatError(msg) from error
 
 
-def plain_arrays(tables: StreetTables) -> dict[str, npt.NDArray[Any]]:
+def plain_arrays(tables: StreetTables) -> dict[str, AnyArray]:
     """Return the plain arrays of street tables by field name."""
     return {
         item.name: getattr(tables, item.name)

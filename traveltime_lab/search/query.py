@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from traveltime_lab._arrays import FloatArray
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
 from traveltime_lab.moments import Moment, resolve_moments
@@ -25,9 +25,10 @@ from traveltime_lab.streets.field import edge_field
 from traveltime_lab.streets.graph import Metric, RoadGraph
 from traveltime_lab.streets.snapping import Snaps, snap_points
 from traveltime_lab.surfaces.field import DistanceField, Field, StreetField
-from traveltime_lab.transit import query, travel_times
+from traveltime_lab.transit import travel_times
 from traveltime_lab.transit.field import transit_field
 from traveltime_lab.transit.layer import TransitLayer
+from traveltime_lab.transit.query import WALKING, TransitQuery, transit_query
 
 MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
 #: Longest travel time in seconds and range of distances in metres. Source: contract 3.9.
@@ -43,7 +44,7 @@ MAX_RESULTS: Final = 5
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """What every search needs, checked."""
 
     network: Network
@@ -52,7 +53,7 @@ class Question:
     moment: Moment | None
     is_arrival: bool
     graph: RoadGraph
-    transit: query.TransitQuestion | None = None
+    transit: TransitQuery | None = None
     needs_length: bool = True
     is_length: bool = False
 
@@ -60,18 +61,18 @@ class Question:
         """Snap points to the streets of the question's mode."""
         return self.snap_at(points.lng, points.lat, is_origin=is_origin)
 
-    def snap_at(self, lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64], *, is_origin: bool = True) -> Snaps:
+    def snap_at(self, lng: FloatArray, lat: FloatArray, *, is_origin: bool = True) -> Snaps:
         """Snap coordinates to the streets on which trips leave them, or reach them."""
         if self.transit is not None:
             return self.transit.snap(lng, lat, is_origin=is_origin)
         return snap_points(self.network.streets, lng, lat, self.transportation, self.snapping)
 
     @property
-    def far_side(self) -> Transportation:
+    def egress_transportation(self) -> Transportation:
         """How one moves at the far end of a trip: rides end with a walk, and those of an arrival begin with one."""
-        return self.transportation if self.transit is None else query.WALKING
+        return self.transportation if self.transit is None else WALKING
 
-    def near_field(self, snaps: Snaps, limit: float) -> Field:
+    def field_from(self, snaps: Snaps, limit: float) -> Field:
         """Return the field of a search from, or to, one snapped point."""
         if self.transit is not None:
             wider = replace(self.transit, limit=math.ceil(limit))
@@ -105,7 +106,7 @@ def ask(
     percents: tuple[float, ...] = (),
     with_share: bool = False,
     with_least: bool = True,
-) -> Question:
+) -> Query:
     """Check the arguments that all searches share; without a limit no trip is searched for."""
     if not isinstance(network, Network):
         msg = f"the first argument must be a Network; got {type(network).__name__}. build_network(...) makes one"
@@ -121,20 +122,20 @@ def ask(
             msg = f"window needs a timetable; transportation {transportation.type!r} is as quick at any time"
             raise InputError(msg)
         graph = network.road_graph(transportation, moment, metric=metric)
-        return Question(network, transportation, snapping, moment, is_arrival, graph)
+        return Query(network, transportation, snapping, moment, is_arrival, graph)
     if metric == "distance":
         msg = f"distances along timetable trips say little; transportation {transportation.type!r} has no distance_map"
         raise UnsupportedError(msg)
     if limit is None:
-        return Question(
+        return Query(
             network, transportation.access, snapping, moment, is_arrival, network.road_graph(transportation.access)
         )
     seconds = 0 if window is None else whole(window, "window", 1, MAX_WINDOW_S, "seconds")
-    asked = query.transit_question(
+    asked = transit_query(
         network.transit, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds,
         percents=percents, with_share=with_share, with_least=with_least,
     )  # fmt: skip
-    return Question(network, transportation, snapping, moment, is_arrival, asked.walking, asked)
+    return Query(network, transportation, snapping, moment, is_arrival, asked.walking, asked)
 
 
 def transit_of(network: Network) -> TransitLayer:
@@ -184,6 +185,6 @@ def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
     return str(value)
 
 
-def finite(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def finite(values: FloatArray) -> FloatArray:
     """Return values with NaN for inf."""
     return np.where(np.isfinite(values), values, np.nan)

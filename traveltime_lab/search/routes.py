@@ -10,10 +10,10 @@ from typing import Any, Final, Literal
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import AnyArray, IndexArray
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.itinerary import timed, unpaid
 from traveltime_lab.kernels.street import road
@@ -21,11 +21,11 @@ from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.search.pairs import all_pairs, chosen_pairs, departures, metres_of, reasons_of, seconds_of
-from traveltime_lab.search.query import MAX_RESULTS, MomentLike, Question, ask, whole
+from traveltime_lab.search.query import MAX_RESULTS, MomentLike, Query, ask, whole
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.paths import paths
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
-from traveltime_lab.transit.itineraries import Found, ride_routes
+from traveltime_lab.transit.itineraries import Found, transit_routes
 
 #: Longest journey in seconds. Source: contract 3.9.
 MAX_ROUTE_TIME_S: Final = 43_200
@@ -99,7 +99,7 @@ def routes(
 
     Notes
     -----
-    Journeys may take up to 12 hours. Travel times and distances are those of `time_filter` to the last digit, and so
+    Itineraries may take up to 12 hours. Travel times and distances are those of `time_filter` to the last digit, and so
     are their sums over legs and steps. The walk between a point and its street is part of the first and the last leg.
     The column ``route`` holds Python objects, which Parquet cannot: ``drop(columns="route")`` before writing it.
 
@@ -117,9 +117,7 @@ def routes(
     if n_best > 1 and window is None:
         msg = "max_results lists the journeys of a window; give window, such as window=3600"
         raise InputError(msg)
-    question = ask(
-        network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S, window=window
-    )
+    query = ask(network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S, window=window)
     starts = read_points(origins, "origins", network.bounds)
     ends = read_points(destinations, "destinations", network.bounds)
     chosen = chosen_pairs(pairs, starts, ends)
@@ -132,20 +130,20 @@ def routes(
     if chosen is None:
         chosen = all_pairs(starts, ends)
     origin_of, destination_of = chosen
-    start_snaps, end_snaps = question.snap(starts), question.snap(ends, is_origin=False)
+    start_snaps, end_snaps = query.snap(starts), query.snap(ends, is_origin=False)
     when = None
-    if question.transit is not None and window is not None:
-        origin_of, destination_of, _, when = departures(question, start_snaps, end_snaps, chosen, n_best)
+    if query.transit is not None and window is not None:
+        origin_of, destination_of, _, when = departures(query, start_snaps, end_snaps, chosen, n_best)
         # Rows without a journey have no moment of their own; they stay without one.
-        when = [moment or question.transit.moment for moment in when]
+        when = [moment or query.transit.moment for moment in when]
     n_rows = origin_of.size
     labels = np.full(n_rows, road.UNREACHED, np.int64)
     found = np.full(n_rows, None, dtype=object)
     lines = np.full(n_rows, shapely.LineString(), dtype=object)
-    if question.transit is not None:
-        answers: Iterator[Found] = ride_routes(question.transit, starts, ends, origin_of, destination_of, when)
+    if query.transit is not None:
+        answers: Iterator[Found] = transit_routes(query.transit, starts, ends, origin_of, destination_of, when)
     else:
-        answers = _street_routes(question, starts, ends, start_snaps, end_snaps, origin_of, destination_of)
+        answers = _street_routes(query, starts, ends, start_snaps, end_snaps, origin_of, destination_of)
     for pair, route, label in answers:
         i, j = origin_of[pair], destination_of[pair]
         labels[pair], found[pair] = label, route
@@ -169,43 +167,41 @@ def routes(
             columns[name] = _objects([None if route is None else getattr(route, name) for route in found])
         else:
             columns[name] = found
-    columns["reason"] = reasons_of(question, start_snaps, end_snaps, origin_of, destination_of, is_reached)
+    columns["reason"] = reasons_of(query, start_snaps, end_snaps, origin_of, destination_of, is_reached)
     return gpd.GeoDataFrame(columns, geometry=lines, crs="EPSG:4326")
 
 
 def _street_routes(
-    question: Question,
+    query: Query,
     starts: Points,
     ends: Points,
     start_snaps: Snaps,
     end_snaps: Snaps,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
 ) -> Iterator[Found]:
     """Yield the route of each pair that has one, by streets alone."""
-    network = question.network
+    network = query.network
     start_places = np.column_stack(snapped_coordinates(network.streets, start_snaps))
     end_places = np.column_stack(snapped_coordinates(network.streets, end_snaps))
-    narrator = Narrator(network.streets, question.graph, question.transportation.base)
-    moment = question.moment if isinstance(question.moment, dt.datetime) else None
-    for path in paths(
-        question.graph, start_snaps, end_snaps, question.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S
-    ):
+    narrator = Narrator(network.streets, query.graph, query.transportation.base)
+    moment = query.moment if isinstance(query.moment, dt.datetime) else None
+    for path in paths(query.graph, start_snaps, end_snaps, query.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S):
         i, j = origin_of[path.pair], destination_of[path.pair]
         here = np.array([starts.lng[i], starts.lat[i]])
         there = np.array([ends.lng[j], ends.lat[j]])
         legs = narrator.legs(path, np.array([here, start_places[i], end_places[j], there]))
-        yield Found(path.pair, timed(legs, moment, is_arrival=question.is_arrival, fares=unpaid(legs)), path.label)
+        yield Found(path.pair, timed(legs, moment, is_arrival=query.is_arrival, fares=unpaid(legs)), path.label)
 
 
-def _moments(found: npt.NDArray[Any], name: str, timezone: str) -> pd.Series:
+def _moments(found: AnyArray, name: str, timezone: str) -> pd.Series:
     """Return the moments of routes as a column."""
     moments = [None if route is None else getattr(route, name) for route in found]
     utc = pd.Series([pd.NaT if moment is None else moment.astimezone(dt.UTC) for moment in moments])
     return pd.to_datetime(utc, utc=True).dt.tz_convert(timezone)
 
 
-def _objects(values: list[Any]) -> npt.NDArray[Any]:
+def _objects(values: list[Any]) -> AnyArray:
     """Return values as they are, one per row."""
     column = np.empty(len(values), dtype=object)
     column[:] = values

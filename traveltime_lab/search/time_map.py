@@ -11,10 +11,10 @@ from typing import Any, Final, Literal
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import BoolArray
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.kernels.street import road
@@ -29,7 +29,7 @@ from traveltime_lab.search.query import (
     MIN_BUFFER_M,
     MIN_DISTANCE_M,
     MomentLike,
-    Question,
+    Query,
     ask,
     finite,
     one_of,
@@ -128,7 +128,7 @@ def time_map(
     """
     limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
     percents = () if percentile is None else (percent(percentile, "percentile"),)
-    question = ask(
+    query = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window, percents=percents
     )
     if percents and render_mode == "road_buffering":
@@ -136,7 +136,7 @@ def time_map(
         raise UnsupportedError(msg)
     detail = parse_level_of_detail(level_of_detail).downgraded(limit)
     style = _style(detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies)
-    return _shapes(question, origins, limit, style, "travel_time")
+    return _shapes(query, origins, limit, style, "travel_time")
 
 
 def distance_map(
@@ -184,22 +184,22 @@ buffer_distance, remove_water_bodies, snapping
         As in `time_map`.
     """
     limit = whole(distance, "distance", MIN_DISTANCE_M, MAX_DISTANCE_M, "metres")
-    question = _ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest)
+    query = _ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest)
     detail = parse_level_of_detail(level_of_detail)
     style = _style(detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies)
-    return _shapes(question, origins, limit, style, "distance")
+    return _shapes(query, origins, limit, style, "distance")
 
 
 def _ask_distance(
     network: Any, transportation: Any, departure_time: Any, arrival_time: Any, snapping: Any, shortest: Any
-) -> Question:
+) -> Query:
     """Check the arguments of distances."""
     if not isinstance(shortest, bool | np.bool_):
         msg = f"shortest must be True or False; got {shortest!r}"
         raise InputError(msg)
-    question = ask(network, transportation, departure_time, arrival_time, snapping, "distance")
+    query = ask(network, transportation, departure_time, arrival_time, snapping, "distance")
     if shortest:
-        return question
+        return query
     return replace(ask(network, transportation, departure_time, arrival_time, snapping), is_length=True)
 
 
@@ -248,11 +248,11 @@ def _style(
     )
 
 
-def _shapes(question: Question, origins: Any, limit: int, style: _Style, column: str) -> gpd.GeoDataFrame:
+def _shapes(query: Query, origins: Any, limit: int, style: _Style, column: str) -> gpd.GeoDataFrame:
     """Return one shape per origin."""
-    places = read_points(origins, "origins", question.network.bounds)
-    snaps = question.snap(places, is_origin=not question.is_arrival)
-    geometry = np.array([_shape(question, snaps, i, places, limit, style) for i in range(len(places))], dtype=object)
+    places = read_points(origins, "origins", query.network.bounds)
+    snaps = query.snap(places, is_origin=not query.is_arrival)
+    geometry = np.array([_shape(query, snaps, i, places, limit, style) for i in range(len(places))], dtype=object)
     codes = np.where(snaps.status == OUTSIDE, 0, np.where(snaps.status == SNAPPED, 2, 1))
     codes[(codes == 2) & ~shapely.is_empty(geometry)] = -1
     columns = {
@@ -263,16 +263,16 @@ def _shapes(question: Question, origins: Any, limit: int, style: _Style, column:
     return geo_frame(columns, geometry, places.index)
 
 
-def _shape(question: Question, snaps: Snaps, i: int, places: Points, limit: int, style: _Style) -> shapely.MultiPolygon:
+def _shape(query: Query, snaps: Snaps, i: int, places: Points, limit: int, style: _Style) -> shapely.MultiPolygon:
     """Return the shape of one origin."""
     checkpoint()
     if snaps.status[i] != SNAPPED:
         return shapely.MultiPolygon()
-    network, snapping = question.network, question.snapping
-    family = question.far_side.base
+    network, snapping = query.network, query.snapping
+    family = query.egress_transportation.base
     cell_m = style.detail.cell_m(family)
     # A cell farther than the limit, so that the contour lies between true values.
-    field = question.near_field(snaps.take(np.array([i])), limit + cell_m)
+    field = query.field_from(snaps.take(np.array([i])), limit + cell_m)
     x, y = network.frame.to_xy(places.lng[i : i + 1], places.lat[i : i + 1])
     here = float(x[0]), float(y[0])
     radius = raster.origin_radius(field, snapping, cell_m, limit)
@@ -287,7 +287,7 @@ def _shape(question: Question, snaps: Snaps, i: int, places: Points, limit: int,
     else:
         drawn = raster.surface(
             network.streets,
-            question.far_side,
+            query.egress_transportation,
             snapping,
             field,
             cell_m=cell_m,
@@ -363,9 +363,9 @@ def shape_accuracy(
     n_points = whole(n_points, "n_points", 1, 10_000_000, "points")
     percents = () if percentile is None else (percent(percentile, "percentile"),)
     if column == "distance":
-        question = _ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest)
+        query = _ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest)
     else:
-        question = ask(
+        query = ask(
             network, transportation, departure_time, arrival_time, snapping, limit=int(areas[column].max()),
             window=window, percents=percents,
         )  # fmt: skip
@@ -373,7 +373,7 @@ def shape_accuracy(
     if not areas.index.equals(places.index):
         msg = "areas and origins must have the same index; pass the origins that the areas were made for"
         raise InputError(msg)
-    snaps = question.snap(places, is_origin=not question.is_arrival)
+    snaps = query.snap(places, is_origin=not query.is_arrival)
     rng = np.random.default_rng(seed)
     shares = np.full(len(places), np.nan)
     for i, (shape, limit) in enumerate(zip(areas.geometry, areas[column], strict=True)):
@@ -388,24 +388,24 @@ def shape_accuracy(
             lng, lat = lng[dry], lat[dry]
         if not lng.size:
             continue
-        targets = question.snap_at(lng, lat, is_origin=question.is_arrival)
+        targets = query.snap_at(lng, lat, is_origin=query.is_arrival)
         here = snaps.take(np.array([i]))
-        starts, ends = (targets, here) if question.is_arrival else (here, targets)
+        starts, ends = (targets, here) if query.is_arrival else (here, targets)
         is_reached = np.concatenate(
             [
-                _is_within(block, question, int(limit)).ravel()
-                for block in question.blocks(starts, ends, FOREVER_S if question.is_length else int(limit), "dijkstra")
+                _is_within(block, query, int(limit)).ravel()
+                for block in query.blocks(starts, ends, FOREVER_S if query.is_length else int(limit), "dijkstra")
             ]
         )
         shares[i] = float((is_reached == shapely.contains_xy(shape, lng, lat)).mean())
     return pd.Series(shares, index=areas.index, name="accuracy")
 
 
-def _is_within(block: Block, question: Question, limit: int) -> npt.NDArray[np.bool_]:
+def _is_within(block: Block, query: Query, limit: int) -> BoolArray:
     """Return which pairs of a block keep to a limit."""
     if block.spread is not None:
         return block.spread.ms[..., 0] < NO_TIME
-    is_reached: npt.NDArray[np.bool_] = block.labels != road.UNREACHED
-    if question.is_length:
+    is_reached: BoolArray = block.labels != road.UNREACHED
+    if query.is_length:
         is_reached &= (block.labels & road.LENGTH_MASK) <= 100 * limit
     return is_reached

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array
 
+from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.kernels.street import contraction as kernel
@@ -33,9 +33,6 @@ from traveltime_lab.streets.links import LinkedPoints
 
 logger = logging.getLogger(__name__)
 
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 Arcs = tuple[Int64Array, Int32Array, Int64Array]
 
 # Nanoseconds on one thread; only their ratios matter. Measured in Milan by `benchmarks/bench_matrix.py`.
@@ -320,7 +317,7 @@ def label_blocks(
             far.snaps.fraction,
             far.connector,
             not is_backward,
-            graph.cross,
+            graph.traversal,
             graph.topology.is_open,
             by_edge,
             np.full(part.stop - part.start, largest),

@@ -12,16 +12,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.itinerary import Leg, Mode, Step, Turn
 from traveltime_lab.kernels.street import road
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.paths import Path, Piece, line_of, part_of_line
-
-FloatArray = npt.NDArray[np.float64]
 
 _MODES: Final[dict[str, Mode]] = {"walking": "walk", "cycling": "bike", "driving": "car"}
 _VERBS: Final[dict[str, str]] = {"walk": "walk", "bike": "cycle", "car": "drive"}
@@ -72,7 +70,7 @@ class _Draft:
 
 
 #: Streets at each node, and a CSR of the open directed edges that leave each node.
-OpenEnds = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+OpenEnds = tuple[Int64Array, Int64Array, Int64Array]
 _OPEN_ENDS = Derived[None, OpenEnds]("open ends")
 
 

@@ -7,16 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import Snapping
 from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.links import connectors, ports
 from traveltime_lab.streets.snapping import Snaps
-
-Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -57,14 +55,14 @@ class EdgeField:
         """Return the value at the place where the field begins: the walk between the point and its street."""
         return (self.connector >> road.TIME_SHIFT) / self.unit
 
-    def ahead(self) -> npt.NDArray[np.float64]:
+    def ahead(self) -> FloatArray:
         """
         Return what crossing the field's own edge costs towards higher and towards lower places, inf where closed.
 
         Backwards it is the cost of coming from there.
         """
         own = slice(2 * self.edge, 2 * self.edge + 2)
-        cost = (self.graph.cross[own] >> road.TIME_SHIFT) / self.unit
+        cost = (self.graph.traversal[own] >> road.TIME_SHIFT) / self.unit
         cost = np.where(self.graph.topology.is_open[own], cost, np.inf)
         return cost[::-1].copy() if self.is_backward else cost
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import datetime as dt
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import FloatArray
 from traveltime_lab._memo import Derived, Memo
 from traveltime_lab.crs import LocalFrame, wrap_degrees
 from traveltime_lab.modes import Transportation, as_transportation
@@ -105,7 +105,7 @@ def roads_key(transportation: Transportation) -> RoadsKey:
     )
 
 
-def bounds_of(lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64]) -> tuple[float, float, float, float]:
+def bounds_of(lng: FloatArray, lat: FloatArray) -> tuple[float, float, float, float]:
     """Return the narrowest box; across the 180th meridian its west is larger than its east."""
     west, east = float(lng.min()), float(lng.max())
     if east - west > 180.0:

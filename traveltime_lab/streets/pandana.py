@@ -28,10 +28,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from traveltime_lab import _threads
+from traveltime_lab._arrays import AnyArray, IndexArray, Int32Array, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import joins, road, turns
@@ -43,9 +43,6 @@ from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import Snaps
-
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
 
 #: Ways asked in one call (pandana answers with a list of Python floats) and paths in one call (lists of lists of Python
 #: integers).
@@ -246,7 +243,7 @@ def _leaving_by_own_state(graph: RoadGraph) -> RoadGraph:
     return replace(
         graph,
         topology=replace(topology, exit_indptr=indptr, exit_states=plain),
-        exit_keys=-graph.cross[topology.is_open],
+        exit_keys=-graph.traversal[topology.is_open],
     )
 
 
@@ -394,7 +391,7 @@ def label_blocks(
             reached.snaps.fraction[columns],
             reached.connector[columns],
             True,
-            graph.cross,
+            graph.traversal,
             graph.topology.is_open,
             np.argsort(edge, kind="stable"),
             limits,
@@ -403,9 +400,7 @@ def label_blocks(
         yield columns, labels
 
 
-def _full_labels(
-    contracted: Hierarchy, starts: _Joints, ends: _Joints, start: npt.NDArray[Any], end: npt.NDArray[Any]
-) -> Int64Array:
+def _full_labels(contracted: Hierarchy, starts: _Joints, ends: _Joints, start: AnyArray, end: AnyArray) -> Int64Array:
     """Return the labels of trips between ports, lengths included."""
     between = contracted.labels(starts.states[start], ends.states[end])
     return np.asarray(starts.keys[start] + between + ends.keys[end])
@@ -417,8 +412,8 @@ def pair_labels(
     origins: Snaps,
     destinations: Snaps,
     snapping: Snapping,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
     *,
     limit: float,
     with_length: bool = True,
@@ -468,7 +463,7 @@ def pair_labels(
             destinations.edge[b],
             destinations.fraction[b],
             far[b],
-            graph.cross,
+            graph.traversal,
             graph.topology.is_open,
             largest,
             labels[part],
@@ -484,8 +479,8 @@ def _labels_of_pairs(
     contracted: Hierarchy,
     starts: _Joints,
     ends: _Joints,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
     largest: np.int64,
     *,
     with_length: bool,

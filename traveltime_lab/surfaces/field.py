@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.kernels.raster.surface import edge_rows, gather, gather_lengths, length_rows
 from traveltime_lab.kernels.street import road
@@ -23,9 +23,7 @@ from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.surfaces.tiles import Tile
 
-FloatArray = npt.NDArray[np.float64]
-
-_EDGE_BOXES = Derived[None, tuple[FloatArray, npt.NDArray[np.bool_]]]("boxes of edges")
+_EDGE_BOXES = Derived[None, tuple[FloatArray, BoolArray]]("boxes of edges")
 
 
 class CellReader(NamedTuple):
@@ -83,7 +81,7 @@ class RoadValues(NamedTuple):
         Place up to which the first two numbers of a row hold, and from which the others; both all along by default.
     """
 
-    rows: npt.NDArray[Any]
+    rows: AnyArray
     own: OwnEdge | None = None
     meeting: FloatArray | None = None
 
@@ -196,14 +194,14 @@ class DistanceField:
 
     def _own_m(self) -> float:
         """Return the length of the edge where the field begins."""
-        return int(self.times.graph.cross[2 * self.times.edge] & road.LENGTH_MASK) / 100.0
+        return int(self.times.graph.traversal[2 * self.times.edge] & road.LENGTH_MASK) / 100.0
 
-    def _rows(self, streets: StreetLayer, limit: float) -> tuple[npt.NDArray[np.float32], FloatArray]:
+    def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
         """Return times and lengths along all edges and the box of what lies within a limit; see `reached_rows`."""
         boxes, is_land = edge_boxes(streets)
         rows, box = np.empty((streets.n_edges, 8), np.float32), np.empty(4)
         times = self.times
-        length_rows(times.label, times.graph.cross, times.is_backward, boxes, is_land, limit, times.edge, rows, box)
+        length_rows(times.label, times.graph.traversal, times.is_backward, boxes, is_land, limit, times.edge, rows, box)
         return rows, box
 
     def cell_readers(
@@ -240,7 +238,7 @@ class DistanceField:
         return [RoadValues(rows[:, 4:], OwnEdge(times.edge, place, self.start(), ahead, low, high), meeting)]
 
 
-def reached_rows(streets: StreetLayer, edges: EdgeField, limit: float) -> tuple[npt.NDArray[np.float32], FloatArray]:
+def reached_rows(streets: StreetLayer, edges: EdgeField, limit: float) -> tuple[Float32Array, FloatArray]:
     """
     Return the values of a search along all edges and the box of what it reaches.
 
@@ -258,26 +256,26 @@ def reached_rows(streets: StreetLayer, edges: EdgeField, limit: float) -> tuple[
 def label_rows(
     streets: StreetLayer,
     graph: RoadGraph,
-    label: npt.NDArray[np.int64],
+    label: Int64Array,
     limit: float,
     edge: int,
     *,
     is_backward: bool,
-) -> tuple[npt.NDArray[np.float32], FloatArray]:
+) -> tuple[Float32Array, FloatArray]:
     """Return values and box of the labels of directed edges; see `reached_rows`."""
     boxes, is_land = edge_boxes(streets)
     rows, box = np.empty((streets.n_edges, 4), np.float32), np.empty(4)
     unit = 100.0 if graph.metric == "distance" else 1000.0
-    edge_rows(label, graph.cross, unit, is_backward, boxes, is_land, limit, edge, rows, box)
+    edge_rows(label, graph.traversal, unit, is_backward, boxes, is_land, limit, edge, rows, box)
     return rows, box
 
 
-def edge_boxes(streets: StreetLayer) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+def edge_boxes(streets: StreetLayer) -> tuple[FloatArray, BoolArray]:
     """Return the boxes of all edges in local metres, and which edges are on land; made once and kept."""
     return _EDGE_BOXES.of(streets, None, lambda: _edge_boxes(streets))
 
 
-def _edge_boxes(streets: StreetLayer) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+def _edge_boxes(streets: StreetLayer) -> tuple[FloatArray, BoolArray]:
     """Return the boxes of all edges in local metres, and which edges are on land."""
     t = streets.tables
     x, y = streets.frame.to_xy(t.coord_lng, t.coord_lat)

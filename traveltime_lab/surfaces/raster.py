@@ -10,8 +10,8 @@ import functools
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import Float32Array
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import LimitError
 from traveltime_lab.modes import Snapping, Transportation
@@ -110,7 +110,7 @@ def tile_values(
     cell_m: float,
     limit: float,
     most_tiles: int,
-) -> Iterator[tuple[tuple[int, int], npt.NDArray[np.float32]]]:
+) -> Iterator[tuple[tuple[int, int], Float32Array]]:
     """
     Yield the values of a field tile by tile, for those who do not need the surface as one array.
 

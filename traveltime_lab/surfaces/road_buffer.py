@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import FloatArray
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import LimitError
 from traveltime_lab.kernels.raster.buffers import update_squared_distances
@@ -16,8 +16,6 @@ from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import segments
 from traveltime_lab.surfaces.field import Field, RoadValues, edge_boxes
 from traveltime_lab.surfaces.polygons import Surface
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def reached_pieces(streets: StreetLayer, field: Field, limit: float) -> FloatArray:
@@ -45,7 +43,7 @@ def _pieces(streets: StreetLayer, values: RoadValues, limit: float) -> FloatArra
     rows = values.rows.astype(np.float64)
     _, is_land = edge_boxes(streets)
 
-    def share(value: npt.NDArray[np.float64], cost: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def share(value: FloatArray, cost: FloatArray) -> FloatArray:
         left = np.where(np.isfinite(value), limit - value, -1.0)
         part = left / np.where(cost > 0.0, cost, 1.0)
         return np.where(left < 0.0, 0.0, np.where(cost > left, part, 1.0))

@@ -13,8 +13,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, Int32Array
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
@@ -35,11 +35,11 @@ _TILES = Derived[tuple[tuple[RoadsKey, str], float, float, float], "TileCache"](
 class Tile:
     """Nearest edge (-1 for none), place on it and metres to it for each cell of a tile."""
 
-    edge: npt.NDArray[np.int32]
-    fraction: npt.NDArray[np.float32]
-    distance: npt.NDArray[np.float32]
+    edge: Int32Array
+    fraction: Float32Array
+    distance: Float32Array
 
-    def some(self, mask: npt.NDArray[np.bool_]) -> Tile:
+    def some(self, mask: BoolArray) -> Tile:
         """Return chosen cells as one row."""
         return Tile(self.edge[mask][None], self.fraction[mask][None], self.distance[mask][None])
 
@@ -94,8 +94,8 @@ class TileCache:
         return Tile(edge, fraction, distance)
 
     def _nearest(
-        self, index: SegmentIndex, first_x: float, first_y: float, shrink: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        self, index: SegmentIndex, first_x: float, first_y: float, shrink: FloatArray
+    ) -> tuple[Int32Array, Float32Array, Float32Array]:
         """Return nearest edge, place and distance of each cell of a tile."""
         segment = np.empty((TILE, TILE), np.int32)
         position = np.empty((TILE, TILE), np.float32)
@@ -111,9 +111,7 @@ class TileCache:
         fraction = (index.start[safe] + position * index.span[safe]).astype(np.float32)
         return edge, fraction, distance
 
-    def _is_near_main(
-        self, first_x: float, first_y: float, shrink: npt.NDArray[np.float64], asked: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.bool_]:
+    def _is_near_main(self, first_x: float, first_y: float, shrink: FloatArray, asked: BoolArray) -> BoolArray:
         """Return which cells snap to the main streets, though from farther away than is of interest."""
         row, column = np.nonzero(asked)
         x, y = first_x + column * self.cell_m, first_y + row * self.cell_m

@@ -13,32 +13,27 @@ one; departures and arrivals of vehicles are whole seconds.
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 from dataclasses import dataclass
 from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.errors import InputError, MomentError, NoServiceError
-from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.moments import Moment, TypicalMoment
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.snapping import Snaps, snap_points
 from traveltime_lab.transit import stop_links as street_side
 from traveltime_lab.transit.layer import TransitLayer
-from traveltime_lab.transit.raptor import RideOptions, RideSearch
+from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.route_types import is_selected
-from traveltime_lab.transit.stop_links import Links, Stations, Walks
+from traveltime_lab.transit.stop_links import LinkedStops, Links, Walks
 from traveltime_lab.transit.trip_instances import trip_table
 from traveltime_lab.transit.trip_table import TripTable
-
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
 
 #: Trip tables are made for whole hours, so that neighbouring moments share one.
 _HOUR_S: Final = 3600
@@ -47,12 +42,12 @@ SAMPLE_S: Final = 60
 WALKING: Final = Transportation("walking")
 
 #: Trip tables made ready for searches, by vehicles and interval.
-_SEARCHES = Derived[tuple[str, int, int], RideSearch]("trip tables", kept=6)
+_SEARCHES = Derived[tuple[str, int, int], TransitSearch]("trip tables", kept=6)
 _TYPICAL_DAY = Derived[None, dt.date]("typical day")
 
 
 @dataclass(frozen=True)
-class TransitQuestion:
+class TransitQuery:
     """
     A question to a timetable, checked.
 
@@ -103,7 +98,7 @@ class TransitQuestion:
         """Return the graph of the way to the first stop."""
         return self.layer.streets.road_graph(self.transportation.access, self.moment)
 
-    def snap(self, lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64], *, is_origin: bool) -> Snaps:
+    def snap(self, lng: FloatArray, lat: FloatArray, *, is_origin: bool) -> Snaps:
         """Snap points to the streets on which a trip leaves them or reaches them."""
         means = self.transportation.access if is_origin else WALKING
         return snap_points(self.layer.streets, lng, lat, means, self.snapping)
@@ -116,7 +111,7 @@ class TransitQuestion:
 
     # Rides
 
-    def search(self) -> RideSearch:
+    def search(self) -> TransitSearch:
         """Return the runs of the hours in question, in milliseconds after its reference."""
         begin = int(self.moment.timestamp())
         first, last = (begin - self.limit - self.window, begin) if self.is_arrival else (begin, begin + self.limit)
@@ -124,7 +119,7 @@ class TransitQuestion:
         first = first // _HOUR_S * _HOUR_S
         last = (last // _HOUR_S + 1) * _HOUR_S
         key = (self.transportation.vehicles, first, last)
-        return _SEARCHES.of(self.layer, key, lambda: RideSearch(self._table(first, last)))
+        return _SEARCHES.of(self.layer, key, lambda: TransitSearch(self._table(first, last)))
 
     def _table(self, first: int, last: int) -> TripTable:
         """Return the runs of an interval with times in milliseconds."""
@@ -132,27 +127,21 @@ class TransitQuestion:
         is_used = None
         if self.transportation.vehicles != "public_transport":
             is_used = is_selected(timetable.column("routes", "group"), self.transportation.vehicles)
-        table = trip_table(timetable, first, last, is_used=is_used, changes=street_side.changes(self.layer, self.stops))
-        return dataclasses.replace(
-            table,
-            arrival=table.arrival * np.int32(1000),
-            departure=table.departure * np.int32(1000),
-            transfer_s=table.transfer_s * np.int32(1000),
-            change_s=np.where(table.change_s >= UNREACHED, UNREACHED, table.change_s * 1000).astype(np.int32),
-        )
+        changes = street_side.changes(self.layer, self.stops)
+        return trip_table(timetable, first, last, is_used=is_used, changes=changes).in_milliseconds()
 
     @property
-    def stops(self) -> Stations:
+    def stops(self) -> LinkedStops:
         """The stops on walkable streets."""
-        return street_side.stations(self.layer, self.walking, WALKING)
+        return street_side.linked_stops(self.layer, self.walking, WALKING)
 
     @property
-    def options(self) -> RideOptions:
+    def options(self) -> TransitOptions:
         """What the rides are bound to."""
         means = self.transportation
-        return RideOptions(self.limit * 1000, means.max_changes, means.pt_change_delay * 1000)
+        return TransitOptions(self.limit * 1000, means.max_changes, means.pt_change_delay * 1000)
 
-    def at(self, search: RideSearch) -> int:
+    def at(self, search: TransitSearch) -> int:
         """Return the moment in milliseconds after the reference of a search."""
         return round(self.moment.timestamp() * 1000) - search.table.reference * 1000
 
@@ -161,7 +150,7 @@ class TransitQuestion:
         """Whether single departures of the window count."""
         return bool(self.percents) or self.with_share
 
-    def samples(self, search: RideSearch) -> Int64Array:
+    def samples(self, search: TransitSearch) -> Int64Array:
         """Return the departures (or arrivals) of which percentiles are taken, as `at` does."""
         steps = np.arange(0, max(self.window, 1), SAMPLE_S, dtype=np.int64) * 1000
         return self.at(search) + (-steps if self.is_arrival else steps)
@@ -180,7 +169,7 @@ class TransitQuestion:
         """
         means = self.transportation
         if is_origin and not self.is_walked_to:
-            joined = street_side.stations(self.layer, self.access_graph(), means.access)
+            joined = street_side.linked_stops(self.layer, self.access_graph(), means.access)
             links = street_side.street_links(
                 self.layer, joined, snaps, self.snapping, means.access_time, is_leaving=False
             )
@@ -196,7 +185,7 @@ class TransitQuestion:
         return links.later((means.access_penalty + means.pt_change_delay) * 1000) if is_origin else links
 
 
-def transit_question(
+def transit_query(
     layer: TransitLayer | None,
     transportation: Transportation,
     snapping: Snapping,
@@ -208,7 +197,7 @@ def transit_question(
     percents: tuple[float, ...] = (),
     with_share: bool = False,
     with_least: bool = True,
-) -> TransitQuestion:
+) -> TransitQuery:
     """
     Check a question to a timetable.
 
@@ -229,7 +218,7 @@ def transit_question(
     if isinstance(moment, TypicalMoment):
         moment = typical_moment(layer, is_arrival=is_arrival)
     layer.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")
-    return TransitQuestion(
+    return TransitQuery(
         layer, transportation, snapping, moment, is_arrival, limit, window, percents, with_share, with_least
     )
 

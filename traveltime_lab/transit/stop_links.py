@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.street import road
@@ -30,13 +30,10 @@ from traveltime_lab.streets.layer import RoadsKey, roads_key
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps, snap_points
 from traveltime_lab.transit.layer import TransitLayer
-from traveltime_lab.transit.trip_instances import Changes, Footpaths, merge_changes
-
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
+from traveltime_lab.transit.trip_instances import Footpaths, Transfers, merge_transfers
 
 #: Longest walk between two vehicles, s. Source: contract 5.4 (from the documentation of the Java client).
-CHANGE_WALK_S: Final = 600
+TRANSFER_WALK_S: Final = 600
 
 #: Near points from which a search each is quicker than reading what lies around all stops.
 FEW: Final = 32
@@ -49,7 +46,7 @@ _STOPS = Derived[RoadsKey, tuple[Snaps, Int64Array, Int64Array, Int32Array]]("st
 _WALKS = Derived[tuple[int, bool], "Walks"]("walks around stops", kept=6)
 #: Searches for stops by direction, kept with the graph that they search.
 _SEARCHES = Derived[bool, matrix.RowSearch]("searches for stops", kept=2)
-_CHANGES = Derived[None, Changes]("changes")
+_TRANSFERS = Derived[None, Transfers]("changes")
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class Links:
         begin, end = self.indptr[first], self.indptr[last]
         return Links(self.indptr[first : last + 1] - begin, self.stops[begin:end], self.ms[begin:end])
 
-    def take(self, points: npt.NDArray[np.intp]) -> Links:
+    def take(self, points: IndexArray) -> Links:
         """Return the links of chosen points."""
         sizes = np.diff(self.indptr)[points]
         indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -88,7 +85,7 @@ class Links:
 
 
 @dataclass(frozen=True)
-class Stations:
+class LinkedStops:
     """
     Stops on the streets of one mode.
 
@@ -132,7 +129,7 @@ class Walks:
     by_state: tuple[Int64Array, Int32Array, Int32Array]
 
 
-def stations(layer: TransitLayer, graph: RoadGraph, transportation: Transportation) -> Stations:
+def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transportation) -> LinkedStops:
     """
     Join the stops to the streets of a mode, once, and keep that.
 
@@ -164,17 +161,17 @@ def stations(layer: TransitLayer, graph: RoadGraph, transportation: Transportati
         np.cumsum(np.bincount(snaps.edge[order], minlength=layer.streets.n_edges), out=edge_indptr[1:])
         return snaps, travel_times.connectors(graph, snaps, STOP_SNAPPING), edge_indptr, order.astype(np.int32)
 
-    return Stations(graph, *_STOPS.of(layer, roads_key(transportation), place))
+    return LinkedStops(graph, *_STOPS.of(layer, roads_key(transportation), place))
 
 
-def walks(layer: TransitLayer, stops: Stations, budget_s: int, *, is_leaving: bool) -> Walks:
+def walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving: bool) -> Walks:
     """
     Return the walks around all stops within a budget, searched once and kept.
 
     Parameters
     ----------
     layer : TransitLayer
-    stops : Stations
+    stops : LinkedStops
         On foot.
     budget_s : int
         Seconds for the whole walk, connectors included.
@@ -189,7 +186,7 @@ def has_walks(layer: TransitLayer, budget_s: int, *, is_leaving: bool) -> bool:
     return _WALKS.is_ready(layer, (budget_s, is_leaving))
 
 
-def _walks(stops: Stations, budget_s: int, is_leaving: bool) -> Walks:
+def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
     """Search from every stop."""
     graph, topology = stops.graph, stops.graph.topology
     ports = travel_times.ports(graph, stops.snaps, stops.connector, is_entry=not is_leaving)
@@ -223,13 +220,13 @@ def _walks(stops: Stations, budget_s: int, is_leaving: bool) -> Walks:
     return Walks(is_leaving, budget_s * 1000, (indptr, states, ms), by_state)
 
 
-def walk_links(stops: Stations, around: Walks, snaps: Snaps, snapping: Snapping, budget_s: int) -> Links:
+def walk_links(stops: LinkedStops, around: Walks, snaps: Snaps, snapping: Snapping, budget_s: int) -> Links:
     """
     Return the stops within a walk of points.
 
     Parameters
     ----------
-    stops : Stations
+    stops : LinkedStops
         On foot.
     around : Walks
         With at least the budget.
@@ -258,7 +255,7 @@ def walk_links(stops: Stations, around: Walks, snaps: Snaps, snapping: Snapping,
             stops.edge_stops,
             stops.snaps.fraction,
             stops.connector >> road.TIME_SHIFT,
-            graph.cross,
+            graph.traversal,
             graph.topology.is_open,
             around.is_leaving,
             budget_s * 1000,
@@ -275,7 +272,7 @@ def walk_links(stops: Stations, around: Walks, snaps: Snaps, snapping: Snapping,
 
 
 def street_links(
-    layer: TransitLayer, stops: Stations, snaps: Snaps, snapping: Snapping, budget_s: int, *, is_leaving: bool
+    layer: TransitLayer, stops: LinkedStops, snaps: Snaps, snapping: Snapping, budget_s: int, *, is_leaving: bool
 ) -> Links:
     """
     Return the stops within a way of points by any mode on streets, by a search from each point.
@@ -283,7 +280,7 @@ def street_links(
     Parameters
     ----------
     layer : TransitLayer
-    stops : Stations
+    stops : LinkedStops
         Of the mode.
     snaps : Snaps
         Points on streets of the mode.
@@ -322,18 +319,18 @@ def street_links(
     return Links(indptr, stop[order].astype(np.int32), time[order])
 
 
-def changes(layer: TransitLayer, stops: Stations) -> Changes:
+def changes(layer: TransitLayer, stops: LinkedStops) -> Transfers:
     """Return how one changes between stops: walks along the streets and the rules of the feeds, made once and kept."""
 
-    def make() -> Changes:
-        around = walks(layer, stops, CHANGE_WALK_S, is_leaving=True)
-        links = walk_links(stops, around, stops.snaps, STOP_SNAPPING, CHANGE_WALK_S)
+    def make() -> Transfers:
+        around = walks(layer, stops, TRANSFER_WALK_S, is_leaving=True)
+        links = walk_links(stops, around, stops.snaps, STOP_SNAPPING, TRANSFER_WALK_S)
         # Links are by the stop walked to; whole seconds are what a timetable counts in.
         indptr, to_stop, ms = kernel.turned(links.indptr, links.stops, links.ms, len(stops.snaps))
         from_stop = np.repeat(np.arange(len(stops.snaps)), np.diff(indptr))
         kept = from_stop != to_stop
         row_of = np.concatenate([[0], np.cumsum(np.bincount(from_stop[kept], minlength=len(stops.snaps)))])
         seconds = -(-ms[kept] // 1000)
-        return merge_changes(layer.timetable, Footpaths(row_of.astype(np.int64), to_stop[kept], seconds))
+        return merge_transfers(layer.timetable, Footpaths(row_of.astype(np.int64), to_stop[kept], seconds))
 
-    return _CHANGES.of(layer, None, make)
+    return _TRANSFERS.of(layer, None, make)

@@ -3,7 +3,7 @@ Shortest paths on street graphs given as CSR arrays.
 
 A label is one int64: travel time in milliseconds in the upper 32 bits and length in centimetres in the lower 32, so
 the smallest label is the fastest route and, among equally fast ones, the shortest; adding labels adds both parts.
-Integers make the answer independent of the order of additions: every engine, and a search run backwards, returns the
+Int64Array make the answer independent of the order of additions: every engine, and a search run backwards, returns the
 same number.
 
 The queue is a ring of buckets, each a few seconds wide. States inside one bucket are scanned in any order and, if one

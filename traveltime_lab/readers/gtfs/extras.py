@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array, ObjectArray
 from traveltime_lab.kernels.transit import parse
 from traveltime_lab.readers.gtfs.files import FeedFiles, Findings, TextTable
-from traveltime_lab.readers.gtfs.rows import Mask, Numbers, choice, codes, drop_rows, new_numbers, read_file, unique_ids
+from traveltime_lab.readers.gtfs.rows import choice, codes, drop_rows, new_numbers, read_file, unique_ids
 
 #: Ids by row of a file, and the new number of each row, -1 for dropped ones.
-Ids = tuple[pa.Array, Numbers]
+Ids = tuple[pa.Array, Int32Array]
 _ZONES: Final = ("origin_id", "destination_id", "contains_id")
 
 
@@ -62,7 +62,7 @@ def read_transfers(files: FeedFiles, findings: Findings, ids: Mapping[str, Ids])
     keep = np.ones(table.n_rows, np.bool_)
     kind, least = table.integers("transfer_type"), table.integers("min_transfer_time")
     kind = np.where(kind == parse.MISSING, 0, kind)
-    ends: dict[str, Numbers] = {}
+    ends: dict[str, Int32Array] = {}
     for what, (known, number) in ids.items():
         for end in ("from", "to"):
             column = f"{end}_{what}_id"
@@ -102,7 +102,7 @@ def read_fares(
     findings: Findings,
     agency_ids: pa.Array,
     routes: Ids,
-    zone_ids: npt.NDArray[np.object_],
+    zone_ids: ObjectArray,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """
     Return fares v1: prices and what they are valid for.
@@ -154,9 +154,9 @@ def _read_rules(
     findings: Findings,
     fares: TextTable,
     fare_ids: pa.Array,
-    is_kept: Mask,
+    is_kept: BoolArray,
     routes: Ids,
-    zone_ids: npt.NDArray[np.object_],
+    zone_ids: ObjectArray,
 ) -> pd.DataFrame:
     """Return fare_rules.txt with rows of fare_attributes.txt; fares that lose all of theirs leave `is_kept`."""
     table = read_file(
@@ -188,6 +188,6 @@ def _read_rules(
     )
 
 
-def _taken(values: npt.NDArray[Any], rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _taken(values: AnyArray, rows: AnyArray) -> AnyArray:
     """Return values by row, the last one for row -1; zeros where there is no value at all."""
     return values[rows] if values.size else np.zeros(rows.size, values.dtype)

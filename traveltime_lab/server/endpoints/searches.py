@@ -189,7 +189,7 @@ def shape_results(atlas: Atlas, request: Any, *, is_fast: bool, media: str) -> l
         lng, lat = search.coords.lng, search.coords.lat
         network = map_of(atlas, search, lng, lat).network
         transportation = transportation_of(search, is_fast=is_fast)
-        question: dict[str, Any] = {
+        query: dict[str, Any] = {
             "transportation": transportation,
             "when": when_of(path, search),
             "options": _shape_options(search, media),
@@ -201,12 +201,12 @@ def shape_results(atlas: Atlas, request: Any, *, is_fast: bool, media: str) -> l
             lat,
             distance=getattr(search, "travel_distance", None),
             window=window_of(search) if hasattr(search, "range") else None,
-            **question,
+            **query,
         )
         properties: dict[str, Any] = {}
         wanted = getattr(search, "properties", None) or ()
         if "is_only_walking" in wanted:
-            properties["is_only_walking"] = engine.is_only_walking(network, lng, lat, found, **question)
+            properties["is_only_walking"] = engine.is_only_walking(network, lng, lat, found, **query)
         if "agencies" in wanted and transportation["type"] not in TIMETABLE_TYPES:
             # Streets have none; those of the rides of a shape are not known.
             properties["agencies"] = []
