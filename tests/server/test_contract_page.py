@@ -15,8 +15,8 @@ from traveltime_lab.server.endpoints.table import ENDPOINTS
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "contract.md").read_text(encoding="utf-8")
 
-#: An example is a line "Request: `METHOD /path`", a fence with the body unless the method is GET, a line "Answer:" and a
-#: fence with the answer. Bodies of Protocol Buffers are hexadecimal digits with comments.
+#: An example is a line "Request: `METHOD /path`", a fence with the body unless the method is GET, a line "Answer:" and
+#: a fence with the answer. Bodies of Protocol Buffers are hexadecimal digits with comments.
 EXAMPLE = re.compile(
     r"^Request: `(?P<method>GET|POST) (?P<path>/\S+)`"
     r"(?: with `Accept: (?P<accept>[^`]+)`)?(?:, refused with (?P<status>\d+))?\n"
