@@ -64,11 +64,19 @@ def test_paths_are_told_from_other_names() -> None:
 
 @pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_named_objects_exist(document: str) -> None:
-    """What a document for contributors writes like a name of Python occurs in the code."""
+    """
+    What a document for contributors writes like a name of Python occurs in the code.
+
+    "`NAME` in `file.py`" must occur in that file.
+    """
     source = ROOT / document
     if not source.is_file():
         pytest.skip(f"there is no {document}")
-    names = set(re.findall(r"`(_?[A-Za-z]+(?:_\w+|[a-z][A-Z]\w*|[A-Z]{2,}\w*))`", source.read_text(encoding="utf-8")))
+    text = source.read_text(encoding="utf-8")
+    for name, file in re.findall(r"`(\w+)`\s(?:in|of)\s`([\w/.]+\.py)`", text):
+        found = (path for path in (ROOT / file, PACKAGE / file) if path.is_file())
+        assert re.search(rf"\b{name}\b", next(found).read_text(encoding="utf-8")), f"{name} is not in {file}"
+    names = set(re.findall(r"`(_?[A-Za-z]+(?:_\w+|[a-z][A-Z]\w*|[A-Z]{2,}\w*))`", text))
     folders = [PACKAGE, ROOT / "tests", ROOT / "benchmarks", ROOT / "notebooks"]
     code = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))
     missing = sorted(name for name in names - set(re.findall(r"\w+", code)) if not exists(name))
