@@ -30,7 +30,7 @@ from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction, matrix
-from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import snap_points
 
@@ -65,7 +65,7 @@ def compare(network: ttl.Network, name: str, arguments: argparse.Namespace) -> N
     peer, peer_contract, peer_customize = routing_kit(network, graph)
     if peer:
         print(f"  pyroutingkit  contract {peer_contract:.3f} s, customize {peer_customize:.3f} s")
-    largest = road_graph.limit_label(arguments.limit, "time")
+    largest = limit_label(arguments.limit, "time")
     for shape in SHAPES:
         origins, destinations = (
             snap_points(network.streets, *random_points(network, n, seed), transportation, snapping)
@@ -110,7 +110,7 @@ def warm_up(network: ttl.Network, graph: Any, transportation: Any, snapping: Any
     leaving = LinkedPoints.of(graph, few, snapping, is_entry=False)
     reached = LinkedPoints.of(graph, few, snapping, is_entry=True)
     begin = time.perf_counter()
-    list(contraction.label_blocks(network.streets, graph, leaving, reached, road_graph.limit_label(60.0, "time")))
+    list(contraction.label_blocks(network.streets, graph, leaving, reached, limit_label(60.0, "time")))
     print(f"  hierarchy     first call {time.perf_counter() - begin:.1f} s, compiling or loading what was compiled")
 
 

@@ -23,6 +23,7 @@ from traveltime_lab.settings import settings as options
 from traveltime_lab.streets import contraction, matrix
 from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import Snaps, snap_points
 
@@ -177,7 +178,7 @@ def assert_same_labels(network: Network, graph: RoadGraph, mode: str, shape: tup
         network.streets, graph, origins, destinations, snapping, limit=limit, engine="dijkstra"
     ):
         expected[block.rows, block.columns] = block.labels
-    largest = road_graph.limit_label(limit, graph.metric)
+    largest = limit_label(limit, graph.metric)
     for rows, columns, labels in contraction.label_blocks(network.streets, graph, leaving, reached, largest):
         got[rows, columns] = labels
     assert limit < 14_400 or (got != road.UNREACHED).any()
@@ -262,7 +263,7 @@ def test_it_pays_off_for_many_searches_and_once_it_is_there() -> None:
     graph = network.road_graph(as_transportation("driving"))
     _, _, few, _, _ = joined(network, graph, "driving", 20, 1)
     _, _, leaving, reached, _ = joined(network, graph, "driving", 400, 500)
-    largest, short = road_graph.limit_label(14_400, "time"), road_graph.limit_label(30, "time")
+    largest, short = limit_label(14_400, "time"), limit_label(30, "time")
     assert contraction.pays_off(network.streets, graph, leaving, reached, largest)
     assert not contraction.pays_off(network.streets, graph, leaving, reached, short)
     assert not contraction.pays_off(network.streets, graph, few, reached, largest)
@@ -281,7 +282,7 @@ def test_small_requests_again_and_again_earn_it() -> None:
     network = world({(i, j): (100.0 * i, 100.0 * j) for i in side for j in side}, streets)
     graph = network.road_graph(as_transportation("driving"))
     _, _, one, other, _ = joined(network, graph, "driving", 1, 1)
-    largest = road_graph.limit_label(14_400, "time")
+    largest = limit_label(14_400, "time")
     assert not contraction.pays_off(network.streets, graph, one, other, largest)
     for _ in range(1000):
         contraction.pays_off(network.streets, graph, one, other, largest)
@@ -302,7 +303,7 @@ def test_points_without_a_street_reach_nothing() -> None:
     leaving = LinkedPoints.of(graph, snaps, snapping, is_entry=False)
     reached = LinkedPoints.of(graph, snaps, snapping, is_entry=True)
     ((rows, columns, labels),) = contraction.label_blocks(
-        network.streets, graph, leaving, reached, road_graph.limit_label(14_400, "time")
+        network.streets, graph, leaving, reached, limit_label(14_400, "time")
     )
     assert (rows, columns) == (slice(0, 3), slice(0, 3))
     assert (labels[2] == road.UNREACHED).all()

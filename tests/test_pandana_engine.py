@@ -19,8 +19,8 @@ from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import Snapping, as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings
-from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets import matrix
+from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import SNAPPED, Snaps, snap_points
 
@@ -301,7 +301,7 @@ def test_blocks_cover_all_columns(town: Network, monkeypatch: pytest.MonkeyPatch
     arguments = (
         LinkedPoints.of(graph, starts, Snapping(), is_entry=False),
         LinkedPoints.of(graph, ends, Snapping(), is_entry=True),
-        road_graph.limit_label(14_400, "time"),
+        limit_label(14_400, "time"),
     )
     for with_length in (True, False):
         blocks = list(pandana.label_blocks(town.streets, graph, *arguments, with_length=with_length))

@@ -19,6 +19,7 @@ from traveltime_lab.network.file import fingerprint as fingerprint_of
 from traveltime_lab.network.report import Report, connectivity, timetable_facts
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets import graph
+from traveltime_lab.streets.labels import Metric
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.tables import StreetTables
 from traveltime_lab.transit.layer import TransitLayer
@@ -145,7 +146,7 @@ class Network:
         transportation: Transportation,
         moment: dt.datetime | object | None = None,
         *,
-        metric: graph.Metric = "time",
+        metric: Metric = "time",
     ) -> graph.RoadGraph:
         """
         Return the search graph of a transportation at a moment, made once and kept.

@@ -16,6 +16,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.points import Points, plain
 from traveltime_lab.search.query import Query
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
 from traveltime_lab.transit import travel_times
 
@@ -64,13 +65,13 @@ def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
 
 def seconds_of(labels: Int64Array) -> Int32Array:
     """Return whole seconds of labels, rounded half up; 0 where unreached."""
-    milliseconds = np.where(labels == road.UNREACHED, 0, labels >> road.TIME_SHIFT)
+    milliseconds = np.where(labels == road.UNREACHED, 0, label_parts.ms(labels))
     return ((milliseconds + 500) // 1000).astype(np.int32)
 
 
 def metres_of(labels: Int64Array) -> FloatArray:
     """Return the metres of labels; 0 where unreached."""
-    return np.where(labels == road.UNREACHED, 0.0, (labels & road.LENGTH_MASK) / 100.0)
+    return np.where(labels == road.UNREACHED, 0.0, label_parts.cm(labels) / 100.0)
 
 
 def reasons_of(

@@ -22,7 +22,8 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.streets import matrix
 from traveltime_lab.streets.field import edge_field
-from traveltime_lab.streets.graph import Metric, RoadGraph
+from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.labels import Metric
 from traveltime_lab.streets.snapping import Snaps, snap_points
 from traveltime_lab.surfaces.field import DistanceField, Field, StreetField
 from traveltime_lab.transit import travel_times

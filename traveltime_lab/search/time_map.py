@@ -37,6 +37,7 @@ from traveltime_lab.search.query import (
     whole,
 )
 from traveltime_lab.search.tables import geo_frame
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.matrix import Block
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
 from traveltime_lab.surfaces import polygons, raster, road_buffer
@@ -407,5 +408,5 @@ def _is_within(block: Block, query: Query, limit: int) -> BoolArray:
         return block.spread.ms[..., 0] < NO_TIME
     is_reached: BoolArray = block.labels != road.UNREACHED
     if query.is_length:
-        is_reached &= (block.labels & road.LENGTH_MASK) <= 100 * limit
+        is_reached &= label_parts.cm(block.labels) <= 100 * limit
     return is_reached

@@ -16,7 +16,7 @@ import numpy as np
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.itinerary import Leg, Mode, Step, Turn
-from traveltime_lab.kernels.street import road
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.paths import Path, Piece, line_of, part_of_line
@@ -179,7 +179,7 @@ class Narrator:
             now.exits, now.name = None, name
         else:
             angle = _angle(now.lines[-1], line)
-            length_m = (piece.label & road.LENGTH_MASK) / 100.0
+            length_m = label_parts.cm(piece.label) / 100.0
             turns_here = abs(angle) >= _TURN and (self._is_junction(piece) or abs(angle) >= _SHARP)
             is_other = name != now.name and (bool(name) or length_m >= _NAMELESS_M)
             if turns_here or is_other:
@@ -261,12 +261,12 @@ class _Clock:
         """Return the seconds and metres that a label adds."""
         before = _seconds(self.label)
         self.label += label
-        return _seconds(self.label) - before, (label & int(road.LENGTH_MASK)) / 100.0
+        return _seconds(self.label) - before, label_parts.cm(label) / 100.0
 
 
 def _seconds(label: int) -> int:
     """Return whole seconds of a label, rounded half up as in `time_filter`."""
-    return ((label >> int(road.TIME_SHIFT)) + 500) // 1000
+    return (label_parts.ms(label) + 500) // 1000
 
 
 def _plain_leg(draft: _Draft, clock: _Clock) -> Leg:

@@ -11,8 +11,9 @@ import numpy as np
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import Snapping
-from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import connectors, ports
 from traveltime_lab.streets.snapping import Snaps
 
@@ -53,7 +54,7 @@ class EdgeField:
 
     def start(self) -> float:
         """Return the value at the place where the field begins: the walk between the point and its street."""
-        return (self.connector >> road.TIME_SHIFT) / self.unit
+        return label_parts.primary(self.connector) / self.unit
 
     def ahead(self) -> FloatArray:
         """
@@ -62,7 +63,7 @@ class EdgeField:
         Backwards it is the cost of coming from there.
         """
         own = slice(2 * self.edge, 2 * self.edge + 2)
-        cost = (self.graph.traversal[own] >> road.TIME_SHIFT) / self.unit
+        cost = label_parts.primary(self.graph.traversal[own]) / self.unit
         cost = np.where(self.graph.topology.is_open[own], cost, np.inf)
         return cost[::-1].copy() if self.is_backward else cost
 
@@ -88,7 +89,7 @@ def edge_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: flo
     """
     connector = connectors(graph, snaps, snapping)
     _, states, keys = ports(graph, snaps, connector, is_entry=is_backward)
-    largest = road_graph.limit_label(limit, graph.metric)
+    largest = limit_label(limit, graph.metric)
     core = graph.core(is_backward=is_backward)
     label, _ = road.one_to_all(*core.arcs(), *core.seeds(states, keys), largest, graph.shift, core.n_buckets, False)
     core.fill(label, largest)

@@ -13,8 +13,10 @@ from traveltime_lab._memo import Derived, Memo
 from traveltime_lab.crs import LocalFrame, wrap_degrees
 from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.streets import costs
-from traveltime_lab.streets.graph import Metric, RoadGraph, Topology, build_topology, weigh
+from traveltime_lab.streets.graph import RoadGraph, Topology, weigh
+from traveltime_lab.streets.labels import Metric
 from traveltime_lab.streets.tables import StreetTables
+from traveltime_lab.streets.topology import build_topology
 
 #: What decides which streets are open: mode, ferries, roads included and excluded.
 RoadsKey = tuple[str, bool, tuple[str, ...], tuple[str, ...]]

@@ -11,14 +11,14 @@ import numpy as np
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab.kernels.street import turns
 from traveltime_lab.modes import Snapping
-from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets.graph import Ports, RoadGraph, take_rows
+from traveltime_lab.streets.labels import connector_labels
 from traveltime_lab.streets.snapping import Snaps
 
 
 def connectors(graph: RoadGraph, snaps: Snaps, snapping: Snapping) -> Int64Array:
     """Return the labels of the walks between points and their places on the network."""
-    return road_graph.connector_labels(snaps.distance_m, graph.metric, is_counted=snapping.penalty == "enabled")
+    return connector_labels(snaps.distance_m, graph.metric, is_counted=snapping.penalty == "enabled")
 
 
 def ports(graph: RoadGraph, snaps: Snaps, connector: Int64Array, *, is_entry: bool) -> Ports:

@@ -19,8 +19,8 @@ from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction
-from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets.graph import Core, Ports, RoadGraph, take_rows
+from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import Snaps
@@ -147,7 +147,7 @@ def blocks_between(
     with_length: bool = True,
 ) -> Iterator[Block]:
     """Yield the labels of all pairs as `label_blocks` does, equal places not told apart from others."""
-    largest = road_graph.limit_label(limit, graph.metric)
+    largest = limit_label(limit, graph.metric)
     n_origins, n_destinations = len(leaving.snaps), len(reached.snaps)
     if engine == "pandana":
         from traveltime_lab.streets import pandana  # noqa: PLC0415 - an optional extra
@@ -297,7 +297,7 @@ def pair_labels(
     near, far = origins.take(used), destinations.take(destination_of[order])
     leaving = LinkedPoints.of(graph, near, snapping, is_entry=False)
     reached = LinkedPoints.of(graph, far, snapping, is_entry=True)
-    largest = road_graph.limit_label(limit, graph.metric)
+    largest = limit_label(limit, graph.metric)
     if engine == "hierarchy" or (
         engine == "auto" and contraction.pays_off(streets, graph, leaving, reached, largest, are_pairs=True)
     ):

@@ -37,9 +37,10 @@ from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import joins, road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.settings import settings
-from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import Snaps
@@ -136,7 +137,7 @@ class Hierarchy:
         owner = np.repeat(np.arange(once.size), counts)
         arcs = np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts) + topology.indptr[once][owner]
         back = self._direct(topology.indices[arcs], once[owner])
-        ms = np.where(back < 0, np.int64(road.UNREACHED), back + (self.graph.weights[arcs] >> road.TIME_SHIFT))
+        ms = np.where(back < 0, np.int64(road.UNREACHED), back + label_parts.primary(self.graph.weights[arcs]))
         trips = np.full(once.size, -1, np.int32)
         first = np.full(once.size, -1, np.int64)
         best = np.lexsort((ms, owner))
@@ -208,7 +209,7 @@ def _contract(graph: RoadGraph) -> Hierarchy:
         )
         raise MissingDependencyError(msg) from error
     topology = graph.topology
-    units = graph.weights >> road.TIME_SHIFT
+    units = label_parts.primary(graph.weights)
     parts = _PARTS if (units == 0).any() else 1
     is_of_edges = bool((topology.state_edge >= 0).any())
     contracted = None
@@ -374,7 +375,7 @@ def label_blocks(
             end_place.astype(np.int64),
             far.ms,
             ways.reshape(start_states.size, end_states.size),
-            largest >> road.TIME_SHIFT,
+            label_parts.primary(largest),
             labels,
             start,
             end,
@@ -449,7 +450,7 @@ def pair_labels(
     far = links.connectors(graph, destinations, snapping)
     starts = _Joints(*links.ports(contracted.graph, origins, near, is_entry=False))
     ends = _Joints(*links.ports(graph, destinations, far, is_entry=True))
-    largest = road_graph.limit_label(limit, graph.metric)
+    largest = limit_label(limit, graph.metric)
     labels = np.full(origin_of.size, road.UNREACHED, np.int64)
     # A pair has four to ten pairs of ports.
     for first in range(0, origin_of.size, _WAYS // 4):
@@ -498,11 +499,11 @@ def _labels_of_pairs(
     asked, place = np.unique(starts.states[start].astype(np.int64) * n_states + ends.states[end], return_inverse=True)
     ways = contracted.ways((asked // n_states).astype(np.int32), (asked % n_states).astype(np.int32))[place]
     time = np.where(ways < 0, -1, starts.ms[start] + ways + ends.ms[end])
-    fastest = joins.fastest_pairs(pair_indptr, time, largest >> road.TIME_SHIFT)
+    fastest = joins.fastest_pairs(pair_indptr, time, label_parts.primary(largest))
     found = np.flatnonzero(fastest >= 0)
     best = fastest[found]
     if with_length:
         labels[found] = _full_labels(contracted, starts, ends, start[best], end[best])
     else:
-        labels[found] = time[best] << road.TIME_SHIFT
+        labels[found] = label_parts.from_ms(time[best])
     return labels

@@ -15,9 +15,9 @@ from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.points import Points
-from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets import links
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.labels import limit_label, make_labels
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
 from traveltime_lab.streets.tables import StreetTables
@@ -101,7 +101,7 @@ def paths(
     Path
         The labels are those of `traveltime_lab.streets.matrix`, to the last bit.
     """
-    largest = int(road_graph.limit_label(limit, graph.metric))
+    largest = int(limit_label(limit, graph.metric))
     arcs = graph.arcs(is_backward=False)
     egress = links.connectors(graph, end_snaps, snapping)
     order = np.flatnonzero((start_snaps.edge[origin_of] >= 0) & (end_snaps.edge[destination_of] >= 0))
@@ -226,7 +226,7 @@ def _pieces(
     for d, begin, cost, arc in steps:
         boarding = 0
         if topology.arc_boards[arc]:
-            extra = int(road_graph.make_labels(topology.arc_extra_ms[arc], np.int64(0), graph.metric))
+            extra = int(make_labels(topology.arc_extra_ms[arc], np.int64(0), graph.metric))
             boarding = int(graph.weights[arc]) - int(traversal[topology.arc_edge[arc]]) - extra
         pieces.append(Piece(d, begin, 1.0, cost - boarding, before if boards_next else boarding))
         before = boarding

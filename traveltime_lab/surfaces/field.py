@@ -16,8 +16,8 @@ import numpy as np
 from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.kernels.raster.surface import edge_rows, gather, gather_lengths, length_rows
-from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import Transportation
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.field import EdgeField
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
@@ -190,11 +190,11 @@ class DistanceField:
 
     def start(self) -> float:
         """Return the metres between the point and its street, 0 where they do not count."""
-        return (self.times.connector & road.LENGTH_MASK) / 100.0
+        return label_parts.cm(self.times.connector) / 100.0
 
     def _own_m(self) -> float:
         """Return the length of the edge where the field begins."""
-        return int(self.times.graph.traversal[2 * self.times.edge] & road.LENGTH_MASK) / 100.0
+        return int(label_parts.cm(self.times.graph.traversal[2 * self.times.edge])) / 100.0
 
     def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
         """Return times and lengths along all edges and the box of what lies within a limit; see `reached_rows`."""

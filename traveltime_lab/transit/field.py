@@ -23,6 +23,7 @@ from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.range_raptor import nearest_rank
 from traveltime_lab.modes import Transportation
 from traveltime_lab.settings import settings
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links as travel_times
 from traveltime_lab.streets.field import EdgeField, edge_field
 from traveltime_lab.streets.graph import RoadGraph
@@ -160,11 +161,11 @@ class TransitField:
         """
         if isinstance(self.quickest, EgressOnFoot):
             ms = self.quickest.starts[:, [4, 0] if self.is_backward else [0, 4]].ravel()
-            return np.where(ms >= UNREACHED, road.UNREACHED, ms.astype(np.int64) << road.TIME_SHIFT)
+            return np.where(ms >= UNREACHED, road.UNREACHED, label_parts.from_ms(ms.astype(np.int64)))
         indptr, times, _ = self.quickest.labels
         has_any = np.diff(indptr) > 0
         least = np.full(has_any.size, road.UNREACHED, np.int64)
-        least[has_any] = times[indptr[:-1][has_any]].astype(np.int64) << road.TIME_SHIFT
+        least[has_any] = label_parts.from_ms(times[indptr[:-1][has_any]].astype(np.int64))
         return road.field_of_edges(least, *self.graph.exit_ports())  # type: ignore[no-any-return]
 
     def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
@@ -173,7 +174,7 @@ class TransitField:
         ports = graph.exit_ports() if self.is_backward else graph.entry_ports()
         there = (
             self.stops.edge_indptr, self.stops.edge_stops, self.stops.snaps.fraction,
-            self.stops.connector >> road.TIME_SHIFT,
+            label_parts.ms(self.stops.connector),
         )  # fmt: skip
 
         def lower_one(rides: EgressOnFoot | AccessByVehicle, tile: Tile, values: Any) -> None:
@@ -305,7 +306,7 @@ def _reached(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, aroun
     ports_of_edges = graph.exit_ports() if query.is_arrival else graph.entry_ports()
     transit_surface.edge_starts(
         _spread_out(query, stop_ms, around, n_parts), *ports_of_edges, graph.traversal, graph.topology.is_open,
-        query.is_arrival, stop_ms, stops.edge_indptr, stops.edge_stops, stops.connector >> road.TIME_SHIFT, starts,
+        query.is_arrival, stop_ms, stops.edge_indptr, stops.edge_stops, label_parts.ms(stops.connector), starts,
     )  # fmt: skip
     return EgressOnFoot(stop_ms, starts)
 
@@ -391,7 +392,7 @@ class _OnStreets:
         out = np.empty(len(self.snaps), np.int32)
         points = (self.snaps.edge, self.snaps.fraction, self.connector_ms, *self.ports)
         there = (
-            stop_ms, stops.edge_indptr, stops.edge_stops, stops.snaps.fraction, stops.connector >> road.TIME_SHIFT,
+            stop_ms, stops.edge_indptr, stops.edge_stops, stops.snaps.fraction, label_parts.ms(stops.connector),
             graph.traversal, graph.topology.is_open,
         )  # fmt: skip
         limit = query.limit * 1000
@@ -435,6 +436,6 @@ def egress_side(query: TransitQuery, snaps: Snaps, *, is_origin: bool, n_reading
     connector = travel_times.connectors(stops.graph, snaps, query.snapping)
     indptr, states, keys = travel_times.ports(stops.graph, snaps, connector, is_entry=not is_origin)
     return _OnStreets(
-        query, stops, snaps, connector >> road.TIME_SHIFT, (indptr, states, keys >> road.TIME_SHIFT), around,
+        query, stops, snaps, label_parts.ms(connector), (indptr, states, label_parts.ms(keys)), around,
         (means.access_penalty + means.pt_change_delay) * 1000 if is_origin else 0,
     )  # fmt: skip

@@ -22,9 +22,9 @@ from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
-from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.points import Points
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.paths import paths
@@ -104,7 +104,7 @@ def transit_routes(
             i, j = int(origin_of[pair]), int(destination_of[pair])
             stop, ms = best[pair]
             walked = direct.get(k)
-            walk_ms = UNREACHED if walked is None else walked[1] >> road.TIME_SHIFT
+            walk_ms = UNREACHED if walked is None else label_parts.ms(walked[1])
             if min(ms, walk_ms) > query.limit * 1000:
                 continue
             if walked is not None and walk_ms <= ms:
@@ -113,7 +113,7 @@ def transit_routes(
             else:
                 route, total = teller.ridden(search, journeys, stops.index(stop), i, j, ms, when), ms
             centimetres = sum(round(leg.distance * 100.0) for leg in route.legs)
-            yield Found(pair, route, (int(total) << road.TIME_SHIFT) + centimetres)
+            yield Found(pair, route, label_parts.from_ms(int(total)) + centimetres)
 
 
 def _best_stop(times: Int32Array, links: Links, point: int) -> tuple[int, int]:

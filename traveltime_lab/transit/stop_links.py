@@ -23,9 +23,10 @@ from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction, matrix
-from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links as travel_times
 from traveltime_lab.streets.graph import RoadGraph, take_rows
+from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import RoadsKey, roads_key
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps, snap_points
@@ -195,7 +196,7 @@ def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
         if is_leaving
         else (topology.indptr_rev, topology.indices_rev, graph.weights_rev)
     )
-    limit = road_graph.limit_label(budget_s, graph.metric)
+    limit = limit_label(budget_s, graph.metric)
     n_stops = len(stops.snaps)
     counts = np.zeros(n_stops, np.int64)
     borders = np.linspace(0, n_stops, settings.threads * 8 + 1).astype(np.int64)
@@ -239,7 +240,7 @@ def walk_links(stops: LinkedStops, around: Walks, snaps: Snaps, snapping: Snappi
     graph = stops.graph
     connector = travel_times.connectors(graph, snaps, snapping)
     indptr, states, keys = travel_times.ports(graph, snaps, connector, is_entry=around.is_leaving)
-    read_ms = keys >> road.TIME_SHIFT
+    read_ms = label_parts.ms(keys)
     n = len(snaps)
     counts = np.zeros(n, np.int64)
     borders = np.linspace(0, n, (settings.threads * 4 if n > 1000 else 1) + 1).astype(np.int64)
@@ -248,13 +249,13 @@ def walk_links(stops: LinkedStops, around: Walks, snaps: Snaps, snapping: Snappi
         found: tuple[Int32Array, Int32Array] = kernel.links_of_points(
             snaps.edge[first:last],
             snaps.fraction[first:last],
-            connector[first:last] >> road.TIME_SHIFT,
+            label_parts.ms(connector[first:last]),
             *take_rows((indptr, states, read_ms), first, last),
             *around.by_state,
             stops.edge_indptr,
             stops.edge_stops,
             stops.snaps.fraction,
-            stops.connector >> road.TIME_SHIFT,
+            label_parts.ms(stops.connector),
             graph.traversal,
             graph.topology.is_open,
             around.is_leaving,
@@ -299,18 +300,18 @@ def street_links(
     ready = _SEARCHES.of(graph, is_leaving, make_ready)
     points = LinkedPoints.of(graph, snaps, snapping, is_entry=is_leaving)
     leaving, reached = (ready.columns, points) if is_leaving else (points, ready.columns)
-    largest = road_graph.limit_label(budget_s, graph.metric)
+    largest = limit_label(budget_s, graph.metric)
     if len(snaps) == 1 and not contraction.pays_off(layer.streets, graph, leaving, reached, largest):
         labels = ready.starting_from(points).labels(slice(0, 1), np.full(1, largest))
         point, stop = np.nonzero(labels != road.UNREACHED)
-        time = (labels[point, stop] >> road.TIME_SHIFT).astype(np.int32)
+        time = label_parts.ms(labels[point, stop]).astype(np.int32)
     else:
         rows, columns, ms = [], [], []
         for block in matrix.blocks_between(layer.streets, graph, leaving, reached, limit=budget_s):
             row, column = np.nonzero(block.labels != road.UNREACHED)
             rows.append(row + block.rows.start)
             columns.append(column + block.columns.start)
-            ms.append((block.labels[row, column] >> road.TIME_SHIFT).astype(np.int32))
+            ms.append(label_parts.ms(block.labels[row, column]).astype(np.int32))
         sides = (columns, rows, ms) if is_leaving else (rows, columns, ms)
         point, stop, time = (np.concatenate(part) for part in sides)
     order = np.lexsort((stop, point))

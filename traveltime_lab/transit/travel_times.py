@@ -19,8 +19,9 @@ from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.streets import contraction, matrix
-from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
 from traveltime_lab.transit.field import egress_side
@@ -91,7 +92,7 @@ def label_blocks(query: TransitQuery, origins: Snaps, destinations: Snaps) -> It
         if spread is None:
             direct = walks.of_rows(part, times)
         np.minimum(times, direct, out=times)
-        labels = np.where(times >= UNREACHED, road.UNREACHED, times.astype(np.int64) << road.TIME_SHIFT)
+        labels = np.where(times >= UNREACHED, road.UNREACHED, label_parts.from_ms(times.astype(np.int64)))
         everyone = slice(0, len(far))
         if not is_arrival:
             return matrix.Block(part, everyone, labels, spread)
@@ -129,7 +130,7 @@ class _Walks:
         # East-west metres are the shorter the farther from the equator.
         shrink = streets.frame.shrink(np.concatenate([near_xy[:, 1], far_xy[:, 1]]))
         reached, leaving = ends if is_arrival else ends[::-1]
-        largest = road_graph.limit_label(query.limit, graph.metric)
+        largest = limit_label(query.limit, graph.metric)
         if len(near) > FEW:
             # The walks around all stops, which such a question needs too, take longer to make.
             contraction.hierarchy(streets, graph)
@@ -160,7 +161,7 @@ class _Walks:
         rows, columns = self.same
         here = (rows >= part.start) & (rows < part.stop)
         labels[rows[here] - part.start, columns[here]] = 0
-        return np.where(labels == road.UNREACHED, UNREACHED, labels >> road.TIME_SHIFT).astype(np.int32)
+        return np.where(labels == road.UNREACHED, UNREACHED, label_parts.ms(labels)).astype(np.int32)
 
     def _swept(self, part: slice) -> Int64Array:
         """Return the labels of some near points by hierarchy."""
@@ -184,12 +185,12 @@ class _Walks:
             least = np.where(np.isnan(away), np.inf, away * (980.0 / self.fastest))
             most = np.minimum(bounds[row], self.limit_ms)
             limits[row] = most[least <= most].max(initial=-1)
-        return self.search.labels(part, ((limits + 1) << road.TIME_SHIFT) - 1)
+        return self.search.labels(part, label_parts.from_ms(limits + 1) - 1)
 
 
 def _fastest_mps(graph: RoadGraph) -> float:
     """Return the greatest speed on any street, m/s."""
-    ms, cm = graph.traversal >> road.TIME_SHIFT, graph.traversal & road.LENGTH_MASK
+    ms, cm = label_parts.ms(graph.traversal), label_parts.cm(graph.traversal)
     # Half a millisecond may have been rounded away.
     return float((10.0 * cm / np.maximum(ms - 0.5, 0.1)).max(initial=0.001))
 
@@ -296,7 +297,7 @@ def window_itineraries(
         query.layer.streets, query.walking, query.on_foot(origins, is_origin=True), destinations,
         query.snapping, origin_of, destination_of, limit=query.limit, engine="dijkstra",
     )  # fmt: skip
-    walk_ms = np.where(walked == road.UNREACHED, UNREACHED, walked >> road.TIME_SHIFT).astype(np.int32)
+    walk_ms = np.where(walked == road.UNREACHED, UNREACHED, label_parts.ms(walked)).astype(np.int32)
     ms = np.full((near_of.size, n_best), UNREACHED, np.int64)
     starts = np.full((near_of.size, n_best), begin, np.int64)
     order = np.argsort(near_of, kind="stable")
@@ -318,4 +319,4 @@ def window_itineraries(
         (dt.datetime.fromtimestamp(epoch, dt.UTC) + dt.timedelta(milliseconds=int(start))).astimezone(zone)
         for start in starts[pair, column]
     ]
-    return Departures(pair, ms[pair, column] << road.TIME_SHIFT, when)
+    return Departures(pair, label_parts.from_ms(ms[pair, column]), when)

@@ -27,6 +27,7 @@ from traveltime_lab.moments import Moment
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.search.query import MAX_TRAVEL_TIME_S, Query, transit_of
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.costs import CONNECTOR_KPH
 from traveltime_lab.streets.snapping import SNAPPED, Snaps, snap_indexes
 from traveltime_lab.transit import service_days, travel_times
@@ -178,7 +179,7 @@ class Pair:
             starts, ends = query.snap(self.origin), query.snap(self.destination, is_origin=False)
             (block,) = query.blocks(starts, ends, request.travel_time)
             label = int(block.labels[0, 0])
-            self._known[request] = None if label == road.UNREACHED else label >> road.TIME_SHIFT
+            self._known[request] = None if label == road.UNREACHED else label_parts.ms(label)
         return self._known[request]
 
     def reaches(self, request: Request) -> bool:
@@ -247,9 +248,7 @@ class Pair:
         if links.stops.size <= _MANY_STOPS:
             zero = np.zeros(1, np.intp)
             found = travel_times.window_itineraries(asked, starts, ends, zero, zero, _MANY)
-            every = [
-                Journey(int(ms) >> road.TIME_SHIFT, at) for ms, at in zip(found.labels, found.moments, strict=True)
-            ]
+            every = [Journey(label_parts.ms(int(ms)), at) for ms, at in zip(found.labels, found.moments, strict=True)]
             return sorted(every, key=lambda journey: journey.moment)
         reach = asked.links(far, is_origin=request.is_arrival)
         search = asked.search()
