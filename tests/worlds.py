@@ -12,7 +12,7 @@ import shapely
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.network.build import build_network
 from traveltime_lab.network.network import Network
-from traveltime_lab.readers.osmnx import tables_from_frames
+from traveltime_lab.readers.frames import tables_from_frames
 from traveltime_lab.streets.tables import StreetTables
 
 #: Where the worlds lie: by the Gulf of Guinea's zero point nothing else is near, and metres are easy.

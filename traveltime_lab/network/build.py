@@ -114,13 +114,17 @@ def _tables_from(osm: Any, progress: bool | Callable[..., Any]) -> StreetTables:
         from traveltime_lab.readers.osm.streets import read_osm  # noqa: PLC0415 - readers are not needed to load and search
 
         return read_osm(osm, progress=progress)
-    from traveltime_lab.readers import osmnx  # noqa: PLC0415 - as above
-
     if hasattr(osm, "edges") and hasattr(osm, "nodes"):
-        return osmnx.tables_from_osmnx(osm)
+        from traveltime_lab.readers.osmnx import tables_from_osmnx  # noqa: PLC0415 - as above
+
+        return tables_from_osmnx(osm)
     if isinstance(osm, tuple) and len(osm) == 2 and all(isinstance(part, pd.DataFrame) for part in osm):
-        return osmnx.tables_from_frames(*osm)
-    return osmnx.tables_from_place(osm)
+        from traveltime_lab.readers.frames import tables_from_frames  # noqa: PLC0415 - as above
+
+        return tables_from_frames(*osm)
+    from traveltime_lab.readers.overpass import tables_from_place  # noqa: PLC0415 - as above
+
+    return tables_from_place(osm)
 
 
 def _looks_like_path(text: str) -> bool:

@@ -31,7 +31,7 @@ from traveltime_lab._arrays import AnyArray
 from traveltime_lab.errors import DataError, InputError, MissingDependencyError, UnsupportedError
 from traveltime_lab.network.build import build_network, load_network
 from traveltime_lab.network.file import FORMAT_VERSION
-from traveltime_lab.readers import osmnx
+from traveltime_lab.readers.frames import tables_from_frames
 from traveltime_lab.readers.osm import streets
 from traveltime_lab.settings import settings
 
@@ -254,7 +254,7 @@ def _read_coquimbo(archive: Path) -> StreetTables:
         geometry=_from_spatialite(list(links["geometry"])),
         crs="EPSG:4326",
     )
-    tables = osmnx.tables_from_frames(
+    tables = tables_from_frames(
         gpd.GeoDataFrame(index=nodes.index, geometry=_from_spatialite(list(nodes["geometry"])), crs="EPSG:4326"), edges
     )
     tables.report["source"] = "coquimbo, sample in the aequilibrae package: streets for cars, no footpaths, no water"
