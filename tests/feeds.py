@@ -117,7 +117,6 @@ def check_invariants(table: TripTable) -> None:
     assert table.instance_indptr[0] == table.time_indptr[0] == table.pattern_indptr[0] == 0
     assert table.instance_indptr[-1] == table.instance_trip.size == table.instance_date.size == table.stay_instance.size
     assert table.time_indptr[-1] == table.arrival.size == table.departure.size
-    pairs = set()
     for pattern in range(table.instance_indptr.size - 1):
         n = int(table.pattern_indptr[pattern + 1] - table.pattern_indptr[pattern])
         n_runs = int(table.instance_indptr[pattern + 1] - table.instance_indptr[pattern])
@@ -126,13 +125,6 @@ def check_invariants(table: TripTable) -> None:
         arrival, departure = table.arrival[window].reshape(n_runs, n), table.departure[window].reshape(n_runs, n)
         assert (np.diff(arrival, axis=0) >= 0).all() and (np.diff(departure, axis=0) >= 0).all()
         assert (departure >= arrival).all() and (arrival[:, 1:] >= departure[:, :-1]).all()
-        pairs |= {(int(table.pattern_stops[table.pattern_indptr[pattern] + k]), pattern, k) for k in range(n)}
-    listed = {
-        (stop, int(table.stop_pattern[i]), int(table.stop_position[i]))
-        for stop in range(table.n_stops)
-        for i in range(table.stop_indptr[stop], table.stop_indptr[stop + 1])
-    }
-    assert listed == pairs and table.stop_pattern.size == len(pairs)
 
 
 def _seconds(value: str) -> int | None:

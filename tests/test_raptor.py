@@ -15,8 +15,9 @@ from timetables import random_table, trip_table
 from traveltime_lab.errors import DataError, InputError, LimitError
 from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor
+from traveltime_lab.kernels.transit.access import gather
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.transit.raptor import Itineraries, StopLinks, StopReach, TransitOptions, TransitSearch
+from traveltime_lab.transit.raptor import Itineraries, StopLinks, TransitOptions, TransitSearch
 from traveltime_lab.transit.trip_table import TripTable
 
 tables = st.builds(
@@ -116,7 +117,7 @@ def test_windows_equal_a_search_at_every_second(table, access, moment, width, op
     direct = np.array([data.draw(st.sampled_from([UNREACHED, 20, 70])) for _ in egress], np.int32)
     rows = search.window_times(
         (np.array([stop for stop, _ in access]), np.array([s for _, s in access])), chosen, links(*egress), options,
-        is_arrival=is_arrival, direct_s=direct,
+        is_arrival=is_arrival, direct_time=direct,
     )  # fmt: skip
 
     def through(found: dict[int, int], ports: list[tuple[int, int]]) -> float:
@@ -213,7 +214,7 @@ def check_ride(table: TripTable, found: Itineraries, ride: int) -> None:
 
 @settings(max_examples=120, deadline=None)
 @given(tables, access_lists, moments, options, st.data())
-def test_targets_by_point_and_by_stop_are_the_best_of_their_ports(table, access, moment, options, data):
+def test_targets_are_the_best_of_their_ports(table, access, moment, options, data):
     search = TransitSearch(table)
     stops = st.integers(0, table.n_stops - 1)
     rows = data.draw(st.lists(st.lists(st.tuples(stops, st.integers(0, 30)), max_size=3), min_size=1, max_size=3))
@@ -229,8 +230,10 @@ def test_targets_by_point_and_by_stop_are_the_best_of_their_ports(table, access,
     direct[0, 0] = 33
     expected[0, 0] = min(expected[0, 0], 33)
     expected[expected > options.travel_limit] = UNREACHED
-    for ends in (egress, StopReach.of(egress, table.n_stops)):
-        assert np.array_equal(search.target_times(origins, when, ends, options, direct_s=direct), expected)
+    found = direct.copy()
+    for row, times in zip(found, search.stop_times(origins, when, options), strict=True):
+        gather(times, 0, options.travel_limit, egress.indptr, egress.stops, egress.time, row)
+    assert np.array_equal(found, expected)
 
 
 @settings(max_examples=150, deadline=None)
@@ -299,7 +302,7 @@ def test_percentiles_and_shares(n_starts, n_targets, seed):
 def test_mirroring_twice_gives_the_lines_back(table):
     lines = TransitSearch(table).lines(False)
     again = line_kernels.mirrored(line_kernels.mirrored(lines))
-    for name in ("pattern_stops", "can_board", "can_alight", "arrival", "departure", "stop_pattern", "stay_indptr"):
+    for name in ("pattern_stops", "can_board", "can_alight", "arrival", "departure", "stay_indptr"):
         assert np.array_equal(getattr(again, name), getattr(lines, name)), name
     assert line_kernels.first_fault(again)[0] == 0
 
@@ -371,4 +374,4 @@ def test_bad_requests_are_refused():
     with pytest.raises(LimitError, match="wide"):
         search.window_stop_times(links([(0, 0)]), 0, UNREACHED // 4, ANY)
     with pytest.raises(InputError, match="shape"):
-        search.target_times(links([(0, 0)]), 0, links([(1, 0)]), ANY, direct_s=np.zeros(3, np.int32))
+        search.window_times(links([(0, 0)]).of(0), [0], links([(1, 0)]), ANY, direct_time=np.zeros(3, np.int32))

@@ -35,11 +35,9 @@ def trip_table(
     """
     walks, stays = walks or {}, stays or {}
     stops = [stop for pattern, _ in patterns for stop in pattern]
-    positions = [(p, k) for p, (pattern, _) in enumerate(patterns) for k in range(len(pattern))]
     times = [time for _, runs in patterns for run in runs for time in run]
     n_runs = [len(runs) for _, runs in patterns]
     sizes = [len(pattern) for pattern, _ in patterns]
-    stop_indptr, order = csr(stops, n_stops)
     ends = sorted(walks)
     transfer_indptr, _ = csr([start for start, _ in ends], n_stops)
 
@@ -62,9 +60,6 @@ def trip_table(
         departure=int32([departure for _, departure in times]),
         instance_trip=int32(range(sum(n_runs))),
         instance_date=int32([737_000] * sum(n_runs)),
-        stop_indptr=stop_indptr,
-        stop_pattern=int32([positions[i][0] for i in order]),
-        stop_position=int32([positions[i][1] for i in order]),
         transfer_indptr=transfer_indptr,
         transfer_stop=int32([end for _, end in ends]),
         transfer_time=int32([walks[pair] for pair in ends]),

@@ -191,7 +191,7 @@ def _cache_key(key: str, sample: _Sample, source: Path) -> str:
     digest = hashlib.blake2b(digest_size=10)
     digest.update(f"{key} {sample.package} {_version(sample.package)} {FORMAT_VERSION}".encode())
     digest.update(source.read_bytes())
-    for module in sorted(Path(__file__).parent.rglob("*.py")):
+    for module in sorted(Path(__file__).parents[1].rglob("*.py")):
         stat = module.stat()
         digest.update(f"{module.name} {stat.st_size} {stat.st_mtime_ns}".encode())
     return digest.hexdigest()

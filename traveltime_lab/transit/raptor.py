@@ -37,33 +37,33 @@ _FAULTS: Final = {
 @dataclass(frozen=True)
 class StopLinks:
     """
-    Seconds between points and stops.
+    Times between points and stops, in the unit of the trip table that is searched.
 
     Parameters
     ----------
     indptr : int64 array of shape (n_points + 1,)
         Range of each point in the other two.
     stops : int32 array of shape (n_links,)
-    seconds : int32 array of shape (n_links,)
+    time : int32 array of shape (n_links,)
         Not negative.
     """
 
     indptr: Int64Array
     stops: Int32Array
-    seconds: Int32Array
+    time: Int32Array
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "indptr", _array(self.indptr, np.int64))
         object.__setattr__(self, "stops", _array(self.stops, np.int32))
-        object.__setattr__(self, "seconds", _array(self.seconds, np.int32))
-        if self.stops.size != self.seconds.size or self.indptr.size == 0 or self.indptr[-1] != self.stops.size:
+        object.__setattr__(self, "time", _array(self.time, np.int32))
+        if self.stops.size != self.time.size or self.indptr.size == 0 or self.indptr[-1] != self.stops.size:
             msg = (
                 f"links need a stop and seconds each, and indptr must end with their number; got {self.stops.size} "
-                f"stops, {self.seconds.size} seconds, indptr ending with {self.indptr[-1:].tolist()}"
+                f"stops, {self.time.size} seconds, indptr ending with {self.indptr[-1:].tolist()}"
             )
             raise InputError(msg)
-        if self.seconds.size and self.seconds.min() < 0:
-            msg = f"links cannot take less than no time; got {self.seconds.min()} s"
+        if self.time.size and self.time.min() < 0:
+            msg = f"links cannot take less than no time; got {self.time.min()} s"
             raise InputError(msg)
 
     @property
@@ -74,32 +74,32 @@ class StopLinks:
     def of(self, point: int) -> tuple[Int32Array, Int32Array]:
         """Return the stops and seconds of one point."""
         rows = slice(int(self.indptr[point]), int(self.indptr[point + 1]))
-        return self.stops[rows], self.seconds[rows]
+        return self.stops[rows], self.time[rows]
 
 
 @dataclass(frozen=True)
 class StopReach:
     """
-    Seconds between stops and targets, by stop; `StopLinks` the other way around.
+    Times between stops and targets, by stop; `StopLinks` the other way around.
 
     Parameters
     ----------
     indptr : int64 array of shape (n_stops + 1,)
     targets : int32 array of shape (n_links,)
-    seconds : int32 array of shape (n_links,)
+    time : int32 array of shape (n_links,)
         Rising within each stop.
     n_targets : int
     """
 
     indptr: Int64Array
     targets: Int32Array
-    seconds: Int32Array
+    time: Int32Array
     n_targets: int
 
     @classmethod
     def of(cls, links: StopLinks, n_stops: int) -> StopReach:
         """Turn links by point into links by stop."""
-        indptr, targets, seconds = ports.ports_by_stop(links.indptr, links.stops, links.seconds, n_stops)
+        indptr, targets, seconds = ports.ports_by_stop(links.indptr, links.stops, links.time, n_stops)
         return cls(indptr, targets, seconds, links.n_points)
 
 
@@ -239,43 +239,8 @@ class TransitSearch:
         starts = self._starts(access, moments, is_arrival)
         out = np.empty((access.n_points, self.table.n_stops), np.int32)
         ports.many_to_stops(
-            self.lines(is_arrival), access.indptr, access.stops, access.seconds, starts, *options._limits, out
+            self.lines(is_arrival), access.indptr, access.stops, access.time, starts, *options._limits, out
         )
-        return out
-
-    def target_times(
-        self,
-        access: StopLinks,
-        moments: npt.ArrayLike,
-        egress: StopLinks | StopReach,
-        options: TransitOptions,
-        *,
-        is_arrival: bool = False,
-        direct_s: Int32Array | None = None,
-    ) -> Int32Array:
-        """
-        Return travel times between points and targets; see `stop_times`.
-
-        Parameters
-        ----------
-        egress : StopLinks or StopReach
-            Links of the targets. By target suits a few, by stop suits all street nodes.
-        direct_s : int32 array of shape (n_points, n_targets), optional
-            Seconds of another way, such as on foot; the answer is the lesser of the two.
-
-        Returns
-        -------
-        int32 array of shape (n_points, n_targets)
-        """
-        starts = self._starts(access, moments, is_arrival)
-        is_by_stop = isinstance(egress, StopReach)
-        n_targets = egress.n_targets if isinstance(egress, StopReach) else egress.n_points
-        ends = egress.targets if isinstance(egress, StopReach) else egress.stops
-        out = _direct(direct_s, (access.n_points, n_targets), options)
-        ports.many_to_targets(
-            self.lines(is_arrival), access.indptr, access.stops, access.seconds, starts, *options._limits,
-            is_by_stop, egress.indptr, ends, egress.seconds, out,
-        )  # fmt: skip
         return out
 
     def window_stop_times(
@@ -317,14 +282,14 @@ class TransitSearch:
         *,
         is_arrival: bool = False,
         step: int = 1,
-        direct_s: Int32Array | None = None,
+        direct_time: Int32Array | None = None,
     ) -> tuple[Int32Array, Int32Array]:
         """
         Return the shortest journeys of a window between points and targets; see `window_stop_times`.
 
         Parameters
         ----------
-        direct_s : int32 array of shape (n_points, n_targets), optional
+        direct_time : int32 array of shape (n_points, n_targets), optional
             Seconds of another way that is open at any time, such as on foot. It is one of the journeys, once, if at
             any start of the window nothing is quicker.
 
@@ -342,14 +307,14 @@ class TransitSearch:
         reach = StopReach.of(egress, self.table.n_stops)
         out_s = np.empty((access.n_points, egress.n_points, n_best), np.int32)
         out_start = np.empty_like(out_s)
-        direct = _direct(direct_s, out_s.shape[:2], options)
+        direct = _direct(direct_time, out_s.shape[:2], options)
         for point in range(access.n_points):
             stops, seconds = access.of(point)
             events = range_raptor.window_starts(
                 lines, stops, seconds, int(starts[point]), _end(starts[point], width), step
             )
             range_raptor.window_best(
-                lines, state, stops, seconds, events, *options._limits, reach.indptr, reach.targets, reach.seconds,
+                lines, state, stops, seconds, events, *options._limits, reach.indptr, reach.targets, reach.time,
                 direct[point], int(starts[point]), step, out_s[point], out_start[point],
             )  # fmt: skip
         if is_arrival:
@@ -364,10 +329,10 @@ class TransitSearch:
         options: TransitOptions,
         *,
         is_arrival: bool = False,
-        direct_s: Int32Array | None = None,
+        direct_time: Int32Array | None = None,
     ) -> Int32Array:
         """
-        Return travel times between one point and targets for each of many moments; see `target_times`.
+        Return travel times between one point and targets for each of many moments; see `stop_times`.
 
         Parameters
         ----------
@@ -375,7 +340,7 @@ class TransitSearch:
             Stops and seconds of the point.
         moments : int array of shape (n_moments,)
             In any order.
-        direct_s : int32 array of shape (n_targets,), optional
+        direct_time : int32 array of shape (n_targets,), optional
 
         Returns
         -------
@@ -386,11 +351,11 @@ class TransitSearch:
         starts, order = _falling(moments, is_arrival)
         reach = egress if isinstance(egress, StopReach) else StopReach.of(egress, self.table.n_stops)
         state = range_raptor.window_state(lines, options.max_rides)
-        direct = _direct(direct_s, (reach.n_targets,), options)
+        direct = _direct(direct_time, (reach.n_targets,), options)
         found = np.empty((starts.size, reach.n_targets), np.int32)
         range_raptor.window_times(
             lines, state, _array(access[0], np.int32), _array(access[1], np.int32), starts, *options._limits,
-            reach.indptr, reach.targets, reach.seconds, direct, found,
+            reach.indptr, reach.targets, reach.time, direct, found,
         )  # fmt: skip
         out = np.empty_like(found)
         out[order] = found
@@ -531,11 +496,11 @@ def _end(begin: np.int32, width: int) -> int:
     return int(begin) + int(width)
 
 
-def _direct(direct_s: Int32Array | None, shape: tuple[int, ...], options: TransitOptions) -> Int32Array:
+def _direct(direct_time: Int32Array | None, shape: tuple[int, ...], options: TransitOptions) -> Int32Array:
     """Return a new array of the seconds of another way, `UNREACHED` where it is over the limit or there is none."""
-    if direct_s is None:
+    if direct_time is None:
         return np.full(shape, UNREACHED, np.int32)
-    if direct_s.shape != shape:
-        msg = f"direct_s must have the shape {shape}; got {direct_s.shape}"
+    if direct_time.shape != shape:
+        msg = f"direct_time must have the shape {shape}; got {direct_time.shape}"
         raise InputError(msg)
-    return np.where(direct_s <= options.travel_limit, direct_s, UNREACHED).astype(np.int32)
+    return np.where(direct_time <= options.travel_limit, direct_time, UNREACHED).astype(np.int32)

@@ -309,7 +309,7 @@ def window_itineraries(
         seconds, moments = search.window_best(
             StopLinks(mine.indptr, mine.stops, mine.ms), begin, query.window * 1000,
             StopLinks(theirs.indptr, theirs.stops, theirs.ms), n_best, options, is_arrival=is_arrival, step=1000,
-            direct_s=walk_ms[None, rows],
+            direct_time=walk_ms[None, rows],
         )  # fmt: skip
         ms[rows], starts[rows] = seconds[0], moments[0]
     pair, column = np.nonzero(ms < UNREACHED)

@@ -125,9 +125,6 @@ def trip_table(
     time_indptr = np.concatenate([[0], np.cumsum(lengths * np.diff(instance_indptr))]).astype(np.int64)
     arrival, departure = np.empty(time_indptr[-1], np.int32), np.empty(time_indptr[-1], np.int32)
     trip_instances.write_times(trip, shift, *times, arrival, departure)
-    stop_indptr, stop_pattern, stop_position = trip_instances.calls_by_stop(
-        pattern_indptr, pattern_stops, timetable.n_stops
-    )
     table = TripTable(
         reference=begin,
         n_stops=timetable.n_stops,
@@ -141,9 +138,6 @@ def trip_table(
         departure=departure,
         instance_trip=trip,
         instance_date=date,
-        stop_indptr=stop_indptr,
-        stop_pattern=stop_pattern,
-        stop_position=stop_position,
         transfer_indptr=changes.indptr,
         transfer_stop=changes.stop,
         transfer_time=changes.seconds,

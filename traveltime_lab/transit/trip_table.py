@@ -40,8 +40,6 @@ class TripTable:
         trip_idx.
     instance_date : int32 array of shape (n_runs,)
         Service date as proleptic ordinal.
-    stop_indptr : int64 array of shape (n_stops + 1,)
-        By stop the patterns and positions that call there, in `stop_pattern` and `stop_position` (int32).
     transfer_indptr : int64 array of shape (n_stops + 1,)
         Footpaths from each stop to others, in `transfer_stop` and `transfer_time` (int32).
     change_time : int32 array of shape (n_stops,)
@@ -62,9 +60,6 @@ class TripTable:
     departure: Int32Array
     instance_trip: Int32Array
     instance_date: Int32Array
-    stop_indptr: Int64Array
-    stop_pattern: Int32Array
-    stop_position: Int32Array
     transfer_indptr: Int64Array
     transfer_stop: Int32Array
     transfer_time: Int32Array

@@ -1,9 +1,8 @@
 """
-From times at stops to times at targets and street nodes, and many searches in a row.
+Many searches in a row, and from times at stops to times at targets.
 
-A port is a stop together with the seconds between it and a target. Ports are given by target (`gather`, for a few
-chosen targets) or by stop, nearest target first (`scatter`, for all street nodes around every stop). All functions are
-blind to the direction of time: with mirrored lines the seeds are at the destination and the targets are origins.
+A port is a stop together with the time between it and a target. All functions work in both directions of time: with
+mirrored lines the seeds are at the destination and the targets are origins.
 """
 
 from __future__ import annotations
@@ -61,21 +60,6 @@ def gather(times, offset, limit, indptr, stops, seconds, out):
 
 
 @numba.njit(cache=True, nogil=True)
-def scatter(times, offset, limit, indptr, targets, seconds, out):
-    """Lower ``out`` as `gather` does, with ports by stop, nearest target first."""
-    for stop in range(times.size):
-        time = times[stop] - offset
-        if time > limit:
-            continue
-        for k in range(indptr[stop], indptr[stop + 1]):
-            at = time + seconds[k]
-            if at > limit:
-                break
-            if at < out[targets[k]]:
-                out[targets[k]] = at
-
-
-@numba.njit(cache=True, nogil=True)
 def many_to_stops(lines, seed_indptr, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
     """
     Fill ``out[search, stop]`` with seconds from each search's start to the arrival of a ride at each stop.
@@ -98,36 +82,3 @@ def many_to_stops(lines, seed_indptr, seed_stop, seed_s, starts, travel_limit, m
         times = search(lines, state, seed_stop[seeds], seed_s[seeds] + starts[i], limit, max_rides, change_delay)
         for stop in range(times.size):
             out[i, stop] = times[stop] - starts[i] if times[stop] != UNREACHED else UNREACHED
-
-
-@numba.njit(cache=True, nogil=True)
-def many_to_targets(
-    lines,
-    seed_indptr,
-    seed_stop,
-    seed_s,
-    starts,
-    travel_limit,
-    max_rides,
-    change_delay,
-    is_by_stop,
-    port_indptr,
-    ports,
-    port_s,
-    out,
-):
-    """
-    Lower ``out[search, target]`` to the seconds from each search's start to each target; see `many_to_stops`.
-
-    `out` comes filled with `UNREACHED`, or with the seconds of another way (on foot all along). `is_by_stop` says how
-    the ports are given: by stop for `scatter`, else by target for `gather`.
-    """
-    state = new_state(lines, 1)
-    for i in range(starts.size):
-        seeds = slice(seed_indptr[i], seed_indptr[i + 1])
-        limit = starts[i] + travel_limit
-        times = search(lines, state, seed_stop[seeds], seed_s[seeds] + starts[i], limit, max_rides, change_delay)
-        if is_by_stop:
-            scatter(times, starts[i], travel_limit, port_indptr, ports, port_s, out[i])
-        else:
-            gather(times, starts[i], travel_limit, port_indptr, ports, port_s, out[i])

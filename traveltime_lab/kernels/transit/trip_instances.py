@@ -80,28 +80,6 @@ def write_times(instance_trip, run_shift, trip_indptr, arrival, departure, out_a
 
 
 @numba.njit(cache=True, nogil=True)
-def calls_by_stop(pattern_indptr, pattern_stops, n_stops):
-    """
-    Return by stop the (pattern, position) pairs that call there, as CSR: int64 indptr, int32, int32.
-    """
-    indptr = np.zeros(n_stops + 1, np.int64)
-    for stop in pattern_stops:
-        indptr[stop + 1] += 1
-    for stop in range(n_stops):
-        indptr[stop + 1] += indptr[stop]
-    at = indptr[:-1].copy()
-    patterns = np.zeros(pattern_stops.size, np.int32)
-    positions = np.zeros(pattern_stops.size, np.int32)
-    for pattern in range(pattern_indptr.size - 1):
-        for i in range(pattern_indptr[pattern], pattern_indptr[pattern + 1]):
-            stop = pattern_stops[i]
-            patterns[at[stop]] = pattern
-            positions[at[stop]] = i - pattern_indptr[pattern]
-            at[stop] += 1
-    return indptr, patterns, positions
-
-
-@numba.njit(cache=True, nogil=True)
 def link_blocks(
     block_trip,
     block_of,
