@@ -1,9 +1,10 @@
 """
-From times at stops to times at targets and street nodes, and many searches in a row.
+Run many RAPTOR searches, and turn arrival times at stops into travel times to targets.
 
-A port is a stop together with the seconds between it and a target. Ports are given by target (`gather`, for a few
-chosen targets) or by stop, nearest target first (`scatter`, for all street nodes around every stop). All functions are
-blind to the direction of time: with mirrored lines the seeds are at the destination and the targets are origins.
+A target is a point or a street node. A port is a stop near a target and the time between the two. Ports are given by
+target (`gather`, for a few chosen targets) or by stop, nearest target first (`scatter`, for all street nodes around
+every stop). All functions work in both directions of time: with mirrored lines the seeds are near the destination and
+the targets are origins. Times have the unit of the lines, see `traveltime_lab.kernels.transit.patterns.Lines`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,20 @@ from traveltime_lab.kernels.transit.raptor import new_state, search
 
 @numba.njit(cache=True, nogil=True)
 def ports_by_stop(indptr, stops, seconds, n_stops):
-    """Return ports given by target as ports by stop, (indptr, targets, seconds), nearest target first."""
+    """
+    Regroup ports that are given by target by their stops.
+
+    Parameters
+    ----------
+    indptr, stops, seconds : int64, int32, int32 arrays
+        CSR of the ports of each target.
+    n_stops : int
+
+    Returns
+    -------
+    indptr, targets, seconds : int64, int32, int32 arrays
+        CSR of the ports of each stop, nearest target first.
+    """
     order = np.argsort(seconds, kind="mergesort")
     target_of = np.empty(stops.size, np.int32)
     for target in range(indptr.size - 1):
@@ -45,12 +59,13 @@ def gather(times, offset, limit, indptr, stops, seconds, out):
     Parameters
     ----------
     times : int32 array of shape (n_stops,)
-        `UNREACHED` where there is none.
+        Arrival times, `UNREACHED` where there is none.
     offset, limit : int
-    indptr, stops, seconds : int64, int32 and int32 arrays
-        Ports by target.
+        Time to subtract, and the longest travel time to write.
+    indptr, stops, seconds : int64, int32, int32 arrays
+        CSR of the ports of each target.
     out : int32 array of shape (n_targets,)
-        Changed.
+        Lowered in place.
     """
     for target in range(indptr.size - 1):
         least = UNREACHED
@@ -62,7 +77,7 @@ def gather(times, offset, limit, indptr, stops, seconds, out):
 
 @numba.njit(cache=True, nogil=True)
 def scatter(times, offset, limit, indptr, targets, seconds, out):
-    """Lower ``out`` as `gather` does, with ports by stop, nearest target first."""
+    """Lower ``out`` as `gather` does, with the ports of each stop in the CSR, nearest target first."""
     for stop in range(times.size):
         time = times[stop] - offset
         if time > limit:
@@ -78,18 +93,19 @@ def scatter(times, offset, limit, indptr, targets, seconds, out):
 @numba.njit(cache=True, nogil=True)
 def many_to_stops(lines, seed_indptr, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
     """
-    Fill ``out[search, stop]`` with seconds from each search's start to the arrival of a ride at each stop.
+    Fill ``out[search, stop]`` with the time from the start of each search to the arrival by transit at each stop.
 
     Parameters
     ----------
     lines : Lines
-    seed_indptr, seed_stop, seed_s : int64, int32 and int32 arrays
-        By search the stops that it starts at and the seconds to get there.
+    seed_indptr, seed_stop, seed_s : int64, int32, int32 arrays
+        CSR of the access stops of each search and the access times.
     starts : int32 array of shape (n_searches,)
+        Departure times.
     travel_limit, max_rides, change_delay : int
-        See `raptor.search`; the limit counts from the start.
+        As in `raptor.search`; the limit counts from the departure.
     out : int32 array of shape (n_searches, n_stops)
-        `UNREACHED` where there is no journey within the limit.
+        Overwritten; `UNREACHED` where there is no journey within the limit.
     """
     state = new_state(lines, 1)
     for i in range(starts.size):
@@ -117,10 +133,19 @@ def many_to_targets(
     out,
 ):
     """
-    Lower ``out[search, target]`` to the seconds from each search's start to each target; see `many_to_stops`.
+    Lower ``out[search, target]`` to the travel time of each search to each target; see `many_to_stops`.
 
-    `out` comes filled with `UNREACHED`, or with the seconds of another way (on foot all along). `is_by_stop` says how
-    the ports are given: by stop for `scatter`, else by target for `gather`.
+    Parameters
+    ----------
+    lines, seed_indptr, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay
+        As in `many_to_stops`.
+    is_by_stop : bool
+        True if the ports are grouped by stop, as in `scatter`; False if they are grouped by target, as in `gather`.
+    port_indptr, ports, port_s : int64, int32, int32 arrays
+        CSR of the ports.
+    out : int32 array of shape (n_searches, n_targets)
+        Lowered in place. The caller fills it with `UNREACHED` or with the times of another route, such as walking all
+        the way.
     """
     state = new_state(lines, 1)
     for i in range(starts.size):
