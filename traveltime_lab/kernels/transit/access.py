@@ -16,7 +16,20 @@ from traveltime_lab.kernels.transit.raptor import new_state, search
 
 @numba.njit(cache=True, nogil=True)
 def ports_by_stop(indptr, stops, seconds, n_stops):
-    """Return ports given by target as ports by stop, (indptr, targets, seconds), nearest target first."""
+    """
+    Regroup ports that are given by target by their stops.
+
+    Parameters
+    ----------
+    indptr, stops, seconds : int64, int32, int32 arrays
+        CSR of the ports of each target.
+    n_stops : int
+
+    Returns
+    -------
+    indptr, targets, seconds : int64, int32, int32 arrays
+        CSR of the ports of each stop, nearest target first.
+    """
     order = np.argsort(seconds, kind="mergesort")
     target_of = np.empty(stops.size, np.int32)
     for target in range(indptr.size - 1):
@@ -44,12 +57,13 @@ def gather(times, offset, limit, indptr, stops, seconds, out):
     Parameters
     ----------
     times : int32 array of shape (n_stops,)
-        `UNREACHED` where there is none.
+        Arrival times, `UNREACHED` where there is none.
     offset, limit : int
-    indptr, stops, seconds : int64, int32 and int32 arrays
-        Ports by target.
+        Time to subtract, and the longest travel time to write.
+    indptr, stops, seconds : int64, int32, int32 arrays
+        CSR of the ports of each target.
     out : int32 array of shape (n_targets,)
-        Changed.
+        Lowered in place.
     """
     for target in range(indptr.size - 1):
         least = UNREACHED
@@ -62,18 +76,19 @@ def gather(times, offset, limit, indptr, stops, seconds, out):
 @numba.njit(cache=True, nogil=True)
 def many_to_stops(lines, seed_indptr, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
     """
-    Fill ``out[search, stop]`` with seconds from each search's start to the arrival of a ride at each stop.
+    Fill ``out[search, stop]`` with the time from the start of each search to the arrival by transit at each stop.
 
     Parameters
     ----------
     lines : Lines
-    seed_indptr, seed_stop, seed_s : int64, int32 and int32 arrays
-        By search the stops that it starts at and the seconds to get there.
+    seed_indptr, seed_stop, seed_s : int64, int32, int32 arrays
+        CSR of the access stops of each search and the access times.
     starts : int32 array of shape (n_searches,)
+        Departure times.
     travel_limit, max_rides, change_delay : int
-        See `raptor.search`; the limit counts from the start.
+        As in `raptor.search`; the limit counts from the departure.
     out : int32 array of shape (n_searches, n_stops)
-        `UNREACHED` where there is no journey within the limit.
+        Overwritten; `UNREACHED` where there is no journey within the limit.
     """
     state = new_state(lines, 1)
     for i in range(starts.size):

@@ -1,8 +1,9 @@
 """
-From the labels of a search back to the rides that explain them.
+Reconstruct the transit legs of journeys from the labels of a search.
 
-No search carries pointers to its parents: labels by round are enough to find, from the last ride to the first, a run
-that arrives at the very second and a stop where it could be boarded. Plain searches pay nothing for routes.
+The searches store no parent pointers, so that searches without routes do not pay for them. The labels of each round
+are sufficient: going from the last leg to the first, there is a trip instance that arrives at exactly the time of the
+label, and a stop where it could be boarded.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from traveltime_lab.kernels.transit.patterns import UNREACHED
 
 @numba.njit(cache=True, nogil=True)
 def _fewest_rides(labels, stop, time):
-    """Return the lowest round whose label at a stop is not after a time, -1 if none is."""
+    """Return the lowest round whose label at a stop is no later than `time`, -1 if there is none."""
     for k in range(labels.shape[0]):
         if labels[k, stop] <= time:
             return k
@@ -25,10 +26,27 @@ def _fewest_rides(labels, stop, time):
 @numba.njit(cache=True, nogil=True)
 def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
     """
-    Return (board_run, board_position, alight_run, alight_position, round) of a k-th ride that arrives at `time`.
+    Find the k-th leg of a journey that arrives at a stop at `time`.
 
-    Among several it has the fewest rides before it and then the longest wait at its boarding, which leaves home latest
-    or has the safest change. `seen` and `stack` (by run) are scratch.
+    Among several legs the one with the fewest legs before it is chosen, then the one with the longest wait before
+    boarding: as the first leg it allows the latest departure, as a later leg it has the safest transfer.
+
+    Parameters
+    ----------
+    lines, back, ready
+        As in `trace`.
+    k, stop, time : int
+    seen, stack : int32 arrays of shape (n_runs,) and (n_runs + 1,)
+        Working arrays.
+    stamp : int
+        Last number that was written to `seen`.
+
+    Returns
+    -------
+    found : tuple of five int
+        board_run, board_position, alight_run, alight_position and the number of legs before; -1 if there is no leg.
+    stamp : int
+        For the next call.
     """
     found = (np.int64(-1), np.int64(-1), np.int64(-1), np.int64(-1), np.int64(k))
     longest = np.int64(-1)
@@ -89,7 +107,7 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
 
 @numba.njit(cache=True, nogil=True)
 def _find_change(lines, back, best, k, stop, time, change_delay):
-    """Return the stop from whose k-th ride one is ready at `stop` at `time`: the same, or the nearest."""
+    """Return the stop where the k-th leg ends before a transfer that is ready at `stop` at `time`, nearest first."""
     if best[k, stop] != UNREACHED and best[k, stop] + lines.change_time[stop] + change_delay == time:
         return stop
     for e in range(back.transfer_indptr[stop], back.transfer_indptr[stop + 1]):
@@ -102,24 +120,26 @@ def _find_change(lines, back, best, k, stop, time, change_delay):
 @numba.njit(cache=True, nogil=True)
 def trace(lines, back, best, ready, change_delay, stops):
     """
-    Return the rides that arrive at each of some stops at the time of its label.
+    Return the transit legs of the journeys that arrive at some stops at the times of their labels.
 
     Parameters
     ----------
     lines, back : Lines
-        Those searched and their mirror.
+        The lines that were searched, and the same lines mirrored.
     best, ready : int32 arrays of shape (n_rounds + 1, n_stops)
         From `raptor.search_rounds`.
     change_delay : int
         As in the search.
     stops : int32 array of shape (n_targets,)
+        Egress stops.
 
     Returns
     -------
     indptr : int64 array of shape (n_targets + 1,)
-        Rides of each target; none if the stop was not reached.
+        Index pointer of the legs of each target; a stop that was not reached has none.
     board_run, board_position, alight_run, alight_position : int32 arrays of shape (n_rides,)
-        In the order of travel in `lines`. Runs are numbered over all patterns; the two differ where one stays seated.
+        Trip instances, numbered over all patterns, and positions in their patterns, in the order of `lines`. The two
+        trip instances of a leg differ if the traveller stays seated while the vehicle continues as another trip.
     """
     n_rounds = best.shape[0] - 1
     indptr = np.zeros(stops.size + 1, np.int64)

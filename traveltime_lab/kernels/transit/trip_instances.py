@@ -1,5 +1,8 @@
 """
-Runs of trips put into patterns in which no run overtakes another, ready for a round-based search.
+Split patterns so that no trip instance overtakes another, and link the trip instances of a block.
+
+RAPTOR requires that trips of one pattern do not overtake each other. In identifiers, `run` and `instance` both mean a
+trip instance: one trip on one service date, or one repetition of a frequency.
 """
 
 from __future__ import annotations
@@ -13,19 +16,23 @@ from traveltime_lab.kernels.transit.stop_times import distance_m
 @numba.njit(cache=True, nogil=True)
 def assign_lanes(instance_trip, run_shift, run_pattern, trip_indptr, arrival, departure, lane):
     """
-    Give each run of a pattern the first lane whose last run it does not overtake; greedy, in the given order.
+    Distribute the trip instances of each pattern over lanes in which none overtakes another.
+
+    Each trip instance goes to the first lane of its pattern whose last instance it does not overtake. The order of the
+    input decides (a greedy algorithm).
 
     Parameters
     ----------
     instance_trip : int32 array of shape (n_runs,)
-        Sorted by pattern, then departure.
+        trip_idx of each trip instance, sorted by pattern, then departure.
     run_shift : int32 array of shape (n_runs,), s
-        What to add to the times of the trip.
+        Time to add to the stop times of the trip.
     run_pattern : int32 array of shape (n_runs,)
+        Pattern of each trip instance.
     trip_indptr, arrival, departure : int64, int32, int32 arrays
-        Times of trips.
+        CSR of the stop times of each trip, s.
     lane : int32 array of shape (n_runs,)
-        Overwritten with the number of the lane, counted through all patterns.
+        Overwritten with the number of the lane, counted over all patterns.
 
     Returns
     -------
@@ -57,7 +64,7 @@ def assign_lanes(instance_trip, run_shift, run_pattern, trip_indptr, arrival, de
 
 @numba.njit(cache=True, nogil=True)
 def _follows(before, after, instance_trip, run_shift, trip_indptr, arrival, departure):
-    """Return whether a run is nowhere earlier than another of its pattern."""
+    """Return whether trip instance `after` is at no position earlier than `before`, of the same pattern."""
     a, b = trip_indptr[instance_trip[before]], trip_indptr[instance_trip[after]]
     n = trip_indptr[instance_trip[before] + 1] - a
     lead = run_shift[after] - run_shift[before]
@@ -69,7 +76,7 @@ def _follows(before, after, instance_trip, run_shift, trip_indptr, arrival, depa
 
 @numba.njit(cache=True, nogil=True)
 def write_times(instance_trip, run_shift, trip_indptr, arrival, departure, out_arrival, out_departure):
-    """Fill the times of runs one after the other, shifted; int32, s."""
+    """Fill the times of all trip instances, one after the other (int32, s); see `assign_lanes`."""
     at = 0
     for run in range(instance_trip.size):
         shift = run_shift[run]
@@ -96,27 +103,29 @@ def link_blocks(
     stay_instance,
 ):
     """
-    Link the runs of one service date that a vehicle makes one after the other.
+    Link consecutive trip instances of the same block on one service date.
 
     Parameters
     ----------
     block_trip : int64 array
         Trips with a block, sorted by block, first departure, last arrival.
     block_of : int32 array of shape (n_trips,)
+        Block of each trip.
     on_duty : bool array of shape (n_trips,)
-        Whether the trip runs on the date at all.
+        Whether the service of the trip is active on the date.
     run_of : int32 array of shape (n_trips,)
-        Run of each trip on the date, -1 for none, such as a trip outside of the interval.
+        Trip instance of each trip on the date, -1 if there is none, such as for a trip outside of the interval.
     first, last : int32 arrays of shape (n_trips,), s
         First departure and last arrival.
     first_stop, last_stop : int32 arrays of shape (n_trips,)
-    stop_lat, stop_lng : float64 arrays
+        stop_idx of the first and the last stop.
+    stop_lat, stop_lng : float64 arrays of shape (n_stops,), degrees
     most_m : float
-        Farthest that the next trip may begin from where the one before ends.
+        Longest distance between the last stop of a trip and the first stop of the next, m.
     banned : int64 array
-        Pairs of trips, ``from << 32 | to``, sorted, between which riders may not stay.
+        Pairs of trips ``from << 32 | to``, sorted, between which passengers may not stay seated.
     stay_instance : int32 array of shape (n_runs,)
-        Overwritten where a vehicle continues.
+        Overwritten with the trip instance that the vehicle continues as.
     """
     before = -1
     for trip in block_trip:
