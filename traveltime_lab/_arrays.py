@@ -1,5 +1,5 @@
 """
-The types of arrays, one name for each.
+Type aliases for arrays.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ AnyArray: TypeAlias = npt.NDArray[Any]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Float32Array: TypeAlias = npt.NDArray[np.float32]
-#: Positions in another array.
+#: Indices into another array.
 IndexArray: TypeAlias = npt.NDArray[np.intp]
 Int8Array: TypeAlias = npt.NDArray[np.int8]
 Int32Array: TypeAlias = npt.NDArray[np.int32]

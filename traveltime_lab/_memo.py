@@ -1,8 +1,9 @@
 """
-Values derived from something immutable, made once and kept with it: search graphs of a network, hierarchies of a graph.
+Caches of values derived from an immutable owner, such as the search graphs of a network.
 
-A `Derived` names one kind of value, with the types of its key and of the value and how many of them are kept; its
-owner, anything with a `Memo`, holds them. Kinds do not compete for room, and values go when their owner goes.
+A `Derived` describes one kind of cached value: the types of key and value, and how many values are kept per owner. The
+values are stored in the `Memo` of their owner and freed with it. Each kind has its own cache, so that one kind cannot
+evict the values of another.
 
 Examples
 --------
@@ -31,7 +32,7 @@ V = TypeVar("V")
 
 @dataclass(eq=False)
 class _Entry:
-    """One value, or the place where a thread is making it."""
+    """A cached value, or the lock of the thread that is computing it."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     is_made: bool = False
@@ -40,9 +41,9 @@ class _Entry:
 
 class Memo:
     """
-    The derived values of one owner.
+    The cached values of one owner.
 
-    A copy or a pickle of it is empty: what is derived can be made again.
+    A copy or a pickle of a memo is empty, because its values can be computed again.
     """
 
     def __init__(self) -> None:
@@ -55,23 +56,23 @@ class Memo:
 
 
 class Owner(Protocol):
-    """Whatever values are derived from."""
+    """An object that values are derived from."""
 
     @property
     def memo(self) -> Memo:
-        """Where the values are kept."""
+        """The cached values."""
 
 
 class Derived(Generic[K, V]):
     """
-    One kind of derived value.
+    A kind of derived value.
 
     Parameters
     ----------
     name : str
-        For people who look into a memo.
+        Name in the `repr`, for debugging.
     kept : int, default 1
-        Values of this kind kept with one owner; the least recently used are dropped.
+        Number of values kept per owner; the least recently used ones are dropped.
     """
 
     def __init__(self, name: str, *, kept: int = 1) -> None:
@@ -83,7 +84,9 @@ class Derived(Generic[K, V]):
 
     def of(self, owner: Owner, key: K, make: Callable[[], V]) -> V:
         """
-        Return the value of a key, made at most once even if threads ask for it at the same time.
+        Return the value of a key; compute it first if it is not cached.
+
+        If several threads request a value at the same time, one computes it and the others wait.
 
         Parameters
         ----------
@@ -91,7 +94,7 @@ class Derived(Generic[K, V]):
         key : hashable
             Everything that the value depends on besides the owner.
         make : callable
-            Makes the value; must not ask for the same key. If it raises, nothing is kept.
+            Computes the value; must not request the same key. If it raises, nothing is cached.
         """
         memo = owner.memo
         with memo.lock:
@@ -111,7 +114,7 @@ class Derived(Generic[K, V]):
         return entry.value  # type: ignore[no-any-return]
 
     def is_ready(self, owner: Owner, key: K) -> bool:
-        """Return whether the value of a key is there already."""
+        """Return whether the value of a key is cached."""
         with owner.memo.lock:
             entry = owner.memo.entries.get(self, OrderedDict()).get(key)
             return entry is not None and entry.is_made

@@ -1,9 +1,8 @@
 """
-Work shared out among threads, and memory bounded while it is.
+Parallel work in threads with bounded memory.
 
-Threads that `side_by_side` uses are kept: starting threads takes as long as a small part of an answer. Both functions
-run jobs in the context of the caller, which knows whether anybody still waits for the answer
-(`traveltime_lab._interrupts`).
+`side_by_side` reuses its threads, because starting threads takes a noticeable part of a fast search. Jobs run in a copy
+of the caller's context, so that `traveltime_lab._interrupts.checkpoint` can cancel them.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from traveltime_lab.settings import settings
 _S = TypeVar("_S")
 _T = TypeVar("_T")
 
-#: Values in one block of a matrix; with 8 bytes each a thread holds 16 MB of them.
+#: Number of values in one block of a matrix: 16 MB per thread at 8 bytes per value.
 BLOCK: Final = 2_000_000
 
 
-#: Whether the running code is part of a job of `side_by_side`.
+#: Whether the current code runs in a job of `side_by_side`.
 _is_job: ContextVar[bool] = ContextVar("is_job", default=False)
 
 
@@ -36,15 +35,15 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
 
 def side_by_side(jobs: Sequence[Callable[[], _T]]) -> list[_T]:
     """
-    Return what jobs return, in their order.
+    Run jobs in parallel and return their results in order.
 
-    The caller works, too.
+    The calling thread takes part in the work.
 
     Parameters
     ----------
     jobs : sequence of callables
-        Without arguments; most of their time outside the interpreter's lock. Jobs that call this function themselves
-        get threads of their own: with the threads that are kept, all of them could wait for each other.
+        Called without arguments; they should release the global interpreter lock most of the time. A job that calls
+        this function itself gets new threads, because waiting for the shared ones could deadlock.
     """
     n_threads = min(settings.threads, len(jobs))
     if n_threads <= 1:
@@ -56,7 +55,7 @@ def side_by_side(jobs: Sequence[Callable[[], _T]]) -> list[_T]:
 
 
 def _share_out(jobs: Sequence[Callable[[], _T]], n_threads: int, pool: ThreadPoolExecutor) -> list[_T]:
-    """Run jobs on the calling thread and on those of a pool."""
+    """Run jobs in the calling thread and in those of a pool."""
     results: dict[int, _T] = {}
 
     def work(first: int) -> None:
@@ -75,14 +74,14 @@ def _share_out(jobs: Sequence[Callable[[], _T]], n_threads: int, pool: ThreadPoo
 
 def map_ahead(function: Callable[[_S], _T], parts: Sequence[_S]) -> Iterator[_T]:
     """
-    Yield what a function returns for each part, in their order, computed a few parts ahead of the reader.
+    Apply a function to each part in parallel, and yield the results in order.
 
-    Never more than `settings.threads` + 1 results are held, so that memory stays bounded however many parts there are.
+    At most ``settings.threads + 1`` results are held at a time, so that memory stays bounded.
 
     Parameters
     ----------
     function : callable
-        Most of its time outside the interpreter's lock.
+        Should release the global interpreter lock most of the time.
     parts : sequence
     """
     if len(parts) <= 1 or settings.threads == 1:
@@ -100,13 +99,13 @@ def map_ahead(function: Callable[[_S], _T], parts: Sequence[_S]) -> Iterator[_T]
 
 def row_blocks(n_rows: int, n_columns: int, *, multiple: int = 1) -> list[slice]:
     """
-    Cut the rows of a matrix into blocks of at most `BLOCK` values, at least one for each thread.
+    Split the rows of a matrix into blocks of at most `BLOCK` values, and into at least one block per thread.
 
     Parameters
     ----------
     n_rows, n_columns : int
     multiple : int, default 1
-        Blocks have a multiple of this number of rows; the last one may have fewer.
+        The number of rows of a block is a multiple of this number; the last block may have fewer.
     """
     size = min(BLOCK // max(n_columns, 1), -(-n_rows // settings.threads))
     size = max(1, -(-size // multiple)) * multiple

@@ -1,5 +1,5 @@
 """
-Networks from sources and from files: `build_network` and `load_network`.
+Building networks from source data, and loading them from files.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def build_network(
     osm : path-like, str, networkx.MultiDiGraph, tuple or StreetTables
         One of: a file (``.osm.pbf``, ``.osm``, ``.xml``, the last two also ``.gz`` or ``.bz2``); an osmnx graph; a
         pair ``(nodes, edges)`` of GeoDataFrames; a place name, a shapely Polygon, a ``(west, south, east, north)``
-        box, or a ``((lat, lng), distance_m)`` pair, which osmnx downloads from Overpass.
-    gtfs : path-like or sequence of path-like
+        bounding box, or a ``((lat, lng), distance_m)`` pair, for which osmnx downloads the streets from Overpass.
+    gtfs : path-like or sequence of path-like, default ()
         GTFS feeds: zip files or folders.
     timezone : str, optional
-        IANA zone of the place; looked up from the middle of the network if not given.
+        IANA name of the time zone; by default the time zone at the centre of the network.
     is_left_hand : bool, optional
-        Whether traffic keeps left; decided from the zone's country if not given.
-    progress : bool or callable
-        Show a bar while reading a file, or call ``progress(fraction)``.
+        Whether traffic keeps left; by default as in the country of the time zone.
+    progress : bool or callable, default False
+        Whether to show a progress bar while reading a file, or a function that is called as ``progress(fraction)``.
 
     Returns
     -------
@@ -59,18 +59,34 @@ def build_network(
     MissingFileError
         If the file does not exist.
     DataError
-        If the file or the tables are broken or hold no street.
+        If the file or the tables are invalid or contain no street.
     CrsError
-        If GeoDataFrames have no CRS.
+        If a GeoDataFrame has no CRS.
+
+    See Also
+    --------
+    Network.save : Write the network to a file.
+    load_network : Load it again.
 
     Examples
     --------
-    >>> network = build_network("porto_alegre.osm.pbf")  # doctest: +SKIP
+    Build a network from a file, here one with a single street:
+
+    >>> from pathlib import Path
+    >>> text = '''<osm version="0.6">
+    ...   <node id="1" lat="60.1700" lon="24.9400"/>
+    ...   <node id="2" lat="60.1700" lon="24.9450"/>
+    ...   <way id="10"><nd ref="1"/><nd ref="2"/><tag k="highway" v="residential"/></way>
+    ... </osm>'''
+    >>> characters = Path("street.osm").write_text(text)
+    >>> network = tl.build_network("street.osm")
+    >>> network.n_nodes, network.n_edges, network.timezone
+    (2, 1, 'Europe/Helsinki')
     """
     timetable = _timetable_from(gtfs)
     tables = _tables_from(osm, progress)
     if tables.edge_from.size == 0:
-        msg = "the input holds no street that anyone may walk, cycle or drive on; nothing to build a network from"
+        msg = "the input contains no street that is open to walking, cycling or driving; it cannot become a network"
         raise DataError(msg)
     tables = in_order_of_place(tables)
     bounds = bounds_of(tables.node_lng, tables.node_lat)
@@ -97,7 +113,7 @@ def build_network(
 
 
 def _timetable_from(gtfs: Any) -> Timetable | None:
-    """Return the timetable of some feeds, None for no feed."""
+    """Return the timetable of GTFS feeds, None if there are none."""
     sources = [gtfs] if isinstance(gtfs, str | os.PathLike) else list(gtfs)
     if not sources:
         return None
@@ -107,7 +123,7 @@ def _timetable_from(gtfs: Any) -> Timetable | None:
 
 
 def _tables_from(osm: Any, progress: bool | Callable[..., Any]) -> StreetTables:
-    """Return street tables from any accepted input."""
+    """Return the street tables of any accepted input."""
     if isinstance(osm, StreetTables):
         return osm
     if isinstance(osm, os.PathLike) or (isinstance(osm, str) and _looks_like_path(osm)):
@@ -128,7 +144,7 @@ def _tables_from(osm: Any, progress: bool | Callable[..., Any]) -> StreetTables:
 
 
 def _looks_like_path(text: str) -> bool:
-    """Return whether a string names a file rather than a place: it has a file's ending, a separator, or exists."""
+    """Return whether a string is a path: it has a file extension or a separator, or the file exists."""
     endings = (".pbf", ".osm", ".xml", ".gz", ".bz2", ".json", ".zip")
     return text.lower().endswith(endings) or os.sep in text or Path(text).exists()
 
@@ -149,9 +165,16 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     Raises
     ------
     MissingFileError
-        If there is no such file.
+        If the file does not exist.
     FormatError
         If the file is truncated, not a saved network, or of another version.
+
+    Examples
+    --------
+    >>> path = tl.sample_network().save("coquimbo.network")
+    >>> network = tl.load_network(path)
+    >>> network.timezone
+    'America/Santiago'
     """
     contents = read_file(path)
     return Network(
@@ -166,7 +189,7 @@ def load_network(path: str | os.PathLike[str]) -> Network:
 
 
 def _timezone_at(lng: float, lat: float) -> str:
-    """Return the IANA zone of a coordinate."""
+    """Return the IANA name of the time zone at a coordinate."""
     import tzfpy  # noqa: PLC0415 - unpacks its map on import
 
     zone = str(tzfpy.get_tz(lng, lat))
@@ -177,7 +200,7 @@ def _timezone_at(lng: float, lat: float) -> str:
 
 
 def _check_timezone(timezone: str) -> None:
-    """Raise InputError for an unknown zone."""
+    """Raise InputError for an unknown time zone."""
     import zoneinfo  # noqa: PLC0415
 
     try:

@@ -1,8 +1,8 @@
 """
-Saved networks: everything that answers depend on, in one file.
+File format of saved networks.
 
-The file is an Arrow IPC file holding a table with a single row; every column is a list. Any Arrow reader opens it
-(``pyarrow.feather.read_table``), and loading maps the file into memory instead of reading it.
+A saved network is an Arrow IPC file with a table of one row; every column is a list. Any Arrow reader can open it
+(``pyarrow.feather.read_table``). Loading maps the file into memory instead of reading it.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from traveltime_lab.streets.tables import (
 from traveltime_lab.transit import timetable_file
 from traveltime_lab.transit.timetable import Timetable
 
-#: Version of the file format; a file of another version is refused with a clear error.
+#: Version of the file format; files of other versions raise an error.
 FORMAT_VERSION = 2
 _FORMAT_NAME = "traveltime_lab.network"
-#: What the columns of a timetable begin with.
+#: Prefix of the columns of the timetable.
 _TIMETABLE = "timetable/"
 
 
 @dataclass(frozen=True)
 class Contents:
     """
-    What a saved network holds.
+    The contents of a saved network.
 
     Attributes
     ----------
@@ -67,25 +67,27 @@ class Contents:
 
 def write_file(contents: Contents, path: str | os.PathLike[str]) -> Path:
     """
-    Write a network to one Arrow IPC file, complete or not at all.
+    Write a network to an Arrow IPC file.
+
+    The file is written under a temporary name and then renamed, so that an incomplete file is never left behind.
 
     Parameters
     ----------
     contents : Contents
     path : path-like
-        Target file; an existing one is replaced.
+        File to write; an existing file is replaced.
 
     Returns
     -------
     Path
-        The file written.
+        Path of the file.
     """
     target = Path(path)
     if target.is_dir():
-        msg = f"cannot save the network to {target}: it is a folder; give a file name such as city.network"
+        msg = f"cannot save the network to {target}: it is a folder; give the path of a file such as city.network"
         raise InputError(msg)
     if not target.parent.is_dir():
-        msg = f"cannot save the network to {target}: there is no folder {target.parent}; create it first"
+        msg = f"cannot save the network to {target}: the folder {target.parent} does not exist; create it first"
         raise MissingFileError(msg)
     table = _to_arrow(contents)
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
@@ -107,13 +109,13 @@ def read_file(path: str | os.PathLike[str]) -> Contents:
     Raises
     ------
     MissingFileError
-        If there is no such file.
+        If the file does not exist.
     FormatError
         If the file is truncated, not a saved network, or of another version.
     """
     source = Path(path)
     if not source.is_file():
-        msg = f"no saved network at {source}"
+        msg = f"the file {source} does not exist; save a network with Network.save first"
         raise MissingFileError(msg)
     try:
         with pa.memory_map(str(source), "rb") as mapped:
@@ -128,7 +130,7 @@ def read_file(path: str | os.PathLike[str]) -> Contents:
     try:
         meta = dict(json.loads(header))
     except (ValueError, TypeError) as error:
-        msg = f"{source} is damaged (its header is no JSON object: {error}); build and save the network again"
+        msg = f"{source} is damaged (its header is not a JSON object: {error}); build and save the network again"
         raise FormatError(msg) from error
     if meta.get("version") != FORMAT_VERSION:
         msg = (
@@ -144,7 +146,7 @@ def read_file(path: str | os.PathLike[str]) -> Contents:
 
 
 def plain_arrays(tables: StreetTables) -> dict[str, AnyArray]:
-    """Return the plain arrays of street tables by field name."""
+    """Return the NumPy arrays of street tables by field name."""
     return {
         item.name: getattr(tables, item.name)
         for item in fields(tables)
@@ -155,7 +157,7 @@ def plain_arrays(tables: StreetTables) -> dict[str, AnyArray]:
 def fingerprint(
     tables: StreetTables, water: WaterBodies, timezone: str, is_left_hand: bool, timetable: Timetable | None
 ) -> str:
-    """Return a hash of everything that answers depend on."""
+    """Return a hash of all data that results depend on."""
     digest = hashlib.blake2b(digest_size=16)
     for name, array in sorted(plain_arrays(tables).items()):
         digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
@@ -171,7 +173,7 @@ def fingerprint(
 
 
 def _to_arrow(contents: Contents) -> pa.Table:
-    """Return the one-row table of a contents."""
+    """Return the contents as a table of one row."""
     columns: dict[str, pa.Array] = {}
 
     def add(name: str, values: pa.Array) -> None:
@@ -211,7 +213,7 @@ def _plain_array(series: pd.Series) -> pa.Array:
 
 
 def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Contents:
-    """Return what a one-row table holds, its arrays views of the mapped file."""
+    """Return the contents of a table of one row; the arrays are views of the mapped file."""
 
     def values(name: str) -> pa.Array:
         return table.column(name).chunk(0).values  # noqa: PD011 - Arrow, not pandas
@@ -219,7 +221,7 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Contents:
     arrays: dict[str, Any] = {}
     for item in fields(StreetTables):
         if item.name in table.column_names and item.name not in ("names", "water"):
-            # A view of the file wherever Arrow can give one: everywhere but for bits and empty columns.
+            # Arrow copies booleans, which it stores as bits, and empty columns; the other arrays are views of the file.
             arrays[item.name] = values(item.name).to_numpy(zero_copy_only=False)
     uses = pd.DataFrame({name: values(f"uses.{name}").to_numpy(zero_copy_only=False) for name in USE_DTYPES})
     uses = uses.astype(USE_DTYPES)

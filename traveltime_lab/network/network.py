@@ -1,5 +1,5 @@
 """
-The network: streets, timetable and water of a place, built once and asked often; nothing about it changes.
+The `Network` class: the streets, timetable and water of a region, which are immutable.
 """
 
 from __future__ import annotations
@@ -34,37 +34,49 @@ if TYPE_CHECKING:
 
 class Network:
     """
-    Streets of a place as immutable arrays, with the search graphs made from them on demand.
+    The streets, timetable and water of a region, for repeated searches.
 
-    Made by `build_network`, `load_network` or `sample_network`, not by hand.
+    A network is immutable. Search graphs are built on demand and cached. Create networks with `build_network`,
+    `load_network` or `sample_network`, not with the constructor.
 
     Parameters
     ----------
     tables : StreetTables
-        Nodes, edges, lines, turn restrictions.
+        Nodes, edges, lines and turn restrictions.
     water : WaterBodies
         Sea, lakes and wide rivers.
     timezone : str
-        IANA zone that naive moments mean.
+        IANA name of the time zone; naive departure and arrival times are in this zone.
     is_left_hand : bool
         Whether traffic keeps left.
     attribution : str
-        What has to be shown with every map made from the data.
+        Attribution that must be shown with every map of the data.
     timetable : Timetable, optional
-        What the GTFS feeds say.
+        Timetable of the GTFS feeds.
     fingerprint : str, optional
-        Of a saved network; computed if not given.
+        Fingerprint of a saved network; computed if not given.
 
     Attributes
     ----------
     streets : StreetLayer
-        The streets, and what is derived from them.
+        The streets, and the graphs and indexes derived from them.
     transit : TransitLayer or None
-        The timetable on the streets, and what is derived from it.
+        The timetable, and the links between stops and streets.
     frame : LocalFrame
-        Local metres of the network.
+        Local metric coordinates of the network.
     fingerprint : str
-        Hash of everything above: equal fingerprints give equal answers.
+        Hash of all data. Networks with equal fingerprints give equal results.
+
+    Examples
+    --------
+    >>> network = tl.sample_network()
+    >>> network.timezone
+    'America/Santiago'
+    >>> network.edges_frame()[["from_node", "to_node", "length_m"]].shape == (network.n_edges, 3)
+    True
+    >>> report = network.report()
+    >>> report["traffic_keeps"]
+    'right'
     """
 
     def __init__(
@@ -89,7 +101,7 @@ class Network:
         self.memo = Memo()
 
     def __repr__(self) -> str:
-        """Return size and place in one line."""
+        """Return the size and the location in one line."""
         west, south, east, north = self.bounds
         rides = f", {self.timetable.n_trips:,} trips" if self.timetable else ""
         return (
@@ -99,12 +111,12 @@ class Network:
 
     @property
     def tables(self) -> StreetTables:
-        """Nodes, edges, lines, turn restrictions."""
+        """Nodes, edges, lines and turn restrictions."""
         return self.streets.tables
 
     @property
     def timetable(self) -> Timetable | None:
-        """What the GTFS feeds say; None without feeds."""
+        """Timetable of the GTFS feeds; None without feeds."""
         return None if self.transit is None else self.transit.timetable
 
     @property
@@ -114,7 +126,7 @@ class Network:
 
     @property
     def frame(self) -> LocalFrame:
-        """Local metres of the network."""
+        """Local metric coordinates of the network."""
         return self.streets.frame
 
     @property
@@ -129,12 +141,12 @@ class Network:
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
-        """West, south, east, north in EPSG:4326; west is larger than east across the 180th meridian."""
+        """West, south, east, north in EPSG:4326; west is larger than east if the box crosses the 180th meridian."""
         return self.streets.bounds
 
     @property
     def crs(self) -> CRS:
-        """Local metric CRS: a transverse Mercator through the middle of the network."""
+        """Local metric CRS: a transverse Mercator projection centred on the network."""
         from pyproj import CRS  # noqa: PLC0415 - costs 0.1 s that most calls do not need
 
         return CRS.from_proj4(
@@ -149,20 +161,20 @@ class Network:
         metric: Metric = "time",
     ) -> graph.RoadGraph:
         """
-        Return the search graph of a transportation at a moment, made once and kept.
+        Return the search graph of a means of transportation; it is cached.
 
         Parameters
         ----------
         transportation : Transportation
         moment : datetime, optional
-            Aware, in the network's zone; decides the congestion of cars.
-        metric : {"time", "distance"}
-            What the searches minimise.
+            Departure or arrival time, timezone-aware; selects the congestion for driving.
+        metric : {"time", "distance"}, default "time"
+            The quantity that searches minimise.
         """
         return self.streets.road_graph(transportation, moment, metric=metric)
 
     def nodes_frame(self) -> gpd.GeoDataFrame:
-        """Return the nodes as points in EPSG:4326, with their OSM ids and flags."""
+        """Return the nodes as points in EPSG:4326, with OSM ids and flags."""
         import geopandas as gpd  # noqa: PLC0415
 
         return gpd.GeoDataFrame(
@@ -172,7 +184,7 @@ class Network:
         )
 
     def edges_frame(self) -> gpd.GeoDataFrame:
-        """Return the edges as lines in EPSG:4326, with their ends, lengths (m), names and speeds (km/h)."""
+        """Return the edges as lines in EPSG:4326, with end nodes, lengths (m), names and speeds (km/h)."""
         import geopandas as gpd  # noqa: PLC0415
 
         t = self.tables
@@ -194,15 +206,15 @@ class Network:
 
     def report(self) -> Report:
         """
-        Return what was read, what was dropped and why, and how well the network hangs together.
+        Return a report on the sources of the network, the data that were dropped, and its connectivity.
 
         Returns
         -------
         Report
-            A dict that prints as lines; ``modes`` gives per mode the kilometres of street and the share of them on
-            islands (parts of fewer than 50 states that one cannot leave or reach); ``timetable`` gives per feed the
-            dates covered, trips by day of the week, what was dropped, with file and line, and the stops that no trip
-            can be boarded at because they are too far from any street one can walk.
+            A dict that prints as text. ``modes`` has, for each mode, the length of streets in kilometres and the share
+            of them on islands (components of fewer than 50 states that cannot be left or reached). ``timetable`` has,
+            for each feed, the dates covered, the number of trips by day of the week, the rows that were dropped, with
+            file and line, and the stops that cannot be used because they are too far from any walkable street.
         """
         facts = Report(self.tables.report)
         facts["nodes"] = self.n_nodes
@@ -220,19 +232,23 @@ class Network:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """
-        Write the network to one Arrow IPC file.
+        Write the network to an Arrow IPC file.
 
-        The file appears complete or not at all: it is written under a temporary name and renamed.
+        The file is written under a temporary name and then renamed, so that an incomplete file is never left behind.
 
         Parameters
         ----------
         path : path-like
-            Target file; an existing one is replaced.
+            File to write; an existing file is replaced.
 
         Returns
         -------
         Path
-            The file written.
+            Path of the file.
+
+        See Also
+        --------
+        load_network : Load the file.
         """
         contents = Contents(
             tables=self.tables,

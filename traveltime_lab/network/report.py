@@ -1,5 +1,5 @@
 """
-What a network was made of, what was dropped and why, and how well it hangs together.
+Report on a network: its sources, the data that were dropped and why, and its connectivity.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from traveltime_lab.streets import snapping
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.transit.layer import TransitLayer
 
-#: Stops that the report names.
+#: Maximum number of stops that the report lists by name.
 _STOPS_LISTED = 5
 
 
 class Report(dict[str, Any]):
-    """What was read, what was dropped and why; a dict that prints as readable lines."""
+    """Report on a network: a dict that prints as text."""
 
     def __str__(self) -> str:
-        """Return one line per fact."""
+        """Return one line per entry."""
         return "\n".join(_report_lines(self, ""))
 
 
@@ -43,7 +43,7 @@ def _report_lines(facts: dict[str, Any], indent: str) -> list[str]:
 
 
 def connectivity(streets: StreetLayer) -> dict[str, Any]:
-    """Return per mode the kilometres of street and the share of them on islands."""
+    """Return, for each mode, the length of streets in kilometres and the share of them on islands."""
     tables = streets.tables
     modes: dict[str, Any] = {}
     for base in ("walking", "cycling", "driving"):
@@ -62,7 +62,7 @@ def connectivity(streets: StreetLayer) -> dict[str, Any]:
 
 
 def timetable_facts(transit: TransitLayer) -> dict[str, Any]:
-    """Return per feed what its timetable holds, and which stops no street leads to."""
+    """Return the report on the timetable of each feed, including stops that are not connected to streets."""
     feeds: dict[str, Any] = transit.timetable.report()
     for feed, facts in enumerate(feeds.values()):
         facts["stops_off_streets"] = _stops_off_streets(transit, feed)
@@ -70,7 +70,7 @@ def timetable_facts(transit: TransitLayer) -> dict[str, Any]:
 
 
 def _stops_off_streets(transit: TransitLayer, feed: int) -> dict[str, Any]:
-    """Return which stops of a feed are too far from any street one can walk."""
+    """Return the stops of a feed that are too far from any walkable street."""
     timetable = transit.timetable
     stops = timetable.stops[timetable.is_called & (timetable.column("stops", "feed_idx") == feed)]
     walking = Transportation("walking")
