@@ -19,8 +19,9 @@ import numpy as np
 import osmium
 import pyarrow as pa
 import pytest
-from test_osm import osm_xml
 
+from tests.support import ROOT
+from tests.support.osm_files import osm_xml
 from traveltime_lab import build_network, load_network
 from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError, TravelTimeError
 from traveltime_lab.network.network import Network
@@ -390,7 +391,7 @@ class TestKilledWhileSaving:
     def kill(self, saved: Path, target: Path, moment: str, after_s: float = 0.0) -> None:
         """Kill a process that saves to `target`, at a moment."""
         arguments = [sys.executable, "-c", textwrap.dedent(SAVER), str(saved), str(target), moment]
-        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]) as process:
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
             assert process.stdout is not None
             try:
                 assert process.stdout.readline() == "saving\n"
