@@ -226,14 +226,14 @@ def tables_from_frames(nodes: gpd.GeoDataFrame, edges: pd.DataFrame) -> StreetTa
         if crs is None and not pd.isna(edges["geometry"]).all():
             raise CrsError("edges has lines but no CRS. Set it, such as edges.set_crs('EPSG:4326').")
     skip = {"geometry", "length", "name", "u", "v", "from", "to", "osmid", "way_id", *SPEED_COLUMNS}
-    records = edges[[column for column in edges.columns if column not in skip]].to_dict("records")
+    records = _records(edges[[column for column in edges.columns if column not in skip]])
     way_column = next((column for column in ("osmid", "way_id") if column in edges), None)
     ways = [None] * len(edges) if way_column is None else list(edges[way_column])
     streets = _Streets(
         node_ids=node_ids,
         node_lng=lng,
         node_lat=lat,
-        node_tags=[_node_tags(row) for row in pd.DataFrame(nodes.drop(columns=nodes.geometry.name)).to_dict("records")],
+        node_tags=[_node_tags(row) for row in _records(nodes.drop(columns=nodes.geometry.name))],
         u=u,
         v=v,
         lines=_lines(geometries, crs, u, v, lng, lat),
@@ -423,6 +423,11 @@ def _way_tags(attributes: Mapping[Hashable, Any]) -> dict[str, TagValue]:
         if texts:
             found[str(key)] = texts[0] if len(texts) == 1 else tuple(sorted(texts))
     return found
+
+
+def _records(frame: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    """Return one dict for each row; before 3.1 pandas gives none for a frame without columns."""
+    return pd.DataFrame(frame).to_dict("records") or [{} for _ in range(len(frame))]
 
 
 def _node_tags(attributes: Mapping[Hashable, Any]) -> dict[str, str]:
