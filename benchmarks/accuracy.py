@@ -31,11 +31,10 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-
-from oracles import random_points
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import traveltime_lab as ttl
+from tests.support.oracles import random_points
 
 #: Agreement asked of a level, in percent.
 LEAST_PERCENT = {"medium": 98.5, "highest": 99.5}

@@ -21,11 +21,10 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-
-from oracles import random_points
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import traveltime_lab as ttl
+from tests.support.oracles import random_points
 from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.settings import settings

@@ -19,8 +19,9 @@ import numpy as np
 import osmium
 import pyarrow as pa
 import pytest
-from test_osm import osm_xml
 
+from tests.support import ROOT
+from tests.support.osm_files import osm_xml
 from traveltime_lab import build_network, load_network
 from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError, TravelTimeError
 from traveltime_lab.network.network import Network
@@ -104,13 +105,13 @@ class TestOpenStreetMapFiles:
         [
             ("empty.osm.pbf", b"", ["is empty (0 bytes)", "Download it again"]),
             ("empty.osm", b"", ["is empty (0 bytes)"]),
-            ("empty.osm.gz", gzip.compress(b""), ["not readable"]),
+            ("empty.osm.gz", gzip.compress(b"", mtime=0), ["not readable"]),
             ("empty.osm.bz2", bz2.compress(b""), ["not readable"]),
             ("zeros.osm.pbf", bytes(5000), ["PBF error"]),
             ("garbage.osm.pbf", bytes(range(1, 256)) * 9, ["PBF error"]),
             ("garbage.osm", bytes(range(1, 256)) * 9, ["XML parsing error"]),
             ("garbage.osm.gz", bytes(range(1, 256)) * 9, ["XML parsing error"]),
-            ("broken.osm.gz", gzip.compress(XML)[:40] + bytes(200), ["gzip error"]),
+            ("broken.osm.gz", gzip.compress(XML, mtime=0)[:40] + bytes(200), ["gzip error"]),
             ("garbage.osm.bz2", bytes(range(1, 256)) * 9, ["bzip2 error"]),
             ("page.osm", b"<html><body>429 Too Many Requests</body></html>", ["html"]),
             ("page.osm.pbf", b"<!DOCTYPE html><html><body>404</body></html>", ["PBF error"]),
@@ -390,7 +391,7 @@ class TestKilledWhileSaving:
     def kill(self, saved: Path, target: Path, moment: str, after_s: float = 0.0) -> None:
         """Kill a process that saves to `target`, at a moment."""
         arguments = [sys.executable, "-c", textwrap.dedent(SAVER), str(saved), str(target), moment]
-        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]) as process:
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
             assert process.stdout is not None
             try:
                 assert process.stdout.readline() == "saving\n"

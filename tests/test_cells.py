@@ -12,9 +12,9 @@ import pytest
 import shapely
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from worlds import FRAME, at, world
 
 import traveltime_lab as tl
+from tests.support.worlds import FRAME, at, world
 from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.modes import Transportation

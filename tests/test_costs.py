@@ -8,9 +8,9 @@ import zoneinfo
 import geopandas as gpd
 import numpy as np
 import pytest
-from test_osm import osm_xml
-from worlds import at, tables
 
+from tests.support.osm_files import osm_xml
+from tests.support.worlds import at, tables
 from traveltime_lab import build_network, time_filter
 from traveltime_lab.moments import WEEKDAY_MORNING
 from traveltime_lab.streets import costs

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
-from tests.worlds import at, world
+from tests.support.worlds import at, world
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
 from traveltime_lab.surfaces import raster

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import shapely
 
-from tests import overpass
+from tests.support import overpass
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import CoordinateError, CrsError, DataError, InputError, LimitError, MissingDependencyError
 from traveltime_lab.readers.frames import tables_from_frames

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from feeds import LINE, feed, text
 
+from tests.support.feeds import LINE, feed, text
 from traveltime_lab.errors import DataError, GtfsError, InputError, MissingFileError
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
 from traveltime_lab.transit.route_types import is_selected, route_class

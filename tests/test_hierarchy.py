@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracles import random_points, simple_oracle
-from tests.worlds import at, world
+from tests.support.oracles import random_points, simple_oracle
+from tests.support.worlds import at, world
 from traveltime_lab import _threads
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import dissection, road

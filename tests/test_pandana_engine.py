@@ -11,8 +11,8 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
-from oracles import random_points
 
+from tests.support.oracles import random_points
 from traveltime_lab import _threads, build_network, time_filter
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import road

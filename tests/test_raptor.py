@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles_transit import TransitOracle
-from timetables import random_table, trip_table
 
+from tests.support.oracles_transit import TransitOracle
+from tests.support.timetables import random_table, trip_table
 from traveltime_lab.errors import DataError, InputError, LimitError
 from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import shapely
-from worlds import FRAME, at, world
 
 import traveltime_lab as tl
+from tests.support.worlds import FRAME, at, world
 from traveltime_lab import _threads
 
 #: A straight street of 1000 m at 5 m/s from A to B, a side street of 500 m from B to C, and D-E out of reach.

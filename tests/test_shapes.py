@@ -9,9 +9,9 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from oracles import outlines_by_contourpy
 from shapely import MultiPolygon, box
 
+from tests.support.oracles import outlines_by_contourpy
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.surfaces.polygons import (

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from feeds import LINE, SlowFeed, check_invariants, feed, posix, runs_of, stays_of, text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.feeds import LINE, SlowFeed, check_invariants, feed, posix, runs_of, stays_of, text
 from traveltime_lab.errors import InputError, LimitError, MomentError, NoServiceError
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
 from traveltime_lab.transit.calendar import day_origin

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import shapely
-from test_transit import ON_FOOT, timetable
-from worlds import at, tables, world
 
 import traveltime_lab as tl
+from tests.support.towns import ON_FOOT, timetable
+from tests.support.worlds import at, tables, world
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget import Origin, answers, browser, choices, jobs

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from door import FORUM, STATION, Door, assert_error, encoded, locations, matrix_search, ok
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
+from tests.support.door import FORUM, STATION, Door, assert_error, encoded, locations, matrix_search, ok
 from traveltime_lab.kernels import json_text
 from traveltime_lab.server import bulk
 from traveltime_lab.server.contract import requests

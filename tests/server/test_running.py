@@ -19,11 +19,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import worlds
-from door import HEADERS, PAIR, STATION, Door, assert_error, coords, encoded, ok, open_door, time_map_search
-from test_errors import RIGHT
 
 import traveltime_lab as tl
+from tests.support import ROOT, worlds
+from tests.support.door import (
+    HEADERS,
+    PAIR,
+    STATION,
+    Door,
+    assert_error,
+    coords,
+    encoded,
+    ok,
+    open_door,
+    time_map_search,
+)
+from tests.support.requests import RIGHT
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError, InterruptedSearchError, MissingFileError
 from traveltime_lab.server import app as application
@@ -433,7 +444,7 @@ def serve_command(arguments: list[str], environment: dict[str, str]) -> subproce
         stderr=subprocess.STDOUT,
         text=True,
         env={**os.environ, **environment},
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
     )
 
 

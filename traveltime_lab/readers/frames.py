@@ -4,6 +4,7 @@ Streets from a pair of GeoDataFrames of nodes and edges.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def tables_from_frames(nodes: gpd.GeoDataFrame, edges: pd.DataFrame) -> StreetTa
         if crs is None and not pd.isna(edges["geometry"]).all():
             raise CrsError("edges has lines but no CRS. Set it, such as edges.set_crs('EPSG:4326').")
     skip = {"geometry", "length", "name", "u", "v", "from", "to", "osmid", "way_id", *SPEED_COLUMNS}
-    records = edges[[column for column in edges.columns if column not in skip]].to_dict("records")
+    records = _records(edges[[column for column in edges.columns if column not in skip]])
     way_column = next((column for column in ("osmid", "way_id") if column in edges), None)
     ways = [None] * len(edges) if way_column is None else list(edges[way_column])
     streets = StreetColumns(
@@ -154,3 +155,8 @@ def _frame_ends(edges: pd.DataFrame) -> tuple[AnyArray, AnyArray, bool]:
         "edges needs columns 'u' and 'v' (or 'from' and 'to'), or osmnx's index (u, v, key); "
         f"it has columns {list(edges.columns)!r}."
     )
+
+
+def _records(frame: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    """Return one dict for each row; before 3.1 pandas gives none for a frame without columns."""
+    return pd.DataFrame(frame).to_dict("records") or [{} for _ in range(len(frame))]

@@ -9,6 +9,7 @@ from google.protobuf import descriptor_pool as _descriptor_pool
 from google.protobuf import runtime_version as _runtime_version
 from google.protobuf import symbol_database as _symbol_database
 from google.protobuf.internal import builder as _builder
+
 _runtime_version.ValidateProtobufRuntimeVersion(
     _runtime_version.Domain.PUBLIC,
     5,
@@ -23,7 +24,6 @@ _sym_db = _symbol_database.Default()
 
 
 import common_pb2 as common__pb2
-
 
 DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16time_filter_fast.proto\x12\x0etraveltime_lab\x1a\x0c\x63ommon.proto\"\x91\x06\n\x15TimeFilterFastRequest\x12I\n\x10oneToManyRequest\x18\x01 \x01(\x0b\x32/.traveltime_lab.TimeFilterFastRequest.OneToMany\x12I\n\x10manyToOneRequest\x18\x02 \x01(\x0b\x32/.traveltime_lab.TimeFilterFastRequest.ManyToOne\x1a\x9d\x02\n\tOneToMany\x12\x31\n\x11\x64\x65partureLocation\x18\x01 \x01(\x0b\x32\x16.traveltime_lab.Coords\x12\x16\n\x0elocationDeltas\x18\x02 \x03(\x11\x12\x36\n\x0etransportation\x18\x03 \x01(\x0b\x32\x1e.traveltime_lab.Transportation\x12\x35\n\x11\x61rrivalTimePeriod\x18\x04 \x01(\x0e\x32\x1a.traveltime_lab.TimePeriod\x12\x12\n\ntravelTime\x18\x05 \x01(\x11\x12\x42\n\nproperties\x18\x06 \x03(\x0e\x32..traveltime_lab.TimeFilterFastRequest.Property\x1a\x9b\x02\n\tManyToOne\x12/\n\x0f\x61rrivalLocation\x18\x01 \x01(\x0b\x32\x16.traveltime_lab.Coords\x12\x16\n\x0elocationDeltas\x18\x02 \x03(\x11\x12\x36\n\x0etransportation\x18\x03 \x01(\x0b\x32\x1e.traveltime_lab.Transportation\x12\x35\n\x11\x61rrivalTimePeriod\x18\x04 \x01(\x0e\x32\x1a.traveltime_lab.TimePeriod\x12\x12\n\ntravelTime\x18\x05 \x01(\x11\x12\x42\n\nproperties\x18\x06 \x03(\x0e\x32..traveltime_lab.TimeFilterFastRequest.Property\"$\n\x08Property\x12\t\n\x05\x46\x41RES\x10\x00\x12\r\n\tDISTANCES\x10\x01\"\xff\x01\n\x16TimeFilterFastResponse\x12;\n\x05\x65rror\x18\x01 \x01(\x0b\x32,.traveltime_lab.TimeFilterFastResponse.Error\x12\x45\n\nproperties\x18\x02 \x01(\x0b\x32\x31.traveltime_lab.TimeFilterFastResponse.Properties\x1aJ\n\nProperties\x12\x13\n\x0btravelTimes\x18\x01 \x03(\x11\x12\x14\n\x0cmonthlyFares\x18\x02 \x03(\x05\x12\x11\n\tdistances\x18\x03 \x03(\x05\x1a\x15\n\x05\x45rror\x12\x0c\n\x04type\x18\x01 \x01(\x05\x62\x06proto3')
 

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from tests.oracles import StreetOracle
-from tests.oracles_transit import TransitOracle
+from tests.support.oracles import StreetOracle
+from tests.support.oracles_transit import TransitOracle
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets import costs

@@ -9,6 +9,7 @@ from google.protobuf import descriptor_pool as _descriptor_pool
 from google.protobuf import runtime_version as _runtime_version
 from google.protobuf import symbol_database as _symbol_database
 from google.protobuf.internal import builder as _builder
+
 _runtime_version.ValidateProtobufRuntimeVersion(
     _runtime_version.Domain.PUBLIC,
     5,
@@ -23,7 +24,6 @@ _sym_db = _symbol_database.Default()
 
 
 import common_pb2 as common__pb2
-
 
 DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x10\x63\x65lls_fast.proto\x12\x0etraveltime_lab\x1a\x0c\x63ommon.proto\"\xa4\x06\n\x10\x43\x65llsFastRequest\x12\x44\n\x10oneToManyRequest\x18\x01 \x01(\x0b\x32*.traveltime_lab.CellsFastRequest.OneToMany\x12\x44\n\x10manyToOneRequest\x18\x02 \x01(\x0b\x32*.traveltime_lab.CellsFastRequest.ManyToOne\x1a\xc1\x02\n\tOneToMany\x12\x31\n\x11\x64\x65partureLocation\x18\x01 \x01(\x0b\x32\x16.traveltime_lab.Coords\x12\x36\n\x0etransportation\x18\x02 \x01(\x0b\x32\x1e.traveltime_lab.Transportation\x12\x35\n\x11\x61rrivalTimePeriod\x18\x03 \x01(\x0e\x32\x1a.traveltime_lab.TimePeriod\x12\x12\n\ntravelTime\x18\x04 \x01(\x11\x12\x12\n\nresolution\x18\x05 \x01(\r\x12\x34\n\nproperties\x18\x06 \x03(\x0e\x32 .traveltime_lab.CellPropertyType\x12\x1e\n\x11removeWaterBodies\x18\x07 \x01(\x08H\x00\x88\x01\x01\x42\x14\n\x12_removeWaterBodies\x1a\xbf\x02\n\tManyToOne\x12/\n\x0f\x61rrivalLocation\x18\x01 \x01(\x0b\x32\x16.traveltime_lab.Coords\x12\x36\n\x0etransportation\x18\x02 \x01(\x0b\x32\x1e.traveltime_lab.Transportation\x12\x35\n\x11\x61rrivalTimePeriod\x18\x03 \x01(\x0e\x32\x1a.traveltime_lab.TimePeriod\x12\x12\n\ntravelTime\x18\x04 \x01(\x11\x12\x12\n\nresolution\x18\x05 \x01(\r\x12\x34\n\nproperties\x18\x06 \x03(\x0e\x32 .traveltime_lab.CellPropertyType\x12\x1e\n\x11removeWaterBodies\x18\x07 \x01(\x08H\x00\x88\x01\x01\x42\x14\n\x12_removeWaterBodies\"\xae\x01\n\x13GeohashFastResponse\x12\x38\n\x05\x63\x65lls\x18\x01 \x01(\x0b\x32).traveltime_lab.GeohashFastResponse.Cells\x1a]\n\x05\x43\x65lls\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\x16\n\x0eminTravelTimes\x18\x02 \x03(\x11\x12\x16\n\x0emaxTravelTimes\x18\x03 \x03(\x11\x12\x17\n\x0fmeanTravelTimes\x18\x04 \x03(\x11\"\xa4\x01\n\x0eH3FastResponse\x12\x33\n\x05\x63\x65lls\x18\x01 \x01(\x0b\x32$.traveltime_lab.H3FastResponse.Cells\x1a]\n\x05\x43\x65lls\x12\x0b\n\x03ids\x18\x01 \x03(\x06\x12\x16\n\x0eminTravelTimes\x18\x02 \x03(\x11\x12\x16\n\x0emaxTravelTimes\x18\x03 \x03(\x11\x12\x17\n\x0fmeanTravelTimes\x18\x04 \x03(\x11\x62\x06proto3')
 
