@@ -273,7 +273,7 @@ def overlays(network: Network, bounds: Box, metres_per_pixel: float) -> Overlays
     (left, right), (bottom, top) = mercator(np.array([west, east]), np.array([south, north]))
     # A metre in Web Mercator is shorter on the ground by the cosine of the latitude.
     unit = metres_per_pixel / math.cos(math.radians((south + north) / 2.0))
-    # Int64Array in tenths of a pixel make shorter SVG paths than decimals.
+    # Integers in tenths of a pixel make shorter SVG paths than decimals.
     width, height = round((right - left) / unit * 10), round((top - bottom) / unit * 10)
 
     def pixels(xy: FloatArray) -> Int64Array:
