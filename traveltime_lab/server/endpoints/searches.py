@@ -19,7 +19,6 @@ from traveltime_lab.modes import TIMETABLE_TYPES
 from traveltime_lab.network.network import Network
 from traveltime_lab.server import engine, formats
 from traveltime_lab.server.atlas import MARGIN_M, Atlas, Map
-from traveltime_lab.server.bulk import BulkPlaces
 from traveltime_lab.server.context import Call
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.errors import (
@@ -50,11 +49,11 @@ _SECONDS: Final = (
 
 
 class MatrixResult(msgspec.Struct):
-    """The answer to one search: its arrays as lists, or as text that was written at once."""
+    """The answer to one search."""
 
     search_id: str
-    locations: list[Reached] | msgspec.Raw
-    unreachable: list[str] | msgspec.Raw
+    locations: list[Reached]
+    unreachable: list[str]
 
 
 # What searches have in common -----------------------------------------------------------------------------------------
@@ -252,7 +251,7 @@ def _combined(request: Any, results: list[formats.ShapeResult]) -> list[formats.
 # Matrices -------------------------------------------------------------------------------------------------------------
 
 
-def matrix_results(call: Call, request: Any, places: Places | BulkPlaces, *, is_fast: bool) -> list[MatrixResult]:
+def matrix_results(call: Call, request: Any, places: Places, *, is_fast: bool) -> list[MatrixResult]:
     """
     Return the travel times of a request's searches, sorted by search id.
 
@@ -261,7 +260,7 @@ def matrix_results(call: Call, request: Any, places: Places | BulkPlaces, *, is_
     call : Call
         Keeps the time: a large answer takes as long to put together as to find.
     request : MatrixRequest or FastMatrixRequest
-    places : Places or BulkPlaces
+    places : Places
         That checked the request.
     is_fast : bool
         Whether properties are one object for each place, not a list.
@@ -308,7 +307,7 @@ def matrix_results(call: Call, request: Any, places: Places | BulkPlaces, *, is_
             return MatrixResult(
                 search.id,
                 places.reached(targets[reached], numbers, breakdown, is_fast=is_fast),
-                places.listed(targets[is_lost]),
+                places.names(targets[is_lost]),
             )
 
     return by_search_id(each_search(request, answer))

@@ -11,7 +11,6 @@ from typing import Any, Final
 import msgspec
 
 from traveltime_lab.server import formats
-from traveltime_lab.server.bulk import decode_matrix
 from traveltime_lab.server.context import Answer, Call
 from traveltime_lab.server.contract import area_requests, queries, requests, rules
 from traveltime_lab.server.contract.decode import Rule, decode
@@ -92,12 +91,6 @@ def _listed_points(call: Call) -> Answer:
 def _matrix(kind: Any, *, is_fast: bool = False) -> Callable[[Call], Answer]:
     def answer(call: Call) -> Answer:
         negotiate(call.headers.get("accept"))
-        with call.lap("validate"):
-            large = decode_matrix(call.body, kind)
-        if large is not None:
-            request, large_places = large
-            call.count(request)
-            return _results(call, matrix_results(call, request, large_places, is_fast=is_fast))
         places = Places()
         request = _decoded(call, kind, (*rules.SEARCHES, places.check))
         return _results(call, matrix_results(call, request, places, is_fast=is_fast))
