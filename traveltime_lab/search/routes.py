@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Any, Final, Literal, cast
 
 import geopandas as gpd
 import numpy as np
@@ -17,18 +18,25 @@ import shapely
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.itinerary import timed, unpaid
 from traveltime_lab.kernels.street import road
+from traveltime_lab.limits import MAX_RESULTS, MAX_ROUTE_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
-from traveltime_lab.search.pairs import all_pairs, chosen_pairs, departures, metres_of, reasons_of, seconds_of
-from traveltime_lab.search.query import MAX_RESULTS, MomentLike, Question, ask, whole
+from traveltime_lab.search.pairs import (
+    PairIndex,
+    all_pairs,
+    chosen_pairs,
+    departures,
+    metres_of,
+    reasons_of,
+    seconds_of,
+)
+from traveltime_lab.search.query import MomentLike, Question, ask, whole
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.paths import paths
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
 from traveltime_lab.transit.itineraries import Found, ride_routes
 
-#: Longest journey in seconds. Source: contract 3.9.
-MAX_ROUTE_TIME_S: Final = 43_200
 ROUTE_PROPERTIES: Final = ("travel_time", "distance", "distance_breakdown", "fares", "route")
 #: Most routes in one answer: each has a line and directions of its own.
 _MOST_ROUTES: Final = 100_000
@@ -131,26 +139,15 @@ def routes(
         raise LimitError(msg)
     if chosen is None:
         chosen = all_pairs(starts, ends)
-    origin_of, destination_of = chosen
     start_snaps, end_snaps = question.snap(starts), question.snap(ends, is_origin=False)
-    when = None
-    if question.transit is not None and window is not None:
-        origin_of, destination_of, _, when = departures(question, start_snaps, end_snaps, chosen, n_best)
-        # Rows without a journey have no moment of their own; they stay without one.
-        when = [moment or question.transit.moment for moment in when]
-    n_rows = origin_of.size
-    labels = np.full(n_rows, road.UNREACHED, np.int64)
-    found = np.full(n_rows, None, dtype=object)
-    lines = np.full(n_rows, shapely.LineString(), dtype=object)
-    if question.transit is not None:
-        answers: Iterator[Found] = ride_routes(question.transit, starts, ends, origin_of, destination_of, when)
-    else:
-        answers = _street_routes(question, starts, ends, start_snaps, end_snaps, origin_of, destination_of)
-    for pair, route, label in answers:
-        i, j = origin_of[pair], destination_of[pair]
-        labels[pair], found[pair] = label, route
-        here, there = (starts.lng[i], starts.lat[i]), (ends.lng[j], ends.lat[j])
-        lines[pair] = route.geometry if route.legs else shapely.LineString([here, there])
+    answer = find_routes(question, start_snaps, end_snaps, chosen, n_best=n_best)
+    origin_of, destination_of, labels, found = answer.origin_of, answer.destination_of, answer.labels, answer.routes
+    lines = np.full(labels.size, shapely.LineString(), dtype=object)
+    for row, route in enumerate(found):
+        if route is not None:
+            i, j = origin_of[row], destination_of[row]
+            ends_only = [(starts.lng[i], starts.lat[i]), (ends.lng[j], ends.lat[j])]
+            lines[row] = route.geometry if route.legs else shapely.LineString(ends_only)
     is_reached = labels != road.UNREACHED
     columns: dict[str, Any] = {
         "origin": starts.index.take(origin_of),
@@ -173,29 +170,90 @@ def routes(
     return gpd.GeoDataFrame(columns, geometry=lines, crs="EPSG:4326")
 
 
+# The array-level form -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FoundRoutes:
+    """
+    Routes of pairs, a row each; of a window's itineraries a row for each of them.
+
+    Attributes
+    ----------
+    origin_of, destination_of : intp arrays of shape (n_rows,)
+        Positions.
+    labels : int64 array of shape (n_rows,)
+        See `traveltime_lab.kernels.street.road`.
+    routes : object array of shape (n_rows,)
+        `Route`, None where there is none.
+    """
+
+    origin_of: npt.NDArray[np.intp]
+    destination_of: npt.NDArray[np.intp]
+    labels: npt.NDArray[np.int64]
+    routes: npt.NDArray[np.object_]
+
+
+def find_routes(question: Question, starts: Snaps, ends: Snaps, chosen: PairIndex, *, n_best: int = 1) -> FoundRoutes:
+    """
+    Return the quickest routes of pairs.
+
+    Parameters
+    ----------
+    question : Question
+        What to search, checked, with `MAX_ROUTE_TIME_S` as the limit of timetable trips.
+    starts, ends : Snaps
+        Origins and destinations, from `Question.snap_at`.
+    chosen : pair of intp arrays of shape (n_pairs,)
+        Positions of origins and destinations.
+    n_best : int, default 1
+        Most itineraries of a pair, with a window.
+
+    Returns
+    -------
+    FoundRoutes
+    """
+    origin_of, destination_of = chosen
+    when = None
+    if question.transit is not None and question.transit.window:
+        origin_of, destination_of, _, moments = departures(question, starts, ends, chosen, n_best)
+        # Rows without an itinerary have no moment of their own; they stay without one.
+        when = [moment or question.transit.moment for moment in moments]
+    labels = np.full(origin_of.size, road.UNREACHED, np.int64)
+    found = np.full(origin_of.size, None, dtype=object)
+    if question.transit is not None:
+        # It reads coordinates only, and snaps them itself.
+        places = cast(Points, starts), cast(Points, ends)
+        answers: Iterator[Found] = ride_routes(question.transit, *places, origin_of, destination_of, when)
+    else:
+        answers = _street_routes(question, starts, ends, origin_of, destination_of)
+    for pair, route, label in answers:
+        labels[pair], found[pair] = label, route
+    return FoundRoutes(origin_of, destination_of, labels, found)
+
+
 def _street_routes(
     question: Question,
-    starts: Points,
-    ends: Points,
-    start_snaps: Snaps,
-    end_snaps: Snaps,
+    starts: Snaps,
+    ends: Snaps,
     origin_of: npt.NDArray[np.intp],
     destination_of: npt.NDArray[np.intp],
 ) -> Iterator[Found]:
     """Yield the route of each pair that has one, by streets alone."""
     network = question.network
-    start_places = np.column_stack(snapped_coordinates(network, start_snaps))
-    end_places = np.column_stack(snapped_coordinates(network, end_snaps))
+    start_places = np.column_stack(snapped_coordinates(network, starts))
+    end_places = np.column_stack(snapped_coordinates(network, ends))
     narrator = Narrator(network, question.graph, question.transportation.base)
     moment = question.moment if isinstance(question.moment, dt.datetime) else None
-    for path in paths(
-        question.graph, start_snaps, end_snaps, question.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S
-    ):
+    for path in paths(question.graph, starts, ends, question.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S):
         i, j = origin_of[path.pair], destination_of[path.pair]
         here = np.array([starts.lng[i], starts.lat[i]])
         there = np.array([ends.lng[j], ends.lat[j]])
         legs = narrator.legs(path, np.array([here, start_places[i], end_places[j], there]))
         yield Found(path.pair, timed(legs, moment, is_arrival=question.is_arrival, fares=unpaid(legs)), path.label)
+
+
+# The table ------------------------------------------------------------------------------------------------------------
 
 
 def _moments(found: npt.NDArray[Any], name: str, timezone: str) -> pd.Series:

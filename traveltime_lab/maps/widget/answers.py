@@ -12,11 +12,11 @@ import geopandas as gpd
 import pandas as pd
 
 from traveltime_lab.errors import InputError
+from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget.origins import Origin, called
 from traveltime_lab.maps.widget.state import Question
 from traveltime_lab.moments import resolve_moments
-from traveltime_lab.search import query
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
@@ -219,7 +219,7 @@ def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.G
             found = time_filter(
                 network,
                 *ends,
-                travel_time=query.MAX_TRAVEL_TIME_S,
+                travel_time=MAX_TRAVEL_TIME_S,
                 properties=("travel_time", "distance", "route"),
                 **options,
             )
@@ -228,7 +228,7 @@ def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.G
         if "percentile" in question.options:
             columns.append("relied")
             percent = question.options["percentile"]
-            spread = time_filter(network, *ends, travel_time=query.MAX_TRAVEL_TIME_S, percentiles=(percent,), **options)
+            spread = time_filter(network, *ends, travel_time=MAX_TRAVEL_TIME_S, percentiles=(percent,), **options)
             found["relied"] = spread.filter(like="travel_time_p").iloc[:, 0]
         if is_arrival:
             found["origin"] = found["destination"]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traveltime_lab.itinerary import Route
+from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.search.explain.reasons import VEHICLES, clock, day, duration, parts_of
 from traveltime_lab.search.explain.relaxations import (
     ALL_VEHICLES,
@@ -25,7 +26,6 @@ from traveltime_lab.search.explain.relaxations import (
     solutions,
 )
 from traveltime_lab.search.explain.streets import Told, add_unsnapped
-from traveltime_lab.search.query import MAX_TRAVEL_TIME_S
 from traveltime_lab.transit import service_days
 from traveltime_lab.transit.stop_links import timetable_of
 
