@@ -58,8 +58,9 @@ def test_no_latitudes(text: str) -> None:
 
 
 def test_spellings() -> None:
-    text = ' [ { "coords" : { "lng" : -2 , "lat" : 1.50 } , "id" : "b c" } ,\n\t{"x":[],"id":"\\u00fc\\n","coords":{"lat":0,'
-    assert read(text + '"lat":2,"lng":1E1}}] ') == [("b c", 1.5, -2.0), ("ü\n", 2.0, 10.0)]
+    text = ' [ { "coords" : { "lng" : -2 , "lat" : 1.50 } , "id" : "b c" } ,\n\t'
+    text += '{"x":[],"id":"\\u00fc\\n","coords":{"lat":0,"lat":2,"lng":1E1}}] '
+    assert read(text) == [("b c", 1.5, -2.0), ("ü\n", 2.0, 10.0)]
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -13,8 +13,7 @@ from door import FORUM, MARKET, STATION, Door, assert_error
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traveltime_lab.server import engine
-from traveltime_lab.server.protobuf import messages
+from traveltime_lab.server.protobuf import endpoints, messages
 from traveltime_lab.server.protobuf.endpoints import ERRORS, MODES, PREFIXES, TYPES
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
@@ -301,13 +300,13 @@ def test_station_times(door: Door, field: str, seconds: int, name: str) -> None:
 
 @pytest.mark.parametrize(("system", "resolution"), [("h3", 9), ("geohash", 7)])
 def test_cells(door: Door, monkeypatch: pytest.MonkeyPatch, system: str, resolution: int) -> None:
-    asked_dry, right = [], engine.cells
+    asked_dry, right = [], endpoints.find_cells
 
-    def spy(*args: Any, **more: Any) -> Any:
-        asked_dry.append(more["remove_water_bodies"])
-        return right(*args, **more)
+    def spy(*args: Any) -> Any:
+        asked_dry.append(args[-1])
+        return right(*args)
 
-    monkeypatch.setattr(engine, "cells", spy)
+    monkeypatch.setattr(endpoints, "find_cells", spy)
     message = cells_fast_pb2.CellsFastRequest()
     search = message.oneToManyRequest
     search.departureLocation.lat, search.departureLocation.lng = STATION

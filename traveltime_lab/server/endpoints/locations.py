@@ -9,7 +9,7 @@ take 50 ms, and the structs of an answer are made and written in 30 ms.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import repeat
 from typing import Any
 
@@ -18,9 +18,13 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import UNSET, UnsetType
 
-from traveltime_lab.server.contract.rules import iter_searches
+from traveltime_lab.server.contract.decode import is_faulty
+from traveltime_lab.server.contract.requests import LocatedRequest, LocatedSearch, Location
+from traveltime_lab.server.contract.rules import Report, iter_searches
 
 Positions = npt.NDArray[np.int64]
+
+_UNKNOWN = "must be the id of a location of this request; got {!r}"
 
 
 class Entry(msgspec.Struct, gc=False):
@@ -53,44 +57,42 @@ class Places:
     def __init__(self) -> None:
         self.ids: list[str] = []
         self.lat = self.lng = np.empty(0)
-        self._position: dict[Any, int] = {}
+        self._position: dict[str | UnsetType, int] = {}
         self._targets: dict[int, Positions] = {}
 
-    def check(self, request: Any, report: Callable[[str, str], None]) -> None:
+    def check(self, request: LocatedRequest, report: Report) -> None:
         """Index the locations; report ids that occur twice and searches that name unknown ones."""
         locations = request.locations
-        if not isinstance(locations, list):
+        if is_faulty(locations):
             return
-        whole = [location for location in locations if location is not UNSET]
+        whole = [location for location in locations if not is_faulty(location)]
         self.ids = [location.id for location in whole]
         self._position = dict(zip(self.ids, range(len(whole)), strict=True))
         if len(self._position) != len(whole):
             _report_twins(locations, report)
-        is_faulty = len(whole) < len(locations) or UNSET in self._position
+        has_faults = len(whole) < len(locations) or UNSET in self._position
         for path, search in iter_searches(request):
-            self._check_search(path, search, None if is_faulty else report)
+            if isinstance(search, LocatedSearch):
+                self._check_search(path, search, None if has_faults else report)
         # Requests with faults have no answer that would need the coordinates.
         with contextlib.suppress(AttributeError, TypeError):
             self.lat = np.fromiter((location.coords.lat for location in whole), np.float64, len(whole))
             self.lng = np.fromiter((location.coords.lng for location in whole), np.float64, len(whole))
 
-    def _check_search(self, path: str, search: Any, report: Callable[[str, str], None] | None) -> None:
+    def _check_search(self, path: str, search: LocatedSearch, report: Report | None) -> None:
         """Find the targets of a search; without `report` unknown ids are not faults but consequences of others."""
-        for name in ("departure_location_id", "arrival_location_id"):
-            value = getattr(search, name, None)
-            if report and isinstance(value, str) and value not in self._position:
-                report(f"{path}.{name}", f"must be the id of a location of this request; got {value!r}")
-        for name in ("departure_location_ids", "arrival_location_ids"):
-            values = getattr(search, name, None)
-            if not isinstance(values, list):
-                continue
-            found = self._find(values)
-            if found is not None:
-                self._targets[id(search)] = found
-            elif report:
-                for i, value in enumerate(values):
-                    if value is not UNSET and value not in self._position:
-                        report(f"{path}.{name}[{i}]", f"must be the id of a location of this request; got {value!r}")
+        own, values = search.own_id, search.target_ids
+        if report and isinstance(own, str) and own not in self._position:
+            report(f"{path}.{search.own_field}", _UNKNOWN.format(own))
+        if is_faulty(values):
+            return
+        found = self._find(values)
+        if found is not None:
+            self._targets[id(search)] = found
+        elif report:
+            for i, value in enumerate(values):
+                if not is_faulty(value) and value not in self._position:
+                    report(f"{path}.{search.targets_field}[{i}]", _UNKNOWN.format(value))
 
     def _find(self, values: list[str]) -> Positions | None:
         """Return the positions of ids, each once; None if one is unknown."""
@@ -106,7 +108,7 @@ class Places:
             return None
         return once(found)
 
-    def targets(self, search: Any) -> Positions:
+    def targets(self, search: LocatedSearch) -> Positions:
         """Return the positions of the targets of a search, in its order, each once."""
         return self._targets[id(search)]
 
@@ -147,10 +149,9 @@ class Places:
             return self.ids[positions[0] : positions[-1] + 1]
         return [self.ids[i] for i in positions.tolist()]
 
-    def origin(self, search: Any) -> int:
+    def origin(self, search: LocatedSearch) -> int:
         """Return the position of the place that all trips of a search begin or end at."""
-        name = "departure_location_id" if hasattr(search, "departure_location_id") else "arrival_location_id"
-        return self._position[getattr(search, name)]
+        return self._position[search.own_id]
 
 
 def once(positions: Positions) -> Positions:
@@ -161,11 +162,11 @@ def once(positions: Positions) -> Positions:
     return positions if firsts.size == positions.size else positions[np.sort(firsts)]
 
 
-def _report_twins(locations: list[Any], report: Callable[[str, str], None]) -> None:
+def _report_twins(locations: list[Location], report: Report) -> None:
     """Report ids that occur twice."""
-    seen: set[Any] = set()
+    seen: set[str] = set()
     for i, location in enumerate(locations):
-        if location is UNSET or location.id is UNSET:
+        if is_faulty(location) or is_faulty(location.id):
             continue
         if location.id in seen:
             report(f"obj.locations[{i}].id", f"must be unique in locations; got {location.id!r} twice")
