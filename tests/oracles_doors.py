@@ -40,7 +40,7 @@ class DoorOracle:
         assert network.timetable is not None
         self.begin = begin
         graph = network.road_graph(WALKING)
-        stops = stop_links.stations(network, graph, WALKING)
+        stops = stop_links.linked_stops(network, graph, WALKING)
         groups = network.timetable.column("routes", "group")
         is_used = is_selected(groups, means.vehicles)
         changes = stop_links.changes(network, stops)
@@ -57,7 +57,7 @@ class DoorOracle:
             is_car = means.access.base == "driving"
             multiplier = costs.congestion(means.access.traffic_model, None) if is_car else 1.0
             access = StreetOracle(network, means.access.base, multiplier=multiplier, boarding_time=means.boarding_time)
-            joined = stop_links.stations(network, network.road_graph(means.access), means.access)
+            joined = stop_links.linked_stops(network, network.road_graph(means.access), means.access)
             access_stops = joined.snaps
             access_starts = snap_points(network, *origins, means.access, Snapping())
         longest = means.access_time * 1000

@@ -23,9 +23,9 @@ from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
 from traveltime_lab.streets.snapping import metres_to_streets, snap_indexes
 from traveltime_lab.surfaces import raster
-from traveltime_lab.transit import field as ride_fields
+from traveltime_lab.transit import field as transit_fields
 from traveltime_lab.transit.query import WALKING
-from traveltime_lab.transit.stop_links import stations
+from traveltime_lab.transit.stop_links import linked_stops
 
 ON_FOOT = {"walking_kph": 3.6, "cycling_kph": 14.4, "driving_kph": 36.0}
 
@@ -269,11 +269,11 @@ def test_surfaces_equal_matrices(
     when = {"arrival_time" if is_arrival else "departure_time": moment}
     limit = 1500
     both = {"departure_time": None, "arrival_time": None, **when}
-    question = ask(network, means, *both.values(), None, limit=limit, window=window)
-    snaps = question.snap(read_points(here, "here", network), is_origin=not is_arrival)
-    field = question.near_field(snaps, limit)
+    query = ask(network, means, *both.values(), None, limit=limit, window=window)
+    snaps = query.snap(read_points(here, "here", network), is_origin=not is_arrival)
+    field = query.field_from(snaps, limit)
     drawn = raster.surface(
-        network, question.far_side, question.snapping, field, cell_m=60.0, buffer_m=1000.0, limit=float(limit)
+        network, query.egress_transportation, query.snapping, field, cell_m=60.0, buffer_m=1000.0, limit=float(limit)
     )
     rows, columns = np.indices(drawn.values.shape)
     x, y = drawn.x0 + columns.ravel() * drawn.cell_m, drawn.y0 + rows.ravel() * drawn.cell_m
@@ -311,8 +311,8 @@ def test_both_ways_to_read_many_points(
     found = []
     for few, cost in ((1_000, 8), (1, 10**9), (1, -(10**9))):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ride_fields, "FEW", few)
-            patch.setattr(ride_fields, "_LINK_COST", cost)
+            patch.setattr(transit_fields, "FEW", few)
+            patch.setattr(transit_fields, "_LINK_COST", cost)
             found.append(tl.time_filter(network, *ends, **how).to_numpy())
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
@@ -375,7 +375,7 @@ def test_the_report_names_stops_off_the_streets(tmp_path: Path) -> None:
     two, one = (feed["stops_off_streets"] for feed in network.report()["timetable"].values())
     assert two == {"number": 2, "of": 4, "farther_than_m": 1000, "such_as": "far (1,001 m), lost (5,000 m)"}
     assert one == {"number": 0, "of": 1, "farther_than_m": 1000}
-    snaps = stations(network, network.road_graph(WALKING), WALKING).snaps
+    snaps = linked_stops(network, network.road_graph(WALKING), WALKING).snaps
     assert (snaps.edge >= 0).tolist() == [True, True, False, False, False, True, False]
 
 

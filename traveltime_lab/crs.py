@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyproj
 
-FloatArray = npt.NDArray[np.float64]
+from traveltime_lab._arrays import FloatArray
 
 #: Longitude and latitude, as all tables have them.
 WGS84: Final = pyproj.CRS.from_epsg(4326)

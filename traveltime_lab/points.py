@@ -11,15 +11,14 @@ from typing import Any, TypeAlias
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
 from traveltime_lab.network.network import Network
 
-FloatArray = npt.NDArray[np.float64]
 #: What people have where points are wanted; pairs are longitude and latitude.
 PointsLike: TypeAlias = gpd.GeoDataFrame | gpd.GeoSeries | shapely.Point | Sequence[Any]
 
@@ -42,7 +41,7 @@ class Points:
     index: pd.Index
     lng: FloatArray
     lat: FloatArray
-    geometry: npt.NDArray[Any]
+    geometry: AnyArray
 
     def __len__(self) -> int:
         """Return the number of points."""
@@ -178,7 +177,7 @@ def _check_not_swapped(lng: FloatArray, lat: FloatArray, name: str, network: Net
     west, south, east, north = network.bounds
     width = (east - west) % 360.0
 
-    def near(x: FloatArray, y: FloatArray) -> npt.NDArray[np.bool_]:
+    def near(x: FloatArray, y: FloatArray) -> BoolArray:
         margin = 0.5
         return np.asarray(
             ((x - west + margin) % 360.0 <= width + 2 * margin) & (y >= south - margin) & (y <= north + margin)

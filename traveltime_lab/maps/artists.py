@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 
+from traveltime_lab._arrays import AnyArray
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.maps import basemap
 from traveltime_lab.maps import style as looks
@@ -144,7 +144,7 @@ def halo(width: float = 2.2) -> list[Any]:
     return [matplotlib_module("patheffects").withStroke(linewidth=width, foreground="white")]
 
 
-def _collection(lines: npt.NDArray[Any], **style: Any) -> Any:
+def _collection(lines: AnyArray, **style: Any) -> Any:
     """Return lines as one artist."""
     parts = shapely.get_parts(lines)
     coordinates, owner = shapely.get_coordinates(parts, return_index=True)
@@ -152,7 +152,7 @@ def _collection(lines: npt.NDArray[Any], **style: Any) -> Any:
     return matplotlib_module("collections").LineCollection(pieces, **style)
 
 
-def _polygons(shapes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _polygons(shapes: AnyArray) -> AnyArray:
     """Return the polygons among shapes and their parts."""
     parts = shapely.get_parts(shapely.get_parts(shapes))
     return np.asarray(parts[shapely.get_type_id(parts) == shapely.GeometryType.POLYGON])

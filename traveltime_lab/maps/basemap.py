@@ -14,13 +14,12 @@ from html import escape
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 
+from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
 from traveltime_lab.maps import style
 from traveltime_lab.network.network import Network
 
-FloatArray = npt.NDArray[np.float64]
 Box = tuple[float, float, float, float]
 
 #: Simplification in pixels: half of one is invisible.
@@ -68,9 +67,9 @@ class BaseMap:
 
     box: Box
     metres_per_pixel: float
-    water: npt.NDArray[Any]
-    streets: dict[int, npt.NDArray[Any]]
-    ferries: npt.NDArray[Any]
+    water: AnyArray
+    streets: dict[int, AnyArray]
+    ferries: AnyArray
     labels: list[Label]
 
 
@@ -78,11 +77,11 @@ class BaseMap:
 class _Lines:
     """Merged lines of one kind with their index."""
 
-    lines: npt.NDArray[Any]
-    names: npt.NDArray[Any]
+    lines: AnyArray
+    names: AnyArray
     tree: shapely.STRtree
 
-    def within(self, box: Box) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def within(self, box: Box) -> tuple[AnyArray, AnyArray]:
         """Return the lines that a box touches and their names."""
         found = self.tree.query(shapely.box(*box))
         return self.lines[found], self.names[found]
@@ -111,7 +110,7 @@ def base_map(network: Network, box: Box, metres_per_pixel: float, *, with_labels
     least = _SMALLEST_PX * metres_per_pixel
     window = shapely.box(*box)
 
-    def drawn(group: _Lines) -> npt.NDArray[Any]:
+    def drawn(group: _Lines) -> AnyArray:
         lines, _ = group.within(box)
         lines = shapely.simplify(lines, tolerance, preserve_topology=False)
         return np.asarray(lines[shapely.length(lines) > least])
@@ -154,7 +153,7 @@ def _groups(network: Network) -> dict[int, _Lines]:
     return groups
 
 
-def _joined(pieces: npt.NDArray[Any], tolerance: float, least: float) -> npt.NDArray[Any]:
+def _joined(pieces: AnyArray, tolerance: float, least: float) -> AnyArray:
     """Return tiles of water as whole bodies, simplified, without the smallest."""
     if not len(pieces):
         return np.empty(0, dtype=object)
@@ -273,7 +272,7 @@ def overlays(network: Network, bounds: Box, metres_per_pixel: float) -> Overlays
     # Tenths of a pixel as whole numbers: shorter to write than decimals.
     width, height = round((right - left) / unit * 10), round((top - bottom) / unit * 10)
 
-    def pixels(xy: FloatArray) -> npt.NDArray[np.int64]:
+    def pixels(xy: FloatArray) -> Int64Array:
         lng, lat = frame.to_lnglat(xy[:, 0], xy[:, 1], wrap=False)
         x, y = mercator(lng, lat)
         places = np.column_stack([(x - left) / unit * 10, (top - y) / unit * 10])
@@ -323,7 +322,7 @@ def width_factor(metres_per_pixel: float) -> float:
     return float(np.clip((10.0 / metres_per_pixel) ** 0.6, 1.0, 6.0))
 
 
-def _path(shapes: npt.NDArray[Any], pixels: Any) -> str:
+def _path(shapes: AnyArray, pixels: Any) -> str:
     """Return lines or polygons as the commands of an SVG path, in steps from point to point."""
     rings = shapely.get_rings(shapes) if len(shapes) and shapely.get_dimensions(shapes[0]) == 2 else shapes
     coordinates, owner = shapely.get_coordinates(rings, return_index=True)

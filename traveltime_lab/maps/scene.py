@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import AnyArray, FloatArray
 from traveltime_lab.errors import CrsError, InputError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.network.network import Network
@@ -59,11 +59,11 @@ class Scene:
     network: Network
     box: basemap.Box
     areas: gpd.GeoDataFrame | None
-    area_shapes: npt.NDArray[Any]
+    area_shapes: AnyArray
     points: gpd.GeoDataFrame | None
-    point_xy: npt.NDArray[np.float64]
+    point_xy: FloatArray
     lines: gpd.GeoDataFrame | None
-    line_shapes: npt.NDArray[Any]
+    line_shapes: AnyArray
     column: str | None
     note: str
 
@@ -83,14 +83,14 @@ class Scene:
         return dict(zip(groups, own if short else map(str, range(1, len(groups) + 1)), strict=True))
 
     @cached_property
-    def point_values(self) -> npt.NDArray[np.float64] | None:
+    def point_values(self) -> FloatArray | None:
         """The number that each point is coloured by, None if there is none."""
         if self.column is None or self.points is None or self.column not in self.points.columns:
             return None
         return _numbers(self.points, self.column)
 
     @cached_property
-    def area_values(self) -> npt.NDArray[np.float64] | None:
+    def area_values(self) -> FloatArray | None:
         """The number that each area is coloured by, None if there is none."""
         return None if self.areas is None or self.area_column is None else _numbers(self.areas, self.area_column)
 
@@ -102,7 +102,7 @@ class Scene:
         return next((name for name in names if name is not None and name in columns), None)
 
     @property
-    def steps(self) -> npt.NDArray[np.float64]:
+    def steps(self) -> FloatArray:
         """The different values of areas, small to large."""
         return np.empty(0) if self.area_values is None else _distinct(self.area_values)
 
@@ -134,19 +134,19 @@ class Scene:
         values = _distinct(np.concatenate([part for part in parts if part is not None] or [np.empty(0)]))
         return (float(values[0]), float(values[-1])) if values.size else (0.0, 1.0)
 
-    def place(self, values: npt.NDArray[np.float64]) -> list[str]:
+    def place(self, values: FloatArray) -> list[str]:
         """Return the colours of values on the scale, grey where there is none."""
         low, high = self.limits
         shares = np.clip((values - low) / (high - low or 1.0), 0.0, 1.0)
         return [style.ramp_colour(float(share)) if np.isfinite(share) else style.NO_VALUE for share in shares]
 
 
-def _distinct(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _distinct(values: FloatArray) -> FloatArray:
     """Return the different known values, small to large."""
     return np.unique(values[np.isfinite(values)])
 
 
-def _numbers(table: gpd.GeoDataFrame, name: str) -> npt.NDArray[np.float64]:
+def _numbers(table: gpd.GeoDataFrame, name: str) -> FloatArray:
     """Return a column as numbers, NaN where it has none."""
     try:
         return np.asarray(table[name].to_numpy(dtype=np.float64, na_value=np.nan))
@@ -197,7 +197,7 @@ def scene_of(network: Any, areas: Any, points: Any, lines: Any, column: str | No
         raise InputError(msg)
     frame = network.frame
 
-    def local(shapes: Any) -> npt.NDArray[Any]:
+    def local(shapes: Any) -> AnyArray:
         return np.asarray(
             shapely.transform(np.asarray(shapes), lambda c: np.column_stack(frame.to_xy(c[:, 0], c[:, 1])))
         )
@@ -273,7 +273,7 @@ def _roomy(box: tuple[float, ...]) -> basemap.Box:
     return x - half_x, y - half_y, x + half_x, y + half_y
 
 
-def groups_of(scene: Scene) -> npt.NDArray[Any]:
+def groups_of(scene: Scene) -> AnyArray:
     """Return whose area each row is."""
     areas = scene.areas
     if areas is None:
@@ -299,7 +299,7 @@ def _group_colours(scene: Scene) -> dict[Hashable, list[str]]:
     return {group: style.tints(style.ORIGIN_COLOURS[i], n_rings) for group, i in zip(groups, choices, strict=True)}
 
 
-def _apart(shapes: list[npt.NDArray[Any]]) -> list[int]:
+def _apart(shapes: list[AnyArray]) -> list[int]:
     """Return the position of a colour for each group of areas, so that areas of one colour overlap little."""
     # Rough hulls will do to see what lies on what.
     rough = [shapely.convex_hull(shapely.geometrycollections(group)) for group in shapes]

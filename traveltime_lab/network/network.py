@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import shapely
 
+from traveltime_lab._arrays import AnyArray, FloatArray
 from traveltime_lab.crs import LocalFrame, wrap_degrees
 from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError
 from traveltime_lab.modes import Transportation, as_transportation
@@ -519,7 +519,7 @@ def load_network(path: str | os.PathLike[str]) -> Network:
         raise FormatError(msg) from error
 
 
-def _arrays(tables: StreetTables) -> dict[str, npt.NDArray[Any]]:
+def _arrays(tables: StreetTables) -> dict[str, AnyArray]:
     """Return the plain arrays of street tables by field name."""
     return {
         item.name: getattr(tables, item.name)
@@ -637,7 +637,7 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Network:
     return network
 
 
-def _bounds_of(lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64]) -> tuple[float, float, float, float]:
+def _bounds_of(lng: FloatArray, lat: FloatArray) -> tuple[float, float, float, float]:
     """Return the narrowest box; across the 180th meridian its west is larger than its east."""
     west, east = float(lng.min()), float(lng.max())
     if east - west > 180.0:

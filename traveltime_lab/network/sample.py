@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyproj
 import shapely
 
+from traveltime_lab._arrays import AnyArray
 from traveltime_lab.errors import DataError, InputError, MissingDependencyError, UnsupportedError
 from traveltime_lab.network.network import FORMAT_VERSION, build_network, load_network
 from traveltime_lab.readers import osmnx
@@ -220,7 +220,7 @@ def _query(archive: Path, sql: str) -> list[tuple[Any, ...]]:
         raise DataError(f"{archive.name} is not the sample it should be: {error}") from error
 
 
-def _from_spatialite(blobs: list[bytes]) -> npt.NDArray[Any]:
+def _from_spatialite(blobs: list[bytes]) -> AnyArray:
     """
     Return the geometries of SpatiaLite blobs in EPSG:4326.
 

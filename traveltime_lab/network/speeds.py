@@ -10,16 +10,14 @@ from typing import Any, Literal
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import AnyArray, FloatArray, IndexArray
 from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import plain
 from traveltime_lab.streets.tables import BASE_MODES
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Slowest and fastest speed that is taken for one, km/h (assumed: what is slower is closed, and no vehicle on a public
 #: street is faster).
@@ -94,7 +92,7 @@ def add_speeds(
     speed = uses[sides].to_numpy().astype(np.float64)[tables.edge_use]
     is_open = speed > 0.0
 
-    def put(rows: npt.NDArray[Any], kph: FloatArray) -> None:
+    def put(rows: AnyArray, kph: FloatArray) -> None:
         speed[rows] = np.where(is_open[rows], kph[:, None], 0.0)
 
     if classes is not None:
@@ -131,8 +129,8 @@ def add_speeds(
 
 
 def _looked_up(
-    given: Mapping[Any, float] | pd.Series, keys: npt.NDArray[Any], name: str, kind: str
-) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    given: Mapping[Any, float] | pd.Series, keys: AnyArray, name: str, kind: str
+) -> tuple[IndexArray, FloatArray]:
     """Return the edges whose key occurs in a mapping, and their speeds."""
     series = given if isinstance(given, pd.Series) else pd.Series(dict(given))
     if not series.index.is_unique:

@@ -14,15 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 from shapely import MultiPolygon
 
+from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, ObjectArray
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import FormatError
 
-FloatArray = npt.NDArray[np.float64]
-Geometries = npt.NDArray[np.object_]
+Geometries = ObjectArray
 
 #: Smaller bodies are no obstacle worth drawing: a pond, a fountain, a garden canal.
 MIN_WATER_AREA_M2 = 20_000.0
@@ -177,7 +176,7 @@ class WaterBodies:
         cut = shapely.difference(shapely.multipolygons(parts[wet]), water)
         return _multipolygon(np.append(np.delete(parts, wet), cut))
 
-    def contains(self, x: FloatArray, y: FloatArray) -> npt.NDArray[np.bool_]:
+    def contains(self, x: FloatArray, y: FloatArray) -> BoolArray:
         """
         Return which points lie in water.
 
@@ -221,7 +220,7 @@ def _multipolygon(geometries: Geometries) -> MultiPolygon:
     return shapely.orient_polygons(shapely.multipolygons(parts)) if len(parts) else MultiPolygon()
 
 
-def _first_cover(polygons: Geometries, x: FloatArray, y: FloatArray) -> npt.NDArray[np.int64]:
+def _first_cover(polygons: Geometries, x: FloatArray, y: FloatArray) -> Int64Array:
     """Return a polygon that each point lies in or on the edge of, -1 for none."""
     cover = np.full(x.size, -1, np.int64)
     order = np.argsort(y, kind="stable")
@@ -286,7 +285,7 @@ def _complete(lines: list[FloatArray], box: FloatArray, report: dict[str, Any]) 
     return chains
 
 
-def _loose(points: FloatArray, partners: FloatArray, box: FloatArray) -> npt.NDArray[np.int64]:
+def _loose(points: FloatArray, partners: FloatArray, box: FloatArray) -> Int64Array:
     """Return which points lie inside the box and on no partner."""
     inside = (points > box[:2]).all(axis=1) & (points < box[2:]).all(axis=1)
     keys, known = (np.round(p * 1000.0).astype(np.int64) for p in (points, partners))
@@ -338,9 +337,7 @@ def _clip(a: FloatArray, b: FloatArray, box: FloatArray) -> tuple[FloatArray, Fl
     return (a + first[:, None] * d)[hit], (a + last[:, None] * d)[hit]
 
 
-def _inhabited(
-    faces: Geometries, is_sea: npt.NDArray[np.bool_], street_xy: FloatArray, inner: FloatArray
-) -> npt.NDArray[np.bool_]:
+def _inhabited(faces: Geometries, is_sea: BoolArray, street_xy: FloatArray, inner: FloatArray) -> BoolArray:
     """Return which sea faces hold more streets than bridges and piers explain."""
     face = _first_cover(faces, street_xy[:, 0], street_xy[:, 1])
     count = np.bincount(face[face >= 0], minlength=len(faces))

@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyproj
 import shapely
 
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array
 from traveltime_lab.crs import segment_lengths_m, wrap_degrees
 from traveltime_lab.errors import CoordinateError, CrsError, DataError, InputError, LimitError, MissingDependencyError
 from traveltime_lab.readers.osm import node_tags, tags
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FloatArray = npt.NDArray[np.float64]
 
 #: Columns (or edge attributes) with a user's own speeds, km/h; 0 closes the edge to the mode.
 SPEED_COLUMNS = tuple(f"{mode}_kph" for mode in BASE_MODES)
@@ -74,8 +73,8 @@ class _Streets:
     node_lng: FloatArray
     node_lat: FloatArray
     node_tags: list[dict[str, str]]
-    u: npt.NDArray[np.int64]
-    v: npt.NDArray[np.int64]
+    u: Int64Array
+    v: Int64Array
     lines: list[FloatArray]  # (n, 2) of lng, lat; from u to v
     way_ids: list[tuple[Any, ...]]
     names: list[str]
@@ -83,7 +82,7 @@ class _Streets:
     speeds: FloatArray  # (n, 3) km/h, NaN where the tags decide
     lengths_m: FloatArray  # NaN where the line decides
     oneway: list[Any]
-    is_reversed: npt.NDArray[np.bool_]
+    is_reversed: BoolArray
     is_directed: bool
     report: dict[str, Any] = field(default_factory=dict)
 
@@ -376,7 +375,7 @@ def _frame_nodes(nodes: gpd.GeoDataFrame) -> tuple[list[Any], FloatArray, FloatA
     return _as_list(nodes.index), lng, lat
 
 
-def _frame_ends(edges: pd.DataFrame) -> tuple[npt.NDArray[Any], npt.NDArray[Any], bool]:
+def _frame_ends(edges: pd.DataFrame) -> tuple[AnyArray, AnyArray, bool]:
     for first, second in (("u", "v"), ("from", "to")):
         if first in edges and second in edges:
             return np.asarray(edges[first]), np.asarray(edges[second]), False
@@ -468,10 +467,10 @@ def _lengths(values: Iterable[Any]) -> FloatArray:
 
 
 def _lines(
-    geometries: npt.NDArray[Any],
+    geometries: AnyArray,
     crs: Any,
-    u: npt.NDArray[np.int64],
-    v: npt.NDArray[np.int64],
+    u: Int64Array,
+    v: Int64Array,
     node_lng: FloatArray,
     node_lat: FloatArray,
 ) -> list[FloatArray]:
@@ -519,7 +518,7 @@ def _gap_m(a: FloatArray, b: FloatArray) -> FloatArray:
 # Assembling ----------------------------------------------------------------------------------------------------------
 
 
-def _mirrors(streets: _Streets) -> npt.NDArray[np.int64]:
+def _mirrors(streets: _Streets) -> Int64Array:
     """Return for each directed edge the one that mirrors it, -1 where there is none."""
     mirror = np.full(len(streets.u), -1, dtype=np.int64)
     waiting: dict[tuple[Any, ...], list[int]] = {}
@@ -613,9 +612,9 @@ def _assemble(streets: _Streets, *, keeps_tags: bool) -> StreetTables:
 
 def _tables(
     streets: _Streets,
-    kept: npt.NDArray[np.int64],
-    use_of: npt.NDArray[np.int32],
-    flips: npt.NDArray[np.bool_],
+    kept: Int64Array,
+    use_of: Int32Array,
+    flips: BoolArray,
     length_m: FloatArray,
     uses: _Uses,
     report: dict[str, Any],
@@ -651,7 +650,7 @@ def _tables(
     )
 
 
-def _outside_ids(values: Sequence[Any]) -> npt.NDArray[np.int64]:
+def _outside_ids(values: Sequence[Any]) -> Int64Array:
     """Return whole-number identities, and negative ones where there are none."""
     found = np.empty(len(values), dtype=np.int64)
     for row, value in enumerate(values):

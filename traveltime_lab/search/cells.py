@@ -19,16 +19,16 @@ from typing import Any, Final
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, IndexArray, Int32Array, Int64Array, UInt64Array
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.raster.cells import add_samples
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
-from traveltime_lab.search.query import MomentLike, Question, ask, whole
+from traveltime_lab.search.query import MomentLike, Query, ask, whole
 from traveltime_lab.streets.snapping import SNAPPED, Snaps
 from traveltime_lab.surfaces import grids, raster
 from traveltime_lab.surfaces.grids import Grid
@@ -60,10 +60,10 @@ class CellTimes:
         Seconds, rounded half up.
     """
 
-    cell: npt.NDArray[Any]
-    min: npt.NDArray[np.int32]
-    max: npt.NDArray[np.int32]
-    mean: npt.NDArray[np.int32]
+    cell: AnyArray
+    min: Int32Array
+    max: Int32Array
+    mean: Int32Array
 
 
 def h3_cells(
@@ -147,8 +147,8 @@ def h3_cells(
     >>> cells = h3_cells(network, homes, travel_time=1800, resolution=9)  # doctest: +SKIP
     """
     limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
-    question = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
-    return _cells(question, origins, "h3", resolution, limit, properties, remove_water_bodies, with_geometry=geometry)
+    query = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
+    return _cells(query, origins, "h3", resolution, limit, properties, remove_water_bodies, with_geometry=geometry)
 
 
 def geohash_cells(
@@ -192,10 +192,8 @@ def geohash_cells(
         As in `h3_cells`.
     """
     limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
-    question = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
-    return _cells(
-        question, origins, "geohash", resolution, limit, properties, remove_water_bodies, with_geometry=geometry
-    )
+    query = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
+    return _cells(query, origins, "geohash", resolution, limit, properties, remove_water_bodies, with_geometry=geometry)
 
 
 def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
@@ -244,7 +242,7 @@ def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(list(cells), name="cell"), crs="EPSG:4326")
 
 
-def cell_centres(grid: Grid, cells: Sequence[str]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def cell_centres(grid: Grid, cells: Sequence[str]) -> tuple[FloatArray, FloatArray]:
     """
     Return longitudes and latitudes of the centres of cells.
 
@@ -261,7 +259,7 @@ def cell_centres(grid: Grid, cells: Sequence[str]) -> tuple[npt.NDArray[np.float
 
 
 def _cells(
-    question: Question,
+    query: Query,
     origins: Any,
     grid: Grid,
     resolution: Any,
@@ -278,9 +276,9 @@ def _cells(
         if not isinstance(value, bool | np.bool_):
             msg = f"{name} must be True or False; got {value!r}"
             raise InputError(msg)
-    places = read_points(origins, "origins", question.network)
-    snaps = question.snap(places, is_origin=not question.is_arrival)
-    found = cell_times(question, snaps, grid, resolution, limit, no_water=bool(remove_water_bodies))
+    places = read_points(origins, "origins", query.network)
+    snaps = query.snap(places, is_origin=not query.is_arrival)
+    found = cell_times(query, snaps, grid, resolution, limit, no_water=bool(remove_water_bodies))
     names = np.concatenate([times.cell for times in found])
     columns: dict[str, Any] = {
         "origin": places.index.take(np.repeat(np.arange(len(places)), [times.cell.size for times in found])),
@@ -302,7 +300,7 @@ def _checked_properties(properties: Any) -> tuple[str, ...]:
     return tuple(name for name in CELL_PROPERTIES if name in given)
 
 
-def _outlines(grid: Grid, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _outlines(grid: Grid, names: AnyArray) -> AnyArray:
     """Return the polygons of cells by name, each made once."""
     codes, distinct = pd.factorize(names)
     if grid == "h3":
@@ -315,14 +313,14 @@ def _outlines(grid: Grid, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def cell_times(
-    question: Question, snaps: Snaps, grid: Grid, resolution: int, limit: int, *, no_water: bool
+    query: Query, snaps: Snaps, grid: Grid, resolution: int, limit: int, *, no_water: bool
 ) -> list[CellTimes]:
     """
     Return the cells and travel times of each origin, without tables and outlines.
 
     Parameters
     ----------
-    question : Question
+    query : Query
         What to search, checked.
     snaps : Snaps
         The places, from `Question.snap_at`; `Snaps.status` says which of them have no street.
@@ -338,8 +336,8 @@ def cell_times(
     list of CellTimes
         One for each place, empty where it has no street.
     """
-    network, snapping = question.network, question.snapping
-    spacing = sample_spacing_m(grid, resolution, question.far_side.base, network.frame.lat0)
+    network, snapping = query.network, query.snapping
+    spacing = sample_spacing_m(grid, resolution, query.egress_transportation.base, network.frame.lat0)
     key = ("cells", grid, resolution, spacing)
     numbering = network.cached(key, lambda: CellNumbers(network, grid, resolution, spacing))
     found = []
@@ -347,10 +345,10 @@ def cell_times(
         statistics = _Statistics.empty()
         if snaps.status[i] == SNAPPED:
             start = snaps.take(np.array([i]))
-            field = question.near_field(start, limit)
+            field = query.field_from(start, limit)
             for tile, values in raster.tile_values(
                 network,
-                question.far_side,
+                query.egress_transportation,
                 snapping,
                 field,
                 cell_m=spacing,
@@ -417,9 +415,7 @@ class CellNumbers:
     spacing_m: float
     keys: list[int] = field(default_factory=list)
     number_of: dict[int, int] = field(default_factory=dict)
-    tiles: OrderedDict[tuple[int, int], tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]] = field(
-        default_factory=OrderedDict
-    )
+    tiles: OrderedDict[tuple[int, int], tuple[Int32Array, Int32Array]] = field(default_factory=OrderedDict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -427,7 +423,7 @@ class CellNumbers:
         """Number of cells that have a number so far."""
         return len(self.keys)
 
-    def of_tile(self, tile: tuple[int, int], *, no_water: bool) -> npt.NDArray[np.int32]:
+    def of_tile(self, tile: tuple[int, int], *, no_water: bool) -> Int32Array:
         """Return the cells of a tile's samples, with `no_water` -1 for those in water."""
         with self.lock:
             made = self.tiles.get(tile)
@@ -441,7 +437,7 @@ class CellNumbers:
                     self.tiles.popitem(last=False)
         return made[1] if no_water else made[0]
 
-    def _make(self, tile: tuple[int, int]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def _make(self, tile: tuple[int, int]) -> tuple[Int32Array, Int32Array]:
         """Return the cells of all samples of a tile, and the same without samples in water."""
         steps = (np.arange(TILE, dtype=np.float64) + 0.5) * self.spacing_m
         y, x = (place * TILE * self.spacing_m + steps for place in tile)
@@ -462,14 +458,14 @@ class CellNumbers:
                 on_land = np.where(wet, np.int32(-1), everywhere)
         return everywhere, on_land
 
-    def of_points(self, lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+    def of_points(self, lng: FloatArray, lat: FloatArray) -> Int32Array:
         """Return the cells of points."""
         if self.grid == "h3":
             return self._number(grids.h3_cells_of(lng, lat, self.resolution))
         columns, rows = grids.geohash_columns(lng, self.resolution), grids.geohash_rows(lat, self.resolution)
         return self._number(_geohash_key(columns, rows).astype(np.uint64))
 
-    def _number(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+    def _number(self, keys: UInt64Array) -> Int32Array:
         """Return the numbers of cells, giving new ones to those that have none."""
         distinct, inverse = np.unique(keys.ravel(), return_inverse=True)
         numbers = np.empty(distinct.size, np.int32)
@@ -481,7 +477,7 @@ class CellNumbers:
                 numbers[n] = number
         return numbers[inverse].reshape(keys.shape)
 
-    def names(self, numbers: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    def names(self, numbers: IndexArray) -> AnyArray:
         """Return the names of numbered cells."""
         keys = np.array([self.keys[number] for number in numbers.tolist()], np.uint64)
         if self.grid == "h3":
@@ -490,7 +486,7 @@ class CellNumbers:
         return grids.geohash_names(both >> 32, both & 0xFFFFFFFF, self.resolution)
 
 
-def _geohash_key(columns: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _geohash_key(columns: Int64Array, rows: Int64Array) -> Int64Array:
     """Return column and row of geohashes as one number."""
     return (columns << 32) + rows
 
@@ -499,17 +495,17 @@ def _geohash_key(columns: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) ->
 class _Statistics:
     """What is known so far about the samples in each numbered cell."""
 
-    low: npt.NDArray[np.float64]
-    high: npt.NDArray[np.float64]
-    total: npt.NDArray[np.float64]
-    count: npt.NDArray[np.int64]
+    low: FloatArray
+    high: FloatArray
+    total: FloatArray
+    count: Int64Array
 
     @classmethod
     def empty(cls) -> _Statistics:
         """Return statistics of no cells."""
         return cls(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
 
-    def add(self, values: npt.NDArray[np.float32], cell: npt.NDArray[np.int32], limit: float, n_cells: int) -> None:
+    def add(self, values: Float32Array, cell: Int32Array, limit: float, n_cells: int) -> None:
         """Add samples in cells numbered below `n_cells`."""
         if n_cells > self.low.size:
             # Other threads number cells of their own meanwhile, so there may be more than this search ever uses.
@@ -532,7 +528,7 @@ class _Statistics:
         return CellTimes(names[order], _rounded(low), _rounded(high), _rounded(mean))
 
 
-def _rounded(seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+def _rounded(seconds: FloatArray) -> Int32Array:
     """Return whole seconds, rounded half up."""
     return np.floor(seconds + 0.5).astype(np.int32)
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from traveltime_lab._arrays import FloatArray
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.limits import FOREVER_S, MAX_WINDOW_S
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
@@ -31,14 +31,15 @@ from traveltime_lab.streets.graph import Metric, RoadGraph
 from traveltime_lab.streets.links import edge_field
 from traveltime_lab.streets.snapping import Snaps, snap_points
 from traveltime_lab.surfaces.raster import Field, LengthField
-from traveltime_lab.transit import query, travel_times
+from traveltime_lab.transit import travel_times
 from traveltime_lab.transit.field import ride_field
+from traveltime_lab.transit.query import WALKING, TransitQuery, transit_query
 
 MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """What every search needs, checked."""
 
     network: Network
@@ -47,11 +48,11 @@ class Question:
     moment: Moment | None
     is_arrival: bool
     graph: RoadGraph
-    transit: query.TransitQuestion | None = None
+    transit: TransitQuery | None = None
     needs_length: bool = True
     is_length: bool = False
 
-    def with_limit(self, limit: int) -> Question:
+    def with_limit(self, limit: int) -> Query:
         """Return the same question with another limit on the time of trips."""
         return self if self.transit is None else replace(self, transit=replace(self.transit, limit=limit))
 
@@ -59,18 +60,18 @@ class Question:
         """Snap points to the streets of the question's mode."""
         return self.snap_at(points.lng, points.lat, is_origin=is_origin)
 
-    def snap_at(self, lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64], *, is_origin: bool = True) -> Snaps:
+    def snap_at(self, lng: FloatArray, lat: FloatArray, *, is_origin: bool = True) -> Snaps:
         """Snap coordinates to the streets on which trips leave them, or reach them."""
         if self.transit is not None:
             return self.transit.snap(lng, lat, is_origin=is_origin)
         return snap_points(self.network, lng, lat, self.transportation, self.snapping)
 
     @property
-    def far_side(self) -> Transportation:
+    def egress_transportation(self) -> Transportation:
         """How one moves at the far end of a trip: rides end with a walk, and those of an arrival begin with one."""
-        return self.transportation if self.transit is None else query.WALKING
+        return self.transportation if self.transit is None else WALKING
 
-    def near_field(self, snaps: Snaps, limit: float) -> Field:
+    def field_from(self, snaps: Snaps, limit: float) -> Field:
         """Return the field of a search from, or to, one snapped point."""
         if self.transit is not None:
             return ride_field(replace(self.transit, limit=math.ceil(limit)), snaps)
@@ -103,7 +104,7 @@ def ask(
     percents: tuple[float, ...] = (),
     with_share: bool = False,
     with_least: bool = True,
-) -> Question:
+) -> Query:
     """Check the arguments that all searches share; without a limit no trip is searched for."""
     if not isinstance(network, Network):
         msg = f"the first argument must be a Network; got {type(network).__name__}. build_network(...) makes one"
@@ -119,20 +120,20 @@ def ask(
             msg = f"window needs a timetable; transportation {transportation.type!r} is as quick at any time"
             raise InputError(msg)
         graph = network.road_graph(transportation, moment, metric=metric)
-        return Question(network, transportation, snapping, moment, is_arrival, graph)
+        return Query(network, transportation, snapping, moment, is_arrival, graph)
     if metric == "distance":
         msg = f"distances along timetable trips say little; transportation {transportation.type!r} has no distance_map"
         raise UnsupportedError(msg)
     if limit is None:
-        return Question(
+        return Query(
             network, transportation.access, snapping, moment, is_arrival, network.road_graph(transportation.access)
         )
     seconds = 0 if window is None else whole(window, "window", 1, MAX_WINDOW_S, "seconds")
-    asked = query.transit_question(
+    asked = transit_query(
         network, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds,
         percents=percents, with_share=with_share, with_least=with_least,
     )  # fmt: skip
-    return Question(network, transportation, snapping, moment, is_arrival, asked.walking, asked)
+    return Query(network, transportation, snapping, moment, is_arrival, asked.walking, asked)
 
 
 def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
@@ -176,6 +177,6 @@ def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
     return str(value)
 
 
-def finite(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def finite(values: FloatArray) -> FloatArray:
     """Return values with NaN for inf."""
     return np.where(np.isfinite(values), values, np.nan)

@@ -11,10 +11,10 @@ from typing import Any, Final, Literal
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, IndexArray, Int64Array
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
@@ -34,7 +34,7 @@ from traveltime_lab.search.pairs import (
 )
 from traveltime_lab.search.query import (
     MomentLike,
-    Question,
+    Query,
     ask,
     finite,
     one_of,
@@ -44,8 +44,9 @@ from traveltime_lab.search.query import (
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets import matrix, paths
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
-from traveltime_lab.transit import query, travel_times
-from traveltime_lab.transit.itineraries import ride_routes
+from traveltime_lab.transit import travel_times
+from traveltime_lab.transit.itineraries import transit_routes
+from traveltime_lab.transit.query import TransitQuery
 
 PROPERTIES: Final = ("travel_time", "distance", "route", "snap_distance", "share")
 FORMS: Final = ("pairs", "matrix", "sparse")
@@ -158,16 +159,16 @@ def time_filter(
     matrix.check_engine(engine)
     n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "journeys")
     needs_least = not percents or not {"travel_time", "distance", "route"}.isdisjoint(properties)
-    question = ask(
+    query = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window,
         percents=percents, with_share="share" in properties, with_least=needs_least,
     )  # fmt: skip
-    if question.transit is not None:
-        _check_transit_table(question.transit, properties, form, engine)
-    if n_best > 1 and (question.transit is None or window is None or form != "pairs" or question.transit.has_spread):
+    if query.transit is not None:
+        _check_transit_table(query.transit, properties, form, engine)
+    if n_best > 1 and (query.transit is None or window is None or form != "pairs" or query.transit.has_spread):
         msg = "max_results lists the journeys of a window: give window, form='pairs' and no percentiles or share"
         raise InputError(msg)
-    question = replace(question, needs_length="distance" in properties)
+    query = replace(query, needs_length="distance" in properties)
     starts = read_points(origins, "origins", network)
     ends = read_points(destinations, "destinations", network)
     chosen = chosen_pairs(pairs, starts, ends)
@@ -177,11 +178,11 @@ def time_filter(
     if form != "pairs" and "route" in properties:
         msg = f"form={form!r} has no room for routes; use form='pairs'"
         raise InputError(msg)
-    start_snaps, end_snaps = question.snap(starts), question.snap(ends, is_origin=False)
+    start_snaps, end_snaps = query.snap(starts), query.snap(ends, is_origin=False)
     if form == "matrix":
-        return _wide(question, starts, ends, start_snaps, end_snaps, limit, properties, percents, engine)
+        return _wide(query, starts, ends, start_snaps, end_snaps, limit, properties, percents, engine)
     if form == "sparse":
-        reachable = reachable_pairs(question, start_snaps, end_snaps, limit, chosen=chosen, engine=engine)
+        reachable = reachable_pairs(query, start_snaps, end_snaps, limit, chosen=chosen, engine=engine)
         return _sparse(reachable, starts, ends, start_snaps, end_snaps, properties, percents)
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
     if n_pairs > _MOST_PAIRS:
@@ -190,15 +191,15 @@ def time_filter(
             "use form='sparse', which keeps what is reachable, or form='matrix'"
         )
         raise LimitError(msg)
-    found = pair_times(question, start_snaps, end_snaps, limit, chosen=chosen, n_best=n_best, engine=engine)
+    found = pair_times(query, start_snaps, end_snaps, limit, chosen=chosen, n_best=n_best, engine=engine)
     origin_of, destination_of, labels, moments = found.origin_of, found.destination_of, found.labels, found.moments
     lines = None
-    if question.transit is not None and ("distance" in properties or "route" in properties):
+    if query.transit is not None and ("distance" in properties or "route" in properties):
         lines = np.full(labels.size, shapely.LineString(), dtype=object)
         reached = np.flatnonzero(labels != road.UNREACHED)
         when = None if moments is None else [moments[row] for row in reached]
-        for at, route, label in ride_routes(
-            question.transit, starts, ends, origin_of[reached], destination_of[reached], when
+        for at, route, label in transit_routes(
+            query.transit, starts, ends, origin_of[reached], destination_of[reached], when
         ):
             labels[reached[at]], lines[reached[at]] = label, route.geometry
     is_reached = labels != road.UNREACHED
@@ -213,16 +214,16 @@ def time_filter(
     if "distance" in properties:
         columns["distance"] = pd.arrays.FloatingArray(metres_of(labels), ~is_reached)
     if moments is not None:
-        columns |= moment_columns(moments, seconds_of(labels), network.timezone, is_arrival=question.is_arrival)
+        columns |= moment_columns(moments, seconds_of(labels), network.timezone, is_arrival=query.is_arrival)
     if "snap_distance" in properties:
         columns["origin_snap_distance"] = finite(start_snaps.distance_m)[origin_of]
         columns["destination_snap_distance"] = finite(end_snaps.distance_m)[destination_of]
-    columns["reason"] = reasons_of(question, start_snaps, end_snaps, origin_of, destination_of, is_reached)
+    columns["reason"] = reasons_of(query, start_snaps, end_snaps, origin_of, destination_of, is_reached)
     if "route" in properties and lines is not None:
         geometry = lines
     elif "route" in properties:
         geometry = paths.route_lines(
-            network, question.graph, starts, ends, start_snaps, end_snaps, question.snapping, origin_of, destination_of,
+            network, query.graph, starts, ends, start_snaps, end_snaps, query.snapping, origin_of, destination_of,
             is_reached, limit,
         )  # fmt: skip
     else:
@@ -230,7 +231,7 @@ def time_filter(
     return geo_frame(columns, geometry, pd.RangeIndex(labels.size))
 
 
-def _check_transit_table(asked: query.TransitQuestion, properties: tuple[str, ...], form: str, engine: str) -> None:
+def _check_transit_table(asked: TransitQuery, properties: tuple[str, ...], form: str, engine: str) -> None:
     """Raise an error for what a table of timetable trips cannot have."""
     if ("distance" in properties or "route" in properties) and form != "pairs":
         msg = (
@@ -268,9 +269,9 @@ def _percents(percentiles: Any) -> tuple[float, ...]:
 
 def _spread_values(
     spread: matrix.Spread, percents: tuple[float, ...], properties: tuple[str, ...]
-) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]:
+) -> dict[str, tuple[AnyArray, BoolArray]]:
     """Return the names and values of percentiles, and of shares if asked for, and where there are none."""
-    columns: dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]] = {}
+    columns: dict[str, tuple[AnyArray, BoolArray]] = {}
     for k, value in enumerate(percents):
         ms = spread.ms[..., k].astype(np.int64)
         columns[f"travel_time_p{value:g}"] = ((ms + 500) // 1000).astype(np.int32), ms >= NO_TIME
@@ -281,7 +282,7 @@ def _spread_values(
 
 def _spread_columns(
     spread: matrix.Spread, percents: tuple[float, ...], properties: tuple[str, ...]
-) -> dict[str, pd.arrays.IntegerArray | npt.NDArray[np.float64]]:
+) -> dict[str, pd.arrays.IntegerArray | FloatArray]:
     """Return percentiles, and shares if asked for, of rows as columns."""
     values = _spread_values(spread, percents, properties)
     return {
@@ -310,15 +311,15 @@ class PairTimes:
         Percentiles and shares, if they were asked for.
     """
 
-    origin_of: npt.NDArray[np.intp]
-    destination_of: npt.NDArray[np.intp]
-    labels: npt.NDArray[np.int64]
+    origin_of: IndexArray
+    destination_of: IndexArray
+    labels: Int64Array
     moments: list[Any] | None
     spread: matrix.Spread | None
 
 
 def pair_times(
-    question: Question,
+    query: Query,
     starts: Snaps,
     ends: Snaps,
     limit: int,
@@ -332,7 +333,7 @@ def pair_times(
 
     Parameters
     ----------
-    question : Question
+    query : Query
         What to search, checked.
     starts, ends : Snaps
         Origins and destinations, from `Question.snap_at`.
@@ -348,40 +349,40 @@ def pair_times(
     -------
     PairTimes
     """
-    transit = question.transit
+    transit = query.transit
     if transit is None or not transit.window or not transit.with_least:
-        origin_of, destination_of, labels, spread = _every(question, starts, ends, chosen, limit, engine)
+        origin_of, destination_of, labels, spread = _every(query, starts, ends, chosen, limit, engine)
         return PairTimes(origin_of, destination_of, labels, None, spread)
     spread = None
     if transit.has_spread:
-        *pairs_of, _, spread = _every(question, starts, ends, chosen, limit, engine)
+        *pairs_of, _, spread = _every(query, starts, ends, chosen, limit, engine)
         chosen = pairs_of[0], pairs_of[1]
     chosen = all_pairs(starts, ends) if chosen is None else chosen
-    return PairTimes(*departures(question, starts, ends, chosen, n_best), spread)
+    return PairTimes(*departures(query, starts, ends, chosen, n_best), spread)
 
 
 def _every(
-    question: Question, starts: Snaps, ends: Snaps, chosen: PairIndex | None, limit: int, engine: str
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.int64], matrix.Spread | None]:
+    query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex | None, limit: int, engine: str
+) -> tuple[IndexArray, IndexArray, Int64Array, matrix.Spread | None]:
     """Return the positions and labels of all chosen pairs, and their spread if asked for."""
-    if chosen is not None and question.transit is not None:
-        return *chosen, *travel_times.pair_labels(question.transit, starts, ends, *chosen)
+    if chosen is not None and query.transit is not None:
+        return *chosen, *travel_times.pair_labels(query.transit, starts, ends, *chosen)
     if chosen is not None:
         labels = matrix.pair_labels(
-            question.network,
-            question.graph,
+            query.network,
+            query.graph,
             starts,
             ends,
-            question.snapping,
+            query.snapping,
             *chosen,
             limit=limit,
             engine=engine,
-            with_length=question.needs_length,
+            with_length=query.needs_length,
         )
         return *chosen, labels, None
     shape = (len(starts), len(ends))
     table, spread = np.empty(shape, np.int64), None
-    for block in question.blocks(starts, ends, limit, engine):
+    for block in query.blocks(starts, ends, limit, engine):
         table[block.rows, block.columns] = block.labels
         if block.spread is not None:
             if spread is None:
@@ -413,15 +414,15 @@ class ReachablePairs:
         Empty unless percentiles or shares were asked for.
     """
 
-    origins: list[npt.NDArray[Any]]
-    destinations: list[npt.NDArray[Any]]
-    seconds: list[npt.NDArray[Any]]
-    metres: list[npt.NDArray[Any]]
+    origins: list[AnyArray]
+    destinations: list[AnyArray]
+    seconds: list[AnyArray]
+    metres: list[AnyArray]
     spreads: list[matrix.Spread]
 
 
 def reachable_pairs(
-    question: Question,
+    query: Query,
     starts: Snaps,
     ends: Snaps,
     limit: int,
@@ -437,7 +438,7 @@ def reachable_pairs(
     ReachablePairs
     """
     if chosen is not None:
-        origin_of, destination_of, labels, spread = _every(question, starts, ends, chosen, limit, engine)
+        origin_of, destination_of, labels, spread = _every(query, starts, ends, chosen, limit, engine)
         kept = np.flatnonzero(labels != road.UNREACHED)
         return ReachablePairs(
             [origin_of[kept]],
@@ -448,14 +449,14 @@ def reachable_pairs(
         )
     found = ReachablePairs([], [], [], [], [])
     is_by_row = True
-    for block in question.blocks(starts, ends, limit, engine):
+    for block in query.blocks(starts, ends, limit, engine):
         row, column = np.nonzero(block.labels != road.UNREACHED)
         labels = block.labels[row, column]
         is_by_row &= block.columns == slice(0, len(ends))
         found.origins.append((row + block.rows.start).astype(np.int32))
         found.destinations.append((column + block.columns.start).astype(np.int32))
         found.seconds.append(seconds_of(labels))
-        if question.needs_length:
+        if query.needs_length:
             found.metres.append(metres_of(labels))
         if block.spread is not None:
             found.spreads.append(matrix.Spread(block.spread.ms[row, column], block.spread.share[row, column]))
@@ -512,7 +513,7 @@ def _joined(spreads: list[matrix.Spread]) -> matrix.Spread:
     )
 
 
-def poured(parts: list[npt.NDArray[Any]], index: pd.Index | None = None) -> Any:
+def poured(parts: list[AnyArray], index: pd.Index | None = None) -> Any:
     """Return parts one after the other, or the labels of an index at these positions; empties the list as it goes."""
     is_numeric = index is not None and isinstance(index.dtype, np.dtype) and index.dtype.kind in "iuf"
     if index is not None and not is_numeric:
@@ -528,7 +529,7 @@ def poured(parts: list[npt.NDArray[Any]], index: pd.Index | None = None) -> Any:
 
 
 def _wide(
-    question: Question,
+    query: Query,
     starts: Points,
     ends: Points,
     start_snaps: Snaps,
@@ -542,8 +543,8 @@ def _wide(
     if "snap_distance" in properties:
         msg = "form='matrix' holds what belongs to pairs; snap() gives snap distances"
         raise InputError(msg)
-    tables: dict[str, npt.NDArray[np.float32]] = {}
-    for block in question.blocks(start_snaps, end_snaps, limit, engine):
+    tables: dict[str, Float32Array] = {}
+    for block in query.blocks(start_snaps, end_snaps, limit, engine):
         is_reached = block.labels != road.UNREACHED
         values: dict[str, Any] = {}
         if "travel_time" in properties:
@@ -598,9 +599,9 @@ def snap(
     InputError, CrsError, CoordinateError, ModeError
         As in `time_filter`.
     """
-    question = ask(network, transportation, None, None, snapping)
+    query = ask(network, transportation, None, None, snapping)
     places = read_points(points, "points", network)
-    snaps = question.snap(places)
+    snaps = query.snap(places)
     found = snaps.edge >= 0
     lng, lat = snapped_coordinates(network, snaps)
     geometry = np.full(len(places), None, dtype=object)

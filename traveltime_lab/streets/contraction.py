@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array
 
+from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import dissection, road, turns
 from traveltime_lab.network.network import Network
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 Arcs = tuple[Int64Array, Int32Array, Int64Array]
 
 _T = TypeVar("_T")
@@ -325,7 +322,7 @@ def label_blocks(
             far.snaps.fraction,
             far.connector,
             not is_backward,
-            graph.cross,
+            graph.traversal,
             graph.topology.is_open,
             by_edge,
             np.full(part.stop - part.start, largest),

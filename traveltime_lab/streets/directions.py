@@ -12,15 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.itinerary import Leg, Mode, Step, Turn
 from traveltime_lab.kernels.street import road
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.paths import Path, Piece, line_of, part_of_line
-
-FloatArray = npt.NDArray[np.float64]
 
 _MODES: Final[dict[str, Mode]] = {"walking": "walk", "cycling": "bike", "driving": "car"}
 _VERBS: Final[dict[str, str]] = {"walk": "walk", "bike": "cycle", "car": "drive"}
@@ -185,7 +183,7 @@ class Narrator:
         now.lines.append(line)
         now.label += piece.label
 
-    def _open_ends(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _open_ends(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Return the streets at each node, and a CSR of the open directed edges that leave each node."""
         t, is_open = self.network.tables, self.graph.topology.is_open
         usable = is_open[0::2] | is_open[1::2]

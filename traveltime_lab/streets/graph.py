@@ -23,6 +23,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.modes import Transportation
@@ -41,9 +42,6 @@ from traveltime_lab.streets.tables import (
 logger = logging.getLogger(__name__)
 
 Metric = Literal["time", "distance"]
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 Ports = tuple[Int64Array, Int32Array, Int64Array]
 
 _BLOCKS = {"walking": NODE_BLOCKS_WALKING, "cycling": NODE_BLOCKS_CYCLING, "driving": NODE_BLOCKS_DRIVING}
@@ -192,7 +190,7 @@ class RoadGraph:
     """
 
     topology: Topology
-    cross: Int64Array
+    traversal: Int64Array
     weights: Int64Array
     weights_rev: Int64Array
     entry_keys: Int64Array
@@ -259,14 +257,14 @@ def build_topology(
     return _topology_of_nodes(tables, is_open, transportation.base)
 
 
-def _interleave(forward: npt.NDArray[Any], backward: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _interleave(forward: AnyArray, backward: AnyArray) -> AnyArray:
     """Return the values of directed edges from those along and against the edges."""
     both = np.empty(2 * forward.size, forward.dtype)
     both[0::2], both[1::2] = forward, backward
     return both
 
 
-def _csr_order(rows: npt.NDArray[Any], n_rows: int) -> tuple[Int32Array, Int64Array]:
+def _csr_order(rows: AnyArray, n_rows: int) -> tuple[Int32Array, Int64Array]:
     """Return the index pointer and the stable order that sorts `rows`."""
     indptr = np.zeros(n_rows + 1, np.int32)
     np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
@@ -310,7 +308,7 @@ def _topology_of_nodes(tables: StreetTables, is_open: BoolArray, base: str) -> T
     )
 
 
-def bearings(tables: StreetTables, frame: LocalFrame) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def bearings(tables: StreetTables, frame: LocalFrame) -> tuple[FloatArray, FloatArray]:
     """
     Return the compass bearings at the start and the end of each directed edge, in its own direction.
 
@@ -325,7 +323,7 @@ def bearings(tables: StreetTables, frame: LocalFrame) -> tuple[npt.NDArray[np.fl
     first = tables.coord_indptr[:-1]
     last = tables.coord_indptr[1:] - 1
 
-    def bearing(a: Int64Array, b: Int64Array) -> npt.NDArray[np.float64]:
+    def bearing(a: Int64Array, b: Int64Array) -> FloatArray:
         dx = (x[b] - x[a]) * shrink[a]
         return np.degrees(np.arctan2(dx, y[b] - y[a]))
 
@@ -616,19 +614,19 @@ def weigh(
     """
     base = transportation.base
     uses = tables.uses
-    cross_ms = np.empty(topology.is_open.size, np.int64)
+    traversal_ms = np.empty(topology.is_open.size, np.int64)
     factor = np.ones(len(uses))
     if base == "driving":
         factor += (multiplier - 1.0) * costs.delay_shares(uses["highway"].to_numpy())
     for side, name in enumerate(("forward", "backward")):
         kph = (uses[f"{base}_kph_{name}"].to_numpy().astype(np.float64) / factor)[tables.edge_use]
-        cross_ms[side::2] = costs.crossing_ms(tables.edge_length_m, kph)
+        traversal_ms[side::2] = costs.crossing_ms(tables.edge_length_m, kph)
     length_cm = np.repeat(np.rint(tables.edge_length_m * 100.0).astype(np.int64), 2)
     boarding_ms = transportation.boarding_time * 1000
     extra_ms = topology.arc_extra_ms + np.where(topology.arc_boards, boarding_ms, 0)
-    cross = np.where(topology.is_open, make_labels(cross_ms, length_cm, metric), 0)
+    traversal = np.where(topology.is_open, make_labels(traversal_ms, length_cm, metric), 0)
     extra = make_labels(extra_ms, np.int64(0), metric)
-    weights = cross[topology.arc_edge] + extra
+    weights = traversal[topology.arc_edge] + extra
     # Buckets a fifth as wide as a typical arc: few states share one and few are scanned twice.
     typical = float(np.median(weights >> road.TIME_SHIFT)) if weights.size else 1000.0
     shift = road.TIME_SHIFT + max(0, int(np.log2(max(typical / 5.0, 1.0))))
@@ -637,7 +635,7 @@ def weigh(
     backward = (topology.indptr_rev, topology.indices_rev, weights_rev)
     return RoadGraph(
         topology=topology,
-        cross=cross,
+        traversal=traversal,
         weights=weights,
         weights_rev=weights_rev,
         core_forward=Core.of(forward, road.single_entries(*backward[:2]), shift),
@@ -655,9 +653,7 @@ def _ring_size(weights: Int64Array, shift: int) -> int:
     return 1 << (int(weights.max(initial=0) >> shift) + 3).bit_length()
 
 
-def make_labels(
-    time_ms: npt.NDArray[np.int64] | np.int64, length_cm: npt.NDArray[np.int64] | np.int64, metric: Metric
-) -> Int64Array:
+def make_labels(time_ms: Int64Array | np.int64, length_cm: Int64Array | np.int64, metric: Metric) -> Int64Array:
     """Return labels: what is minimised in the upper 32 bits, the other part in the lower."""
     if metric == "distance":
         return np.asarray((length_cm << road.TIME_SHIFT) + time_ms)

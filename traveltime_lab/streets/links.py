@@ -7,15 +7,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets.graph import Ports, RoadGraph
 from traveltime_lab.streets.snapping import Snaps
-
-Int64Array = npt.NDArray[np.int64]
 
 
 def connectors(graph: RoadGraph, snaps: Snaps, snapping: Snapping) -> Int64Array:
@@ -42,7 +40,7 @@ def ports(graph: RoadGraph, snaps: Snaps, connector: Int64Array, *, is_entry: bo
         CSR by point: the states to read or to seed and the labels between them and the point.
     """
     csr = graph.entry_ports() if is_entry else graph.exit_ports()
-    arguments = (snaps.edge, snaps.fraction, connector, *csr, graph.cross, is_entry)
+    arguments = (snaps.edge, snaps.fraction, connector, *csr, graph.traversal, is_entry)
     indptr = np.zeros(len(snaps) + 1, np.int64)
     n = turns.position_ports(*arguments, indptr, np.empty(0, np.int32), np.empty(0, np.int64))
     states, keys = np.empty(n, np.int32), np.empty(n, np.int64)
@@ -89,14 +87,14 @@ class EdgeField:
         """Return the value at the place where the field begins: the walk between the point and its street."""
         return (self.connector >> road.TIME_SHIFT) / self.unit
 
-    def ahead(self) -> npt.NDArray[np.float64]:
+    def ahead(self) -> FloatArray:
         """
         Return what crossing the field's own edge costs towards higher and towards lower places, inf where closed.
 
         Backwards it is the cost of coming from there.
         """
         own = slice(2 * self.edge, 2 * self.edge + 2)
-        cost = (self.graph.cross[own] >> road.TIME_SHIFT) / self.unit
+        cost = (self.graph.traversal[own] >> road.TIME_SHIFT) / self.unit
         cost = np.where(self.graph.topology.is_open[own], cost, np.inf)
         return cost[::-1].copy() if self.is_backward else cost
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import Float32Array, IndexArray, Int32Array, Int64Array
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.street import road, turns
@@ -22,8 +22,6 @@ from traveltime_lab.streets import contraction, links
 from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets.graph import Core, Ports, RoadGraph, take_rows
 from traveltime_lab.streets.snapping import Snaps
-
-Int64Array = npt.NDArray[np.int64]
 
 ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
 
@@ -45,8 +43,8 @@ class Spread:
         Of the departures that make it within the limit.
     """
 
-    ms: npt.NDArray[np.int32]
-    share: npt.NDArray[np.float32]
+    ms: Int32Array
+    share: Float32Array
 
 
 @dataclass(frozen=True)
@@ -143,7 +141,7 @@ def label_blocks(
         yield block
 
 
-def same_places(origins: Snaps, destinations: Snaps) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def same_places(origins: Snaps, destinations: Snaps) -> tuple[IndexArray, IndexArray]:
     """
     Return the pairs of origin and destination that are one and the same point, if it has a street.
 
@@ -221,7 +219,7 @@ class RowSearch:
     core: Core
     seeds: Ports
     reads: Ports
-    by_edge: npt.NDArray[np.intp]
+    by_edge: IndexArray
 
     @classmethod
     def of(cls, graph: RoadGraph, rows: Ends, columns: Ends, *, is_backward: bool) -> RowSearch:
@@ -256,7 +254,7 @@ class RowSearch:
         road.many_to_many(*self.core.arcs(), *seeds, *self.reads, limits, graph.shift, self.core.n_buckets, labels)
         turns.improve_along_edges(
             rows.snaps.edge[part], rows.snaps.fraction[part], rows.connector[part], columns.snaps.edge,
-            columns.snaps.fraction, columns.connector, not self.is_backward, graph.cross, graph.topology.is_open,
+            columns.snaps.fraction, columns.connector, not self.is_backward, graph.traversal, graph.topology.is_open,
             self.by_edge, limits, labels,
         )  # fmt: skip
         return labels
@@ -294,8 +292,8 @@ def pair_labels(
     origins: Snaps,
     destinations: Snaps,
     snapping: Snapping,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
     *,
     limit: float,
     engine: str = "auto",
@@ -350,7 +348,7 @@ def pair_labels(
         far.edge,
         far.fraction,
         reached.connector,
-        graph.cross,
+        graph.traversal,
         graph.topology.is_open,
         largest,
         labels,
@@ -370,7 +368,7 @@ def _search_pairs(
     seeds, reads = core.seed_rows(leaving.ports), core.read_rows(reached.ports)
     labels = np.full(len(reached.snaps), road.UNREACHED, np.int64)
 
-    def search(rows: npt.NDArray[np.intp]) -> None:
+    def search(rows: IndexArray) -> None:
         first, last = row_indptr[rows[0]], row_indptr[rows[-1] + 1]
         road.one_to_some(
             *core.arcs(),

@@ -28,9 +28,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from traveltime_lab._arrays import AnyArray, IndexArray, Int32Array, Int64Array
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import joins, road, turns
 from traveltime_lab.modes import Snapping
@@ -44,8 +44,6 @@ from traveltime_lab.streets.snapping import Snaps
 if TYPE_CHECKING:
     from traveltime_lab.streets.matrix import Ends
 
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
 
 #: Labels in one block, ways asked in one call (pandana answers with a list of Python floats) and paths in one call
 #: (lists of lists of Python integers).
@@ -247,7 +245,7 @@ def _leaving_by_own_state(graph: RoadGraph) -> RoadGraph:
     return replace(
         graph,
         topology=replace(topology, exit_indptr=indptr, exit_states=plain),
-        exit_keys=-graph.cross[topology.is_open],
+        exit_keys=-graph.traversal[topology.is_open],
     )
 
 
@@ -395,7 +393,7 @@ def label_blocks(
             reached.snaps.fraction[columns],
             reached.connector[columns],
             True,
-            graph.cross,
+            graph.traversal,
             graph.topology.is_open,
             np.argsort(edge, kind="stable"),
             limits,
@@ -404,9 +402,7 @@ def label_blocks(
         yield columns, labels
 
 
-def _full_labels(
-    contracted: Hierarchy, starts: _Joints, ends: _Joints, start: npt.NDArray[Any], end: npt.NDArray[Any]
-) -> Int64Array:
+def _full_labels(contracted: Hierarchy, starts: _Joints, ends: _Joints, start: AnyArray, end: AnyArray) -> Int64Array:
     """Return the labels of trips between ports, lengths included."""
     between = contracted.labels(starts.states[start], ends.states[end])
     return np.asarray(starts.keys[start] + between + ends.keys[end])
@@ -418,8 +414,8 @@ def pair_labels(
     origins: Snaps,
     destinations: Snaps,
     snapping: Snapping,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
     *,
     limit: float,
     with_length: bool = True,
@@ -469,7 +465,7 @@ def pair_labels(
             destinations.edge[b],
             destinations.fraction[b],
             far[b],
-            graph.cross,
+            graph.traversal,
             graph.topology.is_open,
             largest,
             labels[part],
@@ -485,8 +481,8 @@ def _labels_of_pairs(
     contracted: Hierarchy,
     starts: _Joints,
     ends: _Joints,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
     largest: np.int64,
     *,
     with_length: bool,

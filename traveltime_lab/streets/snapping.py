@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array, Int64Array
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.settings import settings
@@ -22,7 +22,6 @@ from traveltime_lab.settings import settings
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
 
-FloatArray = npt.NDArray[np.float64]
 
 #: How stops of a timetable join the streets: like other points.
 STOP_SNAPPING: Final = Snapping()
@@ -52,10 +51,10 @@ class Snaps:
         The points themselves, EPSG:4326.
     """
 
-    edge: npt.NDArray[np.int32]
+    edge: Int32Array
     fraction: FloatArray
     distance_m: FloatArray
-    status: npt.NDArray[np.int8]
+    status: Int8Array
     lng: FloatArray
     lat: FloatArray
 
@@ -63,7 +62,7 @@ class Snaps:
         """Return the number of points."""
         return self.edge.size
 
-    def take(self, index: npt.NDArray[np.intp]) -> Snaps:
+    def take(self, index: IndexArray) -> Snaps:
         """Return the snaps of some points."""
         return Snaps(
             self.edge[index],
@@ -83,15 +82,15 @@ class SegmentIndex:
     y1: FloatArray
     x2: FloatArray
     y2: FloatArray
-    edge: npt.NDArray[np.int32]
+    edge: Int32Array
     start: FloatArray
     span: FloatArray
     lattice: tuple[float, int, int, int, int]
-    table: npt.NDArray[np.int64]
-    members: npt.NDArray[np.int32]
+    table: Int64Array
+    members: Int32Array
 
     @classmethod
-    def build(cls, network: Network, wanted: npt.NDArray[np.bool_]) -> SegmentIndex:
+    def build(cls, network: Network, wanted: BoolArray) -> SegmentIndex:
         """Index the segments of the edges marked in `wanted` (bool array of shape (n_edges,))."""
         x1, y1, x2, y2, edge, start, span = segments(network)
         mine = wanted[edge]
@@ -214,7 +213,7 @@ def snap_points(
     fraction = np.zeros(n)
     distance = np.full(n, np.inf)
 
-    def look_up(index: SegmentIndex, part: npt.NDArray[np.intp]) -> None:
+    def look_up(index: SegmentIndex, part: IndexArray) -> None:
         segment = np.empty(part.size, np.int32)
         position = np.empty(part.size)
         metres = np.empty(part.size)
@@ -267,7 +266,7 @@ def metres_to_streets(network: Network, lng: FloatArray, lat: FloatArray, transp
     return metres
 
 
-def _is_outside(network: Network, x: FloatArray, y: FloatArray, margin_m: float) -> npt.NDArray[np.bool_]:
+def _is_outside(network: Network, x: FloatArray, y: FloatArray, margin_m: float) -> BoolArray:
     """Return which points lie farther than a margin from the box of the network."""
     west, south, east, north = network.bounds
     box_x, box_y = network.frame.to_xy(np.array([west, east]), np.array([south, north]))

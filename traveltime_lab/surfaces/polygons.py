@@ -20,16 +20,14 @@ from typing import Any
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import shapely
 from shapely import MultiPolygon
 
+from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.kernels.raster import contours
 from traveltime_lab.kernels.raster.buffers import update_squared_distances
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Contour vertices keep this share of a cell away from cell centres, so that no two of them ever meet.
 VERTEX_CLEARANCE = 0.01
@@ -56,7 +54,7 @@ class Surface:
     x0: float
     y0: float
     cell_m: float
-    values: npt.NDArray[np.float32]
+    values: Float32Array
 
 
 def contour_polygons(surface: Surface, limit: float, *, steepest: float | None = None) -> MultiPolygon:
@@ -457,7 +455,7 @@ def difference(
     return _one_row(shapely.difference(whole, shapely.union_all(_members(subtrahend, "subtrahend"))), search_id)
 
 
-def _all_members(*tables: gpd.GeoDataFrame | gpd.GeoSeries) -> npt.NDArray[Any]:
+def _all_members(*tables: gpd.GeoDataFrame | gpd.GeoSeries) -> AnyArray:
     """Return the polygons of several tables in EPSG:4326."""
     return np.concatenate([_members(table, "shapes") for table in tables])
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int32Array, Int64Array
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import LimitError
@@ -33,7 +33,7 @@ from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.links import EdgeField
 from traveltime_lab.streets.snapping import SegmentIndex, index_key, segments, snap_indexes
 from traveltime_lab.surfaces.polygons import Surface
-from traveltime_lab.transit.stop_links import Stations, Walks
+from traveltime_lab.transit.stop_links import LinkedStops, Walks
 
 #: Cells along the side of a tile.
 TILE = 128
@@ -58,8 +58,8 @@ class Reached:
         At both ends of each edge; see `traveltime_lab.kernels.raster.transit_surface.edge_starts`.
     """
 
-    stop_ms: npt.NDArray[np.int32]
-    starts: npt.NDArray[np.int32]
+    stop_ms: Int32Array
+    starts: Int32Array
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class Driven:
         By state the times and drives of which none is worse in both; see `traveltime_lab.kernels.transit.drives`.
     """
 
-    stop_ms: npt.NDArray[np.int32]
-    labels: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]
+    stop_ms: Int32Array
+    labels: tuple[Int64Array, Int32Array, Int32Array]
 
 
 @dataclass(frozen=True)
@@ -119,14 +119,14 @@ class RideField:
     budget_ms: int
     limit_ms: int
     around: Walks | None
-    stops: Stations
+    stops: LinkedStops
     transportation: Transportation
 
     def start(self) -> float:
         """Return the value at the place where the field begins: the walk between the point and its street."""
         return self.direct.start()
 
-    def label(self) -> npt.NDArray[np.int64]:
+    def label(self) -> Int64Array:
         """
         Return the labels at the start of each directed edge (backwards: from its end) by the quickest rides.
 
@@ -154,12 +154,20 @@ class RideField:
             cells = (tile.edge, tile.fraction, tile.distance, per_metre, buffer_m)
             if isinstance(rides, Driven):
                 drives.gather_drives(
-                    *cells, graph.cross, is_open, self.budget_ms, *ports, *rides.labels, rides.stop_ms, *there, values
+                    *cells,
+                    graph.traversal,
+                    is_open,
+                    self.budget_ms,
+                    *ports,
+                    *rides.labels,
+                    rides.stop_ms,
+                    *there,
+                    values,
                 )
                 return
             assert self.around is not None
             transit_surface.gather_rides(
-                *cells, rides.starts, graph.cross, is_open, self.is_backward, self.budget_ms, self.limit_ms, *ports,
+                *cells, rides.starts, graph.traversal, is_open, self.is_backward, self.budget_ms, self.limit_ms, *ports,
                 *self.around.by_state, rides.stop_ms, *there, values,
             )  # fmt: skip
 
@@ -205,17 +213,17 @@ class LengthField:
 
     def own_m(self) -> float:
         """Return the length of the edge where the field begins."""
-        return int(self.times.graph.cross[2 * self.times.edge] & road.LENGTH_MASK) / 100.0
+        return int(self.times.graph.traversal[2 * self.times.edge] & road.LENGTH_MASK) / 100.0
 
-    def rows(self, network: Network, limit: float) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+    def rows(self, network: Network, limit: float) -> tuple[Float32Array, FloatArray]:
         """Return times and lengths along all edges and the box of what lies within a limit; see `reached_rows`."""
         boxes, is_land = network.cached(("boxes",), lambda: _edge_boxes(network))
         rows, box = np.empty((network.n_edges, 8), np.float32), np.empty(4)
         times = self.times
-        length_rows(times.label, times.graph.cross, times.is_backward, boxes, is_land, limit, times.edge, rows, box)
+        length_rows(times.label, times.graph.traversal, times.is_backward, boxes, is_land, limit, times.edge, rows, box)
         return rows, box
 
-    def reader(self, rows: npt.NDArray[np.float32], per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
+    def reader(self, rows: Float32Array, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
         """Return what fills the values of cells, given their tile."""
         times = self.times
         place = (times.edge, times.fraction, times.ahead(), self.own_m(), times.start(), self.start())
@@ -233,11 +241,11 @@ Field: TypeAlias = EdgeField | RideField | LengthField
 class Tile:
     """Nearest edge (-1 for none), place on it and metres to it for each cell of a tile."""
 
-    edge: npt.NDArray[np.int32]
-    fraction: npt.NDArray[np.float32]
-    distance: npt.NDArray[np.float32]
+    edge: Int32Array
+    fraction: Float32Array
+    distance: Float32Array
 
-    def some(self, mask: npt.NDArray[np.bool_]) -> Tile:
+    def some(self, mask: BoolArray) -> Tile:
         """Return chosen cells as one row."""
         return Tile(self.edge[mask][None], self.fraction[mask][None], self.distance[mask][None])
 
@@ -292,8 +300,8 @@ class TileCache:
         return Tile(edge, fraction, distance)
 
     def _nearest(
-        self, index: SegmentIndex, first_x: float, first_y: float, shrink: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        self, index: SegmentIndex, first_x: float, first_y: float, shrink: FloatArray
+    ) -> tuple[Int32Array, Float32Array, Float32Array]:
         """Return nearest edge, place and distance of each cell of a tile."""
         segment = np.empty((TILE, TILE), np.int32)
         position = np.empty((TILE, TILE), np.float32)
@@ -309,9 +317,7 @@ class TileCache:
         fraction = (index.start[safe] + position * index.span[safe]).astype(np.float32)
         return edge, fraction, distance
 
-    def _is_near_main(
-        self, first_x: float, first_y: float, shrink: npt.NDArray[np.float64], asked: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.bool_]:
+    def _is_near_main(self, first_x: float, first_y: float, shrink: FloatArray, asked: BoolArray) -> BoolArray:
         """Return which cells snap to the main streets, though from farther away than is of interest."""
         row, column = np.nonzero(asked)
         x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
@@ -416,7 +422,7 @@ def tile_values(
     cell_m: float,
     limit: float,
     most_tiles: int,
-) -> Iterator[tuple[tuple[int, int], npt.NDArray[np.float32]]]:
+) -> Iterator[tuple[tuple[int, int], Float32Array]]:
     """
     Yield the values of a field tile by tile, for those who do not need the surface as one array.
 
@@ -498,7 +504,7 @@ def _layers(
     *,
     limit: float,
     buffer_m: float,
-) -> tuple[list[_Layer], npt.NDArray[np.float64]]:
+) -> tuple[list[_Layer], FloatArray]:
     """Return what fills the values of cells, the first of which sets them, and the box of all that is reached."""
     per_metre = _per_metre(edge_field, snapping)
     if isinstance(edge_field, LengthField):
@@ -522,7 +528,7 @@ def _layers(
     return layers, box
 
 
-def _ride_box(network: Network, field: RideField, limit: float) -> npt.NDArray[np.float64]:
+def _ride_box(network: Network, field: RideField, limit: float) -> FloatArray:
     """Return the box of what rides reach, as `reached_rows` does."""
     if isinstance(field.quickest, Driven):
         return _label_rows(network, field.graph, field.label(), field.is_backward, limit, field.direct.edge)[1]
@@ -542,9 +548,7 @@ def _is_length(edge_field: Field) -> bool:
     return isinstance(edge_field, LengthField) or edge_field.graph.metric == "distance"
 
 
-def reached_rows(
-    network: Network, field: EdgeField, limit: float
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+def reached_rows(network: Network, field: EdgeField, limit: float) -> tuple[Float32Array, FloatArray]:
     """
     Return the values of a field along all edges and the box of what it reaches.
 
@@ -560,17 +564,17 @@ def reached_rows(
 
 
 def _label_rows(
-    network: Network, graph: RoadGraph, label: npt.NDArray[np.int64], is_backward: bool, limit: float, edge: int
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+    network: Network, graph: RoadGraph, label: Int64Array, is_backward: bool, limit: float, edge: int
+) -> tuple[Float32Array, FloatArray]:
     """Return values and box of labels of edges; see `reached_rows`."""
     boxes, is_land = network.cached(("boxes",), lambda: _edge_boxes(network))
     rows, box = np.empty((network.n_edges, 4), np.float32), np.empty(4)
     unit = 100.0 if graph.metric == "distance" else 1000.0
-    edge_rows(label, graph.cross, unit, is_backward, boxes, is_land, limit, edge, rows, box)
+    edge_rows(label, graph.traversal, unit, is_backward, boxes, is_land, limit, edge, rows, box)
     return rows, box
 
 
-def _edge_boxes(network: Network) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+def _edge_boxes(network: Network) -> tuple[FloatArray, BoolArray]:
     """Return the boxes of all edges in local metres, and which edges are on land."""
     t = network.tables
     x, y = network.frame.to_xy(t.coord_lng, t.coord_lat)
@@ -616,7 +620,7 @@ def origin_radius(edge_field: Field, snapping: Snapping, cell_m: float, limit: f
     return float(np.clip(left_m / 2.0, 1.0, cell_m / 2.0))
 
 
-def reached_pieces(network: Network, edge_field: Field, limit: float) -> npt.NDArray[np.float64]:
+def reached_pieces(network: Network, edge_field: Field, limit: float) -> FloatArray:
     """
     Return the pieces of road that a field reaches within a limit.
 
@@ -663,11 +667,11 @@ def reached_pieces(network: Network, edge_field: Field, limit: float) -> npt.NDA
 
 def _pieces(
     network: Network,
-    values: npt.NDArray[Any],
+    values: AnyArray,
     limit: float,
-    own: tuple[int, float, float, npt.NDArray[np.float64], float, float] | None,
-    meeting: npt.NDArray[np.float64] | float | None = None,
-) -> npt.NDArray[np.float64]:
+    own: tuple[int, float, float, FloatArray, float, float] | None,
+    meeting: FloatArray | float | None = None,
+) -> FloatArray:
     """
     Return the pieces of road whose values are within a limit.
 
@@ -687,7 +691,7 @@ def _pieces(
     rows = values.astype(np.float64)
     _, is_land = network.cached(("boxes",), lambda: _edge_boxes(network))
 
-    def share(value: npt.NDArray[np.float64], cost: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def share(value: FloatArray, cost: FloatArray) -> FloatArray:
         left = np.where(np.isfinite(value), limit - value, -1.0)
         part = left / np.where(cost > 0.0, cost, 1.0)
         return np.where(left < 0.0, 0.0, np.where(cost > left, part, 1.0))

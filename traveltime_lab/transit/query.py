@@ -22,8 +22,8 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.errors import InputError, MomentError, NoServiceError
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.modes import Snapping, Transportation
@@ -32,14 +32,11 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.snapping import Snaps, snap_points
 from traveltime_lab.transit import stop_links as street_side
-from traveltime_lab.transit.raptor import RideOptions, RideSearch
+from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.route_types import is_selected
-from traveltime_lab.transit.stop_links import Links, Stations, Walks
+from traveltime_lab.transit.stop_links import LinkedStops, Links, Walks
 from traveltime_lab.transit.trip_instances import trip_table
 from traveltime_lab.transit.trip_table import TripTable
-
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
 
 #: Trip tables are made for whole hours, so that neighbouring moments share one.
 _HOUR_S: Final = 3600
@@ -54,12 +51,12 @@ WALKING: Final = Transportation("walking")
 class _Tables:
     """Recently used trip tables, made ready for searches."""
 
-    made: OrderedDict[tuple[Any, ...], RideSearch] = field(default_factory=OrderedDict)
+    made: OrderedDict[tuple[Any, ...], TransitSearch] = field(default_factory=OrderedDict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass(frozen=True)
-class TransitQuestion:
+class TransitQuery:
     """
     A question to a timetable, checked.
 
@@ -110,7 +107,7 @@ class TransitQuestion:
         """Return the graph of the way to the first stop."""
         return self.network.road_graph(self.transportation.access, self.moment)
 
-    def snap(self, lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64], *, is_origin: bool) -> Snaps:
+    def snap(self, lng: FloatArray, lat: FloatArray, *, is_origin: bool) -> Snaps:
         """Snap points to the streets on which a trip leaves them or reaches them."""
         means = self.transportation.access if is_origin else WALKING
         return snap_points(self.network, lng, lat, means, self.snapping)
@@ -123,7 +120,7 @@ class TransitQuestion:
 
     # Rides
 
-    def search(self) -> RideSearch:
+    def search(self) -> TransitSearch:
         """Return the runs of the hours in question, in milliseconds after its reference."""
         begin = int(self.moment.timestamp())
         first, last = (begin - self.limit - self.window, begin) if self.is_arrival else (begin, begin + self.limit)
@@ -136,7 +133,7 @@ class TransitQuestion:
             if key in tables.made:
                 tables.made.move_to_end(key)
                 return tables.made[key]
-            made = tables.made[key] = RideSearch(self._table(first, last))
+            made = tables.made[key] = TransitSearch(self._table(first, last))
             while len(tables.made) > _KEPT_TABLES:
                 tables.made.popitem(last=False)
             return made
@@ -154,22 +151,22 @@ class TransitQuestion:
             table,
             arrival=table.arrival * np.int32(1000),
             departure=table.departure * np.int32(1000),
-            transfer_s=table.transfer_s * np.int32(1000),
-            change_s=np.where(table.change_s >= UNREACHED, UNREACHED, table.change_s * 1000).astype(np.int32),
+            transfer_time=table.transfer_time * np.int32(1000),
+            change_time=np.where(table.change_time >= UNREACHED, UNREACHED, table.change_time * 1000).astype(np.int32),
         )
 
     @property
-    def stops(self) -> Stations:
+    def stops(self) -> LinkedStops:
         """The stops on walkable streets."""
-        return street_side.stations(self.network, self.walking, WALKING)
+        return street_side.linked_stops(self.network, self.walking, WALKING)
 
     @property
-    def options(self) -> RideOptions:
+    def options(self) -> TransitOptions:
         """What the rides are bound to."""
         means = self.transportation
-        return RideOptions(self.limit * 1000, means.max_changes, means.pt_change_delay * 1000)
+        return TransitOptions(self.limit * 1000, means.max_changes, means.pt_change_delay * 1000)
 
-    def at(self, search: RideSearch) -> int:
+    def at(self, search: TransitSearch) -> int:
         """Return the moment in milliseconds after the reference of a search."""
         return round(self.moment.timestamp() * 1000) - search.table.reference * 1000
 
@@ -178,7 +175,7 @@ class TransitQuestion:
         """Whether single departures of the window count."""
         return bool(self.percents) or self.with_share
 
-    def samples(self, search: RideSearch) -> Int64Array:
+    def samples(self, search: TransitSearch) -> Int64Array:
         """Return the departures (or arrivals) of which percentiles are taken, as `at` does."""
         steps = np.arange(0, max(self.window, 1), SAMPLE_S, dtype=np.int64) * 1000
         return self.at(search) + (-steps if self.is_arrival else steps)
@@ -197,7 +194,7 @@ class TransitQuestion:
         """
         means = self.transportation
         if is_origin and not self.is_walked_to:
-            joined = street_side.stations(self.network, self.access_graph(), means.access)
+            joined = street_side.linked_stops(self.network, self.access_graph(), means.access)
             links = street_side.street_links(
                 self.network, joined, snaps, self.snapping, means.access_time, is_leaving=False
             )
@@ -213,7 +210,7 @@ class TransitQuestion:
         return links.later((means.access_penalty + means.pt_change_delay) * 1000) if is_origin else links
 
 
-def transit_question(
+def transit_query(
     network: Network,
     transportation: Transportation,
     snapping: Snapping,
@@ -225,7 +222,7 @@ def transit_question(
     percents: tuple[float, ...] = (),
     with_share: bool = False,
     with_least: bool = True,
-) -> TransitQuestion:
+) -> TransitQuery:
     """
     Check a question to a timetable.
 
@@ -246,7 +243,7 @@ def transit_question(
     if isinstance(moment, TypicalMoment):
         moment = typical_moment(network, is_arrival=is_arrival)
     network.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")
-    return TransitQuestion(network, transportation, snapping, moment, is_arrival, limit, window, percents, with_share)
+    return TransitQuery(network, transportation, snapping, moment, is_arrival, limit, window, percents, with_share)
 
 
 def typical_moment(network: Network, *, is_arrival: bool) -> dt.datetime:

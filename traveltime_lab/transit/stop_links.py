@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.modes import Snapping, Transportation
@@ -26,13 +26,10 @@ from traveltime_lab.streets import links as travel_times
 from traveltime_lab.streets.graph import RoadGraph, take_rows
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps, snap_points
 from traveltime_lab.transit.timetable import Timetable
-from traveltime_lab.transit.trip_instances import Changes, Footpaths, merge_changes
-
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
+from traveltime_lab.transit.trip_instances import Footpaths, Transfers, merge_transfers
 
 #: Longest walk between two vehicles, s. Source: contract 5.4 (from the documentation of the Java client).
-CHANGE_WALK_S: Final = 600
+TRANSFER_WALK_S: Final = 600
 
 #: Near points from which a search each is quicker than reading what lies around all stops.
 FEW: Final = 32
@@ -63,7 +60,7 @@ class Links:
         begin, end = self.indptr[first], self.indptr[last]
         return Links(self.indptr[first : last + 1] - begin, self.stops[begin:end], self.ms[begin:end])
 
-    def take(self, points: npt.NDArray[np.intp]) -> Links:
+    def take(self, points: IndexArray) -> Links:
         """Return the links of chosen points."""
         sizes = np.diff(self.indptr)[points]
         indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -76,7 +73,7 @@ class Links:
 
 
 @dataclass(frozen=True)
-class Stations:
+class LinkedStops:
     """
     Stops on the streets of one mode.
 
@@ -126,7 +123,7 @@ def timetable_of(network: Network) -> Timetable:
     return network.timetable
 
 
-def stations(network: Network, graph: RoadGraph, transportation: Transportation) -> Stations:
+def linked_stops(network: Network, graph: RoadGraph, transportation: Transportation) -> LinkedStops:
     """
     Join the stops to the streets of a mode, once, and keep that.
 
@@ -160,10 +157,10 @@ def stations(network: Network, graph: RoadGraph, transportation: Transportation)
         return snaps, travel_times.connectors(graph, snaps, STOP_SNAPPING), edge_indptr, order.astype(np.int32)
 
     key = (transportation.base, transportation.uses_ferry, transportation.include_roads, transportation.exclude_roads)
-    return Stations(graph, *network.cached(("stops", *key), place))
+    return LinkedStops(graph, *network.cached(("stops", *key), place))
 
 
-def walks(network: Network, stops: Stations, budget_s: int, *, is_leaving: bool) -> Walks:
+def walks(network: Network, stops: LinkedStops, budget_s: int, *, is_leaving: bool) -> Walks:
     """
     Return the walks around all stops within a budget, searched once and kept.
 
@@ -185,7 +182,7 @@ def has_walks(network: Network, budget_s: int, *, is_leaving: bool) -> bool:
     return network.is_cached(("walks", budget_s, is_leaving))
 
 
-def _walks(stops: Stations, budget_s: int, is_leaving: bool) -> Walks:
+def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
     """Search from every stop."""
     graph, topology = stops.graph, stops.graph.topology
     ports = travel_times.ports(graph, stops.snaps, stops.connector, is_entry=not is_leaving)
@@ -220,7 +217,7 @@ def _walks(stops: Stations, budget_s: int, is_leaving: bool) -> Walks:
     return Walks(is_leaving, budget_s * 1000, (indptr, states, ms), by_state)
 
 
-def walk_links(stops: Stations, around: Walks, snaps: Snaps, snapping: Snapping, budget_s: int) -> Links:
+def walk_links(stops: LinkedStops, around: Walks, snaps: Snaps, snapping: Snapping, budget_s: int) -> Links:
     """
     Return the stops within a walk of points.
 
@@ -255,7 +252,7 @@ def walk_links(stops: Stations, around: Walks, snaps: Snaps, snapping: Snapping,
             stops.edge_stops,
             stops.snaps.fraction,
             stops.connector >> road.TIME_SHIFT,
-            graph.cross,
+            graph.traversal,
             graph.topology.is_open,
             around.is_leaving,
             budget_s * 1000,
@@ -276,7 +273,7 @@ def walk_links(stops: Stations, around: Walks, snaps: Snaps, snapping: Snapping,
 
 
 def street_links(
-    network: Network, stops: Stations, snaps: Snaps, snapping: Snapping, budget_s: int, *, is_leaving: bool
+    network: Network, stops: LinkedStops, snaps: Snaps, snapping: Snapping, budget_s: int, *, is_leaving: bool
 ) -> Links:
     """
     Return the stops within a way of points by any mode on streets, by a search from each point.
@@ -323,18 +320,18 @@ def street_links(
     return Links(indptr, stop[order].astype(np.int32), time[order])
 
 
-def changes(network: Network, stops: Stations) -> Changes:
+def changes(network: Network, stops: LinkedStops) -> Transfers:
     """Return how one changes between stops: walks along the streets and the rules of the feeds, made once and kept."""
 
-    def make() -> Changes:
-        around = walks(network, stops, CHANGE_WALK_S, is_leaving=True)
-        links = walk_links(stops, around, stops.snaps, STOP_SNAPPING, CHANGE_WALK_S)
+    def make() -> Transfers:
+        around = walks(network, stops, TRANSFER_WALK_S, is_leaving=True)
+        links = walk_links(stops, around, stops.snaps, STOP_SNAPPING, TRANSFER_WALK_S)
         # Links are by the stop walked to; whole seconds are what a timetable counts in.
         indptr, to_stop, ms = kernel.turned(links.indptr, links.stops, links.ms, len(stops.snaps))
         from_stop = np.repeat(np.arange(len(stops.snaps)), np.diff(indptr))
         kept = from_stop != to_stop
         row_of = np.concatenate([[0], np.cumsum(np.bincount(from_stop[kept], minlength=len(stops.snaps)))])
         seconds = -(-ms[kept] // 1000)
-        return merge_changes(timetable_of(network), Footpaths(row_of.astype(np.int64), to_stop[kept], seconds))
+        return merge_transfers(timetable_of(network), Footpaths(row_of.astype(np.int64), to_stop[kept], seconds))
 
     return network.cached(("changes",), make)

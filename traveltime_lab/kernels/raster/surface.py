@@ -9,7 +9,7 @@ import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
-def edge_rows(start, cross, unit, is_backward, boxes, is_land, limit, own_edge, rows, box):
+def edge_rows(start, traversal, unit, is_backward, boxes, is_land, limit, own_edge, rows, box):
     """
     Turn the labels of directed edges into what `gather` reads, and find the box of what is reached.
 
@@ -46,7 +46,7 @@ def edge_rows(start, cross, unit, is_backward, boxes, is_land, limit, own_edge, 
         if a != unreached:
             low = (a >> 32) / unit
             rows[e, 0] = low
-            rows[e, 1] = (cross[2 * e + first] >> 32) / unit
+            rows[e, 1] = (traversal[2 * e + first] >> 32) / unit
         else:
             rows[e, 0] = np.inf
             rows[e, 1] = 0.0
@@ -54,7 +54,7 @@ def edge_rows(start, cross, unit, is_backward, boxes, is_land, limit, own_edge, 
             value = (b >> 32) / unit
             low = min(low, value)
             rows[e, 2] = value
-            rows[e, 3] = (cross[2 * e + second] >> 32) / unit
+            rows[e, 3] = (traversal[2 * e + second] >> 32) / unit
         else:
             rows[e, 2] = np.inf
             rows[e, 3] = 0.0
@@ -123,7 +123,7 @@ def gather(
 
 
 @numba.njit(cache=True, nogil=True)
-def length_rows(start, cross, is_backward, boxes, is_land, limit, own_edge, rows, box):
+def length_rows(start, traversal, is_backward, boxes, is_land, limit, own_edge, rows, box):
     """
     Turn the labels of directed edges into what `gather_lengths` reads; see `edge_rows`.
 
@@ -142,7 +142,7 @@ def length_rows(start, cross, is_backward, boxes, is_land, limit, own_edge, rows
         low = np.inf
         for side in range(2):
             d = 2 * e + (first if side == 0 else second)
-            label, along = start[d], cross[d]
+            label, along = start[d], traversal[d]
             if label == unreached:
                 rows[e, 2 * side] = np.inf
                 rows[e, 2 * side + 1] = 0.0

@@ -21,7 +21,7 @@ def edge_starts(
     port_indptr,
     port_states,
     port_keys,
-    cross,
+    traversal,
     is_open,
     is_backward,
     stop_ms,
@@ -64,7 +64,7 @@ def edge_starts(
                         least = min(least, key + (extra << TIME_SHIFT) + extra)
             starts[e, 4 * side] = NEVER if least == NEVER_KEY else np.int32(least >> TIME_SHIFT)
             starts[e, 4 * side + 1] = 0 if least == NEVER_KEY else np.int32(least & WALK_MASK)
-            starts[e, 4 * side + 2] = np.int32(cross[d] >> TIME_SHIFT)
+            starts[e, 4 * side + 2] = np.int32(traversal[d] >> TIME_SHIFT)
         starts[e, 3] = NEVER
         for k in range(edge_indptr[e], edge_indptr[e + 1]):
             stop = edge_stops[k]
@@ -117,7 +117,7 @@ def gather_rides(
     per_metre,
     buffer_m,
     starts,
-    cross,
+    traversal,
     is_open,
     is_backward,
     budget_ms,
@@ -197,7 +197,9 @@ def gather_rides(
                     stop = edge_stops[k]
                     to_street_ms = stop_connector_ms[stop] + off_ms
                     if stop_ms[stop] + to_street_ms < best:
-                        walk = to_street_ms + straight_ms(e, f, stop_fraction[stop], cross, is_open, not is_backward)
+                        walk = to_street_ms + straight_ms(
+                            e, f, stop_fraction[stop], traversal, is_open, not is_backward
+                        )
                         if walk <= budget_ms:
                             best = min(best, stop_ms[stop] + walk)
             if best < bound:

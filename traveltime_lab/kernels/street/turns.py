@@ -116,7 +116,7 @@ def position_ports(
     port_indptr,
     port_states,
     port_keys,
-    cross,
+    traversal,
     is_entry,
     out_indptr,
     out_states,
@@ -154,8 +154,8 @@ def position_ports(
         if edges[i] >= 0:
             for side in range(2):
                 d = 2 * edges[i] + side
-                part = part_of(cross[d], fractions[i] if side == 0 else 1.0 - fractions[i])
-                key = connectors[i] + (part if is_entry else cross[d] - part)
+                part = part_of(traversal[d], fractions[i] if side == 0 else 1.0 - fractions[i])
+                key = connectors[i] + (part if is_entry else traversal[d] - part)
                 for k in range(port_indptr[d], port_indptr[d + 1]):
                     if write:
                         out_states[at] = port_states[k]
@@ -167,15 +167,15 @@ def position_ports(
 
 
 @numba.njit(cache=True, nogil=True)
-def part_of(cross, share):
+def part_of(traversal, share):
     """Return the label of the first `share` (0 to 1) of an edge with label `cross`, both parts rounded."""
-    time = np.int64((cross >> 32) * share + 0.5)
-    length = np.int64((cross & 0xFFFFFFFF) * share + 0.5)
+    time = np.int64((traversal >> 32) * share + 0.5)
+    length = np.int64((traversal & 0xFFFFFFFF) * share + 0.5)
     return (time << 32) + length
 
 
 @numba.njit(cache=True, nogil=True)
-def along_same_edge(edge_a, fraction_a, edge_b, fraction_b, cross, is_open):
+def along_same_edge(edge_a, fraction_a, edge_b, fraction_b, traversal, is_open):
     """Return the label of driving straight from one position to another on one edge, or a huge one."""
     best = np.int64(1) << np.int64(62)
     if edge_a < 0 or edge_a != edge_b:
@@ -187,13 +187,24 @@ def along_same_edge(edge_a, fraction_a, edge_b, fraction_b, cross, is_open):
         a = fraction_a if side == 0 else 1.0 - fraction_a
         b = fraction_b if side == 0 else 1.0 - fraction_b
         if a <= b:
-            best = min(best, part_of(cross[d], b) - part_of(cross[d], a))
+            best = min(best, part_of(traversal[d], b) - part_of(traversal[d], a))
     return best
 
 
 @numba.njit(cache=True, nogil=True)
 def improve_along_edges(
-    edge_a, fraction_a, connector_a, edge_b, fraction_b, connector_b, is_forward, cross, is_open, by_edge, limit, result
+    edge_a,
+    fraction_a,
+    connector_a,
+    edge_b,
+    fraction_b,
+    connector_b,
+    is_forward,
+    traversal,
+    is_open,
+    by_edge,
+    limit,
+    result,
 ):
     """
     Lower a matrix of labels where both ends lie on one edge and the way between them needs no junction.
@@ -228,11 +239,11 @@ def improve_along_edges(
             column = by_edge[low]
             if is_forward:
                 direct = along_same_edge(
-                    edge_a[row], fraction_a[row], edge_b[column], fraction_b[column], cross, is_open
+                    edge_a[row], fraction_a[row], edge_b[column], fraction_b[column], traversal, is_open
                 )
             else:
                 direct = along_same_edge(
-                    edge_b[column], fraction_b[column], edge_a[row], fraction_a[row], cross, is_open
+                    edge_b[column], fraction_b[column], edge_a[row], fraction_a[row], traversal, is_open
                 )
             direct += connector_a[row] + connector_b[column]
             if direct <= limit[row] and direct < result[row, column]:
@@ -241,10 +252,12 @@ def improve_along_edges(
 
 
 @numba.njit(cache=True, nogil=True)
-def improve_aligned(edge_a, fraction_a, connector_a, edge_b, fraction_b, connector_b, cross, is_open, limit, result):
+def improve_aligned(
+    edge_a, fraction_a, connector_a, edge_b, fraction_b, connector_b, traversal, is_open, limit, result
+):
     """Lower the labels of aligned pairs whose ends lie on one edge; see `improve_along_edges`."""
     for i in range(edge_a.size):
-        direct = along_same_edge(edge_a[i], fraction_a[i], edge_b[i], fraction_b[i], cross, is_open)
+        direct = along_same_edge(edge_a[i], fraction_a[i], edge_b[i], fraction_b[i], traversal, is_open)
         direct += connector_a[i] + connector_b[i]
         if direct <= limit and direct < result[i]:
             result[i] = direct

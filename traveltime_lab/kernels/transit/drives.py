@@ -91,7 +91,7 @@ def gather_drives(
     distance,
     per_metre,
     buffer_m,
-    cross,
+    traversal,
     is_open,
     budget_ms,
     port_indptr,
@@ -140,7 +140,7 @@ def gather_drives(
                 d = 2 * e + 1 - side
                 if not is_open[d]:
                     continue
-                part_ms = (f if side == 0 else 1.0 - f) * (cross[d] >> TIME_SHIFT) + off_ms
+                part_ms = (f if side == 0 else 1.0 - f) * (traversal[d] >> TIME_SHIFT) + off_ms
                 for k in range(port_indptr[d], port_indptr[d + 1]):
                     onward = part_ms + (port_keys[k] >> TIME_SHIFT)
                     state = port_states[k]
@@ -152,7 +152,7 @@ def gather_drives(
                 stop = edge_stops[k]
                 if stop_ms[stop] == NEVER:
                     continue
-                drive = straight_ms(e, f, stop_fraction[stop], cross, is_open, False)
+                drive = straight_ms(e, f, stop_fraction[stop], traversal, is_open, False)
                 drive += stop_connector_ms[stop] + off_ms
                 if drive <= budget_ms:
                     best = min(best, stop_ms[stop] + drive)

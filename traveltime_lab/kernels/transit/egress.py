@@ -17,7 +17,7 @@ from traveltime_lab.kernels.transit.walks import WALK_MASK, straight_ms
 
 @numba.njit(cache=True, nogil=True)
 def _along_the_edge(
-    i, edges, fractions, connector_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms, cross, is_open,
+    i, edges, fractions, connector_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms, traversal, is_open,
     is_leaving, budget_ms, stop_ms, best,
 ):  # fmt: skip
     """Return the least of `best` and the times by stops on the point's own edge."""
@@ -26,7 +26,7 @@ def _along_the_edge(
         stop = edge_stops[k]
         if stop_ms[stop] == NEVER:
             continue
-        way = straight_ms(edge, fractions[i], stop_fraction[stop], cross, is_open, is_leaving)
+        way = straight_ms(edge, fractions[i], stop_fraction[stop], traversal, is_open, is_leaving)
         way += connector_ms[i] + stop_connector_ms[stop]
         if way <= budget_ms:
             best = min(best, stop_ms[stop] + way)
@@ -50,7 +50,7 @@ def read_walks(
     edge_stops,
     stop_fraction,
     stop_connector_ms,
-    cross,
+    traversal,
     is_open,
     is_leaving,
     budget_ms,
@@ -100,7 +100,7 @@ def read_walks(
                     if walk <= budget_ms:
                         best = min(best, stop_ms[state_stops[j]] + walk)
             best = _along_the_edge(
-                i, edges, fractions, connector_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms, cross,
+                i, edges, fractions, connector_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms, traversal,
                 is_open, is_leaving, budget_ms, stop_ms, best,
             )  # fmt: skip
         out[i] = best if best <= limit_ms else NEVER
@@ -122,7 +122,7 @@ def read_drives(
     edge_stops,
     stop_fraction,
     stop_connector_ms,
-    cross,
+    traversal,
     is_open,
     budget_ms,
     limit_ms,
@@ -146,7 +146,7 @@ def read_drives(
                         best = min(best, label_ms[j] + extra)
                         break
             best = _along_the_edge(
-                i, edges, fractions, connector_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms, cross,
+                i, edges, fractions, connector_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms, traversal,
                 is_open, False, budget_ms, stop_ms, best,
             )  # fmt: skip
         out[i] = best if best <= limit_ms else NEVER

@@ -32,7 +32,7 @@ class Lines(NamedTuple):
     pattern_stops: np.ndarray  # int32 (n_positions,)
     can_board: np.ndarray  # bool (n_positions,)
     can_alight: np.ndarray  # bool (n_positions,)
-    run_indptr: np.ndarray  # int64 (n_patterns + 1,)
+    instance_indptr: np.ndarray  # int64 (n_patterns + 1,)
     time_indptr: np.ndarray  # int64 (n_patterns + 1,)
     arrival: np.ndarray  # int32 (n_times,)
     departure: np.ndarray  # int32 (n_times,)
@@ -42,10 +42,10 @@ class Lines(NamedTuple):
     stop_boarding: np.ndarray  # int32 (n_boardings,)
     transfer_indptr: np.ndarray  # int64 (n_stops + 1,)
     transfer_stop: np.ndarray  # int32 (n_transfers,), nearest first
-    transfer_s: np.ndarray  # int32 (n_transfers,), rising within a stop
-    change_s: np.ndarray  # int32 (n_stops,)
+    transfer_time: np.ndarray  # int32 (n_transfers,), rising within a stop
+    change_time: np.ndarray  # int32 (n_stops,)
     stay_indptr: np.ndarray  # int64 (n_runs + 1,), or (1,)
-    stay_run: np.ndarray  # int32 (n_stays,)
+    stay_instance: np.ndarray  # int32 (n_stays,)
     run_pattern: np.ndarray  # int32 (n_runs,)
 
 
@@ -101,12 +101,12 @@ def _nearest_first(indptr, stops, seconds):
 
 
 @numba.njit(cache=True, nogil=True)
-def _last_departures(pattern_indptr, can_board, run_indptr, time_indptr, departure):
+def _last_departures(pattern_indptr, can_board, instance_indptr, time_indptr, departure):
     """Return the latest departure from each position, -UNREACHED where one cannot board, as at ends of patterns."""
     out = np.full(pattern_indptr[-1], -UNREACHED, np.int32)
     for p in range(pattern_indptr.size - 1):
         start, end = pattern_indptr[p], pattern_indptr[p + 1]
-        if run_indptr[p + 1] > run_indptr[p]:
+        if instance_indptr[p + 1] > instance_indptr[p]:
             for i in range(start, end - 1):
                 if can_board[i]:
                     out[i] = departure[time_indptr[p + 1] - end + i]
@@ -119,39 +119,39 @@ def forward_lines(
     pattern_stops,
     can_board,
     can_alight,
-    run_indptr,
+    instance_indptr,
     time_indptr,
     arrival,
     departure,
     transfer_indptr,
     transfer_stop,
-    transfer_s,
-    change_s,
-    stay_run,
+    transfer_time,
+    change_time,
+    stay_instance,
 ):
     """Return the `Lines` of the arrays of a `TripTable`; see there for shapes and dtypes."""
-    n_stops = change_s.size
+    n_stops = change_time.size
     stop_indptr, stop_pattern, stop_boarding = _boardings(pattern_indptr, pattern_stops, can_board, n_stops)
-    near_stop, near_s = _nearest_first(transfer_indptr, transfer_stop, transfer_s)
-    run_pattern = np.empty(run_indptr[-1], np.int32)
-    for p in range(run_indptr.size - 1):
-        run_pattern[run_indptr[p] : run_indptr[p + 1]] = p
+    near_stop, near_s = _nearest_first(transfer_indptr, transfer_stop, transfer_time)
+    run_pattern = np.empty(instance_indptr[-1], np.int32)
+    for p in range(instance_indptr.size - 1):
+        run_pattern[instance_indptr[p] : instance_indptr[p + 1]] = p
     n_stays = 0
-    for run in stay_run:
+    for run in stay_instance:
         n_stays += run >= 0
-    stay_indptr = np.zeros(1 if n_stays == 0 else stay_run.size + 1, np.int64)
+    stay_indptr = np.zeros(1 if n_stays == 0 else stay_instance.size + 1, np.int64)
     stays = np.empty(n_stays, np.int32)
     if n_stays > 0:
         size = 0
-        for run in range(stay_run.size):
-            if stay_run[run] >= 0:
-                stays[size] = stay_run[run]
+        for run in range(stay_instance.size):
+            if stay_instance[run] >= 0:
+                stays[size] = stay_instance[run]
                 size += 1
             stay_indptr[run + 1] = size
     return Lines(
-        pattern_indptr, pattern_stops, can_board, can_alight, run_indptr, time_indptr, arrival, departure,
-        _last_departures(pattern_indptr, can_board, run_indptr, time_indptr, departure), stop_indptr, stop_pattern,
-        stop_boarding, transfer_indptr, near_stop, near_s, change_s,
+        pattern_indptr, pattern_stops, can_board, can_alight, instance_indptr, time_indptr, arrival, departure,
+        _last_departures(pattern_indptr, can_board, instance_indptr, time_indptr, departure), stop_indptr, stop_pattern,
+        stop_boarding, transfer_indptr, near_stop, near_s, change_time,
         stay_indptr, stays, run_pattern,
     )  # fmt: skip
 
@@ -174,7 +174,7 @@ def mirrored(lines):
 
     Run r of a pattern with n runs becomes run n - 1 - r, position k of m becomes m - 1 - k, time t becomes -t.
     """
-    n_stops = lines.change_s.size
+    n_stops = lines.change_time.size
     n_runs = lines.run_pattern.size
     pattern_stops = _reversed_blocks(lines.pattern_indptr, lines.pattern_stops)
     can_board = _reversed_blocks(lines.pattern_indptr, lines.can_alight)
@@ -185,27 +185,27 @@ def mirrored(lines):
     for stop in range(n_stops):
         source[lines.transfer_indptr[stop] : lines.transfer_indptr[stop + 1]] = stop
     transfer_indptr, order = _csr(lines.transfer_stop, n_stops)
-    near_stop, near_s = _nearest_first(transfer_indptr, source[order], lines.transfer_s[order])
+    near_stop, near_s = _nearest_first(transfer_indptr, source[order], lines.transfer_time[order])
 
     stay_indptr = np.zeros(1, np.int64)
     stays = np.empty(0, np.int32)
-    if lines.stay_run.size > 0:
-        before = np.empty(lines.stay_run.size, np.int32)
-        after = np.empty(lines.stay_run.size, np.int32)
+    if lines.stay_instance.size > 0:
+        before = np.empty(lines.stay_instance.size, np.int32)
+        after = np.empty(lines.stay_instance.size, np.int32)
         for run in range(n_runs):
             p = lines.run_pattern[run]
             for k in range(lines.stay_indptr[run], lines.stay_indptr[run + 1]):
-                q = lines.run_pattern[lines.stay_run[k]]
-                after[k] = lines.run_indptr[p] + lines.run_indptr[p + 1] - 1 - run
-                before[k] = lines.run_indptr[q] + lines.run_indptr[q + 1] - 1 - lines.stay_run[k]
+                q = lines.run_pattern[lines.stay_instance[k]]
+                after[k] = lines.instance_indptr[p] + lines.instance_indptr[p + 1] - 1 - run
+                before[k] = lines.instance_indptr[q] + lines.instance_indptr[q + 1] - 1 - lines.stay_instance[k]
         stay_indptr, order = _csr(before, n_runs)
         stays = after[order]
     departure = -_reversed_blocks(lines.time_indptr, lines.arrival)
     return Lines(
-        lines.pattern_indptr, pattern_stops, can_board, can_alight, lines.run_indptr, lines.time_indptr,
+        lines.pattern_indptr, pattern_stops, can_board, can_alight, lines.instance_indptr, lines.time_indptr,
         -_reversed_blocks(lines.time_indptr, lines.departure), departure,
-        _last_departures(lines.pattern_indptr, can_board, lines.run_indptr, lines.time_indptr, departure), stop_indptr,
-        stop_pattern, stop_boarding, transfer_indptr, near_stop, near_s, lines.change_s,
+        _last_departures(lines.pattern_indptr, can_board, lines.instance_indptr, lines.time_indptr, departure), stop_indptr,
+        stop_pattern, stop_boarding, transfer_indptr, near_stop, near_s, lines.change_time,
         stay_indptr, stays, lines.run_pattern,
     )  # fmt: skip
 
@@ -220,7 +220,7 @@ def first_fault(lines):
     """
     for p in range(lines.pattern_indptr.size - 1):
         n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
-        for r in range(lines.run_indptr[p + 1] - lines.run_indptr[p]):
+        for r in range(lines.instance_indptr[p + 1] - lines.instance_indptr[p]):
             row = lines.time_indptr[p] + r * n
             for k in range(n):
                 i = row + k
@@ -230,18 +230,18 @@ def first_fault(lines):
                     return 2, p, r, k
                 if r > 0 and (lines.arrival[i] < lines.arrival[i - n] or lines.departure[i] < lines.departure[i - n]):
                     return 3, p, r, k
-            run = lines.run_indptr[p] + r
-            if lines.stay_run.size > 0:
+            run = lines.instance_indptr[p] + r
+            if lines.stay_instance.size > 0:
                 for s in range(lines.stay_indptr[run], lines.stay_indptr[run + 1]):
-                    q = lines.run_pattern[lines.stay_run[s]]
+                    q = lines.run_pattern[lines.stay_instance[s]]
                     m = lines.pattern_indptr[q + 1] - lines.pattern_indptr[q]
-                    entry = lines.time_indptr[q] + (lines.stay_run[s] - lines.run_indptr[q]) * m
+                    entry = lines.time_indptr[q] + (lines.stay_instance[s] - lines.instance_indptr[q]) * m
                     if lines.departure[entry] < lines.arrival[row + n - 1]:
                         return 4, p, r, n - 1
-    for stop in range(lines.change_s.size):
-        if lines.change_s[stop] < 0:
+    for stop in range(lines.change_time.size):
+        if lines.change_time[stop] < 0:
             return 6, stop, 0, 0
         for k in range(lines.transfer_indptr[stop], lines.transfer_indptr[stop + 1]):
-            if lines.transfer_s[k] < 0:
+            if lines.transfer_time[k] < 0:
                 return 5, stop, 0, 0
     return 0, 0, 0, 0

@@ -53,7 +53,7 @@ def window_starts(lines, seed_stop, seed_s, begin, end, step):
             n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
             at = lines.time_indptr[p] + lines.stop_boarding[e] - lines.pattern_indptr[p]
             low = np.int64(0)
-            high = lines.run_indptr[p + 1] - lines.run_indptr[p]
+            high = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
             last = high
             while low < high:
                 middle = (low + high) >> 1

@@ -4,13 +4,13 @@ RAPTOR on flat arrays: the earliest time at which rides get a traveller to each 
 What a journey is, exactly. It starts at seeds, stops at which one can be at given times (the walk, drive or cycle
 there is the caller's), and alternates rides and changes. A ride boards a run at a position with `can_board` whose
 departure is not before one is ready, and leaves it at a later position with `can_alight`; where the vehicle continues
-as another run (`stay_run`) it stays the same ride. At a seed one is ready at the seed's time. After a ride that
+as another run (`stay_instance`) it stays the same ride. At a seed one is ready at the seed's time. After a ride that
 arrives at stop s at time t one is ready
 
-- at s itself at t + change_s[s] + change_delay (never where change_s is `UNREACHED`),
+- at s itself at t + change_time[s] + change_delay (never where change_time is `UNREACHED`),
 - at the end of a footpath of w seconds from s at t + w + change_delay,
 
-so `change_s` concerns changes at the stop itself only, footpaths are not chained and none follows a seed directly.
+so `change_time` concerns changes at the stop itself only, footpaths are not chained and none follows a seed directly.
 Labels are arrival times *of rides*: what comes after the last ride, and so has its own walking budget, starts from
 them, and stops that were only walked to have no label.
 
@@ -72,9 +72,9 @@ class State(NamedTuple):
 @numba.njit(cache=True, nogil=True)
 def new_state(lines, n_rows):
     """Return working arrays for searches in `lines`; one row, or one per number of rides from 0."""
-    n_stops = lines.change_s.size
+    n_stops = lines.change_time.size
     n_patterns = lines.pattern_indptr.size - 1
-    n_runs = lines.run_pattern.size if lines.stay_run.size > 0 else 0
+    n_runs = lines.run_pattern.size if lines.stay_instance.size > 0 else 0
     return State(
         np.full((n_rows, n_stops), UNREACHED, np.int32),
         np.full((n_rows, n_stops), UNREACHED, np.int32),
@@ -179,7 +179,7 @@ def _queue_patterns(lines, state, row, n_marked):
 def _push_continuations(lines, state, row, run, n_stack):
     """Put the runs that `run` continues as on the stack, those that were not entered before; return its height."""
     for s in range(lines.stay_indptr[run], lines.stay_indptr[run + 1]):
-        other = lines.stay_run[s]
+        other = lines.stay_instance[s]
         if state.seated[other] > row:
             state.seated[other] = row
             state.stack[n_stack] = other
@@ -192,12 +192,12 @@ def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
     """Follow the continuations of all runs of a pattern from r_first on; return how many stops are touched."""
     start = lines.pattern_indptr[p]
     n = lines.pattern_indptr[p + 1] - start
-    n_runs = lines.run_indptr[p + 1] - lines.run_indptr[p]
+    n_runs = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
     n_stack = 0
     for r in range(r_first, min(n_runs, state.handled[row, p])):
         if lines.arrival[lines.time_indptr[p] + r * n + n - 1] > limit:
             break
-        n_stack = _push_continuations(lines, state, row, lines.run_indptr[p] + r, n_stack)
+        n_stack = _push_continuations(lines, state, row, lines.instance_indptr[p] + r, n_stack)
     _lower(state.handled, row, p, r_first)
     while n_stack > 0:
         n_stack -= 1
@@ -205,7 +205,7 @@ def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
         q = lines.run_pattern[run]
         start = lines.pattern_indptr[q]
         n = lines.pattern_indptr[q + 1] - start
-        r = run - lines.run_indptr[q]
+        r = run - lines.instance_indptr[q]
         at = lines.time_indptr[q] + r * n
         for k in range(1, n):
             time = lines.arrival[at + k]
@@ -245,7 +245,7 @@ def _scan_queue(lines, state, row, n_queued, limit):
     without looking and to compare them afterwards takes less time than a branch and a list.
     """
     # Arrays are taken out of their tuples once: each access in a loop would count references.
-    pattern_indptr, run_indptr, time_indptr = lines.pattern_indptr, lines.run_indptr, lines.time_indptr
+    pattern_indptr, instance_indptr, time_indptr = lines.pattern_indptr, lines.instance_indptr, lines.time_indptr
     pattern_stops, can_alight = lines.pattern_stops, lines.can_alight
     arrival, departure = lines.arrival, lines.departure
     best_rows, reached_rows, usable_rows = state.best, state.reached, state.usable
@@ -258,13 +258,13 @@ def _scan_queue(lines, state, row, n_queued, limit):
     are_most = n_queued * pattern_stops.size > queue.size * best.size
     if are_most:
         before[:] = best
-    with_stays = lines.stay_run.size > 0
+    with_stays = lines.stay_instance.size > 0
     n_touched = 0
     for i in range(n_queued):
         p = queue[i]
         start = pattern_indptr[p]
         n = pattern_indptr[p + 1] - start
-        n_runs = run_indptr[p + 1] - run_indptr[p]
+        n_runs = instance_indptr[p + 1] - instance_indptr[p]
         times = time_indptr[p]
         run = n_runs
         at = times
@@ -329,8 +329,8 @@ def _scan_queue(lines, state, row, n_queued, limit):
 @numba.njit(cache=True, nogil=True)
 def _change_from_few(lines, state, row, n_touched, limit, change_delay):
     """Walk from the touched stops to those where the next ride may begin; return how many are marked."""
-    transfer_indptr, transfer_stop, transfer_s = lines.transfer_indptr, lines.transfer_stop, lines.transfer_s
-    change_s = lines.change_s
+    transfer_indptr, transfer_stop, transfer_time = lines.transfer_indptr, lines.transfer_stop, lines.transfer_time
+    change_time = lines.change_time
     ready_rows, best_rows = state.ready, state.best
     ready, best = ready_rows[row], best_rows[row]
     touched, marked, is_marked = state.touched, state.marked, state.is_marked
@@ -338,7 +338,7 @@ def _change_from_few(lines, state, row, n_touched, limit, change_delay):
     for i in range(np.uint64(n_touched)):
         stop = np.uint64(touched[i])
         time = best[stop] + change_delay
-        at = time + change_s[stop]
+        at = time + change_time[stop]
         if at <= limit and at < ready[stop]:
             ready[stop] = at
             if not is_marked[stop]:
@@ -346,7 +346,7 @@ def _change_from_few(lines, state, row, n_touched, limit, change_delay):
                 marked[n_marked] = stop
                 n_marked += 1
         for e in range(np.uint64(transfer_indptr[stop]), np.uint64(transfer_indptr[stop + np.uint64(1)])):
-            at = time + transfer_s[e]
+            at = time + transfer_time[e]
             if at > limit:  # the nearest come first
                 break
             end = np.uint64(transfer_stop[e])
@@ -369,8 +369,8 @@ def _change_from_many(lines, state, row, n_touched, limit, change_delay):
     Nobody can foresee which walks gain something: to lower all labels without looking, and to compare them afterwards,
     takes half the time of a branch or a mark at each walk.
     """
-    transfer_indptr, transfer_stop, transfer_s = lines.transfer_indptr, lines.transfer_stop, lines.transfer_s
-    change_s = lines.change_s
+    transfer_indptr, transfer_stop, transfer_time = lines.transfer_indptr, lines.transfer_stop, lines.transfer_time
+    change_time = lines.change_time
     ready_rows, best_rows = state.ready, state.best
     ready, best = ready_rows[row], best_rows[row]
     touched, marked, before = state.touched, state.marked, state.before
@@ -379,11 +379,11 @@ def _change_from_many(lines, state, row, n_touched, limit, change_delay):
     for i in range(np.uint64(n_touched)):
         stop = np.uint64(touched[i])
         time = np.int32(best[stop] + delay)
-        at = np.int32(time + change_s[stop])
+        at = np.int32(time + change_time[stop])
         if at <= latest:
             ready[stop] = min(ready[stop], at)
         for e in range(np.uint64(transfer_indptr[stop]), np.uint64(transfer_indptr[stop + np.uint64(1)])):
-            at = np.int32(time + transfer_s[e])
+            at = np.int32(time + transfer_time[e])
             if at > latest:  # the nearest come first
                 break
             end = np.uint64(transfer_stop[e])
@@ -428,7 +428,7 @@ def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     state.n_changed[0] = n_changed
     if is_last:
         return 0
-    if n_touched * _MANY > lines.change_s.size:
+    if n_touched * _MANY > lines.change_time.size:
         n_marked = _change_from_many(lines, state, row, n_touched, limit, change_delay)
     else:
         n_marked = _change_from_few(lines, state, row, n_touched, limit, change_delay)
@@ -496,7 +496,7 @@ def search_rounds(lines, state, seed_stop, seed_time, limit, max_rides, change_d
         Earliest arrival of a ride, and earliest time to board, after at most k rides; row 0 has the seeds.
     """
     reset(state)
-    n_stops = lines.change_s.size
+    n_stops = lines.change_time.size
     best = np.full((8, n_stops), UNREACHED, np.int32)
     ready = np.full((8, n_stops), UNREACHED, np.int32)
     n_marked = seed(state, seed_stop, seed_time, 0, limit)

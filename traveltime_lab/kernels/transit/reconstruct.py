@@ -36,7 +36,7 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
         p = back.stop_pattern[e]
         n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
         last = lines.pattern_indptr[p + 1] - 1 - back.stop_boarding[e]
-        n_runs = lines.run_indptr[p + 1] - lines.run_indptr[p]
+        n_runs = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
         at = lines.time_indptr[p] + last
         low = np.int64(0)
         high = n_runs
@@ -49,7 +49,7 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
         for r in range(low, n_runs):
             if lines.arrival[at + r * n] != time:
                 break
-            alight_run = lines.run_indptr[p] + r
+            alight_run = lines.instance_indptr[p] + r
             stack[0] = alight_run
             n_stack = 1
             stamp += 1
@@ -59,7 +59,7 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
                 run = stack[n_stack]
                 q = lines.run_pattern[run]
                 m = lines.pattern_indptr[q + 1] - lines.pattern_indptr[q]
-                row = lines.time_indptr[q] + (run - lines.run_indptr[q]) * m
+                row = lines.time_indptr[q] + (run - lines.instance_indptr[q]) * m
                 if end < 0:
                     end = m - 1
                 for i in range(end - 1, -1, -1):
@@ -74,12 +74,12 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
                         found = (np.int64(run), np.int64(i), np.int64(alight_run), np.int64(last), np.int64(rides))
                         longest = np.int64(wait)
                 end = -1
-                if back.stay_run.size > 0:
-                    turned = back.run_indptr[q] + back.run_indptr[q + 1] - 1 - run
+                if back.stay_instance.size > 0:
+                    turned = back.instance_indptr[q] + back.instance_indptr[q + 1] - 1 - run
                     for s in range(back.stay_indptr[turned], back.stay_indptr[turned + 1]):
-                        before = back.stay_run[s]
+                        before = back.stay_instance[s]
                         o = back.run_pattern[before]
-                        before = back.run_indptr[o] + back.run_indptr[o + 1] - 1 - before
+                        before = back.instance_indptr[o] + back.instance_indptr[o + 1] - 1 - before
                         if seen[before] != stamp:
                             seen[before] = stamp
                             stack[n_stack] = before
@@ -90,11 +90,11 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
 @numba.njit(cache=True, nogil=True)
 def _find_change(lines, back, best, k, stop, time, change_delay):
     """Return the stop from whose k-th ride one is ready at `stop` at `time`: the same, or the nearest."""
-    if best[k, stop] != UNREACHED and best[k, stop] + lines.change_s[stop] + change_delay == time:
+    if best[k, stop] != UNREACHED and best[k, stop] + lines.change_time[stop] + change_delay == time:
         return stop
     for e in range(back.transfer_indptr[stop], back.transfer_indptr[stop + 1]):
         before = back.transfer_stop[e]
-        if best[k, before] != UNREACHED and best[k, before] + back.transfer_s[e] + change_delay == time:
+        if best[k, before] != UNREACHED and best[k, before] + back.transfer_time[e] + change_delay == time:
             return before
     return -1
 

@@ -11,13 +11,13 @@ from traveltime_lab.kernels.transit.stop_times import distance_m
 
 
 @numba.njit(cache=True, nogil=True)
-def assign_lanes(run_trip, run_shift, run_pattern, trip_indptr, arrival, departure, lane):
+def assign_lanes(instance_trip, run_shift, run_pattern, trip_indptr, arrival, departure, lane):
     """
     Give each run of a pattern the first lane whose last run it does not overtake; greedy, in the given order.
 
     Parameters
     ----------
-    run_trip : int32 array of shape (n_runs,)
+    instance_trip : int32 array of shape (n_runs,)
         Sorted by pattern, then departure.
     run_shift : int32 array of shape (n_runs,), s
         What to add to the times of the trip.
@@ -32,7 +32,7 @@ def assign_lanes(run_trip, run_shift, run_pattern, trip_indptr, arrival, departu
     int
         Number of lanes.
     """
-    n = run_trip.size
+    n = instance_trip.size
     last = np.zeros(n, np.int64)
     n_lanes = 0
     begin = 0
@@ -42,7 +42,7 @@ def assign_lanes(run_trip, run_shift, run_pattern, trip_indptr, arrival, departu
         while run < n and run_pattern[run] == run_pattern[begin]:
             chosen = -1
             for k in range(first_lane, n_lanes):
-                if _follows(last[k], run, run_trip, run_shift, trip_indptr, arrival, departure):
+                if _follows(last[k], run, instance_trip, run_shift, trip_indptr, arrival, departure):
                     chosen = k
                     break
             if chosen < 0:
@@ -56,10 +56,10 @@ def assign_lanes(run_trip, run_shift, run_pattern, trip_indptr, arrival, departu
 
 
 @numba.njit(cache=True, nogil=True)
-def _follows(before, after, run_trip, run_shift, trip_indptr, arrival, departure):
+def _follows(before, after, instance_trip, run_shift, trip_indptr, arrival, departure):
     """Return whether a run is nowhere earlier than another of its pattern."""
-    a, b = trip_indptr[run_trip[before]], trip_indptr[run_trip[after]]
-    n = trip_indptr[run_trip[before] + 1] - a
+    a, b = trip_indptr[instance_trip[before]], trip_indptr[instance_trip[after]]
+    n = trip_indptr[instance_trip[before] + 1] - a
     lead = run_shift[after] - run_shift[before]
     for k in range(n - 1, -1, -1):
         if arrival[b + k] + lead < arrival[a + k] or departure[b + k] + lead < departure[a + k]:
@@ -68,12 +68,12 @@ def _follows(before, after, run_trip, run_shift, trip_indptr, arrival, departure
 
 
 @numba.njit(cache=True, nogil=True)
-def write_times(run_trip, run_shift, trip_indptr, arrival, departure, out_arrival, out_departure):
+def write_times(instance_trip, run_shift, trip_indptr, arrival, departure, out_arrival, out_departure):
     """Fill the times of runs one after the other, shifted; int32, s."""
     at = 0
-    for run in range(run_trip.size):
+    for run in range(instance_trip.size):
         shift = run_shift[run]
-        for i in range(trip_indptr[run_trip[run]], trip_indptr[run_trip[run] + 1]):
+        for i in range(trip_indptr[instance_trip[run]], trip_indptr[instance_trip[run] + 1]):
             out_arrival[at] = arrival[i] + shift
             out_departure[at] = departure[i] + shift
             at += 1
@@ -115,7 +115,7 @@ def link_blocks(
     stop_lng,
     most_m,
     banned,
-    stay_run,
+    stay_instance,
 ):
     """
     Link the runs of one service date that a vehicle makes one after the other.
@@ -137,7 +137,7 @@ def link_blocks(
         Farthest that the next trip may begin from where the one before ends.
     banned : int64 array
         Pairs of trips, ``from << 32 | to``, sorted, between which riders may not stay.
-    stay_run : int32 array of shape (n_runs,)
+    stay_instance : int32 array of shape (n_runs,)
         Overwritten where a vehicle continues.
     """
     before = -1
@@ -151,5 +151,5 @@ def link_blocks(
             key = np.int64(before) << 32 | trip
             at = np.searchsorted(banned, key)
             if is_near and not (at < banned.size and banned[at] == key):
-                stay_run[run_of[before]] = run_of[trip]
+                stay_instance[run_of[before]] = run_of[trip]
         before = trip

@@ -103,7 +103,7 @@ def turned(indptr, columns, values, n_columns):
 
 
 @numba.njit(cache=True, nogil=True)
-def straight_ms(edge, here, there, cross, is_open, is_leaving):
+def straight_ms(edge, here, there, traversal, is_open, is_leaving):
     """Return the milliseconds between a place `here` and a stop `there` on one edge, `NEVER` if the way is closed."""
     a, b = (there, here) if is_leaving else (here, there)
     best = NEVER
@@ -111,7 +111,7 @@ def straight_ms(edge, here, there, cross, is_open, is_leaving):
         d = 2 * edge + side
         start, end = (a, b) if side == 0 else (1.0 - a, 1.0 - b)
         if is_open[d] and end >= start:
-            time = cross[d] >> TIME_SHIFT
+            time = traversal[d] >> TIME_SHIFT
             best = min(best, np.int64(time * end + 0.5) - np.int64(time * start + 0.5))
     return best
 
@@ -131,7 +131,7 @@ def links_of_points(
     edge_stops,
     stop_fractions,
     stop_connector_ms,
-    cross,
+    traversal,
     is_open,
     is_leaving,
     budget_ms,
@@ -188,7 +188,7 @@ def links_of_points(
                         best[stop] = time
             for k in range(edge_indptr[edges[i]], edge_indptr[edges[i] + 1]):
                 stop = edge_stops[k]
-                time = straight_ms(edges[i], fractions[i], stop_fractions[stop], cross, is_open, is_leaving)
+                time = straight_ms(edges[i], fractions[i], stop_fractions[stop], traversal, is_open, is_leaving)
                 time += connector_ms[i] + stop_connector_ms[stop]
                 if time <= budget_ms and time < best[stop]:
                     if best[stop] == NEVER:

@@ -15,7 +15,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget.origins import Origin, called
-from traveltime_lab.maps.widget.state import Question
+from traveltime_lab.maps.widget.state import Query
 from traveltime_lab.moments import resolve_moments
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.time_filter import time_filter
@@ -73,14 +73,14 @@ def no_areas(measure: str) -> gpd.GeoDataFrame:
     return gpd.GeoDataFrame(columns, geometry=gpd.GeoSeries([], crs="EPSG:4326"))
 
 
-def areas(network: Network, question: Question, *, step: Step = _no_step) -> gpd.GeoDataFrame:
+def areas(network: Network, query: Query, *, step: Step = _no_step) -> gpd.GeoDataFrame:
     """
     Return the shapes of a question.
 
     Parameters
     ----------
     network : Network
-    question : Question
+    query : Query
     step : callable, optional
         Told the progress between searches; an exception from it ends the work.
 
@@ -95,24 +95,24 @@ def areas(network: Network, question: Question, *, step: Step = _no_step) -> gpd
     TravelTimeError
         Whatever `time_map` or `distance_map` raises; InputError if there is no origin.
     """
-    if not question.origins:
+    if not query.origins:
         raise InputError(NO_ORIGIN)
-    batches = _batches(network, question.origins)
-    total, done = len(batches) * len(question.limits), 0
+    batches = _batches(network, query.origins)
+    total, done = len(batches) * len(query.limits), 0
     parts = []
-    for limit in question.limits:
+    for limit in query.limits:
         rows = []
         for batch in batches:
             step(done, total)
-            rows.append(_shapes(network, table_of(batch), question, limit))
+            rows.append(_shapes(network, table_of(batch), query, limit))
             done += 1
-        ring = pd.concat(rows).loc[[origin.name for origin in question.origins]].reset_index(names="origin")
-        parts.append(ring if question.combine == "each" else _combined(network, ring, question, limit))
+        ring = pd.concat(rows).loc[[origin.name for origin in query.origins]].reset_index(names="origin")
+        parts.append(ring if query.combine == "each" else _combined(network, ring, query, limit))
     step(total, total)
-    columns = ["origin", question.measure, "reason", "geometry"]
+    columns = ["origin", query.measure, "reason", "geometry"]
     drawn = pd.concat(parts, ignore_index=True)[columns]
-    order = [origin.name for origin in question.origins]
-    if question.combine == "each" and len(order) > 1:
+    order = [origin.name for origin in query.origins]
+    if query.combine == "each" and len(order) > 1:
         drawn = drawn.iloc[drawn["origin"].map(order.index).argsort(kind="stable")].reset_index(drop=True)
     return drawn
 
@@ -138,41 +138,41 @@ def _looks_swapped(network: Network, origin: Origin, *, margin: float = 0.0) -> 
     return not inside(origin.lng, origin.lat) and inside(origin.lat, origin.lng)
 
 
-def _shapes(network: Network, origins: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.GeoDataFrame:
+def _shapes(network: Network, origins: gpd.GeoDataFrame, query: Query, limit: int) -> gpd.GeoDataFrame:
     """Return the shapes of one ring."""
-    if question.measure == "distance":
-        return distance_map(network, origins, distance=limit, **question.options)
+    if query.measure == "distance":
+        return distance_map(network, origins, distance=limit, **query.options)
     # They are told beside the map, see `service_remarks`.
     with service_warnings_to(lambda text: None):
-        return time_map(network, origins, travel_time=limit, **question.options)
+        return time_map(network, origins, travel_time=limit, **query.options)
 
 
-def _combined(network: Network, ring: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.GeoDataFrame:
+def _combined(network: Network, ring: gpd.GeoDataFrame, query: Query, limit: int) -> gpd.GeoDataFrame:
     """Return the shapes of one ring as one."""
-    if question.combine == "union":
+    if query.combine == "union":
         shape = polygons.union(ring)
-    elif question.combine == "intersection":
+    elif query.combine == "intersection":
         shape = polygons.intersection(ring)
     else:
         shape = polygons.difference(ring.iloc[:1], ring.iloc[1:])
     is_empty = bool(shape.geometry.is_empty.iloc[0])
     return shape.assign(
-        origin=question.combine, reason=_why(network, ring, question) if is_empty else None, **{question.measure: limit}
+        origin=query.combine, reason=_why(network, ring, query) if is_empty else None, **{query.measure: limit}
     )
 
 
-def _why(network: Network, ring: gpd.GeoDataFrame, question: Question) -> str:
+def _why(network: Network, ring: gpd.GeoDataFrame, query: Query) -> str:
     """Return why a combination is empty: because of one of the shapes, or of all."""
     lost = ring[ring["reason"].notna()]
     if len(lost):
-        return _sentence(network, question, lost["origin"].iloc[0], str(lost["reason"].iloc[0]))
-    return EMPTY_IN_WORDS[question.combine]
+        return _sentence(network, query, lost["origin"].iloc[0], str(lost["reason"].iloc[0]))
+    return EMPTY_IN_WORDS[query.combine]
 
 
-def _sentence(network: Network, question: Question, name: Any, reason: str) -> str:
+def _sentence(network: Network, query: Query, name: Any, reason: str) -> str:
     """Return why the shape of an origin is empty."""
     told = f"{called(name)} {REASONS_IN_WORDS[reason]}"
-    origin = next(origin for origin in question.origins if origin.name == name)
+    origin = next(origin for origin in query.origins if origin.name == name)
     if reason == "origin_outside_network" and _looks_swapped(network, origin):
         told += (
             f" at lng {origin.lng:g}, lat {origin.lat:g}, and inside with longitude and latitude swapped: a place is "
@@ -181,14 +181,14 @@ def _sentence(network: Network, question: Question, name: Any, reason: str) -> s
     return f"{told}."
 
 
-def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.GeoDataFrame:
+def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoDataFrame:
     """
     Return travel time, distance and route between each origin and a point.
 
     Parameters
     ----------
     network : Network
-    question : Question
+    query : Query
     lng, lat : float
         EPSG:4326.
 
@@ -206,13 +206,13 @@ def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.G
     """
     # They are told beside the map, see `service_remarks`.
     with service_warnings_to(lambda text: None):
-        origins = table_of(question.origins)
+        origins = table_of(query.origins)
         point = gpd.GeoSeries.from_xy([lng], [lat], index=["here"], crs="EPSG:4326")
-        is_arrival = "arrival_time" in question.options
+        is_arrival = "arrival_time" in query.options
         ends = (point, origins) if is_arrival else (origins, point)
         wanted = ("transportation", "departure_time", "arrival_time", "snapping", "window")
-        options = {name: question.options[name] for name in wanted if name in question.options}
-        if question.uses_timetable:
+        options = {name: query.options[name] for name in wanted if name in query.options}
+        if query.uses_timetable:
             found = routes(network, *ends, **options)
             found["rides"] = [rides_in_words(route) for route in found["route"]]
         else:
@@ -225,9 +225,9 @@ def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.G
             )
             found["rides"] = ""
         columns = ["travel_time", "distance", "reason", "rides"]
-        if "percentile" in question.options:
+        if "percentile" in query.options:
             columns.append("relied")
-            percent = question.options["percentile"]
+            percent = query.options["percentile"]
             spread = time_filter(network, *ends, travel_time=MAX_TRAVEL_TIME_S, percentiles=(percent,), **options)
             found["relied"] = spread.filter(like="travel_time_p").iloc[:, 0]
         if is_arrival:
@@ -249,22 +249,22 @@ def rides_in_words(route: Route | None) -> str:
     return ", ".join(told)
 
 
-def remarks(network: Network, question: Question, drawn: gpd.GeoDataFrame) -> list[str]:
+def remarks(network: Network, query: Query, drawn: gpd.GeoDataFrame) -> list[str]:
     """Return in words why shapes are empty, one sentence per origin or combination."""
-    if not question.origins:
+    if not query.origins:
         return [NO_ORIGIN]
     told: dict[str, str] = {}
     empty = drawn[drawn.geometry.is_empty]
-    for name, reason, limit in zip(empty["origin"], empty["reason"], empty[question.measure], strict=True):
-        words = _sentence(network, question, name, reason) if reason in REASONS_IN_WORDS else str(reason)
-        short = style.minutes_label(limit) if question.measure == "travel_time" else style.metres_label(limit)
+    for name, reason, limit in zip(empty["origin"], empty["reason"], empty[query.measure], strict=True):
+        words = _sentence(network, query, name, reason) if reason in REASONS_IN_WORDS else str(reason)
+        short = style.minutes_label(limit) if query.measure == "travel_time" else style.metres_label(limit)
         told[str(name)] = words.replace("{limit}", short)
     return list(told.values())
 
 
-def service_remarks(network: Network, question: Question) -> list[str]:
+def service_remarks(network: Network, query: Query) -> list[str]:
     """Return what the timetable warns of at the moment of a question: that little runs on that day."""
-    departure, arrival = (question.options.get(name) for name in ("departure_time", "arrival_time"))
+    departure, arrival = (query.options.get(name) for name in ("departure_time", "arrival_time"))
     moment, is_arrival = resolve_moments(departure, arrival, network.timezone)
     if network.timetable is None or not isinstance(moment, dt.datetime):
         return []
@@ -274,15 +274,15 @@ def service_remarks(network: Network, question: Question) -> list[str]:
     return told
 
 
-def code_of(question: Question) -> str:
+def code_of(query: Query) -> str:
     """
     Return the Python code that computes what the map shows, for a cell of its own.
 
     The code expects ``network``; it ends with ``areas``, as `areas` returns them but for the column ``reason``.
     """
-    origins = question.origins
-    function = "time_map" if question.measure == "travel_time" else "distance_map"
-    options = "".join(f", {name}={value!r}" for name, value in question.options.items())
+    origins = query.origins
+    function = "time_map" if query.measure == "travel_time" else "distance_map"
+    options = "".join(f", {name}={value!r}" for name, value in query.options.items())
     lines = [
         "import geopandas as gpd",
         "import pandas as pd",
@@ -296,14 +296,14 @@ def code_of(question: Question) -> str:
         '    crs="EPSG:4326",',
         ")",
         "areas = []",
-        f"for limit in {list(question.limits)}:  # {'seconds' if function == 'time_map' else 'metres'}",
-        f"    ring = tl.{function}(network, origins, {question.measure}=limit{options})",
+        f"for limit in {list(query.limits)}:  # {'seconds' if function == 'time_map' else 'metres'}",
+        f"    ring = tl.{function}(network, origins, {query.measure}=limit{options})",
     ]
-    if question.combine == "each":
+    if query.combine == "each":
         lines.append('    areas.append(ring.rename_axis("origin").reset_index())')
     else:
-        arguments = "ring.iloc[:1], ring.iloc[1:]" if question.combine == "difference" else "ring"
-        lines.append(f"    ring = tl.{question.combine}({arguments})")
-        lines.append(f"    areas.append(ring.assign(origin={question.combine!r}, {question.measure}=limit))")
+        arguments = "ring.iloc[:1], ring.iloc[1:]" if query.combine == "difference" else "ring"
+        lines.append(f"    ring = tl.{query.combine}({arguments})")
+        lines.append(f"    areas.append(ring.assign(origin={query.combine!r}, {query.measure}=limit))")
     lines += ["areas = pd.concat(areas, ignore_index=True)", "tl.plot(network, areas, origins)"]
     return "\n".join(lines)

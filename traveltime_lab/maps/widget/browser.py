@@ -14,7 +14,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab.maps import basemap, style
-from traveltime_lab.maps.widget.state import Question, colour_of
+from traveltime_lab.maps.widget.state import Query, colour_of
 
 #: Metres in a degree of latitude, near enough for tolerances.
 _METRES_PER_DEGREE = 111_320.0
@@ -45,17 +45,17 @@ def zoom_for(bounds: tuple[float, float, float, float], width_px: float, height_
     return int(np.clip(math.floor(math.log2(metres_per_pixel(0, lat) / needed)), 1, 18))
 
 
-def colours(question: Question) -> dict[Any, list[str]]:
+def colours(query: Query) -> dict[Any, list[str]]:
     """Return the colours of the rings, small to large, by the names in the column ``origin``."""
-    n = len(question.limits)
-    if question.combine != "each":
-        return {question.combine: style.ramp(n)}
-    if len(question.origins) == 1:
-        return {question.origins[0].name: style.ramp(n)}
-    return {origin.name: style.tints(colour_of(i), n) for i, origin in enumerate(question.origins)}
+    n = len(query.limits)
+    if query.combine != "each":
+        return {query.combine: style.ramp(n)}
+    if len(query.origins) == 1:
+        return {query.origins[0].name: style.ramp(n)}
+    return {origin.name: style.tints(colour_of(i), n) for i, origin in enumerate(query.origins)}
 
 
-def feature_collection(drawn: gpd.GeoDataFrame, question: Question, pixel_m: float) -> dict[str, Any]:
+def feature_collection(drawn: gpd.GeoDataFrame, query: Query, pixel_m: float) -> dict[str, Any]:
     """
     Return shapes as styled GeoJSON, large rings first so that small ones lie on top.
 
@@ -63,7 +63,7 @@ def feature_collection(drawn: gpd.GeoDataFrame, question: Question, pixel_m: flo
     ----------
     drawn : GeoDataFrame
         From `traveltime_lab.maps.widget.answers.areas`.
-    question : Question
+    query : Query
     pixel_m : float
         Metres that a pixel covers; corners that move a shape by less than half of one are left out.
 
@@ -72,12 +72,12 @@ def feature_collection(drawn: gpd.GeoDataFrame, question: Question, pixel_m: flo
     dict
         A GeoJSON FeatureCollection with six decimals at most.
     """
-    by_origin = colours(question)
+    by_origin = colours(query)
     is_mixed = len(by_origin) > 1
     decimals = int(np.clip(math.ceil(-math.log10(pixel_m / _METRES_PER_DEGREE / 4.0)), 3, 6))
-    limits = list(question.limits)
+    limits = list(query.limits)
     features = []
-    for origin, limit, shape in zip(drawn["origin"], drawn[question.measure], drawn.geometry, strict=True):
+    for origin, limit, shape in zip(drawn["origin"], drawn[query.measure], drawn.geometry, strict=True):
         place = limits.index(int(limit))
         colour = by_origin[origin][place]
         features.append(
@@ -85,7 +85,7 @@ def feature_collection(drawn: gpd.GeoDataFrame, question: Question, pixel_m: flo
                 "type": "Feature",
                 "properties": {
                     "origin": str(origin),
-                    question.measure: int(limit),
+                    query.measure: int(limit),
                     "style": {
                         "color": colour_of(list(by_origin).index(origin)) if is_mixed else colour,
                         "weight": 1.5 if place == len(limits) - 1 else 0.7,
@@ -148,24 +148,24 @@ def _rgb(colour: str) -> Any:
     return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
 
 
-def legend_html(question: Question) -> str:
+def legend_html(query: Query) -> str:
     """Return the legend: a swatch per ring as it looks on the map, per origin where each has its own colours."""
-    if not question.origins:
+    if not query.origins:
         return ""
-    name = style.minutes_label if question.measure == "travel_time" else style.metres_label
+    name = style.minutes_label if query.measure == "travel_time" else style.metres_label
     rows = []
-    is_mixed = len(colours(question)) > 1
-    for origin, row in colours(question).items():
-        many = len(question.origins) > 1
-        if many and question.combine == "each":
+    is_mixed = len(colours(query)) > 1
+    for origin, row in colours(query).items():
+        many = len(query.origins) > 1
+        if many and query.combine == "each":
             rows.append(f"<b>{escape(str(origin))}</b>")
         elif many:
-            rows.append(f"<b>{question.combine.capitalize()} of {len(question.origins)} areas</b>")
+            rows.append(f"<b>{query.combine.capitalize()} of {len(query.origins)} areas</b>")
         swatches = "".join(
             f"<span style='display:inline-flex;align-items:center;margin-right:10px;white-space:nowrap'><i style='"
             f"width:14px;height:14px;margin-right:4px;background:{seen};border:1px solid {edge}'></i>"
             f"{name(limit)}</span>"
-            for seen, edge, limit in zip(seen_colours(row, is_mixed), row, question.limits, strict=True)
+            for seen, edge, limit in zip(seen_colours(row, is_mixed), row, query.limits, strict=True)
         )
         rows.append(swatches)
     body = "".join(f"<div>{row}</div>" for row in rows)
@@ -181,9 +181,9 @@ def pin(colour: str) -> str:
     )
 
 
-def probe_html(question: Question, found: gpd.GeoDataFrame) -> str:
+def probe_html(query: Query, found: gpd.GeoDataFrame) -> str:
     """Return in words how long it takes between a point and each origin."""
-    is_arrival = "arrival_time" in question.options
+    is_arrival = "arrival_time" in query.options
     parts = []
     for position, row in enumerate(found.itertuples()):
         colour = colour_of(position) if len(found) > 1 else style.ORIGIN
@@ -192,9 +192,9 @@ def probe_html(question: Question, found: gpd.GeoDataFrame) -> str:
         if is_reached:
             told = f"{_about(row.travel_time)}, {style.metres_label(row.distance)}"
         more = f" ({escape(row.rides)})" if row.rides else ""
-        if is_reached and "percentile" in question.options:
+        if is_reached and "percentile" in query.options:
             sure = "never" if pd.isna(row.relied) else f"within {_about(row.relied)}"
-            more += f"; {question.options['percentile']:g} % of the time {sure}"
+            more += f"; {query.options['percentile']:g} % of the time {sure}"
         parts.append(
             f"<span style='margin-right:16px'><b style='color:{colour}'>&#9679;</b> {'to' if is_arrival else 'from'} "
             f"{escape(str(row.origin))}: <b>{told}</b>{more}</span>"

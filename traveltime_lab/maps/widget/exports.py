@@ -48,7 +48,7 @@ class Exports:
             If there is no origin, or the state cannot be answered, so that its code would fail.
         """
         self._answered()
-        return answers.code_of(self.state.question())
+        return answers.code_of(self.state.query())
 
     def to_cell(self) -> None:
         """Put the code of the map into a new cell below."""

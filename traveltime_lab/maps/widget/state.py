@@ -52,7 +52,7 @@ _DAY_S: Final = 86_400
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """
     One thing to draw: a copy of the state that no longer changes.
 
@@ -79,7 +79,7 @@ class Question:
         means = self.options["transportation"]
         return (means["type"] if isinstance(means, dict) else means) in TIMETABLE_TYPES
 
-    def draft(self) -> Question:
+    def draft(self) -> Query:
         """Return the question at a low level of detail, for answers that are replaced in an instant."""
         if self.options.get("level_of_detail") in (None, *_COARSE_LEVELS):
             return self
@@ -273,7 +273,7 @@ class MapState(traitlets.HasTraits):
         midnight = dt.datetime.combine(self.day, dt.time())
         return (midnight + dt.timedelta(seconds=self.second)).isoformat()
 
-    def question(self) -> Question:
+    def query(self) -> Query:
         """
         Return what to ask the library.
 
@@ -295,7 +295,7 @@ class MapState(traitlets.HasTraits):
         snapping = as_snapping(self.snapping)
         if snapping != Snapping():
             options["snapping"] = changed(snapping)
-        return Question(tuple(self.origins), self.measure, self.limits(), self.combine, options)
+        return Query(tuple(self.origins), self.measure, self.limits(), self.combine, options)
 
 
 #: Options of shapes that are left out of calls where they have the default of `time_map`.
@@ -379,7 +379,7 @@ def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
     state.window, state.percentile = _window_of(means, values.pop("window", None), values.pop("percentile", None))
     for name, value in values.items():
         setattr(state, name, value)
-    state.question()
+    state.query()
     return state
 
 

@@ -37,7 +37,7 @@ from traveltime_lab.maps.widget.state import (
     MAP_NAMES,
     OPTION_NAMES,
     MapState,
-    Question,
+    Query,
     colour_of,
     state_of,
     value_names,
@@ -138,8 +138,8 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         self._error = ""
         self._failure: BaseException | None = None
         self._service: tuple[Any, list[str]] = (None, [])
-        self._drawn_question: Question | None = None
-        self._asked: Question | None = None
+        self._drawn_question: Query | None = None
+        self._asked: Query | None = None
         self._probed: tuple[float, float] | None = None
         self._is_dragging = False
         self._pressed: str | None = None
@@ -153,8 +153,8 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         self._uses_network = isinstance(base_map, str) and base_map == "network"
 
         # Not timed: the first answer of a network prepares what later ones find ready.
-        question = self.state.question()
-        drawn = answers.areas(network, question) if question.origins else self._areas
+        query = self.state.query()
+        drawn = answers.areas(network, query) if query.origins else self._areas
         self.map = self._make_map(drawn, base_map, height)
         self.panel = Panel(
             self.state, self.network, on_remove=self._on_remove, on_export=self._export, on_cancel=self.cancel,
@@ -164,7 +164,7 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         left = ipywidgets.VBox([self.map, self._note], layout=ipywidgets.Layout(flex="1 1 auto", min_width="300px"))
         row = ipywidgets.HBox([left, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="flex-start"))
         super().__init__([row], layout=ipywidgets.Layout(width="100%"))
-        self._show(question, drawn)
+        self._show(query, drawn)
         self._place_markers()
         self._draw_base()
         self.state.observe(self._on_state)
@@ -237,24 +237,24 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         made.add(ipyleaflet.ScaleControl(position="bottomright", imperial=False))
         return made
 
-    def _show(self, question: Question, drawn: gpd.GeoDataFrame) -> None:
+    def _show(self, query: Query, drawn: gpd.GeoDataFrame) -> None:
         """Put shapes and legend on the map."""
-        self._areas, self._drawn_question, self._failure = drawn, question, None
-        lat = question.origins[0].lat if question.origins else self.map.center[0]
+        self._areas, self._drawn_question, self._failure = drawn, query, None
+        lat = query.origins[0].lat if query.origins else self.map.center[0]
         pixel_m = browser.metres_per_pixel(self.map.zoom, lat)
-        self._shapes.data = browser.feature_collection(drawn, question, pixel_m)
-        legend = browser.legend_html(question)
+        self._shapes.data = browser.feature_collection(drawn, query, pixel_m)
+        legend = browser.legend_html(query)
         if self._legend.value != legend:
             self._legend.value = legend
-        self._tell(" ".join([*answers.remarks(self.network, question, drawn), *self._service_remarks(question)]))
+        self._tell(" ".join([*answers.remarks(self.network, query, drawn), *self._service_remarks(query)]))
 
-    def _service_remarks(self, question: Question) -> list[str]:
+    def _service_remarks(self, query: Query) -> list[str]:
         """Return what is to say about the timetable on a day, found out once for each moment."""
-        key = tuple(question.options.get(name) for name in ("departure_time", "arrival_time"))
-        if not question.uses_timetable:
+        key = tuple(query.options.get(name) for name in ("departure_time", "arrival_time"))
+        if not query.uses_timetable:
             return []
         if self._service[0] != key:
-            self._service = key, answers.service_remarks(self.network, question)
+            self._service = key, answers.service_remarks(self.network, query)
         return self._service[1]
 
     def _place_markers(self) -> None:
@@ -470,38 +470,38 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
     def _draw(self, *, at_once: bool = False, only_new: bool = False) -> None:
         """Ask for the shapes of the state and show them when they come."""
         try:
-            question = self.state.question()
+            query = self.state.query()
         except (TravelTimeError, TypeError, ValueError) as error:
             self._shape_jobs.forget()  # what is being answered is no longer asked, and would hide the error
             self._on_no_answer(error)
             return
-        if not question.origins:
+        if not query.origins:
             self._shape_jobs.forget()
-            self._asked = question
+            self._asked = query
             self.panel.show_progress(None)
-            self._show(question, answers.no_areas(question.measure))
+            self._show(query, answers.no_areas(query.measure))
             return
-        if only_new and question == self._asked and not self._is_draft:
+        if only_new and query == self._asked and not self._is_draft:
             return  # values that do not matter now, such as the traffic of those on foot
-        self._asked = question
+        self._asked = query
         # A draft has its own cells to prepare, so it pays only where the real thing is slow.
         if self._is_dragging and self._full_s > _SLOW_DRAG_S:
-            question = question.draft()
+            query = query.draft()
             self._is_draft = True
         else:
             self._is_draft = False
         self._shape_jobs.submit(
-            lambda job: self._answer(question, job),
-            lambda drawn: self._on_shapes(question, drawn),
+            lambda job: self._answer(query, job),
+            lambda drawn: self._on_shapes(query, drawn),
             self._on_no_answer,
             at_once=at_once,
         )
         self._watch(self._shape_jobs.running)
 
-    def _answer(self, question: Question, job: Job) -> gpd.GeoDataFrame:
+    def _answer(self, query: Query, job: Job) -> gpd.GeoDataFrame:
         """Return the shapes of a question, noting how long they took."""
-        drawn = answers.areas(self.network, question, step=job.step)
-        if not self._is_dragging or question.draft() == question:
+        drawn = answers.areas(self.network, query, step=job.step)
+        if not self._is_dragging or query.draft() == query:
             self._full_s = time.perf_counter() - job.started
         return drawn
 
@@ -519,10 +519,10 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
 
         loop.call_later(_SLOW_S, look)
 
-    def _on_shapes(self, question: Question, drawn: gpd.GeoDataFrame) -> None:
+    def _on_shapes(self, query: Query, drawn: gpd.GeoDataFrame) -> None:
         if self._shape_jobs.running is None:
             self.panel.show_progress(None)
-        self._show(question, drawn)
+        self._show(query, drawn)
         if self._probed is not None:
             self.ask(*self._probed)  # what is told about a place follows the clock, too
 
@@ -572,23 +572,23 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
 
     def ask(self, lng: float, lat: float) -> None:
         """Tell travel time and route between the origins and a point, as pointing at it does."""
-        question = self._drawn_question
-        if question is None or not question.origins:
+        query = self._drawn_question
+        if query is None or not query.origins:
             return
         self._probed = lng, lat
         network = self.network
         self._probe_jobs.submit(
-            lambda _: answers.probe(network, question, lng, lat),
-            lambda found: self._show_probe(question, found),
+            lambda _: answers.probe(network, query, lng, lat),
+            lambda found: self._show_probe(query, found),
             self._on_failure,
         )
 
-    def _show_probe(self, question: Question, found: gpd.GeoDataFrame) -> None:
+    def _show_probe(self, query: Query, found: gpd.GeoDataFrame) -> None:
         """Show travel times in words and the routes as lines."""
         self._route.locations = [
             [[round(y, 6), round(x, 6)] for x, y in line.coords] for line in found.geometry if not line.is_empty
         ]
-        self._note.value = browser.probe_html(question, found)
+        self._note.value = browser.probe_html(query, found)
 
     def _clear_probe(self) -> None:
         self._probed = None
@@ -628,9 +628,9 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
     def _answered(self) -> gpd.GeoDataFrame:
         """Return the shapes of the state, computed anew where the map shows a draft or something older."""
         self._catch_up()
-        question = self.state.question()
-        if not question.origins or question != self._drawn_question or self._failure is not None:
-            return answers.areas(self.network, question)
+        query = self.state.query()
+        if not query.origins or query != self._drawn_question or self._failure is not None:
+            return answers.areas(self.network, query)
         return self._areas
 
     def _export(self, kind: str) -> None:

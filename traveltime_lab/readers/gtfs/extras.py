@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from traveltime_lab._arrays import AnyArray, ObjectArray
 from traveltime_lab.kernels.transit import parse
 from traveltime_lab.readers.gtfs.files import FeedFiles, Findings, TextTable
 from traveltime_lab.readers.gtfs.rows import Mask, Numbers, choice, codes, drop_rows, new_numbers, read_file, unique_ids
@@ -102,7 +102,7 @@ def read_fares(
     findings: Findings,
     agency_ids: pa.Array,
     routes: Ids,
-    zone_ids: npt.NDArray[np.object_],
+    zone_ids: ObjectArray,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """
     Return fares v1: prices and what they are valid for.
@@ -156,7 +156,7 @@ def _read_rules(
     fare_ids: pa.Array,
     is_kept: Mask,
     routes: Ids,
-    zone_ids: npt.NDArray[np.object_],
+    zone_ids: ObjectArray,
 ) -> pd.DataFrame:
     """Return fare_rules.txt with rows of fare_attributes.txt; fares that lose all of theirs leave `is_kept`."""
     table = read_file(
@@ -188,6 +188,6 @@ def _read_rules(
     )
 
 
-def _taken(values: npt.NDArray[Any], rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _taken(values: AnyArray, rows: AnyArray) -> AnyArray:
     """Return values by row, the last one for row -1; zeros where there is no value at all."""
     return values[rows] if values.size else np.zeros(rows.size, values.dtype)

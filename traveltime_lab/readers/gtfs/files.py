@@ -18,11 +18,20 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from traveltime_lab._arrays import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    Int32Array,
+    Int64Array,
+    ObjectArray,
+    UInt8Array,
+)
 from traveltime_lab.errors import GtfsError, MissingFileError
 from traveltime_lab.kernels.transit import parse as text
 
@@ -31,9 +40,7 @@ _MARKS: Final = ("stops.txt", "stop_times.txt", "trips.txt", "routes.txt", "agen
 #: Lines kept per kind of finding.
 _LINES_KEPT: Final = 5
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.intp] | npt.NDArray[np.bool_]
+Rows = IndexArray | BoolArray
 
 
 @dataclass
@@ -53,7 +60,7 @@ class Findings:
         self,
         file: str,
         reason: str,
-        lines: Sequence[int] | npt.NDArray[Any] = (),
+        lines: Sequence[int] | AnyArray = (),
         *,
         rows: int | None = None,
         example: str = "",
@@ -233,7 +240,7 @@ class TextTable:
         self.files, self.name, self.n_rows = files, name, n_rows
         self._columns = columns
         self._body, self._first_line, self._n_columns = body, first_line, n_columns
-        self._lines: Integers | None = None
+        self._lines: Int64Array | None = None
 
     def __contains__(self, column: str) -> bool:
         """Return whether the header has a column."""
@@ -253,24 +260,24 @@ class TextTable:
             return self._columns[column]
         return pa.chunked_array([pa.repeat("", self.n_rows)], type=pa.string())
 
-    def objects(self, column: str) -> npt.NDArray[np.object_]:
+    def objects(self, column: str) -> ObjectArray:
         """Return a column as Python strings."""
-        values: npt.NDArray[np.object_] = self.strings(column).to_numpy(zero_copy_only=False)
+        values: ObjectArray = self.strings(column).to_numpy(zero_copy_only=False)
         return values.astype(object)
 
-    def is_missing(self, column: str) -> npt.NDArray[np.bool_]:
+    def is_missing(self, column: str) -> BoolArray:
         """Return where a column is empty."""
         return np.asarray(pc.equal(self.strings(column), "").to_numpy(zero_copy_only=False), dtype=np.bool_)
 
-    def integers(self, column: str) -> Integers:
+    def integers(self, column: str) -> Int64Array:
         """Return whole numbers, `text.MISSING` or `text.BROKEN`."""
         return self._parsed(column, text.parse_integers)
 
-    def times(self, column: str) -> Integers:
+    def times(self, column: str) -> Int64Array:
         """Return seconds, `text.MISSING` or `text.BROKEN`."""
         return self._parsed(column, text.parse_times)
 
-    def _parsed(self, column: str, parse: Any) -> Integers:
+    def _parsed(self, column: str, parse: Any) -> Int64Array:
         out = np.full(self.n_rows, text.MISSING, np.int64)
         if column not in self._columns:
             return out
@@ -281,7 +288,7 @@ class TextTable:
             start += len(chunk)
         return out
 
-    def floats(self, column: str) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def floats(self, column: str) -> tuple[FloatArray, BoolArray]:
         """Return numbers, NaN where empty or broken, and where they are broken."""
         is_broken = np.zeros(self.n_rows, np.bool_)
         if column not in self._columns:
@@ -298,7 +305,7 @@ class TextTable:
         out[~finite] = np.nan
         return out, is_broken
 
-    def dates(self, column: str) -> Integers:
+    def dates(self, column: str) -> Int64Array:
         """Return proleptic ordinals of YYYYMMDD, `text.MISSING` or `text.BROKEN`."""
         number = self.integers(column)
         year, month, day = number // 10000, number // 100 % 100, number % 100
@@ -309,7 +316,7 @@ class TextTable:
         ordinal = days.astype(np.int64) + 719163  # datetime.date(1970, 1, 1).toordinal()
         return np.where(number == text.MISSING, text.MISSING, np.where(fits, ordinal, text.BROKEN))
 
-    def lines(self, rows: Rows) -> Integers:
+    def lines(self, rows: Rows) -> Int64Array:
         """Return the lines of rows, 1 for the header's; computed when first asked for."""
         if rows.size == 0 or (rows.dtype == np.bool_ and not rows.any()):
             return np.zeros(0, np.int64)
@@ -325,7 +332,7 @@ class TextTable:
             self._lines = np.concatenate([lines[regular], lines[others]])
         return self._lines[rows]
 
-    def keep(self, rows: npt.NDArray[np.bool_]) -> TextTable:
+    def keep(self, rows: BoolArray) -> TextTable:
         """Return the rows where a mask is true."""
         if rows.all():
             return self
@@ -424,7 +431,7 @@ def _trimmed(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values
 
 
-def _letters(chunk: pa.StringArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+def _letters(chunk: pa.StringArray) -> tuple[Int32Array, UInt8Array]:
     """Return offsets and bytes of a text array."""
     _, offsets, data = chunk.buffers()
     where = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]

@@ -5,17 +5,14 @@ Rows of a feed's files: found by id, checked, dropped with a report.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from traveltime_lab._arrays import BoolArray, Int32Array
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.kernels.transit import parse
 from traveltime_lab.readers.gtfs.files import FeedFiles, Findings, TextTable
-
-Mask = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int32]
 
 
 def read_file(
@@ -36,7 +33,7 @@ def read_file(
     return table
 
 
-def codes(values: pa.ChunkedArray, ids: pa.Array) -> npt.NDArray[np.int32]:
+def codes(values: pa.ChunkedArray, ids: pa.Array) -> Int32Array:
     """Return the position of each value in `ids`, -1 where it is not among them."""
     found = pc.fill_null(pc.index_in(values, value_set=ids), -1)
     return np.array(found.to_numpy(zero_copy_only=False), np.int32)
@@ -45,8 +42,8 @@ def codes(values: pa.ChunkedArray, ids: pa.Array) -> npt.NDArray[np.int32]:
 def drop_rows(
     table: TextTable,
     findings: Findings,
-    keep: npt.NDArray[np.bool_],
-    is_bad: npt.NDArray[np.bool_],
+    keep: BoolArray,
+    is_bad: BoolArray,
     reason: str,
     column: str | None = None,
 ) -> None:
@@ -61,7 +58,7 @@ def drop_rows(
     keep[rows] = False
 
 
-def unique_ids(table: TextTable, findings: Findings, column: str) -> tuple[pa.Array, Mask]:
+def unique_ids(table: TextTable, findings: Findings, column: str) -> tuple[pa.Array, BoolArray]:
     """Return the ids of a file and which rows are kept: those with an id that no row before has."""
     keep = np.ones(table.n_rows, np.bool_)
     drop_rows(table, findings, keep, table.is_missing(column), f"{column} is empty")
@@ -72,7 +69,7 @@ def unique_ids(table: TextTable, findings: Findings, column: str) -> tuple[pa.Ar
     return ids, keep
 
 
-def choice(table: TextTable, findings: Findings, column: str, largest: int, missing: int = 0) -> Numbers:
+def choice(table: TextTable, findings: Findings, column: str, largest: int, missing: int = 0) -> Int32Array:
     """Return an enumerated column; values outside of it are noted and read as `missing`."""
     values = table.integers(column)
     is_bad = (values != parse.MISSING) & ((values < 0) | (values > largest))
@@ -84,6 +81,6 @@ def choice(table: TextTable, findings: Findings, column: str, largest: int, miss
     return np.where(is_bad | (values == parse.MISSING), missing, values).astype(np.int32)
 
 
-def new_numbers(keep: Mask) -> Numbers:
+def new_numbers(keep: BoolArray) -> Int32Array:
     """Return the new number of each row when dropped ones leave, -1 for these."""
     return np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)

@@ -8,9 +8,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from traveltime_lab._arrays import (
+    AnyArray,
+    BoolArray,
+    Float32Array,
+    FloatArray,
+    IndexArray,
+    Int32Array,
+    Int64Array,
+    UInt8Array,
+)
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.kernels.transit import parse, stop_times
 from traveltime_lab.readers.gtfs.files import FeedFiles, Findings, TextTable
@@ -45,21 +54,21 @@ class TripCalls:
         Counts for the report.
     """
 
-    trip: npt.NDArray[np.int64]
-    pattern: npt.NDArray[np.int32]
-    course: npt.NDArray[np.int32]
-    indptr: npt.NDArray[np.int64]
-    arrival: npt.NDArray[np.int32]
-    departure: npt.NDArray[np.int32]
-    pattern_indptr: npt.NDArray[np.int64]
-    pattern_stop: npt.NDArray[np.int32]
-    pattern_pickup: npt.NDArray[np.uint8]
-    pattern_drop_off: npt.NDArray[np.uint8]
-    course_pattern: npt.NDArray[np.int32]
-    course_shape: npt.NDArray[np.int32]
-    course_indptr: npt.NDArray[np.int64]
-    course_along: npt.NDArray[np.float32]
-    course_headsign: npt.NDArray[np.int32]
+    trip: Int64Array
+    pattern: Int32Array
+    course: Int32Array
+    indptr: Int64Array
+    arrival: Int32Array
+    departure: Int32Array
+    pattern_indptr: Int64Array
+    pattern_stop: Int32Array
+    pattern_pickup: UInt8Array
+    pattern_drop_off: UInt8Array
+    course_pattern: Int32Array
+    course_shape: Int32Array
+    course_indptr: Int64Array
+    course_along: Float32Array
+    course_headsign: Int32Array
     headsigns: list[str]
     facts: dict[str, Any]
 
@@ -69,12 +78,12 @@ def read_calls(
     findings: Findings,
     *,
     trip_ids: pa.Array,
-    trip_is_kept: npt.NDArray[np.bool_],
-    trip_shape: npt.NDArray[np.int32],
+    trip_is_kept: BoolArray,
+    trip_shape: Int32Array,
     stop_ids: pa.Array,
-    stop_is_kept: npt.NDArray[np.bool_],
-    stop_lat: npt.NDArray[np.float64],
-    stop_lng: npt.NDArray[np.float64],
+    stop_is_kept: BoolArray,
+    stop_lat: FloatArray,
+    stop_lng: FloatArray,
 ) -> TripCalls:
     """
     Read stop_times.txt.
@@ -179,11 +188,11 @@ def read_calls(
 
 
 def _assembled(
-    indptr: npt.NDArray[np.int64], good: npt.NDArray[np.intp], trips: npt.NDArray[np.int64],
-    stop: npt.NDArray[np.int32], arrival: npt.NDArray[np.int32], departure: npt.NDArray[np.int32],
-    pickup: npt.NDArray[np.uint8], drop_off: npt.NDArray[np.uint8], along: npt.NDArray[np.float64],
-    headsign: npt.NDArray[np.int32], rows: npt.NDArray[np.intp], headsigns: list[str],
-    trip_shape: npt.NDArray[np.int32], facts: dict[str, Any],
+    indptr: Int64Array, good: IndexArray, trips: Int64Array,
+    stop: Int32Array, arrival: Int32Array, departure: Int32Array,
+    pickup: UInt8Array, drop_off: UInt8Array, along: FloatArray,
+    headsign: Int32Array, rows: IndexArray, headsigns: list[str],
+    trip_shape: Int32Array, facts: dict[str, Any],
 ) -> TripCalls:  # fmt: skip
     """Return the calls of good trips, numbered by pattern and sorted by departure."""
     if good.size < trips.size:
@@ -238,24 +247,22 @@ def _assembled(
     )
 
 
-def _seconds(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+def _seconds(times: Int64Array) -> Int32Array:
     return np.where(times == parse.MISSING, np.int64(stop_times.UNTIMED), times).astype(np.int32)
 
 
-def _indptr(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _indptr(lengths: AnyArray) -> Int64Array:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def _rows_of(indptr: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _rows_of(indptr: Int64Array, groups: Int64Array) -> Int64Array:
     """Return the call numbers of some trips, one trip after the other."""
     lengths = np.diff(indptr)[groups]
     starts = np.repeat(indptr[groups] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
     return (starts + np.arange(lengths.sum())).astype(np.int64)
 
 
-def _in_order(
-    trip: npt.NDArray[np.int32], sequence: npt.NDArray[np.int64], keep: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.intp]:
+def _in_order(trip: Int32Array, sequence: Int64Array, keep: BoolArray) -> IndexArray:
     """Return the kept rows with the calls of each trip side by side and in order."""
     rows = np.flatnonzero(keep)
     if rows.size == 0:
@@ -267,9 +274,7 @@ def _in_order(
     return rows[np.lexsort((sequence, trip))]
 
 
-def _type_of_call(
-    table: TextTable, findings: Findings, keep: npt.NDArray[np.bool_], column: str
-) -> npt.NDArray[np.uint8]:
+def _type_of_call(table: TextTable, findings: Findings, keep: BoolArray, column: str) -> UInt8Array:
     """Return pickup or drop-off types 0 to 3; empty is 0, as the reference says."""
     if column not in table:
         return np.zeros(table.n_rows, np.uint8)
@@ -279,7 +284,7 @@ def _type_of_call(
     return np.clip(values, 0, 3).astype(np.uint8)
 
 
-def _headsigns(table: TextTable) -> tuple[npt.NDArray[np.int32], list[str]]:
+def _headsigns(table: TextTable) -> tuple[Int32Array, list[str]]:
     """Return the code of each row's stop_headsign and the texts; 0 is the empty text."""
     if "stop_headsign" not in table or bool(table.is_missing("stop_headsign").all()):
         return np.zeros(0, np.int32), [""]
@@ -291,7 +296,7 @@ def _headsigns(table: TextTable) -> tuple[npt.NDArray[np.int32], list[str]]:
     return renumber[coded.indices.to_numpy(zero_copy_only=False)], ["", *others]
 
 
-def _example(ids: pa.Array, mask: npt.NDArray[np.bool_]) -> str:
+def _example(ids: pa.Array, mask: BoolArray) -> str:
     rows = np.flatnonzero(mask)
     return str(ids[int(rows[0])]) if rows.size else ""
 
@@ -303,8 +308,8 @@ def _summary(findings: Findings) -> str:
 
 
 def read_frequencies(
-    files: FeedFiles, findings: Findings, trip_ids: pa.Array, new_number: npt.NDArray[np.int32]
-) -> dict[str, npt.NDArray[Any]]:
+    files: FeedFiles, findings: Findings, trip_ids: pa.Array, new_number: Int32Array
+) -> dict[str, AnyArray]:
     """
     Read frequencies.txt.
 

@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.readers.osm.extract import NodePositions, Ways
-
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 #: No edge is shorter, so that a position along it can be told: different nodes may share a point.
 SHORTEST_EDGE_M = 0.01
@@ -38,8 +34,8 @@ class Runs:
         How many ways were cut or dropped, and why.
     """
 
-    node: IntArray
-    way: IntArray
+    node: Int64Array
+    way: Int64Array
     is_start: BoolArray
     is_end: BoolArray
     is_whole: BoolArray
@@ -50,11 +46,11 @@ class Runs:
 class Edges:
     """Edges between the nodes where something happens; node indices are those of the node positions."""
 
-    from_node: IntArray
-    to_node: IntArray
-    way: IntArray
+    from_node: Int64Array
+    to_node: Int64Array
+    way: Int64Array
     length_m: FloatArray
-    coord_indptr: IntArray
+    coord_indptr: Int64Array
     coord_lng: FloatArray
     coord_lat: FloatArray
 
@@ -86,7 +82,7 @@ def unbroken_runs(ways: Ways, positions: NodePositions) -> Runs:
     return Runs(node, way, is_start, is_end, ~has_missing, report)
 
 
-def _bounds(way: IntArray, gap: IntArray) -> tuple[BoolArray, BoolArray]:
+def _bounds(way: Int64Array, gap: Int64Array) -> tuple[BoolArray, BoolArray]:
     is_start = np.ones(len(way), np.bool_)
     is_start[1:] = (way[1:] != way[:-1]) | (gap[1:] != gap[:-1])
     is_end = np.ones(len(way), np.bool_)

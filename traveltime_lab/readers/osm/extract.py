@@ -19,12 +19,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import osmium
 
+from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
 from traveltime_lab.errors import DataError, MissingFileError
-
-IntArray = npt.NDArray[np.int64]
 
 #: File name endings and what libosmium calls these formats.
 FORMATS = {
@@ -46,12 +44,12 @@ _REFS_PER_CHUNK = 2_000_000
 class Ways:
     """Ways in file order: identity, tags as written in OPL, and references to nodes as ragged rows."""
 
-    osm_id: IntArray
+    osm_id: Int64Array
     tags: list[str]
-    indptr: IntArray
-    refs: IntArray
+    indptr: Int64Array
+    refs: Int64Array
 
-    def rows(self, rows: npt.NDArray[np.int64]) -> Ways:
+    def rows(self, rows: Int64Array) -> Ways:
         """Return only these ways, in this order."""
         lengths = np.diff(self.indptr)[rows]
         indptr = np.concatenate([[0], np.cumsum(lengths)])
@@ -71,11 +69,11 @@ class Relation(NamedTuple):
 class NodePositions:
     """Positions of all nodes of a file, ordered by identity."""
 
-    osm_id: IntArray
-    lng: npt.NDArray[np.float64]
-    lat: npt.NDArray[np.float64]
+    osm_id: Int64Array
+    lng: FloatArray
+    lat: FloatArray
 
-    def find(self, refs: IntArray) -> IntArray:
+    def find(self, refs: Int64Array) -> Int64Array:
         """Return the index of each reference, -1 where the file has no such node."""
         if len(self.osm_id) == 0:
             return np.full(len(refs), -1, np.int64)
@@ -176,7 +174,7 @@ class OsmFile:
         osm_id: list[int] = []
         tags: list[str] = []
         counts: list[int] = []
-        chunks: list[IntArray] = []
+        chunks: list[Int64Array] = []
         pending: list[str] = []
         n_pending = 0
         with self._lines(osmium.osm.WAY, *filters) as lines:
@@ -231,17 +229,17 @@ class OsmFile:
         table = table[is_last]  # of several versions of a node
         return NodePositions(table["id"].astype(np.int64), table["x"] / _PER_DEGREE, table["y"] / _PER_DEGREE)
 
-    def _indexed_locations(self) -> npt.NDArray[Any]:
+    def _indexed_locations(self) -> AnyArray:
         with tempfile.TemporaryDirectory() as folder:
             target = os.path.join(folder, "nodes.array")
             with self._decoding():
                 index = osmium.index.create_map(f"sparse_file_array,{target}")
                 osmium.apply(self._reader(osmium.osm.NODE), osmium.NodeLocationsForWays(index))
-            table: npt.NDArray[Any] = np.fromfile(target, dtype=_LOCATION)
+            table: AnyArray = np.fromfile(target, dtype=_LOCATION)
             del index
         return table
 
-    def _written_locations(self) -> npt.NDArray[Any]:
+    def _written_locations(self) -> AnyArray:
         rows = []
         with self._lines(osmium.osm.NODE) as lines:
             for line in lines:
@@ -253,7 +251,7 @@ class OsmFile:
         return np.array(rows, _LOCATION)
 
 
-def _parse_refs(texts: list[str]) -> IntArray:
+def _parse_refs(texts: list[str]) -> Int64Array:
     """Return the numbers in OPL node lists such as ``n17,n42``."""
     if not texts:
         return np.zeros(0, np.int64)

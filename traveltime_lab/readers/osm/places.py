@@ -7,14 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import osmium
 import pandas as pd
 
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, parse_tags
 from traveltime_lab.streets.tables import places_frame
-
-IntArray = npt.NDArray[np.int64]
 
 #: What makes an object with a name a place, the first that is there (https://wiki.openstreetmap.org/wiki/Map_features).
 KIND_KEYS = (
@@ -98,7 +96,7 @@ def read_places(
     """
     report: Counter[str] = Counter()
     rows: list[dict[str, Any]] = []
-    boxes: list[npt.NDArray[np.float64]] = []
+    boxes: list[FloatArray] = []
 
     kept = list(nodes)
     at = positions.find(np.array([osm_id for osm_id, _ in kept], np.int64))
@@ -167,7 +165,7 @@ def _population(text: str) -> int:
     return min(int(digits), 10**10) if digits.isdecimal() and len(digits) < 15 else 0
 
 
-def _box(nodes: IntArray, positions: NodePositions) -> npt.NDArray[np.float64] | None:
+def _box(nodes: Int64Array, positions: NodePositions) -> FloatArray | None:
     """Return west, south, east, north of those nodes that are in the file; None without any or across 180 degrees."""
     nodes = nodes[nodes >= 0]
     if not nodes.size:

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import osmium
 import pandas as pd
 
+from traveltime_lab._arrays import Int32Array, UInt16Array
 from traveltime_lab.errors import DataError
 from traveltime_lab.readers.osm.access_tags import ACCESS_KEYS
 from traveltime_lab.readers.osm.edges import Edges, Runs, split_at_junctions, unbroken_runs, way_lengths_m
@@ -201,8 +201,8 @@ class _Streets:
     """Ways that someone may use, with their interpretation and name."""
 
     ways: Ways
-    use: npt.NDArray[np.int32]
-    name: npt.NDArray[np.int32]
+    use: Int32Array
+    name: Int32Array
     uses: list[WayUse]
     names: list[str]
     n_read: int
@@ -311,9 +311,7 @@ def _pedestrian_outlines(file: OsmFile, multipolygons: Sequence[Relation], *, kn
     return Ways(found.osm_id, [street_of[way] for way in found.osm_id.tolist()], found.indptr, found.refs)
 
 
-def _read_nodes(
-    file: OsmFile, positions: NodePositions, flags: npt.NDArray[np.uint16]
-) -> list[tuple[int, dict[str, str]]]:
+def _read_nodes(file: OsmFile, positions: NodePositions, flags: UInt16Array) -> list[tuple[int, dict[str, str]]]:
     """Set the flags of tagged nodes; return identity and tags of those that are places."""
     osm_ids, values, named = [], [], []
     for osm_id, tags in file.tagged_nodes((*NODE_KEYS, *NAME_KEYS)):
@@ -437,7 +435,7 @@ def _tables(
     streets: _Streets,
     edges: Edges,
     positions: NodePositions,
-    flags: npt.NDArray[np.uint16],
+    flags: UInt16Array,
     uses: pd.DataFrame,
     turns: DirectedRestrictions,
 ) -> dict[str, Any]:
@@ -470,7 +468,7 @@ def _tables(
     }
 
 
-def _edges_by_highway(uses: pd.DataFrame, edge_use: npt.NDArray[np.int32]) -> dict[str, int]:
+def _edges_by_highway(uses: pd.DataFrame, edge_use: Int32Array) -> dict[str, int]:
     """Return the number of edges by class of way, most frequent first."""
     counts: Counter[str] = Counter()
     for highway, count in zip(uses["highway"], np.bincount(edge_use).tolist(), strict=True):

@@ -9,8 +9,8 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
 from traveltime_lab.readers.osm.extract import Relation
 
 # Most specific first. What is restricted for goods vehicles or buses alone does not concern cars.
@@ -37,9 +37,9 @@ class TurnRestriction(NamedTuple):
 class DirectedRestrictions(NamedTuple):
     """Columns of `streets.StreetTables` and how many relations were dropped for which reason."""
 
-    is_only: npt.NDArray[np.bool_]
-    indptr: npt.NDArray[np.int64]
-    edges: npt.NDArray[np.int32]
+    is_only: BoolArray
+    indptr: Int64Array
+    edges: Int32Array
     report: dict[str, int]
 
 
@@ -94,10 +94,10 @@ def _read(relation: Relation) -> list[TurnRestriction] | str:
 class DrivableEdges:
     """The directed edges that cars may use, by way; what restrictions are mapped onto."""
 
-    from_node: npt.NDArray[np.int64]
-    to_node: npt.NDArray[np.int64]
-    is_open_forward: npt.NDArray[np.bool_]
-    is_open_backward: npt.NDArray[np.bool_]
+    from_node: Int64Array
+    to_node: Int64Array
+    is_open_forward: BoolArray
+    is_open_backward: BoolArray
     #: First and last edge (exclusive) of each way that a restriction names.
     ranges: dict[int, tuple[int, int]]
 

@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import osmium
 import shapely
 
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.crs import metres_per_degree
 from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways, parse_tags
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Bounds = tuple[float, float, float, float]
 
 # Areas of water that cannot be walked over; basins and small ornamental water are left out.
@@ -55,7 +53,7 @@ def read_waters(
     positions: NodePositions,
     *,
     bounds: Bounds | None = None,
-    street_nodes: IntArray | None = None,
+    street_nodes: Int64Array | None = None,
 ) -> Waters:
     """
     Return coastlines and water areas.
@@ -115,8 +113,8 @@ def read_waters(
 
 
 def _closed_at_border(
-    ring: IntArray, positions: NodePositions, bounds: Bounds, street_nodes: IntArray | None
-) -> IntArray | None:
+    ring: Int64Array, positions: NodePositions, bounds: Bounds, street_nodes: Int64Array | None
+) -> Int64Array | None:
     """
     Return a ring without its missing nodes (-1), None where it is not clear that they are just beyond a border.
 
@@ -147,7 +145,7 @@ def _closed_at_border(
     return np.append(kept, kept[0])
 
 
-def _areas(lines: Sequence[npt.NDArray[np.int64]], positions: NodePositions, report: Counter[str]) -> list[Any]:
+def _areas(lines: Sequence[Int64Array], positions: NodePositions, report: Counter[str]) -> list[Any]:
     """Return the area that ways enclose, holes where rings lie within rings, as a list of none or one."""
     ends = Counter(int(end) for line in lines if len(line) for end in (line[0], line[-1]))
     if not lines or any(len(line) < 2 or (line < 0).any() for line in lines) or any(n % 2 for n in ends.values()):
@@ -167,7 +165,7 @@ def _areas(lines: Sequence[npt.NDArray[np.int64]], positions: NodePositions, rep
 def _coastlines(ways: Ways, positions: NodePositions, report: Counter[str]) -> list[FloatArray]:
     """Return coastline ways joined end to end; those with missing nodes are cut there."""
     nodes = positions.find(ways.refs)
-    pieces: list[npt.NDArray[np.int64]] = []
+    pieces: list[Int64Array] = []
     for row in range(len(ways.osm_id)):
         line = nodes[ways.indptr[row] : ways.indptr[row + 1]]
         gaps = np.flatnonzero(line < 0)
@@ -185,7 +183,7 @@ def _coastlines(ways: Ways, positions: NodePositions, report: Counter[str]) -> l
     done: set[int] = set()
     lines = []
     for first in order:
-        chain: list[npt.NDArray[np.int64]] = []
+        chain: list[Int64Array] = []
         number: int | None = first
         while number is not None and number not in done:
             done.add(number)

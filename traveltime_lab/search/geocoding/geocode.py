@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.errors import CoordinateError, InputError, LimitError
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.network.network import Network
@@ -205,7 +205,7 @@ def reverse_geocode(
     )
 
 
-def _outside_m(known: Any, lng: float, lat: float, n: int) -> npt.NDArray[np.float64]:
+def _outside_m(known: Any, lng: float, lat: float, n: int) -> FloatArray:
     """Return the metres to the bounding boxes of places, inf for boxes wider than 500 m, which say little."""
     frame = known.network.frame
     west, south, east, north = (known.entries[side].to_numpy(float)[:n] for side in ("west", "south", "east", "north"))
@@ -232,7 +232,7 @@ def _nearest_street(network: Network, lng: float, lat: float) -> tuple[int, floa
     return int(entry[index.edge[segment[0]]]), float(metres[0])
 
 
-def _distinct(known: Any, entries: Any, order: Any, limit: int) -> npt.NDArray[np.int64]:
+def _distinct(known: Any, entries: Any, order: Any, limit: int) -> Int64Array:
     """Return the first places in an order that are not the same place again, mapped as node and as area."""
     names = known.entries["name"].to_numpy()
     numbers = known.entries["house_number"].to_numpy()

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
-from traveltime_lab.search.query import Question
+from traveltime_lab.search.query import Query
 from traveltime_lab.search.routes import find_routes
 from traveltime_lab.search.time_filter import poured, reachable_pairs
 from traveltime_lab.server.context import Call
@@ -58,7 +58,7 @@ class Times:
 
 
 def times(
-    asked: Question, lng: float, lat: float, lngs: FloatArray, lats: FloatArray, limit: int, *, with_distance: bool
+    asked: Query, lng: float, lat: float, lngs: FloatArray, lats: FloatArray, limit: int, *, with_distance: bool
 ) -> Times:
     """
     Return travel times between one place and many.
@@ -102,7 +102,7 @@ def times(
 
 def _ridden_metres(trips: Trips) -> IntArray:
     """Return the lengths of the quickest timetable trips, -1 where there is none."""
-    found = find_routes(trips.question.with_limit(MAX_ROUTE_TIME_S), *trips.sides, trips.pairs)
+    found = find_routes(trips.query.with_limit(MAX_ROUTE_TIME_S), *trips.sides, trips.pairs)
     metres = np.full(len(trips.others), -1, np.int64)
     for other, route in zip(trips.other_of(found.origin_of, found.destination_of), found.routes, strict=True):
         if route is not None:

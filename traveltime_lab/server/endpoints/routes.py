@@ -150,8 +150,8 @@ def routes_of(
         reached = trips.other_of(poured(within.origins), poured(within.destinations)).astype(np.intp)
         if not reached.size:
             return ways
-    trips = replace(trips.take(reached), question=asked.with_limit(MAX_ROUTE_TIME_S))
-    answer = find_routes(trips.question, *trips.sides, trips.pairs, n_best=n_best)
+    trips = replace(trips.take(reached), query=asked.with_limit(MAX_ROUTE_TIME_S))
+    answer = find_routes(trips.query, *trips.sides, trips.pairs, n_best=n_best)
     for other, route in zip(trips.other_of(answer.origin_of, answer.destination_of), answer.routes, strict=True):
         mine = ways[reached[other]]
         # The first was compared with the limit exactly; the others are what else is within it.
