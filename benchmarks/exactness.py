@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import traveltime_lab as ttl
 from tests.support.oracles import StreetOracle, random_points
+from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import as_snapping, as_transportation
-from traveltime_lab.search.query import MAX_TRAVEL_TIME_S
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.snapping import snap_points
 

@@ -20,8 +20,7 @@ from tests.support.protobuf import (
     matrix_message,
     time_filter_fast_pb2,
 )
-from traveltime_lab.server import engine
-from traveltime_lab.server.protobuf import messages
+from traveltime_lab.server.protobuf import endpoints, messages
 from traveltime_lab.server.protobuf.endpoints import ERRORS, MODES, PREFIXES, TYPES
 
 
@@ -274,13 +273,13 @@ def test_station_times(door: Door, field: str, seconds: int, name: str) -> None:
 
 @pytest.mark.parametrize(("system", "resolution"), [("h3", 9), ("geohash", 7)])
 def test_cells(door: Door, monkeypatch: pytest.MonkeyPatch, system: str, resolution: int) -> None:
-    asked_dry, right = [], engine.cells
+    asked_dry, right = [], endpoints.find_cells
 
-    def spy(*args: Any, **more: Any) -> Any:
-        asked_dry.append(more["remove_water_bodies"])
-        return right(*args, **more)
+    def spy(*args: Any) -> Any:
+        asked_dry.append(args[-1])
+        return right(*args)
 
-    monkeypatch.setattr(engine, "cells", spy)
+    monkeypatch.setattr(endpoints, "find_cells", spy)
     message = cells_fast_pb2.CellsFastRequest()
     search = message.oneToManyRequest
     search.departureLocation.lat, search.departureLocation.lng = STATION

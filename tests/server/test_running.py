@@ -37,16 +37,17 @@ from tests.support.door import (
 from tests.support.requests import RIGHT
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError, InterruptedSearchError, MissingFileError
+from traveltime_lab.search import time_map
 from traveltime_lab.server import app as application
-from traveltime_lab.server import auth, engine
+from traveltime_lab.server import auth
+from traveltime_lab.server import warm_up as warming
 from traveltime_lab.server.app import create_app
-from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.auth import Credentials
 from traveltime_lab.server.config import Options
 from traveltime_lab.server.context import Meter
 from traveltime_lab.server.contract.errors import Failure
-from traveltime_lab.server.endpoints import searches as answers
-from traveltime_lab.server.serve import Served, serve, warm_up
+from traveltime_lab.server.serve import Served, serve
 from traveltime_lab.settings import settings
 from traveltime_lab.surfaces import tiles
 
@@ -130,7 +131,7 @@ def test_tls(tiny: tl.Network) -> None:
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """Makes searches wait until told, or until nobody waits for them; tells how they ended."""
     state: dict[str, Any] = {"started": threading.Event(), "go": threading.Event(), "ends": []}
-    right = answers.engine.shape
+    right = time_map.draw_shapes
 
     def shape(*args: Any, **kwargs: Any) -> Any:
         state["started"].set()
@@ -143,7 +144,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
         state["ends"].append("done")
         return right(*args, **kwargs)
 
-    monkeypatch.setattr(answers.engine, "shape", shape)
+    monkeypatch.setattr(time_map, "draw_shapes", shape)
     yield state
     state["go"].set()
 
@@ -185,7 +186,7 @@ def test_large_requests_wait_for_each_other(tiny: tl.Network, monkeypatch: pytes
     """Twice as many as there are threads are worked on; small ones go on beside them."""
     monkeypatch.setattr(application, "LARGE_BODY", 2000)
     running, most = threading.Semaphore(0), []
-    go, right = threading.Event(), answers.engine.shape
+    go, right = threading.Event(), time_map.draw_shapes
 
     def shape(*args: Any, **kwargs: Any) -> Any:
         running.release()
@@ -193,7 +194,7 @@ def test_large_requests_wait_for_each_other(tiny: tl.Network, monkeypatch: pytes
         most.append(1)
         return right(*args, **kwargs)
 
-    monkeypatch.setattr(answers.engine, "shape", shape)
+    monkeypatch.setattr(time_map, "draw_shapes", shape)
     large = {"departure_searches": [SEARCH], "x": "y" * 2000}
     with settings.override(threads=1), serve(tiny) as url:
         waiting = [threading.Thread(target=post, args=(url, "/v4/time-map", large)) for _ in range(4)]
@@ -212,14 +213,14 @@ def test_large_requests_wait_for_each_other(tiny: tl.Network, monkeypatch: pytes
 
 def test_warm_up(tiny: tl.Network, coquimbo: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
     """It asks each map for each usual question, and what a map cannot answer stops nothing."""
-    asked, right = [], engine.try_out
+    asked, right = [], warming.try_out
 
-    def try_out(network: tl.Network, lng: float, lat: float, kind: str, when: Any) -> None:
-        asked.append((network, kind))
-        right(network, lng, lat, kind, when)
+    def try_out(item: Map, kind: str, moment: Any) -> None:
+        asked.append((item.network, kind))
+        right(item, kind, moment)
 
-    monkeypatch.setattr(engine, "try_out", try_out)
-    warm_up(Atlas({"tiny": tiny, "coquimbo": coquimbo}))
+    monkeypatch.setattr(warming, "try_out", try_out)
+    warming.warm_up(Atlas({"tiny": tiny, "coquimbo": coquimbo}))
     kinds = [[kind for network, kind in asked if network is each] for each in (tiny, coquimbo)]
     assert kinds[0] == ["driving", "walking", "driving", "cycling"]
     assert kinds[1] == ["driving", "walking", "public_transport", "driving", "cycling"]
@@ -355,7 +356,7 @@ def test_bugs_are_logged_but_not_told(
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("a secret detail")
 
-    monkeypatch.setattr(answers.engine, "shape", broken)
+    monkeypatch.setattr(time_map, "draw_shapes", broken)
     with open_door(create_app(Atlas(tiny), Credentials([PAIR]))) as door:
         response = door.post("/v4/time-map", {"departure_searches": [SEARCH]})
     assert_error(response, 500)

@@ -15,7 +15,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import geopandas as gpd
 import numpy as np
@@ -25,11 +25,12 @@ from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, IndexArra
 from traveltime_lab._memo import Derived
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.raster.cells import add_samples
+from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
-from traveltime_lab.points import Points, PointsLike, read_points
-from traveltime_lab.search.query import MAX_TRAVEL_TIME_S, MomentLike, Query, ask, whole
-from traveltime_lab.streets.snapping import SNAPPED
+from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.search.query import MomentLike, Query, ask, whole
+from traveltime_lab.streets.snapping import SNAPPED, Snaps
 from traveltime_lab.surfaces import grids, raster
 from traveltime_lab.surfaces.grids import Grid
 from traveltime_lab.surfaces.level_of_detail import CELL_M
@@ -215,7 +216,7 @@ def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     InputError
         If a name is not that of a cell.
     """
-    lng, lat = grids.h3_centres(grids.h3_indexes(list(cells)))
+    lng, lat = cell_centres("h3", cells)
     return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(list(cells), name="cell"), crs="EPSG:4326")
 
 
@@ -238,8 +239,24 @@ def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     InputError
         If a name is not a geohash.
     """
-    lnglat = np.array([grids.geohash_centre(cell) for cell in cells]).reshape(-1, 2)
-    return gpd.GeoSeries.from_xy(*lnglat.T, index=pd.Index(list(cells), name="cell"), crs="EPSG:4326")
+    lng, lat = cell_centres("geohash", cells)
+    return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(list(cells), name="cell"), crs="EPSG:4326")
+
+
+def cell_centres(grid: Grid, cells: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+    """
+    Return longitudes and latitudes of the centres of cells.
+
+    Raises
+    ------
+    InputError
+        If a name is not that of a cell.
+    """
+    if grid == "h3":
+        lng, lat = grids.h3_centres(grids.h3_indexes(list(cells)))
+        return lng, lat
+    lng, lat = np.array([grids.geohash_centre(cell) for cell in cells], np.float64).reshape(-1, 2).T
+    return lng, lat
 
 
 def _cells(
@@ -261,7 +278,8 @@ def _cells(
             msg = f"{name} must be True or False; got {value!r}"
             raise InputError(msg)
     places = read_points(origins, "origins", query.network.bounds)
-    found = cell_times(query, places, grid, resolution, limit, no_water=bool(remove_water_bodies))
+    snaps = query.snap(places, is_origin=not query.is_arrival)
+    found = cell_times(query, snaps, grid, resolution, limit, no_water=bool(remove_water_bodies))
     names = np.concatenate([times.cell for times in found])
     columns: dict[str, Any] = {
         "origin": places.index.take(np.repeat(np.arange(len(places)), [times.cell.size for times in found])),
@@ -299,7 +317,7 @@ _NUMBERS = Derived[tuple[str, int, float], "CellNumbers"]("numbers of cells", ke
 
 
 def cell_times(
-    query: Query, places: Points, grid: Grid, resolution: int, limit: int, *, no_water: bool
+    query: Query, snaps: Snaps, grid: Grid, resolution: int, limit: int, *, no_water: bool
 ) -> list[CellTimes]:
     """
     Return the cells and travel times of each origin, without tables and outlines.
@@ -308,7 +326,8 @@ def cell_times(
     ----------
     query : Query
         What to search, checked.
-    places : Points
+    snaps : Snaps
+        The places, from `Question.snap_at`; `Snaps.status` says which of them have no street.
     grid : {"h3", "geohash"}
     resolution : int
     limit : int
@@ -322,12 +341,11 @@ def cell_times(
         One for each place, empty where it has no street.
     """
     network, snapping = query.network, query.snapping
-    snaps = query.snap(places, is_origin=not query.is_arrival)
     spacing = sample_spacing_m(grid, resolution, query.egress_transportation.base, network.frame.lat0)
     key = (grid, resolution, spacing)
     numbering = _NUMBERS.of(network, key, lambda: CellNumbers(network, grid, resolution, spacing))
     found = []
-    for i in range(len(places)):
+    for i in range(len(snaps)):
         statistics = _Statistics.empty()
         if snaps.status[i] == SNAPPED:
             start = snaps.take(np.array([i]))
@@ -346,7 +364,7 @@ def cell_times(
                 statistics.add(values, numbering.of_tile(tile, no_water=no_water), float(limit), numbering.n_cells)
             if field.start() <= limit:
                 # Who stays where they are needs no time, wherever the nearest sample is.
-                own = numbering.of_points(places.lng[i : i + 1], places.lat[i : i + 1])
+                own = numbering.of_points(snaps.lng[i : i + 1], snaps.lat[i : i + 1])
                 statistics.add(np.zeros((1, 1), np.float32), own[None, :], float(limit), numbering.n_cells)
         found.append(statistics.named(numbering))
     return found
@@ -598,23 +616,60 @@ def _combined(members: Sequence[pd.DataFrame], name: str, *, at_least: int) -> p
         raise InputError(msg)
     statistics = [column for column in CELL_PROPERTIES if all(column in member.columns for member in members)]
     outlined = all(isinstance(member, gpd.GeoDataFrame) for member in members)
-    columns = ["cell", *statistics]
-    rows = pd.concat([pd.DataFrame(member[columns]) for member in members], ignore_index=True)
-    groups = rows.groupby("cell", sort=True)
-    counts = groups.size()
-    kept = counts.index[counts >= at_least]
+    found = combined_times(
+        [
+            CellTimes(
+                member["cell"].to_numpy(object),
+                *(member[name].to_numpy(np.int32) if name in statistics else no_times for name in CELL_PROPERTIES),
+            )
+            for member, no_times in ((member, np.zeros(len(member), np.int32)) for member in members)
+        ],
+        at_least=at_least,
+    )
+    kept = found.cell
     result: dict[str, Any] = {"cell": pd.Series(kept, dtype=object)}
-    how: dict[str, Literal["min", "max", "sum"]] = {"min": "min", "max": "max", "mean": "sum"}
-    for column in statistics:
-        values = groups[column].agg(how[column]).reindex(kept).to_numpy().astype(np.int64)
-        if column == "mean":
-            n = counts.reindex(kept).to_numpy()
-            values = (2 * values + n) // (2 * n)
-        result[column] = values.astype(np.int32)
+    result |= {name: getattr(found, name) for name in statistics}
     if not outlined:
         return pd.DataFrame(result)
     grid: Grid = next(iter(kinds))[0] if kinds else "h3"
     return gpd.GeoDataFrame(result, geometry=_outlines(grid, np.asarray(kept, dtype=object)), crs="EPSG:4326")
+
+
+def combined_times(members: Sequence[CellTimes], *, at_least: int) -> CellTimes:
+    """
+    Return the cells that at least so many of several searches have, and the times of those that have them.
+
+    Parameters
+    ----------
+    members : sequence of CellTimes
+        All of one grid and resolution.
+    at_least : int
+        1 for a union, the number of members for an intersection.
+
+    Returns
+    -------
+    CellTimes
+        By cell the smallest ``min``, the largest ``max`` and the mean of the ``mean``, rounded half up.
+    """
+    names = np.concatenate([member.cell for member in members])
+    low, high, mean = (
+        np.concatenate([getattr(member, name) for member in members]).astype(np.int64) for name in CELL_PROPERTIES
+    )
+    codes, distinct = pd.factorize(names, sort=True)
+    counts = np.bincount(codes, minlength=len(distinct))
+    order = np.argsort(codes, kind="stable")
+    firsts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.intp)
+    kept = counts >= at_least
+    if not kept.any():
+        nothing = np.zeros(0, np.int32)
+        return CellTimes(np.zeros(0, dtype=object), nothing, nothing, nothing)
+    n, total = counts[kept], np.add.reduceat(mean[order], firsts)[kept]
+    return CellTimes(
+        np.asarray(distinct, dtype=object)[kept],
+        np.minimum.reduceat(low[order], firsts)[kept].astype(np.int32),
+        np.maximum.reduceat(high[order], firsts)[kept].astype(np.int32),
+        ((2 * total + n) // (2 * n)).astype(np.int32),
+    )
 
 
 def _kind(cell: Any) -> tuple[Grid, int]:

@@ -1,5 +1,10 @@
 """
 What all searches ask: arguments checked once, and the searches behind them.
+
+Each search has two forms. The public functions take tables of places and return tables. The array-level form below
+them takes a checked question and snapped places and returns arrays: `traveltime_lab.search.time_filter.pair_times` and
+`reachable_pairs`, `traveltime_lab.search.time_map.draw_shapes`, `traveltime_lab.search.routes.find_routes` and
+`traveltime_lab.search.cells.cell_times`. The HTTP service is built on the latter.
 """
 
 from __future__ import annotations
@@ -9,13 +14,14 @@ import math
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import FloatArray
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
+from traveltime_lab.limits import FOREVER_S, MAX_WINDOW_S
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
 from traveltime_lab.moments import Moment, resolve_moments
 from traveltime_lab.network.network import Network
@@ -32,16 +38,6 @@ from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.query import WALKING, TransitQuery, transit_query
 
 MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
-#: Longest travel time in seconds and range of distances in metres. Source: contract 3.9.
-MAX_TRAVEL_TIME_S: Final = 14_400
-MIN_DISTANCE_M: Final = 75
-MAX_DISTANCE_M: Final = 800_000
-#: As long as any trip may take, where only its length is limited: a week.
-FOREVER_S: Final = 604_800
-MIN_BUFFER_M: Final = 250
-MAX_WINDOW_S: Final = 43_200
-#: Most journeys of a window in one answer. Source: contract 4.3.
-MAX_RESULTS: Final = 5
 
 
 @dataclass(frozen=True)
@@ -57,6 +53,10 @@ class Query:
     transit: TransitQuery | None = None
     needs_length: bool = True
     is_length: bool = False
+
+    def with_limit(self, limit: int) -> Query:
+        """Return the same question with another limit on the time of trips."""
+        return self if self.transit is None else replace(self, transit=replace(self.transit, limit=limit))
 
     def snap(self, points: Points, *, is_origin: bool = True) -> Snaps:
         """Snap points to the streets of the question's mode."""
@@ -76,8 +76,7 @@ class Query:
     def field_from(self, snaps: Snaps, limit: float) -> Field:
         """Return the field of a search from, or to, one snapped point."""
         if self.transit is not None:
-            wider = replace(self.transit, limit=math.ceil(limit))
-            return transit_field(wider, snaps)
+            return transit_field(replace(self.transit, limit=math.ceil(limit)), snaps)
         if self.is_length:
             return DistanceField(
                 edge_field(self.graph, snaps, self.snapping, limit=FOREVER_S, is_backward=self.is_arrival)

@@ -6,29 +6,37 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Any, Final, Literal, cast
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import AnyArray, IndexArray
+from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array, ObjectArray
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.itinerary import timed, unpaid
 from traveltime_lab.kernels.street import road
+from traveltime_lab.limits import MAX_RESULTS, MAX_ROUTE_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
-from traveltime_lab.search.pairs import all_pairs, chosen_pairs, departures, metres_of, reasons_of, seconds_of
-from traveltime_lab.search.query import MAX_RESULTS, MomentLike, Query, ask, whole
+from traveltime_lab.search.pairs import (
+    PairIndex,
+    all_pairs,
+    chosen_pairs,
+    departures,
+    metres_of,
+    reasons_of,
+    seconds_of,
+)
+from traveltime_lab.search.query import MomentLike, Query, ask, whole
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.paths import paths
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
 from traveltime_lab.transit.itineraries import Found, transit_routes
 
-#: Longest journey in seconds. Source: contract 3.9.
-MAX_ROUTE_TIME_S: Final = 43_200
 ROUTE_PROPERTIES: Final = ("travel_time", "distance", "distance_breakdown", "fares", "route")
 #: Most routes in one answer: each has a line and directions of its own.
 _MOST_ROUTES: Final = 100_000
@@ -99,7 +107,7 @@ def routes(
 
     Notes
     -----
-    Itineraries may take up to 12 hours. Travel times and distances are those of `time_filter` to the last digit, and so
+    Journeys may take up to 12 hours. Travel times and distances are those of `time_filter` to the last digit, and so
     are their sums over legs and steps. The walk between a point and its street is part of the first and the last leg.
     The column ``route`` holds Python objects, which Parquet cannot: ``drop(columns="route")`` before writing it.
 
@@ -129,26 +137,15 @@ def routes(
         raise LimitError(msg)
     if chosen is None:
         chosen = all_pairs(starts, ends)
-    origin_of, destination_of = chosen
     start_snaps, end_snaps = query.snap(starts), query.snap(ends, is_origin=False)
-    when = None
-    if query.transit is not None and window is not None:
-        origin_of, destination_of, _, when = departures(query, start_snaps, end_snaps, chosen, n_best)
-        # Rows without a journey have no moment of their own; they stay without one.
-        when = [moment or query.transit.moment for moment in when]
-    n_rows = origin_of.size
-    labels = np.full(n_rows, road.UNREACHED, np.int64)
-    found = np.full(n_rows, None, dtype=object)
-    lines = np.full(n_rows, shapely.LineString(), dtype=object)
-    if query.transit is not None:
-        answers: Iterator[Found] = transit_routes(query.transit, starts, ends, origin_of, destination_of, when)
-    else:
-        answers = _street_routes(query, starts, ends, start_snaps, end_snaps, origin_of, destination_of)
-    for pair, route, label in answers:
-        i, j = origin_of[pair], destination_of[pair]
-        labels[pair], found[pair] = label, route
-        here, there = (starts.lng[i], starts.lat[i]), (ends.lng[j], ends.lat[j])
-        lines[pair] = route.geometry if route.legs else shapely.LineString([here, there])
+    answer = find_routes(query, start_snaps, end_snaps, chosen, n_best=n_best)
+    origin_of, destination_of, labels, found = answer.origin_of, answer.destination_of, answer.labels, answer.routes
+    lines = np.full(labels.size, shapely.LineString(), dtype=object)
+    for row, route in enumerate(found):
+        if route is not None:
+            i, j = origin_of[row], destination_of[row]
+            ends_only = [(starts.lng[i], starts.lat[i]), (ends.lng[j], ends.lat[j])]
+            lines[row] = route.geometry if route.legs else shapely.LineString(ends_only)
     is_reached = labels != road.UNREACHED
     columns: dict[str, Any] = {
         "origin": starts.index.take(origin_of),
@@ -171,27 +168,90 @@ def routes(
     return gpd.GeoDataFrame(columns, geometry=lines, crs="EPSG:4326")
 
 
+# The array-level form -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FoundRoutes:
+    """
+    Routes of pairs, a row each; of a window's itineraries a row for each of them.
+
+    Attributes
+    ----------
+    origin_of, destination_of : intp arrays of shape (n_rows,)
+        Positions.
+    labels : int64 array of shape (n_rows,)
+        See `traveltime_lab.kernels.street.road`.
+    routes : object array of shape (n_rows,)
+        `Route`, None where there is none.
+    """
+
+    origin_of: IndexArray
+    destination_of: IndexArray
+    labels: Int64Array
+    routes: ObjectArray
+
+
+def find_routes(query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, *, n_best: int = 1) -> FoundRoutes:
+    """
+    Return the quickest routes of pairs.
+
+    Parameters
+    ----------
+    query : Query
+        What to search, checked, with `MAX_ROUTE_TIME_S` as the limit of timetable trips.
+    starts, ends : Snaps
+        Origins and destinations, from `Question.snap_at`.
+    chosen : pair of intp arrays of shape (n_pairs,)
+        Positions of origins and destinations.
+    n_best : int, default 1
+        Most itineraries of a pair, with a window.
+
+    Returns
+    -------
+    FoundRoutes
+    """
+    origin_of, destination_of = chosen
+    when = None
+    if query.transit is not None and query.transit.window:
+        origin_of, destination_of, _, moments = departures(query, starts, ends, chosen, n_best)
+        # Rows without an itinerary have no moment of their own; they stay without one.
+        when = [moment or query.transit.moment for moment in moments]
+    labels = np.full(origin_of.size, road.UNREACHED, np.int64)
+    found = np.full(origin_of.size, None, dtype=object)
+    if query.transit is not None:
+        # It reads coordinates only, and snaps them itself.
+        places = cast(Points, starts), cast(Points, ends)
+        answers: Iterator[Found] = transit_routes(query.transit, *places, origin_of, destination_of, when)
+    else:
+        answers = _street_routes(query, starts, ends, origin_of, destination_of)
+    for pair, route, label in answers:
+        labels[pair], found[pair] = label, route
+    return FoundRoutes(origin_of, destination_of, labels, found)
+
+
 def _street_routes(
     query: Query,
-    starts: Points,
-    ends: Points,
-    start_snaps: Snaps,
-    end_snaps: Snaps,
+    starts: Snaps,
+    ends: Snaps,
     origin_of: IndexArray,
     destination_of: IndexArray,
 ) -> Iterator[Found]:
     """Yield the route of each pair that has one, by streets alone."""
     network = query.network
-    start_places = np.column_stack(snapped_coordinates(network.streets, start_snaps))
-    end_places = np.column_stack(snapped_coordinates(network.streets, end_snaps))
+    start_places = np.column_stack(snapped_coordinates(network.streets, starts))
+    end_places = np.column_stack(snapped_coordinates(network.streets, ends))
     narrator = Narrator(network.streets, query.graph, query.transportation.base)
     moment = query.moment if isinstance(query.moment, dt.datetime) else None
-    for path in paths(query.graph, start_snaps, end_snaps, query.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S):
+    for path in paths(query.graph, starts, ends, query.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S):
         i, j = origin_of[path.pair], destination_of[path.pair]
         here = np.array([starts.lng[i], starts.lat[i]])
         there = np.array([ends.lng[j], ends.lat[j]])
         legs = narrator.legs(path, np.array([here, start_places[i], end_places[j], there]))
         yield Found(path.pair, timed(legs, moment, is_arrival=query.is_arrival, fares=unpaid(legs)), path.label)
+
+
+# The table ------------------------------------------------------------------------------------------------------------
 
 
 def _moments(found: AnyArray, name: str, timezone: str) -> pd.Series:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import geopandas as gpd
@@ -18,6 +18,7 @@ from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
+from traveltime_lab.limits import MAX_RESULTS, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
@@ -32,8 +33,6 @@ from traveltime_lab.search.pairs import (
     seconds_of,
 )
 from traveltime_lab.search.query import (
-    MAX_RESULTS,
-    MAX_TRAVEL_TIME_S,
     MomentLike,
     Query,
     ask,
@@ -183,7 +182,8 @@ def time_filter(
     if form == "matrix":
         return _wide(query, starts, ends, start_snaps, end_snaps, limit, properties, percents, engine)
     if form == "sparse":
-        return _sparse(query, starts, ends, start_snaps, end_snaps, chosen, limit, properties, percents, engine)
+        reachable = reachable_pairs(query, start_snaps, end_snaps, limit, chosen=chosen, engine=engine)
+        return _sparse(reachable, starts, ends, start_snaps, end_snaps, properties, percents)
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
     if n_pairs > _MOST_PAIRS:
         msg = (
@@ -191,16 +191,8 @@ def time_filter(
             "use form='sparse', which keeps what is reachable, or form='matrix'"
         )
         raise LimitError(msg)
-    if query.transit is not None and query.transit.window and query.transit.with_least:
-        spread = None
-        if query.transit.has_spread:
-            *pairs_of, _, spread = _every(query, start_snaps, end_snaps, chosen, limit, engine)
-            chosen = pairs_of[0], pairs_of[1]
-        chosen = all_pairs(start_snaps, end_snaps) if chosen is None else chosen
-        origin_of, destination_of, labels, moments = departures(query, start_snaps, end_snaps, chosen, n_best)
-    else:
-        origin_of, destination_of, labels, spread = _every(query, start_snaps, end_snaps, chosen, limit, engine)
-        moments = None
+    found = pair_times(query, start_snaps, end_snaps, limit, chosen=chosen, n_best=n_best, engine=engine)
+    origin_of, destination_of, labels, moments = found.origin_of, found.destination_of, found.labels, found.moments
     lines = None
     if query.transit is not None and ("distance" in properties or "route" in properties):
         lines = np.full(labels.size, shapely.LineString(), dtype=object)
@@ -217,8 +209,8 @@ def time_filter(
     }
     if "travel_time" in properties:
         columns["travel_time"] = pd.arrays.IntegerArray(seconds_of(labels), ~is_reached)
-    if spread is not None:
-        columns |= _spread_columns(spread, percents, properties)
+    if found.spread is not None:
+        columns |= _spread_columns(found.spread, percents, properties)
     if "distance" in properties:
         columns["distance"] = pd.arrays.FloatingArray(metres_of(labels), ~is_reached)
     if moments is not None:
@@ -299,6 +291,76 @@ def _spread_columns(
     }
 
 
+# The array-level form -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PairTimes:
+    """
+    Travel times of pairs, a row each; of a window's itineraries a row for each of them.
+
+    Attributes
+    ----------
+    origin_of, destination_of : intp arrays of shape (n_rows,)
+        Positions.
+    labels : int64 array of shape (n_rows,)
+        See `traveltime_lab.kernels.street.road`; `seconds_of` and `metres_of` read them.
+    moments : list of datetime or None, optional
+        With a window: when each itinerary leaves, or is to arrive.
+    spread : Spread, optional
+        Percentiles and shares, if they were asked for.
+    """
+
+    origin_of: IndexArray
+    destination_of: IndexArray
+    labels: Int64Array
+    moments: list[Any] | None
+    spread: matrix.Spread | None
+
+
+def pair_times(
+    query: Query,
+    starts: Snaps,
+    ends: Snaps,
+    limit: int,
+    *,
+    chosen: PairIndex | None = None,
+    n_best: int = 1,
+    engine: str = "auto",
+) -> PairTimes:
+    """
+    Return the travel times of pairs, reached or not.
+
+    Parameters
+    ----------
+    query : Query
+        What to search, checked.
+    starts, ends : Snaps
+        Origins and destinations, from `Question.snap_at`.
+    limit : int
+        Seconds.
+    chosen : pair of intp arrays of shape (n_pairs,), optional
+        Positions of origins and destinations; by default all with all, origin by origin.
+    n_best : int, default 1
+        Most itineraries of a pair, with a window.
+    engine : str, default "auto"
+
+    Returns
+    -------
+    PairTimes
+    """
+    transit = query.transit
+    if transit is None or not transit.window or not transit.with_least:
+        origin_of, destination_of, labels, spread = _every(query, starts, ends, chosen, limit, engine)
+        return PairTimes(origin_of, destination_of, labels, None, spread)
+    spread = None
+    if transit.has_spread:
+        *pairs_of, _, spread = _every(query, starts, ends, chosen, limit, engine)
+        chosen = pairs_of[0], pairs_of[1]
+    chosen = all_pairs(starts, ends) if chosen is None else chosen
+    return PairTimes(*departures(query, starts, ends, chosen, n_best), spread)
+
+
 def _every(
     query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex | None, limit: int, engine: str
 ) -> tuple[IndexArray, IndexArray, Int64Array, matrix.Spread | None]:
@@ -334,73 +396,112 @@ def _every(
     return *all_pairs(starts, ends), table.ravel(), spread
 
 
-def _sparse(
+@dataclass(frozen=True)
+class ReachablePairs:
+    """
+    The pairs within a limit by origin and destination, in pieces as they were found; `poured` puts pieces together.
+
+    There can be a hundred million of them: a pair takes 12 bytes, and 8 more for a distance.
+
+    Attributes
+    ----------
+    origins, destinations : lists of integer arrays
+        Positions.
+    seconds : list of int32 arrays
+    metres : list of float64 arrays
+        Empty unless the question needs lengths.
+    spreads : list of Spread
+        Empty unless percentiles or shares were asked for.
+    """
+
+    origins: list[AnyArray]
+    destinations: list[AnyArray]
+    seconds: list[AnyArray]
+    metres: list[AnyArray]
+    spreads: list[matrix.Spread]
+
+
+def reachable_pairs(
     query: Query,
+    starts: Snaps,
+    ends: Snaps,
+    limit: int,
+    *,
+    chosen: PairIndex | None = None,
+    engine: str = "auto",
+) -> ReachablePairs:
+    """
+    Return the pairs within a limit and their travel times; see `pair_times` for the arguments.
+
+    Returns
+    -------
+    ReachablePairs
+    """
+    if chosen is not None:
+        origin_of, destination_of, labels, spread = _every(query, starts, ends, chosen, limit, engine)
+        kept = np.flatnonzero(labels != road.UNREACHED)
+        return ReachablePairs(
+            [origin_of[kept]],
+            [destination_of[kept]],
+            [seconds_of(labels[kept])],
+            [metres_of(labels[kept])],
+            [] if spread is None else [matrix.Spread(spread.ms[kept], spread.share[kept])],
+        )
+    found = ReachablePairs([], [], [], [], [])
+    is_by_row = True
+    for block in query.blocks(starts, ends, limit, engine):
+        row, column = np.nonzero(block.labels != road.UNREACHED)
+        labels = block.labels[row, column]
+        is_by_row &= block.columns == slice(0, len(ends))
+        found.origins.append((row + block.rows.start).astype(np.int32))
+        found.destinations.append((column + block.columns.start).astype(np.int32))
+        found.seconds.append(seconds_of(labels))
+        if query.needs_length:
+            found.metres.append(metres_of(labels))
+        if block.spread is not None:
+            found.spreads.append(matrix.Spread(block.spread.ms[row, column], block.spread.share[row, column]))
+    if is_by_row:
+        return found
+    # Blocks come by destination where searches begin there.
+    row, column = poured(found.origins), poured(found.destinations)
+    order = np.lexsort((column, row))
+    spreads = []
+    if found.spreads:
+        spread = _joined(found.spreads)
+        spreads = [matrix.Spread(spread.ms[order], spread.share[order])]
+    return ReachablePairs(
+        [row[order]],
+        [column[order]],
+        [poured(found.seconds)[order]],
+        [poured(found.metres)[order]] if found.metres else [],
+        spreads,
+    )
+
+
+def _sparse(
+    found: ReachablePairs,
     starts: Points,
     ends: Points,
     start_snaps: Snaps,
     end_snaps: Snaps,
-    chosen: PairIndex | None,
-    limit: int,
     properties: tuple[str, ...],
     percents: tuple[float, ...],
-    engine: str,
 ) -> pd.DataFrame:
-    """
-    Return the reachable pairs, by origin and destination.
-
-    There can be a hundred million of them: blocks are cut down to 12 bytes a pair (and 8 for a distance) as they
-    come, and columns are made one at a time, each from pieces that are dropped on the way.
-    """
-    rows: list[AnyArray] = []
-    columns: list[AnyArray] = []
-    seconds: list[AnyArray] = []
-    metres: list[AnyArray] = []
-    is_by_row = True
-    spread: matrix.Spread | None = None
-    spreads: list[matrix.Spread] = []
-    if chosen is not None:
-        origin_of, destination_of, labels, spread = _every(query, start_snaps, end_snaps, chosen, limit, engine)
-        kept = np.flatnonzero(labels != road.UNREACHED)
-        rows, columns = [origin_of[kept]], [destination_of[kept]]
-        seconds, metres = [seconds_of(labels[kept])], [metres_of(labels[kept])]
-        if spread is not None:
-            spreads = [matrix.Spread(spread.ms[kept], spread.share[kept])]
-    else:
-        for block in query.blocks(start_snaps, end_snaps, limit, engine):
-            row, column = np.nonzero(block.labels != road.UNREACHED)
-            labels = block.labels[row, column]
-            is_by_row &= block.columns == slice(0, len(ends))
-            rows.append((row + block.rows.start).astype(np.int32))
-            columns.append((column + block.columns.start).astype(np.int32))
-            seconds.append(seconds_of(labels))
-            if query.needs_length:
-                metres.append(metres_of(labels))
-            if block.spread is not None:
-                spreads.append(matrix.Spread(block.spread.ms[row, column], block.spread.share[row, column]))
-        if not is_by_row:
-            # Blocks come by destination where searches begin there.
-            row, column = _poured(rows), _poured(columns)
-            order = np.lexsort((column, row))
-            rows, columns, seconds = [row[order]], [column[order]], [_poured(seconds)[order]]
-            metres = [_poured(metres)[order]] if metres else []
-            if spreads:
-                spread = _joined(spreads)
-                spreads = [matrix.Spread(spread.ms[order], spread.share[order])]
+    """Return the reachable pairs as a table; columns are made one at a time, and their pieces dropped on the way."""
     table: dict[str, Any] = {}
     if "snap_distance" in properties:
         origin_distance, destination_distance = finite(start_snaps.distance_m), finite(end_snaps.distance_m)
-        table["origin_snap_distance"] = _poured([origin_distance[part] for part in rows])
-        table["destination_snap_distance"] = _poured([destination_distance[part] for part in columns])
-    table["origin"] = _poured(rows, starts.index)
-    table["destination"] = _poured(columns, ends.index)
+        table["origin_snap_distance"] = poured([origin_distance[part] for part in found.origins])
+        table["destination_snap_distance"] = poured([destination_distance[part] for part in found.destinations])
+    table["origin"] = poured(found.origins, starts.index)
+    table["destination"] = poured(found.destinations, ends.index)
     n_pairs = len(table["origin"])
     if "travel_time" in properties:
-        table["travel_time"] = pd.arrays.IntegerArray(_poured(seconds), np.zeros(n_pairs, np.bool_))
+        table["travel_time"] = pd.arrays.IntegerArray(poured(found.seconds), np.zeros(n_pairs, np.bool_))
     if "distance" in properties:
-        table["distance"] = pd.arrays.FloatingArray(_poured(metres), np.zeros(n_pairs, np.bool_))
-    if spreads:
-        table |= _spread_columns(_joined(spreads), percents, properties)
+        table["distance"] = pd.arrays.FloatingArray(poured(found.metres), np.zeros(n_pairs, np.bool_))
+    if found.spreads:
+        table |= _spread_columns(_joined(found.spreads), percents, properties)
     order_of_columns = ("origin", "destination", "travel_time", "distance", *table)
     return pd.DataFrame({name: table[name] for name in order_of_columns if name in table}, copy=False)
 
@@ -412,11 +513,11 @@ def _joined(spreads: list[matrix.Spread]) -> matrix.Spread:
     )
 
 
-def _poured(parts: list[AnyArray], index: pd.Index | None = None) -> Any:
+def poured(parts: list[AnyArray], index: pd.Index | None = None) -> Any:
     """Return parts one after the other, or the labels of an index at these positions; empties the list as it goes."""
     is_numeric = index is not None and isinstance(index.dtype, np.dtype) and index.dtype.kind in "iuf"
     if index is not None and not is_numeric:
-        return index.take(_poured(parts))
+        return index.take(poured(parts))
     values = None if index is None else index.to_numpy()
     joined = np.empty(sum(part.size for part in parts), parts[0].dtype if values is None else values.dtype)
     end = joined.size

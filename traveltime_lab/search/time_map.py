@@ -14,28 +14,24 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import BoolArray
+from traveltime_lab._arrays import BoolArray, ObjectArray
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
-from traveltime_lab.modes import Snapping, Transportation
-from traveltime_lab.network.network import Network
-from traveltime_lab.points import Points, PointsLike, read_points
-from traveltime_lab.search.query import (
+from traveltime_lab.limits import (
     FOREVER_S,
+    MAX_BUFFER_M,
     MAX_DISTANCE_M,
+    MAX_POLYGONS,
     MAX_TRAVEL_TIME_S,
     MIN_BUFFER_M,
     MIN_DISTANCE_M,
-    MomentLike,
-    Query,
-    ask,
-    finite,
-    one_of,
-    percent,
-    whole,
 )
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.network.network import Network
+from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.search.query import MomentLike, Query, ask, finite, one_of, percent, whole
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.matrix import Block
@@ -135,9 +131,11 @@ def time_map(
     if percents and render_mode == "road_buffering":
         msg = "percentile needs render_mode='approximate_time_filter': the roads in reach differ by departure"
         raise UnsupportedError(msg)
-    detail = parse_level_of_detail(level_of_detail).downgraded(limit)
-    style = _style(detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies)
-    return _shapes(query, origins, limit, style, "travel_time")
+    style = shape_style(
+        parse_level_of_detail(level_of_detail).downgraded(limit), no_holes=no_holes, polygons_filter=polygons_filter,
+        render_mode=render_mode, buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
+    )  # fmt: skip
+    return _table(query, origins, limit, style, "travel_time")
 
 
 def distance_map(
@@ -185,16 +183,24 @@ buffer_distance, remove_water_bodies, snapping
         As in `time_map`.
     """
     limit = whole(distance, "distance", MIN_DISTANCE_M, MAX_DISTANCE_M, "metres")
-    query = _ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest)
-    detail = parse_level_of_detail(level_of_detail)
-    style = _style(detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies)
-    return _shapes(query, origins, limit, style, "distance")
+    query = ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
+    style = shape_style(
+        parse_level_of_detail(level_of_detail), no_holes=no_holes, polygons_filter=polygons_filter,
+        render_mode=render_mode, buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
+    )  # fmt: skip
+    return _table(query, origins, limit, style, "distance")
 
 
-def _ask_distance(
-    network: Any, transportation: Any, departure_time: Any, arrival_time: Any, snapping: Any, shortest: Any
+def ask_distance(
+    network: Any,
+    transportation: Any,
+    departure_time: MomentLike,
+    arrival_time: MomentLike,
+    snapping: Any,
+    *,
+    shortest: Any = False,
 ) -> Query:
-    """Check the arguments of distances."""
+    """Check the arguments that searches within a distance share, as `ask` does for those within a time."""
     if not isinstance(shortest, bool | np.bool_):
         msg = f"shortest must be True or False; got {shortest!r}"
         raise InputError(msg)
@@ -204,8 +210,11 @@ def _ask_distance(
     return replace(ask(network, transportation, departure_time, arrival_time, snapping), is_length=True)
 
 
+# The array-level form -------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
-class _Style:
+class ShapeStyle:
     """How shapes are drawn, checked."""
 
     detail: LevelOfDetail
@@ -216,14 +225,15 @@ class _Style:
     no_water: bool
 
 
-def _style(
+def shape_style(
     detail: LevelOfDetail,
-    no_holes: Any,
-    polygons_filter: Any,
-    render_mode: Any,
-    buffer_distance: Any,
-    remove_water_bodies: Any,
-) -> _Style:
+    *,
+    no_holes: Any = False,
+    polygons_filter: Any = None,
+    render_mode: Any = "approximate_time_filter",
+    buffer_distance: Any = 1000,
+    remove_water_bodies: Any = True,
+) -> ShapeStyle:
     """Check the options of shapes."""
     for name, value in (("no_holes", no_holes), ("remove_water_bodies", remove_water_bodies)):
         if not isinstance(value, bool | np.bool_):
@@ -237,23 +247,23 @@ def _style(
         polygons_filter = polygons_filter["limit"]
     n_polygons = None
     if polygons_filter is not None:
-        n_polygons = whole(polygons_filter, "polygons_filter", 1, 1_000_000, "polygons")
+        n_polygons = whole(polygons_filter, "polygons_filter", 1, MAX_POLYGONS, "polygons")
     one_of(render_mode, "render_mode", ("approximate_time_filter", "road_buffering"))
-    return _Style(
+    return ShapeStyle(
         detail=detail,
         no_holes=bool(no_holes),
         n_polygons=n_polygons,
         is_road_buffer=render_mode == "road_buffering",
-        buffer_m=whole(buffer_distance, "buffer_distance", MIN_BUFFER_M, 100_000, "metres"),
+        buffer_m=whole(buffer_distance, "buffer_distance", MIN_BUFFER_M, MAX_BUFFER_M, "metres"),
         no_water=bool(remove_water_bodies),
     )
 
 
-def _shapes(query: Query, origins: Any, limit: int, style: _Style, column: str) -> gpd.GeoDataFrame:
+def _table(query: Query, origins: Any, limit: int, style: ShapeStyle, column: str) -> gpd.GeoDataFrame:
     """Return one shape per origin."""
     places = read_points(origins, "origins", query.network.bounds)
     snaps = query.snap(places, is_origin=not query.is_arrival)
-    geometry = np.array([_shape(query, snaps, i, places, limit, style) for i in range(len(places))], dtype=object)
+    geometry = draw_shapes(query, snaps, limit, style)
     codes = np.where(snaps.status == OUTSIDE, 0, np.where(snaps.status == SNAPPED, 2, 1))
     codes[(codes == 2) & ~shapely.is_empty(geometry)] = -1
     columns = {
@@ -264,7 +274,29 @@ def _shapes(query: Query, origins: Any, limit: int, style: _Style, column: str) 
     return geo_frame(columns, geometry, places.index)
 
 
-def _shape(query: Query, snaps: Snaps, i: int, places: Points, limit: int, style: _Style) -> shapely.MultiPolygon:
+def draw_shapes(query: Query, snaps: Snaps, limit: int, style: ShapeStyle) -> ObjectArray:
+    """
+    Return the shape of what lies within a limit of each place.
+
+    Parameters
+    ----------
+    query : Query
+        What to search, checked: by `ask`, or by `ask_distance` for a limit in metres.
+    snaps : Snaps
+        The places, from `Question.snap_at`; `Snaps.status` says which of them have no street.
+    limit : int
+        Seconds or metres.
+    style : ShapeStyle
+
+    Returns
+    -------
+    object array of shape (n_places,)
+        MultiPolygons in EPSG:4326, empty where a place has no street.
+    """
+    return np.array([_shape(query, snaps, i, limit, style) for i in range(len(snaps))], dtype=object)
+
+
+def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) -> shapely.MultiPolygon:
     """Return the shape of one origin."""
     checkpoint()
     if snaps.status[i] != SNAPPED:
@@ -274,7 +306,7 @@ def _shape(query: Query, snaps: Snaps, i: int, places: Points, limit: int, style
     cell_m = style.detail.cell_m(family)
     # A cell farther than the limit, so that the contour lies between true values.
     field = query.field_from(snaps.take(np.array([i])), limit + cell_m)
-    x, y = network.frame.to_xy(places.lng[i : i + 1], places.lat[i : i + 1])
+    x, y = network.frame.to_xy(snaps.lng[i : i + 1], snaps.lat[i : i + 1])
     here = float(x[0]), float(y[0])
     radius = raster.origin_radius(field, snapping, cell_m, limit)
     if style.is_road_buffer:
@@ -364,7 +396,7 @@ def shape_accuracy(
     n_points = whole(n_points, "n_points", 1, 10_000_000, "points")
     percents = () if percentile is None else (percent(percentile, "percentile"),)
     if column == "distance":
-        query = _ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest)
+        query = ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
     else:
         query = ask(
             network, transportation, departure_time, arrival_time, snapping, limit=int(areas[column].max()),

@@ -4,19 +4,19 @@ Several networks at once: which of them covers a place.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import BoolArray, FloatArray
 from traveltime_lab.errors import InputError
+from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
 from traveltime_lab.network.network import Network
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 #: Metres beyond the outermost street that still belong to a network: the default threshold of snapping.
 MARGIN_M = 1000
@@ -52,6 +52,26 @@ class Map:
             & (y >= edge_y[0] - margin_m)
             & (y <= edge_y[1] + margin_m)
         )
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The transportation types that the network can answer."""
+        return STREET_TYPES if self.network.timetable is None else (*STREET_TYPES, *TIMETABLE_TYPES)
+
+    @property
+    def timetable_dates(self) -> tuple[dt.datetime, dt.datetime] | None:
+        """The first and the last moment of the timetable, aware; None without one."""
+        spans = None if self.network.timetable is None else self.network.timetable.dates().dropna()
+        if spans is None or not len(spans):
+            return None
+        zone = ZoneInfo(self.network.timezone)
+        first = dt.datetime.combine(spans["first"].min(), dt.time(), zone)
+        return first, dt.datetime.combine(spans["last"].max(), dt.time(23, 59, 59), zone)
+
+    @property
+    def has_fares(self) -> bool:
+        """Whether the timetable knows fares."""
+        return self.network.timetable is not None and self.network.timetable.has_fares
 
     @property
     def extent(self) -> float:

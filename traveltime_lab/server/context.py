@@ -8,11 +8,11 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from traveltime_lab.search.geocoding.nominatim import Nominatim
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract.errors import plain_failure
+from traveltime_lab.server.contract.requests import Request
 from traveltime_lab.server.contract.rules import iter_searches
 from traveltime_lab.server.formats import JSON
 from traveltime_lab.server.postcodes import Zones
@@ -93,7 +93,7 @@ class Call:
         finally:
             self.laps[name] = self.laps.get(name, 0.0) + time.perf_counter() - started
 
-    def count(self, request: Any, *, with_combinations: bool = False) -> None:
+    def count(self, request: Request, *, with_combinations: bool = False) -> None:
         """Take the hits of a request: its searches, for shapes and cells also its unions and intersections."""
         hits = sum(1 for _ in iter_searches(request))
         if with_combinations:

@@ -14,6 +14,7 @@ from msgspec import inspect
 import traveltime_lab
 from traveltime_lab.server.contract import responses
 from traveltime_lab.server.contract.errors import ErrorBody
+from traveltime_lab.server.contract.moments import Moment
 from traveltime_lab.server.endpoints.table import ENDPOINTS, Endpoint
 from traveltime_lab.server.formats import BOXES, GEOJSON, JSON, WKT, WKT_NO_HOLES
 from traveltime_lab.server.protobuf import endpoints
@@ -54,7 +55,7 @@ def describe() -> dict[str, Any]:
     requests = [e.request for e in ENDPOINTS if e.method == "POST"]
     results = [getattr(responses, e.result) for e in ENDPOINTS]
     kinds = list(dict.fromkeys([*requests, *results, *_SHAPES.values(), ErrorBody]))
-    references, components = msgspec.json.schema_components(kinds, ref_template=_REF)
+    references, components = msgspec.json.schema_components(kinds, schema_hook=_schema_of, ref_template=_REF)
     reference_of = dict(zip(kinds, references, strict=True))
     paths: dict[str, Any] = {}
     for endpoint in ENDPOINTS:
@@ -80,6 +81,13 @@ def describe() -> dict[str, Any]:
             },
         },
     }
+
+
+def _schema_of(kind: type) -> dict[str, Any]:
+    """Return the schema of a type that msgspec does not know: moments are the one."""
+    if kind is Moment:
+        return {"type": "string"}
+    raise NotImplementedError
 
 
 def _errors(reference_of: dict[Any, Any]) -> dict[str, Any]:
@@ -111,7 +119,7 @@ def _operation(endpoint: Endpoint, reference_of: dict[Any, Any]) -> dict[str, An
 def _parameters(kind: Any) -> list[dict[str, Any]]:
     described = inspect.type_info(kind)
     assert isinstance(described, inspect.StructType)
-    _, components = msgspec.json.schema_components([kind], ref_template=_REF)
+    _, components = msgspec.json.schema_components([kind], schema_hook=_schema_of, ref_template=_REF)
     schemas = components[kind.__name__]["properties"]
     found = []
     for field in described.fields:

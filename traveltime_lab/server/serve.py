@@ -5,7 +5,6 @@ Running the service: in the background of a program or notebook (`serve`), or as
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import socket
 import tempfile
@@ -24,9 +23,6 @@ from traveltime_lab.server.auth import Credentials, generate_pair
 from traveltime_lab.server.config import Options
 from traveltime_lab.server.postcodes import Zones
 from traveltime_lab.server.tls import write_certificate
-from traveltime_lab.transit.timetable import service_warnings_to
-
-logger = logging.getLogger(__name__)
 
 #: Seconds that a start may take.
 _START_S = 30.0
@@ -215,25 +211,6 @@ def serve(
             thread.join()
 
 
-def warm_up(atlas: Atlas) -> None:
-    """
-    Ask each map what clients ask first, so that they do not wait for code to be loaded and graphs to be made.
-
-    Parameters
-    ----------
-    atlas : Atlas
-    """
-    from traveltime_lab.server import engine  # noqa: PLC0415 - an optional extra
-
-    for item in atlas.maps:
-        started = time.perf_counter()
-        for kind, when in engine.usual_questions(item.network):
-            # A map without streets for a type, or a day without service, is no news here.
-            with contextlib.suppress(TravelTimeError), service_warnings_to(lambda text: None):
-                engine.try_out(item.network, *item.middle, kind, when)
-        logger.info("ready map=%s seconds=%.1f", item.name, time.perf_counter() - started)
-
-
 def run(
     networks: Network | Mapping[str, Network] | Iterable[Network],
     *,
@@ -248,7 +225,7 @@ def run(
     """
     Serve networks until SIGINT or SIGTERM, then finish what is running.
 
-    While the first requests come in, what they need is made ready beside them: see `warm_up`.
+    While the first requests come in, what they need is made ready beside them: see `traveltime_lab.server.warm_up`.
 
     Parameters
     ----------
@@ -259,6 +236,8 @@ def run(
     options : Options, optional
     """
     with _prepared(networks, host, port, credentials, tls, zones, options or Options()) as prepared:
+        from traveltime_lab.server.warm_up import warm_up  # noqa: PLC0415 - an optional extra
+
         announce(prepared.address)
         threading.Thread(
             target=warm_up, args=(prepared.atlas,), name="traveltime_lab.server.warm_up", daemon=True

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import traitlets
 
 from traveltime_lab.errors import InputError, LimitError
+from traveltime_lab.limits import MAX_DISTANCE_M, MAX_TRAVEL_TIME_S, MAX_WINDOW_S, MIN_DISTANCE_M
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget.origins import Origin, check_names, read_origins
 from traveltime_lab.maps.widget.values import (
@@ -33,7 +34,7 @@ from traveltime_lab.maps.widget.values import (
 )
 from traveltime_lab.modes import TIMETABLE_TYPES, Snapping, Transportation, applies, as_snapping, as_transportation
 from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moment, resolve_moments
-from traveltime_lab.search.query import MAX_DISTANCE_M, MAX_TRAVEL_TIME_S, MAX_WINDOW_S, MIN_DISTANCE_M, percent, whole
+from traveltime_lab.search.query import percent, whole
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network

@@ -22,11 +22,12 @@ import numpy as np
 
 from traveltime_lab.errors import NoServiceError
 from traveltime_lab.kernels.street import road
+from traveltime_lab.limits import MAX_ROUTE_TIME_S, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.moments import Moment
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
-from traveltime_lab.search.query import MAX_TRAVEL_TIME_S, Query, transit_of
+from traveltime_lab.search.query import Query, transit_of
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.costs import CONNECTOR_KPH
 from traveltime_lab.streets.snapping import SNAPPED, Snaps, snap_indexes
@@ -49,12 +50,12 @@ ALL_VEHICLES: Final = {
 #: Options that bound the ways to and from stops.
 WAYS: Final = ("walking_time", "driving_time_to_station", "cycling_time_to_station")
 #: Longest journey that is looked for, in seconds: what `routes` allows.
-LONGEST_S: Final = 43_200
+LONGEST_S: Final = MAX_ROUTE_TIME_S
 #: Metres to a street beyond which none is asked for: on foot the way there alone takes longer than any limit.
 FARTHEST_M: Final = CONNECTOR_KPH / 3.6 * MAX_TRAVEL_TIME_S
 #: Hours looked through at once for departures that work.
 _HALF_DAY_S: Final = 43_200
-#: Itineraries of half a day that are looked through; buses every minute all day long are fewer.
+#: Journeys of half a day that are looked through; buses every minute all day long are fewer.
 _MANY: Final = 2000
 #: What it counts (see `cost`) if a timetable request becomes a walk all the way (assumed: nobody meant that).
 _ON_FOOT: Final = 3.0

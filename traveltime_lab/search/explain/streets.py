@@ -11,15 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from traveltime_lab.limits import FOREVER_S, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Transportation
 from traveltime_lab.search.explain.reasons import Reason, distance, duration, parts_words
 from traveltime_lab.search.explain.relaxations import FARTHEST_M, Pair, Request, changed_options, cost
 from traveltime_lab.search.pairs import component_of
-from traveltime_lab.search.query import MAX_TRAVEL_TIME_S
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED
 
-#: Longer than any trip on streets of one network takes.
-_FOREVER_S: Final = 7 * 86_400
 ON_STREETS: Final = {"walking": "on foot", "cycling": "by bicycle", "driving": "by car"}
 
 
@@ -76,7 +74,7 @@ def on_streets(pair: Pair, request: Request) -> Findings:
     if not thresholds:
         return told
     snapped = replace(request, snapping=replace(request.snapping, threshold=thresholds[0]))
-    ms = pair.milliseconds(replace(snapped, travel_time=_FOREVER_S))
+    ms = pair.milliseconds(replace(snapped, travel_time=FOREVER_S))
     if ms is None:
         _add_disconnected(told, pair, snapped)
     elif ms > request.travel_time * 1000:
@@ -85,7 +83,7 @@ def on_streets(pair: Pair, request: Request) -> Findings:
         told.add_over_limit(request, ms, {}, 0, lead)
     if request.transportation.exclude_roads:
         open_to = snapped.using(exclude_roads=())
-        shorter = pair.milliseconds(replace(open_to, travel_time=_FOREVER_S))
+        shorter = pair.milliseconds(replace(open_to, travel_time=FOREVER_S))
         if shorter is not None and (ms is None or shorter < ms):
             excluded = ", ".join(request.transportation.exclude_roads)
             told.add(
@@ -162,7 +160,7 @@ def _add_disconnected(told: Findings, pair: Pair, request: Request) -> None:
     else:
         sentence = f"Nothing leads from the origin to the destination {how}"
     sentence += ": one-way streets or forbidden turns are in the way."
-    back = pair.turned().milliseconds(replace(request, travel_time=_FOREVER_S))
+    back = pair.turned().milliseconds(replace(request, travel_time=FOREVER_S))
     if back is not None:
         sentence += f" The other way around it takes {duration(-(-back // 1000))}."
     told.add(

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from traveltime_lab._arrays import Int32Array
 from traveltime_lab.itinerary import Route
+from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.search.explain.reasons import VEHICLES, clock, day, duration, parts_of
 from traveltime_lab.search.explain.relaxations import (
     ALL_VEHICLES,
@@ -23,7 +24,7 @@ from traveltime_lab.search.explain.relaxations import (
     solutions,
 )
 from traveltime_lab.search.explain.streets import Findings, add_unsnapped
-from traveltime_lab.search.query import MAX_TRAVEL_TIME_S, transit_of
+from traveltime_lab.search.query import transit_of
 from traveltime_lab.transit import service_days
 
 #: Gives the route of a request, of up to 12 hours.

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.requests import (
     Combinations,
     Coords,
+    FastSearches,
     FastTransportation,
     FastTravelTime,
     FullRange,
     GeohashCoords,
     H3Coords,
     Moment,
+    Request,
+    Search,
     Share,
     SimpleRange,
     Transportation,
     TravelTime,
-    _Search,
 )
 
 # Cells ----------------------------------------------------------------------------------------------------------------
@@ -30,81 +32,87 @@ H3Resolution: TypeAlias = Annotated[int, Meta(ge=limits.H3_RESOLUTIONS[0], le=li
 GeohashResolution: TypeAlias = Annotated[int, Meta(ge=limits.GEOHASH_RESOLUTIONS[0], le=limits.GEOHASH_RESOLUTIONS[1])]
 
 
-class _CellSearch(_Search, kw_only=True):
+class CellSearch(Search, kw_only=True):
+    """Cells within a travel time."""
+
     travel_time: TravelTime
     transportation: Transportation
     range: SimpleRange | None = None
     remove_water_bodies: bool | None = None
 
 
-class _FastCellSearch(_Search, kw_only=True):
+class FastCellSearch(Search, kw_only=True):
+    """Cells of a typical weekday morning."""
+
     travel_time: FastTravelTime
     transportation: FastTransportation
     arrival_time_period: Literal["weekday_morning"] | None = None
     remove_water_bodies: bool | None = None
 
 
-class H3Departure(_CellSearch, kw_only=True):
+class H3Departure(CellSearch, kw_only=True):
     """Cells within reach."""
 
     coords: H3Coords
     departure_time: Moment
 
 
-class H3Arrival(_CellSearch, kw_only=True):
+class H3Arrival(CellSearch, kw_only=True):
     """Cells that one can come from."""
 
     coords: H3Coords
     arrival_time: Moment
 
 
-class GeohashDeparture(_CellSearch, kw_only=True):
+class GeohashDeparture(CellSearch, kw_only=True):
     """Cells within reach."""
 
     coords: GeohashCoords
     departure_time: Moment
 
 
-class GeohashArrival(_CellSearch, kw_only=True):
+class GeohashArrival(CellSearch, kw_only=True):
     """Cells that one can come from."""
 
     coords: GeohashCoords
     arrival_time: Moment
 
 
-class FastH3Search(_FastCellSearch, kw_only=True):
+class FastH3Search(FastCellSearch, kw_only=True):
     """Cells of a typical weekday morning."""
 
     coords: H3Coords
 
 
-class FastGeohashSearch(_FastCellSearch, kw_only=True):
+class FastGeohashSearch(FastCellSearch, kw_only=True):
     """Cells of a typical weekday morning."""
 
     coords: GeohashCoords
 
 
-class FastH3Searches(Struct):
+class FastH3Searches(FastSearches):
     """Searches by direction."""
 
     one_to_many: Annotated[list[FastH3Search], Meta(max_length=limits.MAX_SEARCHES)] | None = None
     many_to_one: Annotated[list[FastH3Search], Meta(max_length=limits.MAX_SEARCHES)] | None = None
 
 
-class FastGeohashSearches(Struct):
+class FastGeohashSearches(FastSearches):
     """Searches by direction."""
 
     one_to_many: Annotated[list[FastGeohashSearch], Meta(max_length=limits.MAX_SEARCHES)] | None = None
     many_to_one: Annotated[list[FastGeohashSearch], Meta(max_length=limits.MAX_SEARCHES)] | None = None
 
 
-class _CellRequest(Struct, kw_only=True):
+class CellRequest(Request, kw_only=True):
+    """What requests for cells have."""
+
     properties: Statistics
     unions: Combinations | None = None
     intersections: Combinations | None = None
 
 
-class H3Request(_CellRequest, kw_only=True):
+class H3Request(CellRequest, kw_only=True):
     """POST h3."""
 
     resolution: H3Resolution
@@ -112,7 +120,7 @@ class H3Request(_CellRequest, kw_only=True):
     arrival_searches: Annotated[list[H3Arrival], Meta(max_length=limits.MAX_SEARCHES)] | None = None
 
 
-class GeohashRequest(_CellRequest, kw_only=True):
+class GeohashRequest(CellRequest, kw_only=True):
     """POST geohash."""
 
     resolution: GeohashResolution
@@ -120,72 +128,80 @@ class GeohashRequest(_CellRequest, kw_only=True):
     arrival_searches: Annotated[list[GeohashArrival], Meta(max_length=limits.MAX_SEARCHES)] | None = None
 
 
-class FastH3Request(_CellRequest, kw_only=True):
+class FastH3Request(CellRequest, kw_only=True):
     """POST h3/fast."""
 
     resolution: H3Resolution
     arrival_searches: FastH3Searches
 
 
-class FastGeohashRequest(_CellRequest, kw_only=True):
+class FastGeohashRequest(CellRequest, kw_only=True):
     """POST geohash/fast."""
 
     resolution: GeohashResolution
     arrival_searches: FastGeohashSearches
 
 
+ResolvedRequest: TypeAlias = H3Request | GeohashRequest | FastH3Request | FastGeohashRequest
+
 # Postcodes ------------------------------------------------------------------------------------------------------------
 
 
-class _PostcodeSearch(_Search, kw_only=True):
+class PostcodeSearch(Search, kw_only=True):
+    """A search for postcodes or zones."""
+
     coords: Coords
     travel_time: TravelTime
     transportation: Transportation
     range: FullRange | None = None
 
 
-class _ListedPostcodes(_PostcodeSearch, kw_only=True):
+class PostcodesSearch(PostcodeSearch, kw_only=True):
+    """A search for postcodes."""
+
     properties: list[Literal["travel_time", "distance"]]
 
 
-class _Zones(_PostcodeSearch, kw_only=True):
+class ZonesSearch(PostcodeSearch, kw_only=True):
+    """A search for zones."""
+
     properties: list[Literal["travel_time_reachable", "travel_time_all", "coverage"]]
     #: Share of the postcodes of a zone that must be reachable; one client's default is 0.
     reachable_postcodes_threshold: Share | None = None
 
 
-class PostcodesDeparture(_ListedPostcodes, kw_only=True):
+class PostcodesDeparture(PostcodesSearch, kw_only=True):
     """Postcodes within reach."""
 
     departure_time: Moment
 
 
-class PostcodesArrival(_ListedPostcodes, kw_only=True):
+class PostcodesArrival(PostcodesSearch, kw_only=True):
     """Postcodes that one can come from."""
 
     arrival_time: Moment
 
 
-class ZonesDeparture(_Zones, kw_only=True):
+class ZonesDeparture(ZonesSearch, kw_only=True):
     """Zones within reach."""
 
     departure_time: Moment
 
 
-class ZonesArrival(_Zones, kw_only=True):
+class ZonesArrival(ZonesSearch, kw_only=True):
     """Zones that one can come from."""
 
     arrival_time: Moment
 
 
-class PostcodesRequest(Struct, kw_only=True):
+class PostcodesRequest(Request, kw_only=True):
     """POST time-filter/postcodes."""
 
     departure_searches: Annotated[list[PostcodesDeparture], Meta(max_length=limits.MAX_SEARCHES)] | None = None
     arrival_searches: Annotated[list[PostcodesArrival], Meta(max_length=limits.MAX_SEARCHES)] | None = None
 
 
-class ZonesRequest(Struct, kw_only=True):
+class ZonesRequest(Request, kw_only=True):
     """POST time-filter/postcode-districts and postcode-sectors."""
 
     departure_searches: Annotated[list[ZonesDeparture], Meta(max_length=limits.MAX_SEARCHES)] | None = None

@@ -12,12 +12,15 @@ import json
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, inspect
 
 from traveltime_lab.server.contract.errors import Failure, Faults, schema_failure, syntax_failure
+from traveltime_lab.server.contract.moments import Moment
+
+_T = TypeVar("_T")
 
 #: A check of what types cannot say. It gets a request, in which `UNSET` stands for whatever has a fault already, and
 #: reports a path and a text for each fault.
@@ -26,7 +29,12 @@ Rule = Callable[[Any, Callable[[str, str], None]], None]
 _NUMBERS: Final = (inspect.IntType, inspect.FloatType)
 
 
-def decode(body: bytes, kind: Any, rules: tuple[Rule, ...] = ()) -> Any:
+def is_faulty(value: object) -> bool:
+    """Return whether a part of a request has a fault that was noted already; types do not say so."""
+    return value is UNSET
+
+
+def decode(body: bytes, kind: type[_T], rules: tuple[Rule, ...] = ()) -> _T:
     """
     Return a request of a type.
 
@@ -48,22 +56,32 @@ def decode(body: bytes, kind: Any, rules: tuple[Rule, ...] = ()) -> Any:
         Code 3 if the body is not JSON, code 2 with all faults if it does not match.
     """
     faults: Faults = {}
+    key: Any = kind
+    request: Any
     try:
-        request = _decoder(kind).decode(body)
+        request = _decoder(key).decode(body)
     except msgspec.ValidationError:
-        request = _walk(_plain(body), _described(kind), "obj", faults)
+        request = _walk(_plain(body), _described(key), "obj", faults)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _syntax(error) from None
-    return _checked(request, rules, faults)
+    _check(request, rules, faults)
+    checked: _T = request
+    return checked
 
 
-def convert(value: Any, kind: Any, rules: tuple[Rule, ...] = ()) -> Any:
+def convert(value: object, kind: type[_T], rules: tuple[Rule, ...] = ()) -> _T:
     """Return plain values (of a query string) as a type; see `decode`."""
     faults: Faults = {}
-    return _checked(_walk(value, _described(kind), "obj", faults), rules, faults)
+    key: Any = kind
+    found = _walk(value, _described(key), "obj", faults)
+    _check(found, rules, faults)
+    checked: _T = found
+    return checked
 
 
-def _checked(request: Any, rules: tuple[Rule, ...], faults: Faults) -> Any:
+def _check(request: object, rules: tuple[Rule, ...], faults: Faults) -> None:
+    """Raise Failure if there are faults, or rules report some."""
+
     def report(path: str, text: str) -> None:
         faults.setdefault(path, []).append(text)
 
@@ -72,12 +90,18 @@ def _checked(request: Any, rules: tuple[Rule, ...], faults: Faults) -> Any:
             rule(request, report)
     if faults:
         raise schema_failure(faults)
-    return request
 
 
 @cache
 def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind)
+    return msgspec.json.Decoder(kind, dec_hook=_read_text)
+
+
+def _read_text(kind: type[Moment], value: object) -> Moment:
+    """Return a value of a type that msgspec does not know: there is one."""
+    if not isinstance(value, str):
+        raise ValueError(_expected("a string", value))
+    return kind(value)
 
 
 @cache
@@ -121,6 +145,12 @@ def _walk(value: Any, kind: inspect.Type, path: str, faults: Faults) -> Any:
         return _walk_struct(value, kind, path, faults)
     if isinstance(kind, inspect.ListType):
         return _walk_list(value, kind, path, faults)
+    if isinstance(kind, inspect.CustomType):
+        try:
+            return _read_text(kind.cls, value)
+        except ValueError as error:
+            faults.setdefault(path, []).append(str(error))
+            return UNSET
     text = _scalar_fault(value, kind)
     if text is not None:
         faults.setdefault(path, []).append(text)

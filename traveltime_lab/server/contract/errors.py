@@ -7,7 +7,7 @@ One table maps the library's errors to them; everything else that is raised beco
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -134,8 +134,3 @@ def failure_of(error: BaseException, *, path: str = "obj", search_id: str | None
     if isinstance(error, errors.InputError | errors.UnsupportedError):
         return schema_failure({path: [str(error)]})
     return plain_failure(500, "Internal error; the service's log says more")
-
-
-def as_json(value: Any) -> bytes:
-    """Return a value as JSON."""
-    return msgspec.json.encode(value)

@@ -8,6 +8,27 @@ import re
 _SHAPE = re.compile(r"\d{4}-?\d{2}-?\d{2}[Tt ]\d{2}.*", re.ASCII | re.DOTALL)
 
 
+class Moment:
+    """
+    A date-time of a request, read when the request is decoded.
+
+    Parameters
+    ----------
+    text : str
+
+    Raises
+    ------
+    ValueError
+        As from `read_moment`.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, text: str) -> None:
+        #: Aware.
+        self.value = read_moment(text)
+
+
 def read_moment(text: str) -> dt.datetime:
     """
     Return the aware moment that a text means.

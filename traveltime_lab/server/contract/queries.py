@@ -6,14 +6,13 @@ Ids in their answers are ours: no source tells those of the service (contract 14
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
-from msgspec import UNSET, Meta, Struct, inspect
+from msgspec import Meta, Struct, inspect
 
 from traveltime_lab.server.contract import limits
-from traveltime_lab.server.contract.decode import convert
-from traveltime_lab.server.contract.moments import read_moment
+from traveltime_lab.server.contract.decode import Rule, convert, is_faulty
 from traveltime_lab.server.contract.requests import (
     Coords,
     Cycling,
@@ -34,6 +33,9 @@ from traveltime_lab.server.contract.requests import (
     TimeMapRequest,
     Walking,
 )
+from traveltime_lab.server.contract.rules import Report
+
+_T = TypeVar("_T")
 
 QueryType = Literal["walking", "public_transport", "driving", "cycling"]
 QueryTravelTime = Annotated[int, Meta(ge=1, le=limits.MAX_TRAVEL_TIME_S)]
@@ -113,7 +115,7 @@ class ReverseQuery(Struct, kw_only=True, rename=_DOTTED):
     within_country: str | None = None
 
 
-def read_query(query: Mapping[str, str], kind: Any) -> Any:
+def read_query(query: Mapping[str, str], kind: type[_T]) -> _T:
     """
     Return a query string as a type.
 
@@ -160,23 +162,17 @@ def _as(text: str, kind: inspect.Type) -> Any:
     return text
 
 
-def _one_moment(query: Any, report: Callable[[str, str], None]) -> None:
-    """Check that one of departure and arrival time is given and can be read."""
-    given = [name for name in ("departure_time", "arrival_time") if getattr(query, name) is not None]
+def _one_moment(query: _Query, report: Report) -> None:
+    """Check that one of departure and arrival time is given."""
+    given = [moment for moment in (query.departure_time, query.arrival_time) if moment is not None]
     if len(given) != 1:
         how = "not both" if given else "got neither"
         report("obj.departure_time", f"must be given, or arrival_time instead; {how}")
-    for name in given:
-        if getattr(query, name) is not UNSET:
-            try:
-                read_moment(getattr(query, name))
-            except ValueError as error:
-                report(f"obj.{name}", str(error))
 
 
-def _listed_points(query: Any, report: Callable[[str, str], None]) -> None:
+def _listed_points(query: MatrixQuery, report: Report) -> None:
     """Check that the points of a matrix can be read."""
-    if query.locations is UNSET:
+    if is_faulty(query.locations):
         return
     pairs = query.locations.split(",")
     if len(pairs) > limits.MAX_LISTED_POINTS:
@@ -195,7 +191,7 @@ def _point(pair: str) -> Coords | None:
     return found if abs(found.lat) <= 90.0 and abs(found.lng) <= 180.0 else None
 
 
-def _box_and_focus(query: Any, report: Callable[[str, str], None]) -> None:
+def _box_and_focus(query: SearchQuery, report: Report) -> None:
     """Check that bounds are four numbers and a focus is a pair."""
     if isinstance(query.bounds, str) and read_bounds(query.bounds) is None:
         report("obj.bounds", "must be two opposite corners lat,lng,lat,lng within 90 and 180 degrees")
@@ -215,7 +211,7 @@ def read_bounds(text: str) -> tuple[float, float, float, float] | None:
     return min(lng1, lng2), min(lat1, lat2), max(lng1, lng2), max(lat1, lat2)
 
 
-_RULES: Mapping[Any, tuple[Callable[[Any, Callable[[str, str], None]], None], ...]] = {
+_RULES: Mapping[object, tuple[Rule, ...]] = {
     MatrixQuery: (_listed_points,),
     SearchQuery: (_box_and_focus,),
 }
@@ -231,7 +227,8 @@ def time_map_request(query: TimeMapQuery) -> TimeMapRequest:
     }
     if query.departure_time is not None:
         return TimeMapRequest(departure_searches=[TimeMapDeparture(**common, departure_time=query.departure_time)])
-    return TimeMapRequest(arrival_searches=[TimeMapArrival(**common, arrival_time=query.arrival_time or "")])
+    assert query.arrival_time is not None  # see `_one_moment`
+    return TimeMapRequest(arrival_searches=[TimeMapArrival(**common, arrival_time=query.arrival_time)])
 
 
 def matrix_request(query: MatrixQuery) -> MatrixRequest:
@@ -254,8 +251,9 @@ def matrix_request(query: MatrixQuery) -> MatrixRequest:
             departure_time=query.departure_time,
         )
         return MatrixRequest(locations=locations, departure_searches=[leaving])
+    assert query.arrival_time is not None  # see `_one_moment`
     arriving = MatrixArrival(
-        **common, arrival_location_id="search", departure_location_ids=names, arrival_time=query.arrival_time or ""
+        **common, arrival_location_id="search", departure_location_ids=names, arrival_time=query.arrival_time
     )
     return MatrixRequest(locations=locations, arrival_searches=[arriving])
 
@@ -279,11 +277,12 @@ def routes_request(query: RoutesQuery) -> RoutesRequest:
             departure_time=query.departure_time,
         )
         return RoutesRequest(locations=locations, departure_searches=[leaving])
+    assert query.arrival_time is not None  # see `_one_moment`
     # The answer names the other end, which of an arrival search is where the trip begins.
     arriving = RouteArrival(
         **common,
         arrival_location_id="destination",
         departure_location_ids=["origin"],
-        arrival_time=query.arrival_time or "",
+        arrival_time=query.arrival_time,
     )
     return RoutesRequest(locations=locations, arrival_searches=[arriving])

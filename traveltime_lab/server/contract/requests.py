@@ -7,11 +7,12 @@ service (`traveltime_lab.server.openapi`). A field that is ``None`` was null or 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from traveltime_lab.server.contract import limits
+from traveltime_lab.server.contract import limits, moments
 
 # Scalars --------------------------------------------------------------------------------------------------------------
 
@@ -19,7 +20,7 @@ Id: TypeAlias = Annotated[str, Meta(min_length=1)]
 Latitude: TypeAlias = Annotated[float, Meta(ge=-90.0, le=90.0)]
 Longitude: TypeAlias = Annotated[float, Meta(ge=-180.0, le=180.0)]
 Moment: TypeAlias = Annotated[
-    str, Meta(extra_json_schema={"format": "date-time", "examples": ["2026-03-02T08:00:00Z"]})
+    moments.Moment, Meta(extra_json_schema={"format": "date-time", "examples": ["2026-03-02T08:00:00Z"]})
 ]
 Seconds: TypeAlias = Annotated[int, Meta(ge=0)]
 TravelTime: TypeAlias = Annotated[int, Meta(ge=limits.MIN_TRAVEL_TIME_S, le=limits.MAX_TRAVEL_TIME_S)]
@@ -51,6 +52,13 @@ class H3Coords(Struct):
     lng: Longitude | None = None
     h3_centroid: str | None = None
 
+    cell_field: ClassVar[str] = "h3_centroid"
+
+    @property
+    def cell(self) -> str | None:
+        """The name of the cell."""
+        return self.h3_centroid
+
 
 class GeohashCoords(Struct):
     """A place, or the geohash cell whose centre it is."""
@@ -58,6 +66,13 @@ class GeohashCoords(Struct):
     lat: Latitude | None = None
     lng: Longitude | None = None
     geohash_centroid: str | None = None
+
+    cell_field: ClassVar[str] = "geohash_centroid"
+
+    @property
+    def cell(self) -> str | None:
+        """The name of the cell."""
+        return self.geohash_centroid
 
 
 class Snapping(Struct):
@@ -73,6 +88,11 @@ class SimpleRange(Struct):
 
     enabled: bool
     width: int | None = None
+
+    @property
+    def max_results(self) -> int:
+        """The number of journeys that are wanted."""
+        return 1
 
 
 class FullRange(Struct):
@@ -102,17 +122,21 @@ Combinations: TypeAlias = Annotated[list[Combination], Meta(max_length=limits.MA
 # Transportation: a class for each type, so that what does not apply to it is an unknown field, which is ignored -------
 
 
-class _OnStreets(Struct, tag_field="type"):
-    pass
+class OnStreets(Struct, tag_field="type"):
+    """On streets alone, or any fast type."""
 
 
-class _ByTimetable(Struct, tag_field="type", kw_only=True):
+class ByTimetable(Struct, tag_field="type", kw_only=True):
+    """With a timetable at a given time."""
+
     pt_change_delay: Seconds | None = None
     walking_time: Seconds | None = None
     max_changes: MaxChanges | None = None
 
 
-class _ByFerry(Struct, tag_field="type", kw_only=True):
+class ByFerry(Struct, tag_field="type", kw_only=True):
+    """On streets and by ferry."""
+
     boarding_time: Seconds | None = None
 
 
@@ -122,15 +146,15 @@ Includable: TypeAlias = Literal["track", "restricted"]
 Excludable: TypeAlias = Literal["toll"]
 
 
-class Walking(_OnStreets, tag="walking"):
+class Walking(OnStreets, tag="walking"):
     """On foot."""
 
 
-class Cycling(_OnStreets, tag="cycling"):
+class Cycling(OnStreets, tag="cycling"):
     """By bicycle."""
 
 
-class Driving(_OnStreets, tag="driving", kw_only=True):
+class Driving(OnStreets, tag="driving", kw_only=True):
     """By car."""
 
     traffic_model: Traffic | None = None
@@ -139,15 +163,15 @@ class Driving(_OnStreets, tag="driving", kw_only=True):
     exclude_roads: list[Excludable] | None = None
 
 
-class Ferry(_ByFerry, tag="ferry"):
+class Ferry(ByFerry, tag="ferry"):
     """On foot and by ferry."""
 
 
-class CyclingFerry(_ByFerry, tag="cycling+ferry"):
+class CyclingFerry(ByFerry, tag="cycling+ferry"):
     """By bicycle and ferry."""
 
 
-class DrivingFerry(_ByFerry, tag="driving+ferry", kw_only=True):
+class DrivingFerry(ByFerry, tag="driving+ferry", kw_only=True):
     """By car and car ferry."""
 
     traffic_model: Traffic | None = None
@@ -155,23 +179,23 @@ class DrivingFerry(_ByFerry, tag="driving+ferry", kw_only=True):
     exclude_roads: list[Excludable] | None = None
 
 
-class PublicTransport(_ByTimetable, tag="public_transport"):
+class PublicTransport(ByTimetable, tag="public_transport"):
     """On foot and by anything with a timetable."""
 
 
-class Bus(_ByTimetable, tag="bus"):
+class Bus(ByTimetable, tag="bus"):
     """On foot and by bus."""
 
 
-class Coach(_ByTimetable, tag="coach"):
+class Coach(ByTimetable, tag="coach"):
     """On foot and by coach."""
 
 
-class Train(_ByTimetable, tag="train"):
+class Train(ByTimetable, tag="train"):
     """On foot and by rail."""
 
 
-class DrivingTrain(_ByTimetable, tag="driving+train", kw_only=True):
+class DrivingTrain(ByTimetable, tag="driving+train", kw_only=True):
     """By car to a station, by train, then on foot."""
 
     driving_time_to_station: Seconds | None = None
@@ -179,7 +203,7 @@ class DrivingTrain(_ByTimetable, tag="driving+train", kw_only=True):
     traffic_model: Traffic | None = None
 
 
-class DrivingPublicTransport(_ByTimetable, tag="driving+public_transport", kw_only=True):
+class DrivingPublicTransport(ByTimetable, tag="driving+public_transport", kw_only=True):
     """By car to a station, by anything with a timetable, then on foot."""
 
     driving_time_to_station: Seconds | None = None
@@ -187,7 +211,7 @@ class DrivingPublicTransport(_ByTimetable, tag="driving+public_transport", kw_on
     traffic_model: Traffic | None = None
 
 
-class CyclingPublicTransport(_ByTimetable, tag="cycling+public_transport", kw_only=True):
+class CyclingPublicTransport(ByTimetable, tag="cycling+public_transport", kw_only=True):
     """By bicycle to a station, by anything with a timetable, then on foot."""
 
     cycling_time_to_station: Seconds | None = None
@@ -213,33 +237,33 @@ Transportation: TypeAlias = (
 DistanceTransportation: TypeAlias = Walking | Cycling | Driving | Ferry | CyclingFerry | DrivingFerry
 
 
-class FastWalkingFerry(_OnStreets, tag="walking+ferry"):
+class FastWalkingFerry(OnStreets, tag="walking+ferry"):
     """On foot and by ferry."""
 
 
-class FastCyclingFerry(_OnStreets, tag="cycling+ferry"):
+class FastCyclingFerry(OnStreets, tag="cycling+ferry"):
     """By bicycle and ferry."""
 
 
-class FastDriving(_OnStreets, tag="driving", kw_only=True):
+class FastDriving(OnStreets, tag="driving", kw_only=True):
     """By car."""
 
     traffic_model: FastTraffic | None = None
 
 
-class FastDrivingFerry(_OnStreets, tag="driving+ferry", kw_only=True):
+class FastDrivingFerry(OnStreets, tag="driving+ferry", kw_only=True):
     """By car and car ferry."""
 
     traffic_model: FastTraffic | None = None
 
 
-class FastPublicTransport(_OnStreets, tag="public_transport", kw_only=True):
+class FastPublicTransport(OnStreets, tag="public_transport", kw_only=True):
     """On foot and by anything with a timetable."""
 
     walking_time: Seconds | None = None
 
 
-class FastDrivingPublicTransport(_OnStreets, tag="driving+public_transport", kw_only=True):
+class FastDrivingPublicTransport(OnStreets, tag="driving+public_transport", kw_only=True):
     """By car to a station, by anything with a timetable, then on foot."""
 
     walking_time: Seconds | None = None
@@ -276,7 +300,7 @@ class NumericLevel(Struct, tag_field="scale_type", tag="simple_numeric"):
 class CoarseGrid(Struct, tag_field="scale_type", tag="coarse_grid"):
     """Squares of so many metres."""
 
-    square_size: Annotated[int, Meta(ge=limits.MIN_SQUARE_M)]
+    square_size: Annotated[int, Meta(ge=limits.MIN_SQUARE_SIZE_M)]
 
 
 class PolygonsFilter(Struct):
@@ -285,14 +309,95 @@ class PolygonsFilter(Struct):
     limit: Annotated[int, Meta(ge=1)]
 
 
-class _Search(Struct, kw_only=True):
+class Search(Struct, kw_only=True):
+    """
+    What all searches have.
+
+    The properties stand for fields that not every kind of search has; where there is such a field it takes their place.
+    """
+
     id: Id
     snapping: Snapping | None = None
     #: The old name of `snapping`, as an object or as the text of its penalty; counts if `snapping` is absent.
     snap_penalty: Any = None
 
+    @property
+    def transportation(self) -> OnStreets | ByTimetable | ByFerry:
+        """How to travel."""
+        raise NotImplementedError
 
-class _Drawn(_Search, kw_only=True):
+    @property
+    def coords(self) -> Coords | H3Coords | GeohashCoords | None:
+        """Its place, unless it is one of the request's locations."""
+        return None
+
+    @property
+    def departure_time(self) -> moments.Moment | None:
+        """When trips begin; with neither this nor an arrival the search is about a typical weekday morning."""
+        return None
+
+    @property
+    def arrival_time(self) -> moments.Moment | None:
+        """When trips end."""
+        return None
+
+    @property
+    def range(self) -> SimpleRange | FullRange | None:
+        """The window around the moment."""
+        return None
+
+    @property
+    def properties(self) -> Sequence[str] | None:
+        """What is wanted in the answer."""
+        return None
+
+    @property
+    def travel_time(self) -> int | None:
+        """The limit in seconds."""
+        return None
+
+
+class Request(Struct, kw_only=True):
+    """What all requests may have; see `Search` about the properties."""
+
+    @property
+    def departure_searches(self) -> Sequence[Search] | None:
+        """Searches from a place."""
+        return None
+
+    @property
+    def arrival_searches(self) -> Sequence[Search] | FastSearches | None:
+        """Searches to a place, or all fast searches."""
+        return None
+
+    @property
+    def unions(self) -> Sequence[Combination] | None:
+        """Unions of the answers to searches."""
+        return None
+
+    @property
+    def intersections(self) -> Sequence[Combination] | None:
+        """Intersections of the answers to searches."""
+        return None
+
+
+class FastSearches(Struct):
+    """Fast searches by direction; see `Search` about the properties."""
+
+    @property
+    def one_to_many(self) -> Sequence[Search] | None:
+        """Searches from a place."""
+        return None
+
+    @property
+    def many_to_one(self) -> Sequence[Search] | None:
+        """Searches to a place."""
+        return None
+
+
+class DrawnSearch(Search, kw_only=True):
+    """A search for a shape."""
+
     coords: Coords
     level_of_detail: SimpleLevel | NumericLevel | CoarseGrid | None = None
     polygons_filter: PolygonsFilter | None = None
@@ -304,26 +409,28 @@ class _Drawn(_Search, kw_only=True):
     single_shape: bool | None = None
 
 
-class _TimeMapSearch(_Drawn, kw_only=True):
+class TimeMapSearch(DrawnSearch, kw_only=True):
+    """A shape within a travel time."""
+
     travel_time: TravelTime
     transportation: Transportation
     range: SimpleRange | None = None
     properties: list[Literal["is_only_walking", "agencies"]] | None = None
 
 
-class TimeMapDeparture(_TimeMapSearch, kw_only=True):
+class TimeMapDeparture(TimeMapSearch, kw_only=True):
     """A shape of what can be reached."""
 
     departure_time: Moment
 
 
-class TimeMapArrival(_TimeMapSearch, kw_only=True):
+class TimeMapArrival(TimeMapSearch, kw_only=True):
     """A shape of where one can come from."""
 
     arrival_time: Moment
 
 
-class TimeMapRequest(Struct, kw_only=True):
+class TimeMapRequest(Request, kw_only=True):
     """POST time-map."""
 
     departure_searches: Annotated[list[TimeMapDeparture], Meta(max_length=limits.MAX_SEARCHES)] | None = None
@@ -332,7 +439,7 @@ class TimeMapRequest(Struct, kw_only=True):
     intersections: Combinations | None = None
 
 
-class FastTimeMapSearch(_Drawn, kw_only=True):
+class FastTimeMapSearch(DrawnSearch, kw_only=True):
     """A shape of a typical weekday morning."""
 
     travel_time: FastTravelTime
@@ -340,14 +447,14 @@ class FastTimeMapSearch(_Drawn, kw_only=True):
     arrival_time_period: Literal["weekday_morning"] | None = None
 
 
-class FastTimeMapSearches(Struct):
+class FastTimeMapSearches(FastSearches):
     """Searches by direction."""
 
     one_to_many: Annotated[list[FastTimeMapSearch], Meta(max_length=limits.MAX_SEARCHES)] | None = None
     many_to_one: Annotated[list[FastTimeMapSearch], Meta(max_length=limits.MAX_SEARCHES)] | None = None
 
 
-class FastTimeMapRequest(Struct, kw_only=True):
+class FastTimeMapRequest(Request, kw_only=True):
     """POST time-map/fast."""
 
     arrival_searches: FastTimeMapSearches
@@ -355,24 +462,26 @@ class FastTimeMapRequest(Struct, kw_only=True):
     intersections: Combinations | None = None
 
 
-class _DistanceMapSearch(_Drawn, kw_only=True):
+class DistanceMapSearch(DrawnSearch, kw_only=True):
+    """A shape within a distance."""
+
     travel_distance: Annotated[int, Meta(ge=limits.MIN_DISTANCE_M, le=limits.MAX_DISTANCE_M)]
     transportation: DistanceTransportation
 
 
-class DistanceMapDeparture(_DistanceMapSearch, kw_only=True):
+class DistanceMapDeparture(DistanceMapSearch, kw_only=True):
     """A shape of what lies within a distance."""
 
     departure_time: Moment
 
 
-class DistanceMapArrival(_DistanceMapSearch, kw_only=True):
+class DistanceMapArrival(DistanceMapSearch, kw_only=True):
     """A shape of what the place lies within a distance of."""
 
     arrival_time: Moment
 
 
-class DistanceMapRequest(Struct, kw_only=True):
+class DistanceMapRequest(Request, kw_only=True):
     """POST distance-map."""
 
     departure_searches: Annotated[list[DistanceMapDeparture], Meta(max_length=limits.MAX_SEARCHES)] | None = None
@@ -388,30 +497,63 @@ FastTargets: TypeAlias = Annotated[list[str], Meta(min_length=1, max_length=limi
 RouteTargets: TypeAlias = Annotated[list[str], Meta(min_length=1, max_length=limits.MAX_ROUTE_TARGETS)]
 
 
-class _MatrixSearch(_Search, kw_only=True):
+class LocatedSearch(Search, kw_only=True):
+    """A search about locations of its request: its own, at which all trips begin or end, and its targets."""
+
+    #: The names of the fields.
+    own_field: ClassVar[str] = ""
+    targets_field: ClassVar[str] = ""
+
+    @property
+    def properties(self) -> Sequence[str]:
+        """What is wanted about each target."""
+        raise NotImplementedError
+
+    @property
+    def own_id(self) -> str:
+        """The id of its own location."""
+        found: str = getattr(self, self.own_field)
+        return found
+
+    @property
+    def target_ids(self) -> list[str]:
+        """The ids of its targets."""
+        found: list[str] = getattr(self, self.targets_field)
+        return found
+
+
+class MatrixSearch(LocatedSearch, kw_only=True):
+    """Travel times at a given time."""
+
     travel_time: TravelTime
     transportation: Transportation
     properties: list[Literal["travel_time", "distance", "distance_breakdown", "fares", "route"]]
     range: FullRange | None = None
 
 
-class MatrixDeparture(_MatrixSearch, kw_only=True):
+class MatrixDeparture(MatrixSearch, kw_only=True):
     """Travel times from one place to many."""
 
     departure_location_id: str
     arrival_location_ids: Targets
     departure_time: Moment
 
+    own_field: ClassVar[str] = "departure_location_id"
+    targets_field: ClassVar[str] = "arrival_location_ids"
 
-class MatrixArrival(_MatrixSearch, kw_only=True):
+
+class MatrixArrival(MatrixSearch, kw_only=True):
     """Travel times from many places to one."""
 
     arrival_location_id: str
     departure_location_ids: Targets
     arrival_time: Moment
 
+    own_field: ClassVar[str] = "arrival_location_id"
+    targets_field: ClassVar[str] = "departure_location_ids"
 
-class MatrixRequest(Struct, kw_only=True):
+
+class MatrixRequest(Request, kw_only=True):
     """POST time-filter."""
 
     locations: Locations
@@ -419,64 +561,80 @@ class MatrixRequest(Struct, kw_only=True):
     arrival_searches: Annotated[list[MatrixArrival], Meta(max_length=limits.MAX_SEARCHES)] | None = None
 
 
-class _FastMatrixSearch(_Search, kw_only=True):
+class FastMatrixSearch(LocatedSearch, kw_only=True):
+    """Travel times of a typical weekday morning."""
+
     travel_time: FastTravelTime
     transportation: FastTransportation
     properties: list[Literal["travel_time", "distance", "fares"]]
     arrival_time_period: Literal["weekday_morning"] | None = None
 
 
-class FastOneToMany(_FastMatrixSearch, kw_only=True):
+class FastOneToMany(FastMatrixSearch, kw_only=True):
     """Travel times from one place to many."""
 
     departure_location_id: str
     arrival_location_ids: FastTargets
 
+    own_field: ClassVar[str] = "departure_location_id"
+    targets_field: ClassVar[str] = "arrival_location_ids"
 
-class FastManyToOne(_FastMatrixSearch, kw_only=True):
+
+class FastManyToOne(FastMatrixSearch, kw_only=True):
     """Travel times from many places to one."""
 
     arrival_location_id: str
     departure_location_ids: FastTargets
 
+    own_field: ClassVar[str] = "arrival_location_id"
+    targets_field: ClassVar[str] = "departure_location_ids"
 
-class FastMatrixSearches(Struct):
+
+class FastMatrixSearches(FastSearches):
     """Searches by direction."""
 
     one_to_many: Annotated[list[FastOneToMany], Meta(max_length=limits.MAX_SEARCHES)] | None = None
     many_to_one: Annotated[list[FastManyToOne], Meta(max_length=limits.MAX_SEARCHES)] | None = None
 
 
-class FastMatrixRequest(Struct, kw_only=True):
+class FastMatrixRequest(Request, kw_only=True):
     """POST time-filter/fast."""
 
     locations: Locations
     arrival_searches: FastMatrixSearches
 
 
-class _RouteSearch(_Search, kw_only=True):
+class RouteSearch(LocatedSearch, kw_only=True):
+    """Routes at a given time."""
+
     transportation: Transportation
     properties: list[Literal["travel_time", "distance", "fares", "route"]]
     range: FullRange | None = None
 
 
-class RouteDeparture(_RouteSearch, kw_only=True):
+class RouteDeparture(RouteSearch, kw_only=True):
     """Routes from one place to others."""
 
     departure_location_id: str
     arrival_location_ids: RouteTargets
     departure_time: Moment
 
+    own_field: ClassVar[str] = "departure_location_id"
+    targets_field: ClassVar[str] = "arrival_location_ids"
 
-class RouteArrival(_RouteSearch, kw_only=True):
+
+class RouteArrival(RouteSearch, kw_only=True):
     """Routes from others to one place."""
 
     arrival_location_id: str
     departure_location_ids: RouteTargets
     arrival_time: Moment
 
+    own_field: ClassVar[str] = "arrival_location_id"
+    targets_field: ClassVar[str] = "departure_location_ids"
 
-class RoutesRequest(Struct, kw_only=True):
+
+class RoutesRequest(Request, kw_only=True):
     """POST routes."""
 
     locations: Locations
@@ -484,7 +642,11 @@ class RoutesRequest(Struct, kw_only=True):
     arrival_searches: Annotated[list[RouteArrival], Meta(max_length=limits.MAX_SEARCHES)] | None = None
 
 
-class SupportedLocationsRequest(Struct):
+class SupportedLocationsRequest(Request):
     """POST supported-locations."""
 
     locations: list[Location]
+
+
+LocatedRequest: TypeAlias = MatrixRequest | FastMatrixRequest | RoutesRequest | SupportedLocationsRequest
+ShapesRequest: TypeAlias = TimeMapRequest | FastTimeMapRequest | DistanceMapRequest

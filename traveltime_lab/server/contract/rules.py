@@ -7,141 +7,147 @@ Each rule gets a request in which `UNSET` stands for whatever has a fault alread
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
-
-from msgspec import UNSET
+from typing import TypeVar
 
 from traveltime_lab.server.contract import limits
-from traveltime_lab.server.contract.moments import read_moment
+from traveltime_lab.server.contract.area_requests import CellRequest
+from traveltime_lab.server.contract.decode import is_faulty
+from traveltime_lab.server.contract.requests import (
+    ByTimetable,
+    Combination,
+    Driving,
+    FastSearches,
+    GeohashCoords,
+    H3Coords,
+    Request,
+    Search,
+)
 
 Report = Callable[[str, str], None]
-
-_DIRECTIONS = ("one_to_many", "many_to_one")
-
-
-def _list(owner: Any, name: str) -> list[Any]:
-    """Return an array of a request, empty for what is null, absent or faulty."""
-    value = getattr(owner, name, None)
-    return value if isinstance(value, list) else []
+_T = TypeVar("_T")
 
 
-def iter_searches(request: Any) -> Iterator[tuple[str, Any]]:
+def iter_searches(request: Request) -> Iterator[tuple[str, Search]]:
     """Yield the JSON path and the content of each search that is not faulty as a whole."""
-    by_direction = getattr(request, "arrival_searches", None)
-    if by_direction is UNSET:
+    by_direction = request.arrival_searches
+    if isinstance(by_direction, FastSearches):
+        arrays: dict[str, object] = {
+            "obj.arrival_searches.one_to_many": by_direction.one_to_many,
+            "obj.arrival_searches.many_to_one": by_direction.many_to_one,
+        }
+    elif is_faulty(by_direction):
         return
-    if by_direction is None or isinstance(by_direction, list):
-        owner, prefix, names = request, "obj", ("departure_searches", "arrival_searches")
     else:
-        owner, prefix, names = by_direction, "obj.arrival_searches", _DIRECTIONS
-    for name in names:
-        for i, search in enumerate(_list(owner, name)):
-            if search is not UNSET:
-                yield f"{prefix}.{name}[{i}]", search
+        arrays = {"obj.departure_searches": request.departure_searches, "obj.arrival_searches": by_direction}
+    yield from _numbered(arrays, Search)
 
 
-def iter_combinations(request: Any) -> Iterator[tuple[str, Any]]:
+def iter_combinations(request: Request) -> Iterator[tuple[str, Combination]]:
     """Yield the JSON path and the content of each union and intersection."""
-    for name in ("unions", "intersections"):
-        for i, combination in enumerate(_list(request, name)):
-            if combination is not UNSET:
-                yield f"obj.{name}[{i}]", combination
+    yield from _numbered({"obj.unions": request.unions, "obj.intersections": request.intersections}, Combination)
 
 
-def has_search(request: Any, report: Report) -> None:
+def _numbered(arrays: dict[str, object], kind: type[_T]) -> Iterator[tuple[str, _T]]:
+    """Yield paths and items of arrays, without what is faulty."""
+    for path, array in arrays.items():
+        for i, item in enumerate(array if isinstance(array, list) else ()):
+            if isinstance(item, kind):
+                yield f"{path}[{i}]", item
+
+
+def has_search(request: Request, report: Report) -> None:
     """Check that there is a search, in whatever array."""
-    owner, path, names = request, "obj", ("departure_searches", "arrival_searches")
-    if not hasattr(request, "departure_searches"):
-        owner, path, names = request.arrival_searches, "obj.arrival_searches", _DIRECTIONS
-    if owner is UNSET:
+    found = request.arrival_searches
+    if is_faulty(found):
         return
-    arrays = [getattr(owner, name) for name in names]
-    if not any(array is UNSET or array for array in arrays):
-        report(path, f"must have at least one search in {names[0]} or {names[1]}")
+    if isinstance(found, FastSearches):
+        path, names, arrays = (
+            "obj.arrival_searches",
+            "one_to_many or many_to_one",
+            (found.one_to_many, found.many_to_one),
+        )
+    else:
+        path, names, arrays = "obj", "departure_searches or arrival_searches", (request.departure_searches, found)
+    if not any(is_faulty(array) or array for array in arrays):
+        report(path, f"must have at least one search in {names}")
 
 
-def unique_ids(request: Any, report: Report) -> None:
+def unique_ids(request: Request, report: Report) -> None:
     """Check that ids of searches, unions and intersections occur once."""
     seen: set[str] = set()
-    for path, item in [*iter_searches(request), *iter_combinations(request)]:
-        if item.id is UNSET:
+    named: list[tuple[str, Search | Combination]] = [*iter_searches(request), *iter_combinations(request)]
+    for path, item in named:
+        if is_faulty(item.id):
             continue
         if item.id in seen:
             report(f"{path}.id", f"must be unique among searches, unions and intersections; got {item.id!r} twice")
         seen.add(item.id)
 
 
-def known_search_ids(request: Any, report: Report) -> None:
+def known_search_ids(request: Request, report: Report) -> None:
     """Check that unions and intersections name searches of the request."""
     known = {search.id for _, search in iter_searches(request)}
     for path, combination in iter_combinations(request):
-        for i, search_id in enumerate(_list(combination, "search_ids")):
-            if search_id is not UNSET and search_id not in known:
+        for i, search_id in enumerate(combination.search_ids if isinstance(combination.search_ids, list) else ()):
+            if not is_faulty(search_id) and search_id not in known:
                 report(f"{path}.search_ids[{i}]", f"must be the id of a search of this request; got {search_id!r}")
 
 
-def readable_moments(request: Any, report: Report) -> None:
-    """Check that departure and arrival times can be read."""
-    for path, search in iter_searches(request):
-        for name in ("departure_time", "arrival_time"):
-            value = getattr(search, name, None)
-            if isinstance(value, str):
-                try:
-                    read_moment(value)
-                except ValueError as error:
-                    report(f"{path}.{name}", str(error))
-
-
-def usable_windows(request: Any, report: Report) -> None:
+def usable_windows(request: Request, report: Report) -> None:
     """Check that enabled windows have a width, and a number of results where there can be several."""
-    bounds = {"width": (1, limits.MAX_RANGE_WIDTH_S), "max_results": (1, limits.MAX_RANGE_RESULTS)}
     for path, search in iter_searches(request):
-        window = getattr(search, "range", None)
-        kind = getattr(search, "transportation", None)
-        if window in (None, UNSET) or window.enabled is not True or not hasattr(kind, "pt_change_delay"):
+        window = search.range
+        if window is None or is_faulty(window) or window.enabled is not True:
             continue
-        for name, (least, most) in bounds.items():
-            value = getattr(window, name, UNSET)
+        if not isinstance(search.transportation, ByTimetable):
+            continue
+        values = {
+            "width": (window.width, 1, limits.MAX_WINDOW_S),
+            "max_results": (window.max_results, 1, limits.MAX_RESULTS),
+        }
+        for name, (value, least, most) in values.items():
             if value is None:
                 report(f"{path}.range.{name}", "missing")
-            elif value is not UNSET and not least <= value <= most:
+            elif not is_faulty(value) and not least <= value <= most:
                 report(f"{path}.range.{name}", f"must be from {least} to {most}; got {value}")
 
 
-def usable_changes(request: Any, report: Report) -> None:
+def usable_changes(request: Request, report: Report) -> None:
     """Check that an enabled limit of changes is not negative."""
     for path, search in iter_searches(request):
-        changes = getattr(getattr(search, "transportation", None), "max_changes", None)
-        if changes in (None, UNSET) or changes.enabled is not True or changes.limit is UNSET:
+        if not isinstance(search.transportation, ByTimetable):
+            continue
+        changes = search.transportation.max_changes
+        if changes is None or is_faulty(changes) or changes.enabled is not True or is_faulty(changes.limit):
             continue
         if changes.limit < 0:
             report(f"{path}.transportation.max_changes.limit", f"must be at least 0; got {changes.limit}")
 
 
-def one_place(request: Any, report: Report) -> None:
+def one_place(request: CellRequest, report: Report) -> None:
     """Check that coordinates of cell searches are a place or the name of a cell."""
     for path, search in iter_searches(request):
         coords = search.coords
-        if coords is UNSET:
+        if not isinstance(coords, H3Coords | GeohashCoords):
             continue
-        name = "h3_centroid" if hasattr(coords, "h3_centroid") else "geohash_centroid"
-        cell, pair = getattr(coords, name), (coords.lat, coords.lng)
-        if cell is None:
+        pair = coords.lat, coords.lng
+        if coords.cell is None:
             for field, value in zip(("lat", "lng"), pair, strict=True):
                 if value is None:
                     report(f"{path}.coords.{field}", "missing")
         elif pair != (None, None):
-            report(f"{path}.coords", f"must have lat and lng or {name}, not both")
+            report(f"{path}.coords", f"must have lat and lng or {coords.cell_field}, not both")
 
 
-def no_borders(request: Any, report: Report) -> None:
-    """Check that nobody wants to stay within a country: networks carry no borders."""
+def no_borders(request: Request, report: Report) -> None:
+    """Check that no search is to stay within a country: networks carry no borders."""
     for path, search in iter_searches(request):
-        if getattr(getattr(search, "transportation", None), "disable_border_crossing", None) is True:
+        means = search.transportation
+        if isinstance(means, Driving) and means.disable_border_crossing is True:
             report(f"{path}.transportation.disable_border_crossing", "cannot be true: the maps here carry no borders")
 
 
-_TRAVEL = (has_search, unique_ids, readable_moments, usable_windows, usable_changes, no_borders)
+_TRAVEL = (has_search, unique_ids, usable_windows, usable_changes, no_borders)
 #: The rules of requests for shapes, for cells, and for times between places or to zones; see also
 #: `traveltime_lab.server.endpoints.locations`.
 SHAPES = (*_TRAVEL, known_search_ids)

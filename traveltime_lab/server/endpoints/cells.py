@@ -4,26 +4,19 @@ Answers about cells of the H3 and geohash systems.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import msgspec
-import pandas as pd
+import numpy as np
 
 from traveltime_lab.errors import InputError
-from traveltime_lab.server import engine
+from traveltime_lab.search.cells import CELL_PROPERTIES, CellTimes, cell_centres, cell_times, combined_times
+from traveltime_lab.search.query import Query
 from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.contract.area_requests import CellRequest, CellSearch, FastCellSearch, ResolvedRequest
 from traveltime_lab.server.contract.decode import Rule
-from traveltime_lab.server.contract.rules import iter_searches
-from traveltime_lab.server.endpoints.searches import (
-    by_search_id,
-    each_search,
-    map_of,
-    snapping_of,
-    transportation_of,
-    when_of,
-    window_of,
-)
+from traveltime_lab.server.contract.requests import GeohashCoords, H3Coords, Search
+from traveltime_lab.server.contract.rules import Report, iter_searches
+from traveltime_lab.server.endpoints.searches import by_search_id, each_search, map_of, place_of, question_of
+from traveltime_lab.surfaces.grids import Grid
 
 
 class Cell(msgspec.Struct, gc=False):
@@ -40,7 +33,14 @@ class CellsResult(msgspec.Struct):
     cells: list[Cell]
 
 
-def cell_results(atlas: Atlas, request: Any, system: str, *, is_fast: bool) -> list[CellsResult]:
+class _Found(msgspec.Struct):
+    """The cells of one search."""
+
+    search_id: str
+    times: CellTimes
+
+
+def cell_results(atlas: Atlas, request: ResolvedRequest, system: Grid, *, is_fast: bool) -> list[CellsResult]:
     """
     Return the cells of a request's searches, unions and intersections, sorted by search id.
 
@@ -48,64 +48,70 @@ def cell_results(atlas: Atlas, request: Any, system: str, *, is_fast: bool) -> l
     largest, the mean the mean of their means (contract 4.7).
     """
 
-    def answer(path: str, search: Any) -> tuple[str, pd.DataFrame]:
+    def answer(path: str, search: Search) -> _Found:
+        assert isinstance(search, CellSearch | FastCellSearch)
         lng, lat = _centre(search, system)
-        return search.id, engine.cells(
-            map_of(atlas, search, lng, lat).network,
-            lng,
-            lat,
-            system=system,
-            resolution=request.resolution,
-            travel_time=search.travel_time,
-            transportation=transportation_of(search, is_fast=is_fast),
-            when=when_of(path, search),
-            snapping=snapping_of(search),
-            window=window_of(search) if hasattr(search, "range") else None,
-            remove_water_bodies=search.remove_water_bodies is not False,
-        )
+        network = map_of(atlas, search, lng, lat).network
+        asked = question_of(network, path, search, limit=search.travel_time, is_fast=is_fast)
+        no_water = search.remove_water_bodies is not False
+        return _Found(search.id, find_cells(asked, lng, lat, system, request.resolution, search.travel_time, no_water))
 
-    members = dict(each_search(request, answer))
+    members = {found.search_id: found.times for found in each_search(request, Search, answer)}
     found = dict(members)
-    for name in ("unions", "intersections"):
-        for item in getattr(request, name) or ():
-            tables = [members[key] for key in item.search_ids]
-            # Of no searches there are no cells, whatever the table.
-            found[item.id] = (
-                engine.combine_cells(tables, is_union=name == "unions")
-                if tables
-                else next(iter(members.values())).iloc[:0]
-            )
-    wanted = [name for name in ("min", "max", "mean") if name in request.properties]
-    return by_search_id(CellsResult(key, _listed(table, wanted)) for key, table in found.items())
+    for union in request.unions or ():
+        found[union.id] = combined([members[key] for key in union.search_ids], is_union=True)
+    for intersection in request.intersections or ():
+        found[intersection.id] = combined([members[key] for key in intersection.search_ids], is_union=False)
+    wanted: list[str] = [name for name in CELL_PROPERTIES if name in request.properties]
+    return by_search_id(CellsResult(key, _listed(times, wanted)) for key, times in found.items())
 
 
-def _listed(table: pd.DataFrame, wanted: list[str]) -> list[Cell]:
+def find_cells(
+    asked: Query, lng: float, lat: float, system: Grid, resolution: int, limit: int, no_water: bool
+) -> CellTimes:
+    """Return the cells within a travel time; `NotCoveredError` if the place has no street."""
+    (found,) = cell_times(asked, place_of(asked, lng, lat), system, resolution, limit, no_water=no_water)
+    return found
+
+
+def combined(members: list[CellTimes], *, is_union: bool) -> CellTimes:
+    """Return the cells in any of several answers, or in all; of no searches there are none."""
+    if not members:
+        nothing = np.zeros(0, np.int32)
+        return CellTimes(np.zeros(0, dtype=object), nothing, nothing, nothing)
+    return combined_times(members, at_least=1 if is_union else len(members))
+
+
+def _listed(times: CellTimes, wanted: list[str]) -> list[Cell]:
     """Return cells with the statistics that were asked for."""
-    columns = [table[name].tolist() for name in wanted]
-    if not columns:
-        return [Cell(cell, {}) for cell in table["cell"].tolist()]
-    rows = zip(*columns, strict=True)
-    return [
-        Cell(cell, dict(zip(wanted, row, strict=True))) for cell, row in zip(table["cell"].tolist(), rows, strict=True)
-    ]
+    names = times.cell.tolist()
+    if not wanted:
+        return [Cell(name, {}) for name in names]
+    rows = zip(*(getattr(times, name).tolist() for name in wanted), strict=True)
+    return [Cell(name, dict(zip(wanted, row, strict=True))) for name, row in zip(names, rows, strict=True)]
 
 
-def known_centres(system: str) -> Rule:
+def known_centres(system: Grid) -> Rule:
     """Return the rule that the cells whose centres searches start from exist."""
 
-    def check(request: Any, report: Callable[[str, str], None]) -> None:
+    def check(request: CellRequest, report: Report) -> None:
         for path, search in iter_searches(request):
-            cell = getattr(search.coords, f"{system}_centroid", None)
-            if isinstance(cell, str):
+            coords = search.coords
+            if isinstance(coords, H3Coords | GeohashCoords) and isinstance(coords.cell, str):
                 try:
-                    engine.cell_centre(system, cell)
+                    cell_centres(system, [coords.cell])
                 except InputError as error:
-                    report(f"{path}.coords.{system}_centroid", str(error))
+                    report(f"{path}.coords.{coords.cell_field}", str(error))
 
     return check
 
 
-def _centre(search: Any, system: str) -> tuple[float, float]:
+def _centre(search: Search, system: Grid) -> tuple[float, float]:
     """Return the place of a search, which may be the centre of a cell."""
-    cell = getattr(search.coords, f"{system}_centroid")
-    return (search.coords.lng, search.coords.lat) if cell is None else engine.cell_centre(system, cell)
+    coords = search.coords
+    assert isinstance(coords, H3Coords | GeohashCoords)
+    if coords.cell is None:
+        assert coords.lng is not None and coords.lat is not None  # see `traveltime_lab.server.contract.rules.one_place`
+        return coords.lng, coords.lat
+    lng, lat = cell_centres(system, [coords.cell])
+    return float(lng[0]), float(lat[0])

@@ -9,24 +9,22 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from traveltime_lab._arrays import Int64Array
 from traveltime_lab.network.network import Network
-from traveltime_lab.server import engine
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract import limits
+from traveltime_lab.server.contract.area_requests import (
+    PostcodeSearch,
+    PostcodesRequest,
+    PostcodesSearch,
+    ZonesRequest,
+    ZonesSearch,
+)
 from traveltime_lab.server.contract.errors import NOT_COVERED, SearchFailure
 from traveltime_lab.server.endpoints.locations import Entry
-from traveltime_lab.server.endpoints.searches import (
-    by_search_id,
-    each_search,
-    journey_entry,
-    map_of,
-    needs_journeys,
-    snapping_of,
-    transportation_of,
-    ways,
-    when_of,
-    window_of,
-)
+from traveltime_lab.server.endpoints.matrix import Times, times
+from traveltime_lab.server.endpoints.routes import needs_routes, routes_of, way_entry
+from traveltime_lab.server.endpoints.searches import by_search_id, each_search, map_of, question_of
 from traveltime_lab.server.postcodes import Zones, statistics
 
 
@@ -65,7 +63,7 @@ class SectorsResult(msgspec.Struct):
     sectors: list[Zone]
 
 
-def _covered(atlas: Atlas, zones: Zones | None, search: Any) -> tuple[Network, Zones, engine.IntArray]:
+def _covered(atlas: Atlas, zones: Zones | None, search: PostcodeSearch) -> tuple[Network, Zones, Int64Array]:
     """Return the network of a search, the zones and the positions of the postcodes on that network's map."""
     found = map_of(atlas, search, search.coords.lng, search.coords.lat)
     inside = np.flatnonzero(found.covers(zones.lng, zones.lat)) if zones else np.empty(0, np.int64)
@@ -75,55 +73,52 @@ def _covered(atlas: Atlas, zones: Zones | None, search: Any) -> tuple[Network, Z
 
 
 def _times(
-    network: Network, zones: Zones, inside: engine.IntArray, path: str, search: Any, limit: int, **options: Any
-) -> engine.Times:
-    return engine.times(
-        network,
-        search.coords.lng,
-        search.coords.lat,
-        zones.lng[inside],
-        zones.lat[inside],
-        travel_time=limit,
-        transportation=transportation_of(search, is_fast=False),
-        when=when_of(path, search),
-        snapping=snapping_of(search),
-        window=window_of(search),
-        **options,
-    )
+    network: Network,
+    zones: Zones,
+    inside: Int64Array,
+    path: str,
+    search: PostcodeSearch,
+    limit: int,
+    *,
+    with_distance: bool = False,
+) -> Times:
+    asked = question_of(network, path, search, limit=limit)
+    place = search.coords.lng, search.coords.lat
+    return times(asked, *place, zones.lng[inside], zones.lat[inside], limit, with_distance=with_distance)
 
 
-def postcode_results(atlas: Atlas, zones: Zones | None, request: Any) -> list[PostcodesResult]:
+def postcode_results(atlas: Atlas, zones: Zones | None, request: PostcodesRequest) -> list[PostcodesResult]:
     """Return the reachable postcodes of each search, sorted by search id."""
 
-    def answer(path: str, search: Any) -> PostcodesResult:
+    def answer(path: str, search: PostcodesSearch) -> PostcodesResult:
         network, table, inside = _covered(atlas, zones, search)
-        wanted = set(search.properties)
-        if needs_journeys(search, transportation_of(search, is_fast=False)):
+        wanted: set[str] = set(search.properties)
+        if needs_routes(search):
             place = search.coords.lng, search.coords.lat
-            listed = ways(network, path, search, *place, table.lng[inside], table.lat[inside])
+            listed = routes_of(network, path, search, *place, table.lng[inside], table.lat[inside])
             found = [
-                Postcode(table.postcodes[i], [journey_entry(way, wanted) for way in each])
+                Postcode(table.postcodes[i], [way_entry(way, wanted) for way in each])
                 for i, each in zip(inside.tolist(), listed, strict=True)
                 if each
             ]
             return PostcodesResult(search.id, found)
-        times = _times(network, table, inside, path, search, search.travel_time, with_distance="distance" in wanted)
+        known = _times(network, table, inside, path, search, search.travel_time, with_distance="distance" in wanted)
         found = []
-        for k, i in enumerate(inside[times.reached].tolist()):
+        for k, i in enumerate(inside[known.reached].tolist()):
             entry = Entry()
             if "travel_time" in wanted:
-                entry.travel_time = int(times.travel_time[k])
-            if times.distance is not None:
-                entry.distance = int(times.distance[k])
+                entry.travel_time = int(known.travel_time[k])
+            if known.distance is not None:
+                entry.distance = int(known.distance[k])
             found.append(Postcode(table.postcodes[i], [entry]))
         return PostcodesResult(search.id, found)
 
-    return by_search_id(each_search(request, answer))
+    return by_search_id(each_search(request, PostcodesSearch, answer))
 
 
 def zone_results(
-    atlas: Atlas, zones: Zones | None, request: Any, kind: Literal["districts", "sectors"]
-) -> list[DistrictsResult] | list[SectorsResult]:
+    atlas: Atlas, zones: Zones | None, request: ZonesRequest, kind: Literal["districts", "sectors"]
+) -> list[DistrictsResult | SectorsResult]:
     """
     Return the reachable districts or sectors of each search, sorted by search id.
 
@@ -131,16 +126,16 @@ def zone_results(
     Statistics over all postcodes look as far as a search can, which leaves out those farther than that.
     """
 
-    def answer(path: str, search: Any) -> Any:
+    def answer(path: str, search: ZonesSearch) -> DistrictsResult | SectorsResult:
         network, table, inside = _covered(atlas, zones, search)
         codes = (table.districts if kind == "districts" else table.sectors).astype(str)
         names, zone_of = np.unique(codes, return_inverse=True)
         wanted = set(search.properties)
         limit = limits.MAX_TRAVEL_TIME_S if "travel_time_all" in wanted else search.travel_time
-        times = _times(network, table, inside, path, search, limit, with_distance=False)
-        is_within = times.travel_time <= search.travel_time
+        known = _times(network, table, inside, path, search, limit)
+        is_within = known.travel_time <= search.travel_time
         total = np.bincount(zone_of, minlength=names.size)
-        zone = zone_of[inside[times.reached]]
+        zone = zone_of[inside[known.reached]]
         reached = np.bincount(zone[is_within], minlength=names.size)
         threshold = search.reachable_postcodes_threshold or 0.0
         listed = []
@@ -148,12 +143,12 @@ def zone_results(
             mine = zone == i
             properties: dict[str, Any] = {}
             if "travel_time_reachable" in wanted:
-                properties["travel_time_reachable"] = statistics(times.travel_time[mine & is_within])
+                properties["travel_time_reachable"] = statistics(known.travel_time[mine & is_within])
             if "travel_time_all" in wanted:
-                properties["travel_time_all"] = statistics(times.travel_time[mine])
+                properties["travel_time_all"] = statistics(known.travel_time[mine])
             if "coverage" in wanted:
                 properties["coverage"] = float(100.0 * reached[i] / total[i])
             listed.append(Zone(str(names[i]), properties))
         return DistrictsResult(search.id, listed) if kind == "districts" else SectorsResult(search.id, listed)
 
-    return by_search_id(each_search(request, answer))
+    return by_search_id(each_search(request, ZonesSearch, answer))

@@ -1,29 +1,29 @@
 """
-Requests of the contract to answers of the contract, through `traveltime_lab.server.engine`.
+What the searches of all endpoints have in common: from a search of a request to a question of the library.
+
+A moment was read when the request was decoded, and the transportation and snapping of the library are made from the
+structs of the contract once; see `traveltime_lab.search.query` for the array-level searches that the endpoints call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
 
-import geopandas as gpd
-import msgspec
 import numpy as np
-import shapely
+import numpy.typing as npt
 
+from traveltime_lab._arrays import FloatArray, IndexArray
 from traveltime_lab._interrupts import checkpoint
-from traveltime_lab.errors import TravelTimeError
-from traveltime_lab.modes import TIMETABLE_TYPES
+from traveltime_lab.errors import InputError, TravelTimeError
+from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
-from traveltime_lab.server import engine, formats
+from traveltime_lab.search.pairs import PairIndex
+from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.server.atlas import MARGIN_M, Atlas, Map
-from traveltime_lab.server.bulk import BulkPlaces
-from traveltime_lab.server.context import Call
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.errors import (
-    NO_FARES,
     NO_TIMETABLE,
     NOT_COVERED,
     SCHEMA,
@@ -33,45 +33,71 @@ from traveltime_lab.server.contract.errors import (
     schema_failure,
     search_failure,
 )
-from traveltime_lab.server.contract.moments import read_moment, write_moment
+from traveltime_lab.server.contract.requests import (
+    ByFerry,
+    ByTimetable,
+    FullRange,
+    OnStreets,
+    Request,
+    Search,
+    SimpleRange,
+)
 from traveltime_lab.server.contract.rules import iter_searches
-from traveltime_lab.server.endpoints.locations import Entry, Places, Reached
-from traveltime_lab.server.engine import Journey, NotCoveredError, NoTimetableError, When
-from traveltime_lab.surfaces import polygons
-from traveltime_lab.surfaces.level_of_detail import parse_level_of_detail
+from traveltime_lab.streets.snapping import SNAPPED, Snaps
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound=Search)
+_I = TypeVar("_I", bound=np.integer)
+_R = TypeVar("_R", bound="_Result")
 
-_FAST: Final = ("peak", "off_peak")
+#: What a search without a moment is about. Source: contract 4.9.
+TYPICAL: Final = "weekday_morning"
 _SECONDS: Final = (
     "pt_change_delay", "walking_time", "driving_time_to_station", "cycling_time_to_station", "parking_time",
     "boarding_time",
 )  # fmt: skip
+_PENALTIES: Final = ("enabled", "disabled")
+_ROADS: Final = ("both_drivable_and_walkable", "any_drivable")
 
 
-class MatrixResult(msgspec.Struct):
-    """The answer to one search: its arrays as lists, or as text that was written at once."""
-
-    search_id: str
-    locations: list[Reached] | msgspec.Raw
-    unreachable: list[str] | msgspec.Raw
+class NotCoveredError(InputError):
+    """The place of a search has no street near it."""
 
 
-# What searches have in common -----------------------------------------------------------------------------------------
+class NoTimetableError(InputError):
+    """A network has no timetable."""
 
 
-def each_search(request: Any, answer: Callable[[str, Any], _T]) -> list[_T]:
+class _Result(Protocol):
+    """The answer to one search."""
+
+    @property
+    def search_id(self) -> str: ...
+
+
+# Requests -------------------------------------------------------------------------------------------------------------
+
+
+def each_search(request: Request, kind: type[_T], answer: Callable[[str, _T], _R]) -> list[_R]:
     """
-    Return the answers to all searches of a request.
+    Return the answers to all searches of a request, in its order.
+
+    Parameters
+    ----------
+    request : Request
+    kind : type
+        Of all its searches.
+    answer : callable
+        Gets the JSON path of a search and the search.
 
     Raises
     ------
     Failure
-        The first of them; searches that fail for the same reason are told together.
+        The first of them; searches that fail for the same reason are listed together.
     """
-    answers: list[_T] = []
+    answers: list[_R] = []
     failures: list[Failure] = []
     for path, search in iter_searches(request):
+        assert isinstance(search, kind)
         checkpoint()
         try:
             answers.append(answer(path, search))
@@ -91,7 +117,7 @@ def each_search(request: Any, answer: Callable[[str, Any], _T]) -> list[_T]:
 
 
 def _failure(error: Exception, path: str, search_id: str) -> Failure:
-    """Return what to tell about the failure of a search; bugs and interruptions pass through."""
+    """Return the failure that a client gets for the error of a search; bugs and interruptions pass through."""
     if isinstance(error, NotCoveredError):
         return SearchFailure(NOT_COVERED, search_id)
     if isinstance(error, NoTimetableError):
@@ -102,319 +128,167 @@ def _failure(error: Exception, path: str, search_id: str) -> Failure:
     return failure
 
 
-def plain(value: Any) -> dict[str, Any]:
-    """Return a struct of the contract as a dict of what was given."""
-    return {key: item for key, item in msgspec.to_builtins(value).items() if item is not None}
+def by_search_id(results: Iterable[_R]) -> list[_R]:
+    """Return results in the order of the contract."""
+    return sorted(results, key=lambda result: result.search_id)
 
 
-def transportation_of(search: Any, *, is_fast: bool) -> dict[str, Any]:
+# Searches -------------------------------------------------------------------------------------------------------------
+
+
+def transportation_of(given: OnStreets | ByTimetable | ByFerry, *, is_fast: bool = False) -> Transportation:
     """Return the transportation of a search with the defaults of its endpoint."""
-    found = plain(search.transportation)
-    for name, value in found.items():
-        if name in _SECONDS:
-            found[name] = min(value, limits.LONGEST_S)
-    if "max_changes" in found:
-        found["max_changes"]["limit"] = min(found["max_changes"]["limit"], limits.MOST_CHANGES)
-    if is_fast and hasattr(search.transportation, "traffic_model"):
-        found.setdefault("traffic_model", _FAST[0])
-    return found
+    options = {name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not None}
+    for name in _SECONDS:
+        if name in options:
+            options[name] = min(options[name], limits.LONGEST_S)
+    changes = options.pop("max_changes", None)
+    if changes is not None and changes.enabled:
+        options["max_changes"] = min(changes.limit, limits.MOST_CHANGES)
+    if is_fast and "traffic_model" in given.__struct_fields__:
+        options.setdefault("traffic_model", "peak")
+    return Transportation(str(given.__struct_config__.tag), **options)
 
 
-def snapping_of(search: Any) -> dict[str, Any]:
+def snapping_of(search: Search) -> Snapping:
     """Return the snapping of a search, which an older client calls ``snap_penalty``."""
-    if search.snapping is not None:
-        found = plain(search.snapping)
-        if "threshold" in found:
-            found["threshold"] = min(found["threshold"], limits.FARTHEST_M)
-        return found
-    old = search.snap_penalty
+    given, old = search.snapping, search.snap_penalty
+    if given is not None:
+        options = {name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not None}
+        if given.threshold is not None:
+            options["threshold"] = min(given.threshold, limits.FARTHEST_M)
+        return Snapping(**options)
+    # An unknown field of a deprecated name: what cannot be read counts as absent, as unknown fields do.
     if isinstance(old, str):
         old = {"penalty": old}
-    known = {"penalty": ("enabled", "disabled"), "accept_roads": ("both_drivable_and_walkable", "any_drivable")}
-    # An unknown field of a deprecated name: what cannot be read counts as absent, as unknown fields do.
-    return {key: old[key] for key, values in known.items() if isinstance(old, dict) and old.get(key) in values}
+    known = {"penalty": _PENALTIES, "accept_roads": _ROADS}
+    fields = old if isinstance(old, dict) else {}
+    return Snapping(**{name: fields[name] for name, values in known.items() if fields.get(name) in values})
 
 
-def when_of(path: str, search: Any) -> When:
-    """Return the moment of a search."""
-    if hasattr(search, "departure_time"):
-        return When(read_moment(search.departure_time), is_arrival=False)
-    if hasattr(search, "arrival_time"):
-        return When(read_moment(search.arrival_time), is_arrival=True)
-    return When("weekday_morning", is_arrival=".many_to_one[" in path)
-
-
-def window_of(search: Any) -> dict[str, Any] | None:
+def window_of(search: Search) -> SimpleRange | FullRange | None:
     """Return the window of a search for which one is enabled and means something."""
     window = search.range
-    if window is None or not window.enabled or not hasattr(search.transportation, "pt_change_delay"):
+    if window is None or not window.enabled or not isinstance(search.transportation, ByTimetable):
         return None
-    return plain(window)
+    return window
 
 
-def map_of(atlas: Atlas, search: Any, lng: float, lat: float) -> Map:
+def is_arrival(path: str) -> bool:
+    """Return whether the trips of the search at a JSON path end at its place."""
+    array = path.rpartition(".")[2].partition("[")[0]
+    return array in ("arrival_searches", "many_to_one")
+
+
+def map_of(atlas: Atlas, search: Search, lng: float, lat: float) -> Map:
     """Return the map for a place; the smallest of several."""
-    found = atlas.covering(lng, lat, _margin(search))
+    found = atlas.covering(lng, lat, margin_of(search))
     if not found:
         raise SearchFailure(NOT_COVERED, search.id)
     return found[0]
 
 
-def _margin(search: Any) -> float:
-    return float(max(MARGIN_M, snapping_of(search).get("threshold", 0)))
+def margin_of(search: Search) -> float:
+    """Return how many metres beside the streets of a map the places of a search may be."""
+    return float(max(MARGIN_M, snapping_of(search).threshold))
 
 
-def by_search_id(results: Iterable[_T]) -> list[_T]:
-    """Return results in the order of the contract."""
-    return sorted(results, key=lambda result: result.search_id)  # type: ignore[attr-defined]
+# Questions ------------------------------------------------------------------------------------------------------------
 
 
-# Shapes ---------------------------------------------------------------------------------------------------------------
-
-
-def shape_results(atlas: Atlas, request: Any, *, is_fast: bool, media: str) -> list[formats.ShapeResult]:
+def question_of(
+    network: Network, path: str, search: Search, *, limit: int, is_fast: bool = False, with_window: bool = True
+) -> Query:
     """
-    Return the shapes of a request's searches, unions and intersections.
+    Return the question that a search asks a network within a travel time.
 
-    Parameters
-    ----------
-    atlas : Atlas
-    request : TimeMapRequest, FastTimeMapRequest or DistanceMapRequest
-    is_fast : bool
-    media : str
-        Format of the answer: bounding boxes keep the level of detail, others lower it for long travel times.
+    Raises
+    ------
+    NoTimetableError
+        If it needs a timetable, which the network does not have.
     """
-
-    def answer(path: str, search: Any) -> formats.ShapeResult:
-        lng, lat = search.coords.lng, search.coords.lat
-        network = map_of(atlas, search, lng, lat).network
-        transportation = transportation_of(search, is_fast=is_fast)
-        query: dict[str, Any] = {
-            "transportation": transportation,
-            "when": when_of(path, search),
-            "options": _shape_options(search, media),
-            "travel_time": getattr(search, "travel_time", None),
-        }
-        found = engine.shape(
-            network,
-            lng,
-            lat,
-            distance=getattr(search, "travel_distance", None),
-            window=window_of(search) if hasattr(search, "range") else None,
-            **query,
-        )
-        properties: dict[str, Any] = {}
-        wanted = getattr(search, "properties", None) or ()
-        if "is_only_walking" in wanted:
-            properties["is_only_walking"] = engine.is_only_walking(network, lng, lat, found, **query)
-        if "agencies" in wanted and transportation["type"] not in TIMETABLE_TYPES:
-            # Streets have none; those of the rides of a shape are not known.
-            properties["agencies"] = []
-        return formats.ShapeResult(search.id, found, properties)
-
-    results = each_search(request, answer)
-    return results + _combined(request, results)
+    window = window_of(search) if with_window else None
+    return query(
+        network, transportation_of(search.transportation, is_fast=is_fast), moment_of(search),
+        is_arrival=is_arrival(path), snapping=snapping_of(search), limit=limit,
+        window=None if window is None else window.width,
+    )  # fmt: skip
 
 
-def _shape_options(search: Any, media: str) -> dict[str, Any]:
-    options: dict[str, Any] = {"snapping": snapping_of(search)}
-    for name in ("no_holes", "render_mode", "buffer_distance", "remove_water_bodies"):
-        if getattr(search, name) is not None:
-            options[name] = getattr(search, name)
-    if "buffer_distance" in options:
-        options["buffer_distance"] = min(options["buffer_distance"], limits.MAX_BUFFER_M)
-    if search.polygons_filter is not None:
-        options["polygons_filter"] = min(search.polygons_filter.limit, limits.MOST_POLYGONS)
-    elif search.single_shape:
-        options["polygons_filter"] = 1
-    if search.level_of_detail is not None:
-        detail = plain(search.level_of_detail)
-        if "square_size" in detail:
-            detail["square_size"] = min(detail["square_size"], limits.MAX_SQUARE_M)
-        level = parse_level_of_detail(detail)
-        options["level_of_detail"] = replace(level, is_kept=media == formats.BOXES)
-    return options
-
-
-def _combined(request: Any, results: list[formats.ShapeResult]) -> list[formats.ShapeResult]:
-    """Return the unions and intersections of a request."""
-    members = {result.search_id: result.shape for result in results}
-    combined = []
-    for name, combine in (("unions", polygons.union), ("intersections", polygons.intersection)):
-        for item in getattr(request, name) or ():
-            checkpoint()
-            frame = gpd.GeoSeries([members[search_id] for search_id in item.search_ids], crs="EPSG:4326")
-            shape: shapely.MultiPolygon = combine(frame).geometry.iloc[0] if len(frame) else shapely.MultiPolygon()
-            combined.append(formats.ShapeResult(item.id, shape, {}))
-    return combined
-
-
-# Matrices -------------------------------------------------------------------------------------------------------------
-
-
-def matrix_results(call: Call, request: Any, places: Places | BulkPlaces, *, is_fast: bool) -> list[MatrixResult]:
-    """
-    Return the travel times of a request's searches, sorted by search id.
-
-    Parameters
-    ----------
-    call : Call
-        Keeps the time: a large answer takes as long to put together as to find.
-    request : MatrixRequest or FastMatrixRequest
-    places : Places or BulkPlaces
-        That checked the request.
-    is_fast : bool
-        Whether properties are one object for each place, not a list.
-    """
-
-    def answer(path: str, search: Any) -> MatrixResult:
-        with call.lap("validate"):
-            origin, targets = places.origin(search), places.targets(search)
-            lngs, lats = places.lng[targets], places.lat[targets]
-        lng, lat = float(places.lng[origin]), float(places.lat[origin])
-        with call.lap("engine"):
-            network, inside = _chosen(call.atlas, search, lng, lat, lngs, lats, is_fast=is_fast)
-            transportation = transportation_of(search, is_fast=is_fast)
-            wanted = set(search.properties)
-            if needs_journeys(search, transportation):
-                return _listed(
-                    search,
-                    places.names(targets),
-                    inside,
-                    ways(network, path, search, lng, lat, lngs[inside], lats[inside]),
-                )
-            times = engine.times(
-                network,
-                lng,
-                lat,
-                lngs[inside],
-                lats[inside],
-                travel_time=search.travel_time,
-                transportation=transportation,
-                when=when_of(path, search),
-                snapping=snapping_of(search),
-                with_distance=not wanted.isdisjoint(("distance", "distance_breakdown")),
-                window=window_of(search) if hasattr(search, "range") else None,
-            )
-        with call.lap("encode"):
-            reached = inside[times.reached]
-            known = {"travel_time": times.travel_time, "distance": times.distance}
-            numbers = {name: values for name, values in known.items() if values is not None and name in wanted}
-            breakdown = None
-            if times.distance is not None and "distance_breakdown" in wanted:
-                breakdown = engine.ROUTE_MODES[transportation["type"]], times.distance
-            is_lost = np.ones(targets.size, dtype=bool)
-            is_lost[reached] = False
-            return MatrixResult(
-                search.id,
-                places.reached(targets[reached], numbers, breakdown, is_fast=is_fast),
-                places.listed(targets[is_lost]),
-            )
-
-    return by_search_id(each_search(request, answer))
-
-
-def _chosen(
-    atlas: Atlas,
-    search: Any,
-    lng: float,
-    lat: float,
-    lngs: engine.FloatArray,
-    lats: engine.FloatArray,
+def query(
+    network: Network,
+    transportation: Transportation,
+    moment: MomentLike,
     *,
-    is_fast: bool,
-) -> tuple[Network, engine.IntArray]:
-    """Return the network for a search and which of its targets lie on it."""
-    found = atlas.choose(lng, lat, lngs, lats, _margin(search))
-    if found is None:
-        raise SearchFailure(NOT_COVERED, search.id)
-    # The fast endpoints answer without journeys, and so without tickets.
-    if "fares" in search.properties and (is_fast or not engine.has_fares(found[0].network)):
-        raise SearchFailure(NO_FARES, search.id)
-    return found[0].network, np.flatnonzero(found[1])
+    is_arrival: bool,
+    limit: int,
+    snapping: Snapping | None = None,
+    window: int | None = None,
+) -> Query:
+    """Return a question within a travel time; see `question_of`."""
+    check_timetable(network, transportation)
+    departure, arrival = (None, moment) if is_arrival else (moment, None)
+    return ask(network, transportation, departure, arrival, snapping, limit=limit, window=window)
 
 
-def needs_journeys(search: Any, transportation: dict[str, Any]) -> bool:
-    """Return whether whole ways have to be found, not only times and distances."""
-    wanted = set(search.properties)
-    if not wanted.isdisjoint(("route", "fares")):
-        return True
-    window = window_of(search) if hasattr(search, "range") else None
-    if window is not None and window["max_results"] > 1:
-        return True
-    if transportation["type"] in engine.ROUTE_MODES:
-        return False
-    if "distance_breakdown" in wanted:
-        return True
-    # Distances of timetable trips come with their journeys; the fast endpoints get what `engine.times` knows.
-    return "distance" in wanted and transportation["type"] in TIMETABLE_TYPES and hasattr(search, "range")
+def check_timetable(network: Network, transportation: Transportation) -> None:
+    """Raise `NoTimetableError` for a type that needs a timetable on a network that has none."""
+    if transportation.uses_timetable and network.timetable is None:
+        raise NoTimetableError(f"{transportation.type} needs a timetable, which this network does not have")
 
 
-def route_results(atlas: Atlas, request: Any, places: Places) -> list[MatrixResult]:
-    """Return the routes of a request's searches, sorted by search id; see `matrix_results`."""
-
-    def answer(path: str, search: Any) -> MatrixResult:
-        origin, targets = places.origin(search), places.targets(search)
-        lngs, lats = places.lng[targets], places.lat[targets]
-        lng, lat = float(places.lng[origin]), float(places.lat[origin])
-        network, inside = _chosen(atlas, search, lng, lat, lngs, lats, is_fast=False)
-        listed = ways(network, path, search, lng, lat, lngs[inside], lats[inside])
-        return _listed(search, places.names(targets), inside, listed)
-
-    return by_search_id(each_search(request, answer))
+def moment_of(search: Search) -> MomentLike:
+    """Return the moment of a search."""
+    moment = search.departure_time or search.arrival_time
+    return TYPICAL if moment is None else moment.value
 
 
-def ways(
-    network: Network, path: str, search: Any, lng: float, lat: float, lngs: engine.FloatArray, lats: engine.FloatArray
-) -> list[list[Journey]]:
-    """Return the ways that a search asks for, to each of many places."""
-    transportation = transportation_of(search, is_fast=False)
-    engine.check_transportation(network, transportation)
-    return engine.journeys(
-        network,
-        lng,
-        lat,
-        lngs,
-        lats,
-        travel_time=getattr(search, "travel_time", None),
-        transportation=transportation,
-        when=when_of(path, search),
-        snapping=snapping_of(search),
-        window=window_of(search) if hasattr(search, "range") else None,
-        # Without a limit only the parts know how long it takes.
-        with_parts=not hasattr(search, "travel_time") or set(search.properties) != {"travel_time"},
-    )
+def place_of(asked: Query, lng: float, lat: float) -> Snaps:
+    """Return where the place of a search meets the streets; `NotCoveredError` if it does not."""
+    found = asked.snap_at(np.array([lng]), np.array([lat]), is_origin=not asked.is_arrival)
+    if found.status[0] != SNAPPED:
+        raise NotCoveredError("the place of the search has no street near it")
+    return found
 
 
-def _listed(search: Any, ids: list[str], inside: engine.IntArray, found: list[list[Journey]]) -> MatrixResult:
-    """Return ways as the contract lists them."""
-    wanted = set(search.properties)
-    by_position = dict(zip(inside.tolist(), found, strict=True))
-    locations, unreachable = [], []
-    for i, name in enumerate(ids):
-        ways = by_position.get(i)
-        if ways:
-            locations.append(Reached(name, [journey_entry(way, wanted) for way in ways]))
-        else:
-            unreachable.append(name)
-    return MatrixResult(search.id, locations, unreachable)
+@dataclass(frozen=True)
+class Trips:
+    """
+    All trips of a search: between its place and others.
 
+    Attributes
+    ----------
+    query : Query
+    place : Snaps
+        One, at which all trips begin; those of an arrival search end there.
+    others : Snaps
+    """
 
-def journey_entry(journey: Journey, wanted: set[str]) -> Entry:
-    """Return what was asked for of a way."""
-    entry = Entry()
-    if "travel_time" in wanted:
-        entry.travel_time = journey.travel_time
-    if "distance" in wanted:
-        entry.distance = journey.distance
-    if "distance_breakdown" in wanted:
-        entry.distance_breakdown = [{"mode": mode, "distance": metres} for mode, metres in journey.breakdown]
-    if "fares" in wanted and journey.fares is not None:
-        entry.fares = journey.fares
-    if "route" in wanted:
-        entry.route = {
-            "departure_time": write_moment(journey.departure_time),
-            "arrival_time": write_moment(journey.arrival_time),
-            "parts": journey.parts,
-        }
-    return entry
+    query: Query
+    place: Snaps
+    others: Snaps
+
+    @classmethod
+    def of(cls, asked: Query, lng: float, lat: float, lngs: FloatArray, lats: FloatArray) -> Trips:
+        """Return the trips between a place and others; `NotCoveredError` if the place has no street."""
+        place = place_of(asked, lng, lat)
+        return cls(asked, place, asked.snap_at(lngs, lats, is_origin=asked.is_arrival))
+
+    def take(self, positions: IndexArray) -> Trips:
+        """Return the trips between the place and some of the others."""
+        return Trips(self.query, self.place, self.others.take(positions))
+
+    @property
+    def sides(self) -> tuple[Snaps, Snaps]:
+        """Origins and destinations."""
+        return (self.others, self.place) if self.query.is_arrival else (self.place, self.others)
+
+    @property
+    def pairs(self) -> PairIndex:
+        """The positions of the origin and the destination of each trip."""
+        here, there = np.zeros(len(self.others), np.intp), np.arange(len(self.others))
+        return (there, here) if self.query.is_arrival else (here, there)
+
+    def other_of(self, origins: npt.NDArray[_I], destinations: npt.NDArray[_I]) -> npt.NDArray[_I]:
+        """Return the positions among the others of pairs."""
+        return origins if self.query.is_arrival else destinations

@@ -6,21 +6,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Literal, TypeVar
 
 import msgspec
 
 from traveltime_lab.server import formats
-from traveltime_lab.server.bulk import decode_matrix
 from traveltime_lab.server.context import Answer, Call
 from traveltime_lab.server.contract import area_requests, queries, requests, rules
 from traveltime_lab.server.contract.decode import Rule, decode
-from traveltime_lab.server.endpoints import maps
+from traveltime_lab.server.endpoints import geocoding, maps
 from traveltime_lab.server.endpoints.cells import cell_results, known_centres
 from traveltime_lab.server.endpoints.locations import Places
+from traveltime_lab.server.endpoints.matrix import matrix_results
 from traveltime_lab.server.endpoints.postcodes import postcode_results, zone_results
-from traveltime_lab.server.endpoints.searches import matrix_results, route_results, shape_results
+from traveltime_lab.server.endpoints.routes import route_results
+from traveltime_lab.server.endpoints.shapes import shape_results
 from traveltime_lab.server.formats import FAST_SHAPE_FORMATS, JSON, SHAPE_FORMATS, negotiate
+from traveltime_lab.surfaces.grids import Grid
+
+_R = TypeVar("_R", bound=requests.Request)
+_S = TypeVar("_S", requests.TimeMapRequest, requests.FastTimeMapRequest, requests.DistanceMapRequest)
+_M = TypeVar("_M", requests.MatrixRequest, requests.FastMatrixRequest)
+_C = TypeVar(
+    "_C",
+    area_requests.H3Request,
+    area_requests.GeohashRequest,
+    area_requests.FastH3Request,
+    area_requests.FastGeohashRequest,
+)
 
 
 @dataclass(frozen=True)
@@ -35,8 +48,8 @@ class Endpoint:
         For the description.
     answer : callable
         From a `Call` to an `Answer`; raises `Failure`. Runs in a thread.
-    request : type or None
-        Of the body, or of the query string of a GET.
+    request : type, str or None
+        Of the body, or of the query string of a GET; of Protocol Buffers the name of the message.
     result : str
         Name of the answer's schema.
     formats : tuple of str
@@ -47,37 +60,46 @@ class Endpoint:
     path: str
     summary: str
     answer: Callable[[Call], Answer]
-    request: Any = None
+    request: type[msgspec.Struct] | str | None = None
     result: str = ""
     formats: tuple[str, ...] = (JSON,)
 
 
-def _results(call: Call, results: Any) -> Answer:
+def _results(call: Call, results: object) -> Answer:
     with call.lap("encode"):
         return Answer(msgspec.json.encode({"results": results}))
 
 
-def _decoded(call: Call, kind: Any, checks: tuple[Rule, ...], *, with_combinations: bool = False) -> Any:
+def _decoded(call: Call, kind: type[_R], checks: tuple[Rule, ...], *, with_combinations: bool = False) -> _R:
     with call.lap("validate"):
         request = decode(call.body, kind, checks)
     call.count(request, with_combinations=with_combinations)
     return request
 
 
-def _shapes(kind: Any, *, is_fast: bool = False, known: tuple[str, ...] = SHAPE_FORMATS) -> Callable[[Call], Answer]:
+def _shapes(kind: type[_S], *, is_fast: bool = False) -> Callable[[Call], Answer]:
+    known = FAST_SHAPE_FORMATS if is_fast else SHAPE_FORMATS
+
     def answer(call: Call) -> Answer:
         media = negotiate(call.headers.get("accept"), known)
-        if kind is queries.TimeMapQuery:
-            request = queries.time_map_request(queries.read_query(call.query, kind))
-            call.count(request)
-        else:
-            request = _decoded(call, kind, rules.SHAPES, with_combinations=True)
-        with call.lap("engine"):
-            found = shape_results(call.atlas, request, is_fast=is_fast, media=media)
-        with call.lap("encode"):
-            return Answer(formats.encode(media, found), media)
+        request = _decoded(call, kind, rules.SHAPES, with_combinations=True)
+        return _drawn(call, request, media, is_fast=is_fast)
 
     return answer
+
+
+def _queried_shape(call: Call) -> Answer:
+    media = negotiate(call.headers.get("accept"), SHAPE_FORMATS)
+    request = queries.time_map_request(queries.read_query(call.query, queries.TimeMapQuery))
+    call.count(request)
+    return _drawn(call, request, media)
+
+
+def _drawn(call: Call, request: requests.ShapesRequest, media: str, *, is_fast: bool = False) -> Answer:
+    with call.lap("engine"):
+        found = shape_results(call.atlas, request, is_fast=is_fast, media=media)
+    with call.lap("encode"):
+        return Answer(formats.encode(media, found), media)
 
 
 def _listed_points(call: Call) -> Answer:
@@ -89,15 +111,9 @@ def _listed_points(call: Call) -> Answer:
     return _results(call, matrix_results(call, request, places, is_fast=False))
 
 
-def _matrix(kind: Any, *, is_fast: bool = False) -> Callable[[Call], Answer]:
+def _matrix(kind: type[_M], *, is_fast: bool = False) -> Callable[[Call], Answer]:
     def answer(call: Call) -> Answer:
         negotiate(call.headers.get("accept"))
-        with call.lap("validate"):
-            large = decode_matrix(call.body, kind)
-        if large is not None:
-            request, large_places = large
-            call.count(request)
-            return _results(call, matrix_results(call, request, large_places, is_fast=is_fast))
         places = Places()
         request = _decoded(call, kind, (*rules.SEARCHES, places.check))
         return _results(call, matrix_results(call, request, places, is_fast=is_fast))
@@ -105,28 +121,33 @@ def _matrix(kind: Any, *, is_fast: bool = False) -> Callable[[Call], Answer]:
     return answer
 
 
-def _routes(kind: Any) -> Callable[[Call], Answer]:
-    def answer(call: Call) -> Answer:
-        negotiate(call.headers.get("accept"))
-        places = Places()
-        if kind is queries.RoutesQuery:
-            request = queries.routes_request(queries.read_query(call.query, kind))
-            places.check(request, _never)
-            call.count(request)
-        else:
-            request = _decoded(call, kind, (*rules.SEARCHES, places.check))
-        with call.lap("engine"):
-            found = route_results(call.atlas, request, places)
-        return _results(call, found)
+def _routes(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    places = Places()
+    request = _decoded(call, requests.RoutesRequest, (*rules.SEARCHES, places.check))
+    return _found_routes(call, request, places)
 
-    return answer
+
+def _queried_route(call: Call) -> Answer:
+    negotiate(call.headers.get("accept"))
+    places = Places()
+    request = queries.routes_request(queries.read_query(call.query, queries.RoutesQuery))
+    places.check(request, _never)
+    call.count(request)
+    return _found_routes(call, request, places)
+
+
+def _found_routes(call: Call, request: requests.RoutesRequest, places: Places) -> Answer:
+    with call.lap("engine"):
+        found = route_results(call.atlas, request, places)
+    return _results(call, found)
 
 
 def _never(path: str, text: str) -> None:
     raise AssertionError(f"{path} {text}")
 
 
-def _cells(kind: Any, system: str, *, is_fast: bool = False) -> Callable[[Call], Answer]:
+def _cells(kind: type[_C], system: Grid, *, is_fast: bool = False) -> Callable[[Call], Answer]:
     def answer(call: Call) -> Answer:
         negotiate(call.headers.get("accept"))
         request = _decoded(call, kind, (*rules.CELLS, known_centres(system)), with_combinations=True)
@@ -145,7 +166,7 @@ def _postcodes(call: Call) -> Answer:
     return _results(call, found)
 
 
-def _zones(kind: Any) -> Callable[[Call], Answer]:
+def _zones(kind: Literal["districts", "sectors"]) -> Callable[[Call], Answer]:
     def answer(call: Call) -> Answer:
         negotiate(call.headers.get("accept"))
         request = _decoded(call, area_requests.ZonesRequest, rules.SEARCHES)
@@ -171,17 +192,17 @@ def _supported_locations(call: Call) -> Answer:
 
 def _geocoding(call: Call) -> Answer:
     negotiate(call.headers.get("accept"))
-    return maps.search(call, queries.read_query(call.query, queries.SearchQuery))
+    return geocoding.search(call, queries.read_query(call.query, queries.SearchQuery))
 
 
 def _reverse(call: Call) -> Answer:
     negotiate(call.headers.get("accept"))
-    return maps.reverse(call, queries.read_query(call.query, queries.ReverseQuery))
+    return geocoding.reverse(call, queries.read_query(call.query, queries.ReverseQuery))
 
 
 ENDPOINTS: Final = (
     Endpoint(
-        "GET", "/v4/time-map", "One simple isochrone", _shapes(queries.TimeMapQuery), queries.TimeMapQuery,
+        "GET", "/v4/time-map", "One simple isochrone", _queried_shape, queries.TimeMapQuery,
         "Shapes", SHAPE_FORMATS,
     ),
     Endpoint(
@@ -190,7 +211,7 @@ ENDPOINTS: Final = (
     ),
     Endpoint(
         "POST", "/v4/time-map/fast", "Isochrones of a typical weekday morning",
-        _shapes(requests.FastTimeMapRequest, is_fast=True, known=FAST_SHAPE_FORMATS), requests.FastTimeMapRequest,
+        _shapes(requests.FastTimeMapRequest, is_fast=True), requests.FastTimeMapRequest,
         "Shapes", FAST_SHAPE_FORMATS,
     ),
     Endpoint(
@@ -220,9 +241,9 @@ ENDPOINTS: Final = (
         "POST", "/v4/time-filter/postcode-sectors", "Reachable postcode sectors", _zones("sectors"),
         area_requests.ZonesRequest, "Sectors",
     ),
-    Endpoint("GET", "/v4/routes", "One simple route", _routes(queries.RoutesQuery), queries.RoutesQuery, "Matrix"),
+    Endpoint("GET", "/v4/routes", "One simple route", _queried_route, queries.RoutesQuery, "Matrix"),
     Endpoint(
-        "POST", "/v4/routes", "Routes with directions", _routes(requests.RoutesRequest), requests.RoutesRequest,
+        "POST", "/v4/routes", "Routes with directions", _routes, requests.RoutesRequest,
         "Matrix",
     ),
     Endpoint(

@@ -13,14 +13,17 @@ from typing import Any, Final
 import numpy as np
 
 from traveltime_lab.errors import TravelTimeError
-from traveltime_lab.server import engine
+from traveltime_lab.modes import Transportation
 from traveltime_lab.server.atlas import Map
 from traveltime_lab.server.context import Answer, Call
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.errors import NO_TIMETABLE, NOT_COVERED, Failure, plain_failure
+from traveltime_lab.server.endpoints.cells import find_cells
+from traveltime_lab.server.endpoints.matrix import times
+from traveltime_lab.server.endpoints.searches import TYPICAL, NotCoveredError, NoTimetableError, query
 from traveltime_lab.server.endpoints.table import Endpoint
-from traveltime_lab.server.engine import NotCoveredError, NoTimetableError, When
 from traveltime_lab.server.protobuf import messages
+from traveltime_lab.surfaces.grids import Grid
 
 MEDIA: Final = "application/octet-stream"
 PREFIXES: Final = ("/api/v2", "/api/v3", "")
@@ -138,8 +141,8 @@ def _limit(search: dict[str, Any]) -> int:
     return travel_time
 
 
-def _transportation(search: dict[str, Any], travel_time: int) -> dict[str, Any]:
-    """Return the transportation of a search as an object of the contract."""
+def _transportation(search: dict[str, Any], travel_time: int) -> Transportation:
+    """Return the transportation of a search."""
     if "transportation" not in search:
         raise ProtoFailure("TRANSPORTATION_MUST_NOT_BE_NULL", "transportation is missing")
     given = search["transportation"]
@@ -147,7 +150,7 @@ def _transportation(search: dict[str, Any], travel_time: int) -> dict[str, Any]:
     if not 0 <= number < len(TYPES):
         raise ProtoFailure("UNRECOGNIZED_TRANSPORTATION_MODE", f"there is no transportation type {number}")
     kind = TYPES[number]
-    found: dict[str, Any] = {"type": kind}
+    found: dict[str, Any] = {}
     if kind in ("driving", "driving+ferry"):
         found["traffic_model"] = "peak"
     details = next((name for name in _DETAILS.values() if name in given), None)
@@ -163,7 +166,7 @@ def _transportation(search: dict[str, Any], travel_time: int) -> dict[str, Any]:
             raise ProtoFailure("PARKING_TIME_OVER_TRAVEL_TIME_LIMIT", text)
     if search.get("period", 0) != 0:
         raise ProtoFailure("INVALID_PROTO_REQUEST", f"there is no time period {search['period']}")
-    return found
+    return Transportation(kind, **found)
 
 
 def _station_time(seconds: int, word: str, travel_time: int) -> int:
@@ -227,34 +230,25 @@ def _matrix(call: Call) -> Answer:
             # They would be those of monthly tickets, which timetables do not know.
             raise ProtoFailure("UNKNOWN", "there are no monthly fares for the places of the search")
         try:
-            times = engine.times(
-                network,
-                lng,
-                lat,
-                lngs[inside],
-                lats[inside],
-                travel_time=max(travel_time, 1),
-                transportation=transportation,
-                when=When("weekday_morning", is_arrival),
-                snapping=None,
-                with_distance=1 in properties,
-            )
+            limit = max(travel_time, 1)
+            asked = query(network, transportation, TYPICAL, is_arrival=is_arrival, limit=limit)
+            found = times(asked, lng, lat, lngs[inside], lats[inside], limit, with_distance=1 in properties)
         except TravelTimeError as error:
             raise _told(error) from error
     with call.lap("encode"):
         seconds = np.full(lats.size, -1, np.int64)
-        within = times.travel_time <= travel_time
-        reached = inside[times.reached[within]]
-        seconds[reached] = times.travel_time[within]
+        within = found.travel_time <= travel_time
+        reached = inside[found.reached[within]]
+        seconds[reached] = found.travel_time[within]
         metres = None
         if 1 in properties:
             metres = np.full(lats.size, -1, np.int64)
-            if times.distance is not None:
-                metres[reached] = times.distance[within]
+            if found.distance is not None:
+                metres[reached] = found.distance[within]
         return Answer(messages.matrix_response(seconds, metres), MEDIA)
 
 
-def _cells(call: Call, system: str, resolutions: tuple[int, int]) -> Answer:
+def _cells(call: Call, system: Grid, resolutions: tuple[int, int]) -> Answer:
     _check_path(call)
     with call.lap("validate"):
         search, is_arrival = _parsed(call, messages.CELLS_REQUEST)
@@ -271,24 +265,15 @@ def _cells(call: Call, system: str, resolutions: tuple[int, int]) -> Answer:
     call.meter.take(call.app_id, 1)
     with call.lap("engine"):
         try:
-            table = engine.cells(
-                _map(call, lng, lat).network,
-                lng,
-                lat,
-                system=system,
-                resolution=resolution,
-                travel_time=max(travel_time, 1),
-                transportation=transportation,
-                when=When("weekday_morning", is_arrival),
-                snapping=None,
-                window=None,
-                remove_water_bodies=search.get("remove_water_bodies", True),
-            )
+            limit = max(travel_time, 1)
+            network = _map(call, lng, lat).network
+            asked = query(network, transportation, TYPICAL, is_arrival=is_arrival, limit=limit)
+            found = find_cells(asked, lng, lat, system, resolution, limit, search.get("remove_water_bodies", True))
         except TravelTimeError as error:
             raise _told(error) from error
     with call.lap("encode"):
-        asked = {name: table[name].to_numpy(np.int64) for name in (_STATISTICS[number] for number in properties)}
-        return Answer(messages.cells_response(system, table["cell"].tolist(), asked), MEDIA)
+        wanted = {name: getattr(found, name) for name in (_STATISTICS[number] for number in properties)}
+        return Answer(messages.cells_response(system, found.cell.tolist(), wanted), MEDIA)
 
 
 def _geohash(call: Call) -> Answer:

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import Int32Array, Int64Array
 from traveltime_lab.kernels import varints
 
-Int32Array = npt.NDArray[np.int32]
 Wire = tuple[int, int, Any]
 
 _VARINT, _FIXED64, _BYTES, _GROUP, _END_GROUP, _FIXED32 = range(6)
@@ -271,7 +270,7 @@ def _block(number: int, data: bytes) -> bytes:
     return bytes([number << 3 | _BYTES]) + _size(len(data)) + data if data else b""
 
 
-def _packed(number: int, values: npt.NDArray[np.int64], *, is_zigzag: bool) -> bytes:
+def _packed(number: int, values: Int64Array, *, is_zigzag: bool) -> bytes:
     """Return a packed repeated field."""
     # Five bytes hold 32 bits; a negative int32 takes ten.
     data = np.empty(values.size * 10, np.uint8)
@@ -279,7 +278,7 @@ def _packed(number: int, values: npt.NDArray[np.int64], *, is_zigzag: bool) -> b
     return _block(number, data[:n].tobytes())
 
 
-def matrix_response(travel_times: npt.NDArray[np.int64], distances: npt.NDArray[np.int64] | None) -> bytes:
+def matrix_response(travel_times: Int64Array, distances: Int64Array | None) -> bytes:
     """
     Return a TimeFilterFastResponse.
 
@@ -296,7 +295,7 @@ def matrix_response(travel_times: npt.NDArray[np.int64], distances: npt.NDArray[
     return _block(2, properties)
 
 
-def cells_response(system: str, ids: list[str], statistics: Mapping[str, npt.NDArray[np.int64]]) -> bytes:
+def cells_response(system: str, ids: list[str], statistics: Mapping[str, Int64Array]) -> bytes:
     """
     Return a GeohashFastResponse or an H3FastResponse.
 

@@ -1,0 +1,155 @@
+"""Answers about travel times between places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab.limits import MAX_ROUTE_TIME_S
+from traveltime_lab.search.query import Query
+from traveltime_lab.search.routes import find_routes
+from traveltime_lab.search.time_filter import poured, reachable_pairs
+from traveltime_lab.server.context import Call
+from traveltime_lab.server.contract.requests import FastMatrixRequest, LocatedSearch, MatrixRequest
+from traveltime_lab.server.endpoints.locations import Places
+from traveltime_lab.server.endpoints.routes import (
+    MatrixResult,
+    chosen,
+    listed_routes,
+    needs_routes,
+    routes_of,
+    whole_metres,
+)
+from traveltime_lab.server.endpoints.searches import Trips, by_search_id, each_search, question_of
+
+#: Places to which distances of timetable trips are found, one trip after the other.
+_MOST_MEASURED: Final = 2_000
+#: Names of the modes in the breakdown of distances. Source: contract 6.4.
+_BREAKDOWN_MODES: Final = {"walking": "walk", "cycling": "bike", "driving": "car"}
+
+
+@dataclass(frozen=True)
+class Times:
+    """
+    Which of many places are reached, and how.
+
+    Attributes
+    ----------
+    reached : int64 array of shape (n,)
+        Positions of the places within the limit, ascending.
+    travel_time : int64 array of shape (n,)
+        Seconds.
+    distance : int64 array of shape (n,), optional
+        Metres.
+    """
+
+    reached: Int64Array
+    travel_time: Int64Array
+    distance: Int64Array | None
+
+
+def times(
+    asked: Query, lng: float, lat: float, lngs: FloatArray, lats: FloatArray, limit: int, *, with_distance: bool
+) -> Times:
+    """
+    Return travel times between one place and many.
+
+    Parameters
+    ----------
+    asked : Question
+        With a window, the times are the least of it.
+    lng, lat : float
+        Where all trips begin; with a moment of arrival, where they end.
+    lngs, lats : float64 arrays of shape (n,)
+        The others.
+    limit : int
+        Seconds.
+    with_distance : bool
+        Whether to find distances; those of timetable trips only for a few thousand places.
+
+    Returns
+    -------
+    Times
+
+    Raises
+    ------
+    NotCoveredError
+        If the one place has no street.
+    """
+    asked = replace(asked, needs_length=with_distance and asked.transit is None)
+    trips = Trips.of(asked, lng, lat, lngs, lats)
+    if not lngs.size:
+        nothing = np.empty(0, np.int64)
+        return Times(nothing, nothing, nothing if with_distance else None)
+    found = reachable_pairs(asked, *trips.sides, limit)
+    reached = trips.other_of(poured(found.origins), poured(found.destinations)).astype(np.int64)
+    metres = None
+    if asked.needs_length:
+        metres = np.floor(poured(found.metres) + 0.5).astype(np.int64)
+    elif with_distance and reached.size <= _MOST_MEASURED:
+        metres = _ridden_metres(trips.take(reached))
+    return Times(reached, poured(found.seconds).astype(np.int64), metres)
+
+
+def _ridden_metres(trips: Trips) -> Int64Array:
+    """Return the lengths of the quickest timetable trips, -1 where there is none."""
+    found = find_routes(trips.query.with_limit(MAX_ROUTE_TIME_S), *trips.sides, trips.pairs)
+    metres = np.full(len(trips.others), -1, np.int64)
+    for other, route in zip(trips.other_of(found.origin_of, found.destination_of), found.routes, strict=True):
+        if route is not None:
+            metres[other] = whole_metres(route.distance)
+    return metres
+
+
+def matrix_results(
+    call: Call, request: MatrixRequest | FastMatrixRequest, places: Places, *, is_fast: bool
+) -> list[MatrixResult]:
+    """
+    Return the travel times of a request's searches, sorted by search id.
+
+    Parameters
+    ----------
+    call : Call
+        Keeps the time: a large answer takes as long to put together as to find.
+    request : MatrixRequest or FastMatrixRequest
+    places : Places
+        That checked the request.
+    is_fast : bool
+        Whether properties are one object for each place, not a list.
+    """
+
+    def answer(path: str, search: LocatedSearch) -> MatrixResult:
+        with call.lap("validate"):
+            origin, targets = places.origin(search), places.targets(search)
+            lngs, lats = places.lng[targets], places.lat[targets]
+        lng, lat = float(places.lng[origin]), float(places.lat[origin])
+        wanted = set(search.properties)
+        with call.lap("engine"):
+            network, inside = chosen(call.atlas, search, lng, lat, lngs, lats)
+            if needs_routes(search):
+                found = routes_of(network, path, search, lng, lat, lngs[inside], lats[inside])
+                return listed_routes(search, places.names(targets), inside, found)
+            limit = search.travel_time
+            assert limit is not None
+            asked = question_of(network, path, search, limit=limit, is_fast=is_fast)
+            with_distance = not wanted.isdisjoint(("distance", "distance_breakdown"))
+            answered = times(asked, lng, lat, lngs[inside], lats[inside], limit, with_distance=with_distance)
+        with call.lap("encode"):
+            reached = inside[answered.reached]
+            known = {"travel_time": answered.travel_time, "distance": answered.distance}
+            numbers = {name: values for name, values in known.items() if values is not None and name in wanted}
+            breakdown = None
+            if answered.distance is not None and "distance_breakdown" in wanted:
+                breakdown = _BREAKDOWN_MODES[asked.transportation.type], answered.distance
+            is_lost = np.ones(targets.size, dtype=bool)
+            is_lost[reached] = False
+            return MatrixResult(
+                search.id,
+                places.reached(targets[reached], numbers, breakdown, is_fast=is_fast),
+                places.names(targets[is_lost]),
+            )
+
+    return by_search_id(each_search(request, LocatedSearch, answer))

@@ -1,0 +1,207 @@
+"""Answers about routes from door to door."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab.itinerary import Route
+from traveltime_lab.kernels.street import road
+from traveltime_lab.limits import MAX_ROUTE_TIME_S
+from traveltime_lab.network.network import Network
+from traveltime_lab.search.pairs import seconds_of
+from traveltime_lab.search.routes import find_routes
+from traveltime_lab.search.time_filter import pair_times, poured, reachable_pairs
+from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.contract.errors import NO_FARES, NOT_COVERED, SearchFailure
+from traveltime_lab.server.contract.moments import write_moment
+from traveltime_lab.server.contract.requests import (
+    ByTimetable,
+    Cycling,
+    Driving,
+    FastMatrixSearch,
+    LocatedSearch,
+    RoutesRequest,
+    Search,
+    Walking,
+)
+from traveltime_lab.server.endpoints.fares import fares_entry
+from traveltime_lab.server.endpoints.locations import Entry, Places, Reached
+from traveltime_lab.server.endpoints.searches import Trips, by_search_id, each_search, margin_of, question_of, window_of
+
+#: Of these the mode of all of a distance is known.
+_ONE_MODE = Walking | Cycling | Driving
+
+
+class MatrixResult(msgspec.Struct):
+    """The answer to one search."""
+
+    search_id: str
+    locations: list[Reached]
+    unreachable: list[str]
+
+
+@dataclass(frozen=True)
+class Way:
+    """
+    One way from a place to another.
+
+    Attributes
+    ----------
+    travel_time : int
+        Seconds.
+    route : Route or None
+        None where only the time is wanted.
+    """
+
+    travel_time: int
+    route: Route | None
+
+
+def chosen(
+    atlas: Atlas, search: LocatedSearch, lng: float, lat: float, lngs: FloatArray, lats: FloatArray
+) -> tuple[Network, Int64Array]:
+    """Return the network for a search and which of its targets lie on it."""
+    found = atlas.choose(lng, lat, lngs, lats, margin_of(search))
+    if found is None:
+        raise SearchFailure(NOT_COVERED, search.id)
+    # The fast endpoints answer without routes, and so without tickets.
+    if "fares" in search.properties and (isinstance(search, FastMatrixSearch) or not found[0].has_fares):
+        raise SearchFailure(NO_FARES, search.id)
+    return found[0].network, np.flatnonzero(found[1])
+
+
+def needs_routes(search: Search) -> bool:
+    """Return whether whole routes have to be found, not only times and distances."""
+    wanted = set(search.properties or ())
+    if not wanted.isdisjoint(("route", "fares")):
+        return True
+    window = window_of(search)
+    if window is not None and (window.max_results or 1) > 1:
+        return True
+    if isinstance(search.transportation, _ONE_MODE):
+        return False
+    if "distance_breakdown" in wanted:
+        return True
+    # Distances of timetable trips come with their routes; the fast endpoints get what `matrix.times` knows.
+    return "distance" in wanted and isinstance(search.transportation, ByTimetable)
+
+
+def route_results(atlas: Atlas, request: RoutesRequest, places: Places) -> list[MatrixResult]:
+    """Return the routes of a request's searches, sorted by search id."""
+
+    def answer(path: str, search: LocatedSearch) -> MatrixResult:
+        origin, targets = places.origin(search), places.targets(search)
+        lngs, lats = places.lng[targets], places.lat[targets]
+        lng, lat = float(places.lng[origin]), float(places.lat[origin])
+        network, inside = chosen(atlas, search, lng, lat, lngs, lats)
+        found = routes_of(network, path, search, lng, lat, lngs[inside], lats[inside])
+        return listed_routes(search, places.names(targets), inside, found)
+
+    return by_search_id(each_search(request, LocatedSearch, answer))
+
+
+def routes_of(
+    network: Network, path: str, search: Search, lng: float, lat: float, lngs: FloatArray, lats: FloatArray
+) -> list[list[Way]]:
+    """
+    Return the ways that a search asks for, between its place and others.
+
+    Returns
+    -------
+    list of lists of Way
+        One list for each of the others, quickest first; empty where there is none.
+
+    Raises
+    ------
+    NotCoveredError
+        If the place has no street.
+    """
+    limit, window = search.travel_time, window_of(search)
+    n_best = 1 if window is None else window.max_results or 1
+    asked = question_of(network, path, search, limit=limit or MAX_ROUTE_TIME_S)
+    trips = Trips.of(asked, lng, lat, lngs, lats)
+    ways: list[list[Way]] = [[] for _ in range(lngs.size)]
+    if not lngs.size:
+        return ways
+    if limit is not None and set(search.properties or ()) == {"travel_time"}:
+        found = pair_times(asked, *trips.sides, limit, chosen=trips.pairs, n_best=n_best)
+        others, seconds = trips.other_of(found.origin_of, found.destination_of), seconds_of(found.labels)
+        for row in np.flatnonzero(found.labels != road.UNREACHED).tolist():
+            ways[others[row]].append(Way(int(seconds[row]), None))
+        return ways
+    reached = np.arange(lngs.size)
+    if limit is not None:
+        # The limit is compared before times are rounded, which only the matrix does.
+        within = reachable_pairs(replace(asked, needs_length=False), *trips.sides, limit)
+        reached = trips.other_of(poured(within.origins), poured(within.destinations)).astype(np.intp)
+        if not reached.size:
+            return ways
+    trips = replace(trips.take(reached), query=asked.with_limit(MAX_ROUTE_TIME_S))
+    answer = find_routes(trips.query, *trips.sides, trips.pairs, n_best=n_best)
+    for other, route in zip(trips.other_of(answer.origin_of, answer.destination_of), answer.routes, strict=True):
+        mine = ways[reached[other]]
+        # The first was compared with the limit exactly; the others are what else is within it.
+        if route is not None and (limit is None or not mine or route.travel_time <= limit):
+            mine.append(Way(route.travel_time, route))
+    return ways
+
+
+def listed_routes(search: LocatedSearch, ids: list[str], inside: Int64Array, found: list[list[Way]]) -> MatrixResult:
+    """Return ways as the contract lists them."""
+    wanted = set(search.properties)
+    by_position = dict(zip(inside.tolist(), found, strict=True))
+    locations, unreachable = [], []
+    for i, name in enumerate(ids):
+        ways = by_position.get(i)
+        if ways:
+            locations.append(Reached(name, [way_entry(way, wanted) for way in ways]))
+        else:
+            unreachable.append(name)
+    return MatrixResult(search.id, locations, unreachable)
+
+
+def way_entry(way: Way, wanted: set[str]) -> Entry:
+    """Return what was asked for of a way."""
+    entry = Entry()
+    if "travel_time" in wanted:
+        entry.travel_time = way.travel_time
+    route = way.route
+    if route is None:
+        return entry
+    if "distance" in wanted:
+        entry.distance = whole_metres(route.distance)
+    if "distance_breakdown" in wanted:
+        entry.distance_breakdown = [
+            {"mode": mode, "distance": whole_metres(metres)} for mode, metres in route.distance_breakdown.items()
+        ]
+    if "fares" in wanted:
+        fares = fares_entry(route)
+        if fares is not None:
+            entry.fares = fares
+    if "route" in wanted and route.departure_time is not None and route.arrival_time is not None:
+        entry.route = {
+            "departure_time": write_moment(route.departure_time),
+            "arrival_time": write_moment(route.arrival_time),
+            "parts": _parts(route),
+        }
+    return entry
+
+
+def _parts(route: Route) -> list[dict[str, Any]]:
+    """Return the parts of a route as in contract 6.4."""
+    parts = route.parts()
+    for before, after in pairwise(parts):
+        # Ends that are one place may differ in their last bit; clients compare them.
+        after["coords"][0] = before["coords"][-1]
+    return parts
+
+
+def whole_metres(value: float) -> int:
+    """Return whole metres, rounded half up."""
+    return int(np.floor(value + 0.5))

@@ -1,0 +1,62 @@
+"""Asking each map what clients ask first, so that they do not wait for code to be loaded and graphs to be made."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import logging
+import time
+
+import numpy as np
+
+from traveltime_lab.errors import TravelTimeError
+from traveltime_lab.modes import Transportation
+from traveltime_lab.search.query import MomentLike
+from traveltime_lab.search.time_map import shape_style
+from traveltime_lab.server.atlas import Atlas, Map
+from traveltime_lab.server.endpoints.matrix import times
+from traveltime_lab.server.endpoints.searches import TYPICAL, query
+from traveltime_lab.server.endpoints.shapes import draw
+from traveltime_lab.surfaces.level_of_detail import parse_level_of_detail
+from traveltime_lab.transit.timetable import service_warnings_to
+
+logger = logging.getLogger(__name__)
+
+_LIMIT_S = 600
+
+
+def warm_up(atlas: Atlas) -> None:
+    """
+    Make each map ready.
+
+    Parameters
+    ----------
+    atlas : Atlas
+    """
+    for item in atlas.maps:
+        started = time.perf_counter()
+        for kind, moment in _usual_searches(item):
+            # A map without streets for a type, or a day without service, is not worth a warning here.
+            with contextlib.suppress(TravelTimeError), service_warnings_to(lambda text: None):
+                try_out(item, kind, moment)
+        logger.info("ready map=%s seconds=%.1f", item.name, time.perf_counter() - started)
+
+
+def _usual_searches(item: Map) -> list[tuple[str, MomentLike]]:
+    """Return types and moments that clients ask a map for, the most asked first."""
+    midday = dt.datetime(2026, 3, 2, 12, tzinfo=dt.UTC)
+    found: list[tuple[str, MomentLike]] = [
+        ("driving", midday), ("walking", midday), ("driving", TYPICAL), ("cycling", midday)
+    ]  # fmt: skip
+    dates = item.timetable_dates
+    if dates is not None:
+        found.insert(2, ("public_transport", dates[0] + (dates[1] - dates[0]) / 2))
+    return found
+
+
+def try_out(item: Map, kind: str, moment: MomentLike) -> None:
+    """Ask for a shape and a matrix around the middle of a map, for what it makes ready."""
+    lng, lat = item.middle
+    asked = query(item.network, Transportation(kind), moment, is_arrival=False, limit=_LIMIT_S)
+    draw(asked, lng, lat, _LIMIT_S, shape_style(parse_level_of_detail().downgraded(_LIMIT_S)))
+    times(asked, lng, lat, np.array([lng]), np.array([lat]), _LIMIT_S, with_distance=True)
