@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from door import Door
 
+from tests.support.door import Door
 from traveltime_lab.server.endpoints.table import ENDPOINTS
 
 ROOT = Path(__file__).parents[2]

@@ -4,14 +4,13 @@ What all searches ask: arguments checked once, and the searches behind them.
 Each search has two forms. The public functions take tables of places and return tables. The array-level form below
 them takes a checked question and snapped places and returns arrays: `traveltime_lab.search.time_filter.pair_times` and
 `reachable_pairs`, `traveltime_lab.search.time_map.draw_shapes`, `traveltime_lab.search.routes.find_routes` and
-`traveltime_lab.search.cells.cell_times`. The HTTP service is built on the latter.
+`traveltime_lab.search.cell_times.cell_times`. The HTTP service is built on the latter.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -20,7 +19,8 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import FloatArray
-from traveltime_lab.errors import InputError, LimitError, UnsupportedError
+from traveltime_lab._checks import whole
+from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.limits import FOREVER_S, MAX_WINDOW_S
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
 from traveltime_lab.moments import Moment, resolve_moments
@@ -142,49 +142,3 @@ def transit_of(network: Network) -> TransitLayer:
     """Return the timetable layer of a network that is known to have one."""
     assert network.transit is not None
     return network.transit
-
-
-def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
-    """Return a whole number in a range; whole floats are taken too, and durations for seconds, but bools are not."""
-    if unit == "seconds" and isinstance(value, dt.timedelta | np.timedelta64):
-        value = pd.Timedelta(value).total_seconds()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool | np.bool_):
-        more = ""
-        if isinstance(value, list | tuple | range | np.ndarray | pd.Series):
-            more = f"; ask once for each {name} and join the answers, as pd.concat([f({name}=one) for one in ...]) does"
-        msg = f"{name} must be a whole number of {unit}; got {value!r}{more}"
-        raise InputError(msg)
-    if not least <= number <= most:
-        msg = f"{name} must be from {least} to {most} {unit}; got {number}"
-        raise LimitError(msg)
-    return number
-
-
-def percent(value: Any, name: str) -> float:
-    """Return a percentage over 0 and up to 100."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
-        msg = f"{name} must be numbers over 0 and up to 100; got {value!r}"
-        raise InputError(msg)
-    if not 0.0 < float(value) <= 100.0:
-        msg = f"{name} must be over 0 and up to 100; got {value}"
-        raise LimitError(msg)
-    return float(value)
-
-
-def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
-    """Return a value that must be one of a few names."""
-    if value not in known:
-        msg = f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}"
-        raise InputError(msg)
-    return str(value)
-
-
-def finite(values: FloatArray) -> FloatArray:
-    """Return values with NaN for inf."""
-    return np.where(np.isfinite(values), values, np.nan)

@@ -15,6 +15,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array, ObjectArray
+from traveltime_lab._checks import whole
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.itinerary import timed, unpaid
 from traveltime_lab.kernels.street import road
@@ -31,7 +32,7 @@ from traveltime_lab.search.pairs import (
     reasons_of,
     seconds_of,
 )
-from traveltime_lab.search.query import MomentLike, Query, ask, whole
+from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.paths import paths
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates

@@ -15,6 +15,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import BoolArray, ObjectArray
+from traveltime_lab._checks import finite, one_of, percent, whole
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.kernels.street import road
@@ -31,7 +32,7 @@ from traveltime_lab.limits import (
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
-from traveltime_lab.search.query import MomentLike, Query, ask, finite, one_of, percent, whole
+from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.matrix import Block

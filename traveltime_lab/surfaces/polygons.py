@@ -13,19 +13,16 @@ All steps but `largest_polygons` keep shapes nested: a larger limit never loses 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
-import geopandas as gpd
 import numpy as np
 import shapely
 from shapely import MultiPolygon
 
-from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray
+from traveltime_lab._arrays import Float32Array, FloatArray
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.errors import CrsError, InputError, LimitError
+from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.raster import contours
 
 #: Contour vertices keep this share of a cell away from cell centres, so that no two of them ever meet.
@@ -325,110 +322,3 @@ def bounding_boxes(shape: MultiPolygon, *, step: float | None = None) -> list[tu
             previous_row = k
         answer.append((envelope, np.array(boxes)))
     return answer
-
-
-def union(
-    shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
-) -> gpd.GeoDataFrame:
-    """
-    Return the ground that at least one shape covers.
-
-    Parameters
-    ----------
-    shapes, *others : GeoDataFrame or GeoSeries
-        Polygons, of all tables together, each in any CRS; missing geometries are empty.
-    search_id : hashable, optional
-        Value of a ``search_id`` column in the answer; without it there is none.
-
-    Returns
-    -------
-    GeoDataFrame of shape (1, 1) or (1, 2)
-        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if all shapes are.
-
-    Raises
-    ------
-    CrsError
-        If a table has no CRS.
-    """
-    return _one_row(shapely.union_all(_all_members(shapes, *others)), search_id)
-
-
-def intersection(
-    shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
-) -> gpd.GeoDataFrame:
-    """
-    Return the ground that every shape covers.
-
-    Parameters
-    ----------
-    shapes, *others : GeoDataFrame or GeoSeries
-        At least one polygon, of all tables together, each in any CRS; missing geometries are empty, and so is the
-        answer then.
-    search_id : hashable, optional
-        Value of a ``search_id`` column in the answer; without it there is none.
-
-    Returns
-    -------
-    GeoDataFrame of shape (1, 1) or (1, 2)
-        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if there is no such ground.
-
-    Raises
-    ------
-    CrsError
-        If a table has no CRS.
-    InputError
-        If there are no shapes.
-    """
-    members = _all_members(shapes, *others)
-    if len(members) == 0:
-        raise InputError("An intersection needs at least one shape. Got an empty table instead.")
-    return _one_row(reduce(lambda a, b: as_multipolygon(shapely.intersection(a, b)), members), search_id)
-
-
-def difference(
-    minuend: gpd.GeoDataFrame | gpd.GeoSeries,
-    subtrahend: gpd.GeoDataFrame | gpd.GeoSeries,
-    *,
-    search_id: Hashable = None,
-) -> gpd.GeoDataFrame:
-    """
-    Return the ground that a shape of `minuend` covers and no shape of `subtrahend`.
-
-    Parameters
-    ----------
-    minuend, subtrahend : GeoDataFrame or GeoSeries
-        Polygons in any CRS, each with its own; missing geometries are empty.
-    search_id : hashable, optional
-        Value of a ``search_id`` column in the answer; without it there is none.
-
-    Returns
-    -------
-    GeoDataFrame of shape (1, 1) or (1, 2)
-        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if nothing is left.
-
-    Raises
-    ------
-    CrsError
-        If one of the two has no CRS.
-    """
-    whole = shapely.union_all(_members(minuend, "minuend"))
-    return _one_row(shapely.difference(whole, shapely.union_all(_members(subtrahend, "subtrahend"))), search_id)
-
-
-def _all_members(*tables: gpd.GeoDataFrame | gpd.GeoSeries) -> AnyArray:
-    """Return the polygons of several tables in EPSG:4326."""
-    return np.concatenate([_members(table, "shapes") for table in tables])
-
-
-def _members(shapes: gpd.GeoDataFrame | gpd.GeoSeries, name: str) -> list[MultiPolygon]:
-    if not isinstance(shapes, gpd.GeoDataFrame | gpd.GeoSeries):
-        raise InputError(f"'{name}' must be a GeoDataFrame or a GeoSeries. Got {type(shapes).__name__} instead.")
-    geometry = shapes.geometry
-    if geometry.crs is None:
-        raise CrsError(f"'{name}' has no CRS, so its coordinates mean nothing. Use set_crs to say what they are.")
-    return [as_multipolygon(member) for member in geometry.to_crs(4326)]
-
-
-def _one_row(geometry: Any, search_id: Hashable) -> gpd.GeoDataFrame:
-    columns = {} if search_id is None else {"search_id": [search_id]}
-    return gpd.GeoDataFrame(columns, geometry=[as_multipolygon(geometry)], crs=4326)

@@ -18,9 +18,9 @@ from traveltime_lab.maps.widget.origins import Origin, called
 from traveltime_lab.maps.widget.state import Query
 from traveltime_lab.moments import resolve_moments
 from traveltime_lab.search.routes import routes
+from traveltime_lab.search.set_operations import difference, intersection, union
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
-from traveltime_lab.surfaces import polygons
 from traveltime_lab.transit.timetable import service_warnings_to
 
 if TYPE_CHECKING:
@@ -150,11 +150,11 @@ def _shapes(network: Network, origins: gpd.GeoDataFrame, query: Query, limit: in
 def _combined(network: Network, ring: gpd.GeoDataFrame, query: Query, limit: int) -> gpd.GeoDataFrame:
     """Return the shapes of one ring as one."""
     if query.combine == "union":
-        shape = polygons.union(ring)
+        shape = union(ring)
     elif query.combine == "intersection":
-        shape = polygons.intersection(ring)
+        shape = intersection(ring)
     else:
-        shape = polygons.difference(ring.iloc[:1], ring.iloc[1:])
+        shape = difference(ring.iloc[:1], ring.iloc[1:])
     is_empty = bool(shape.geometry.is_empty.iloc[0])
     return shape.assign(
         origin=query.combine, reason=_why(network, ring, query) if is_empty else None, **{query.measure: limit}

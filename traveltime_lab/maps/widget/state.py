@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import traitlets
 
+from traveltime_lab._checks import percent, whole
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.limits import MAX_DISTANCE_M, MAX_TRAVEL_TIME_S, MAX_WINDOW_S, MIN_DISTANCE_M
 from traveltime_lab.maps import style
@@ -34,7 +35,6 @@ from traveltime_lab.maps.widget.values import (
 )
 from traveltime_lab.modes import TIMETABLE_TYPES, Snapping, Transportation, applies, as_snapping, as_transportation
 from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moment, resolve_moments
-from traveltime_lab.search.query import percent, whole
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network

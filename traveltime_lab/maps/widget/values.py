@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import traitlets
 
+from traveltime_lab._checks import one_of, whole
 from traveltime_lab.errors import InputError, ModeError, MomentError
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES, Transportation, applies, as_transportation
-from traveltime_lab.search.query import one_of, whole
 from traveltime_lab.surfaces.level_of_detail import parse_level_of_detail
 
 #: Larger than any number that means something.

@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 
 from traveltime_lab.errors import InputError
-from traveltime_lab.search.cells import CELL_PROPERTIES, CellTimes, cell_centres, cell_times, combined_times
+from traveltime_lab.search.cell_times import CELL_PROPERTIES, CellTimes, cell_times, combined_times
+from traveltime_lab.search.cells import cell_centres
 from traveltime_lab.search.query import Query
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract.area_requests import CellRequest, CellSearch, FastCellSearch, ResolvedRequest

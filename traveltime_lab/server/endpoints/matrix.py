@@ -9,9 +9,9 @@ import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
+from traveltime_lab.search.pair_times import poured, reachable_pairs
 from traveltime_lab.search.query import Query
 from traveltime_lab.search.routes import find_routes
-from traveltime_lab.search.time_filter import poured, reachable_pairs
 from traveltime_lab.server.context import Call
 from traveltime_lab.server.contract.requests import FastMatrixRequest, LocatedSearch, MatrixRequest
 from traveltime_lab.server.endpoints.locations import Places

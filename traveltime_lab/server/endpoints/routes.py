@@ -14,9 +14,9 @@ from traveltime_lab.itinerary import Route
 from traveltime_lab.kernels.street import road
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
 from traveltime_lab.network.network import Network
+from traveltime_lab.search.pair_times import pair_times, poured, reachable_pairs
 from traveltime_lab.search.pairs import seconds_of
 from traveltime_lab.search.routes import find_routes
-from traveltime_lab.search.time_filter import pair_times, poured, reachable_pairs
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract.errors import NO_FARES, NOT_COVERED, SearchFailure
 from traveltime_lab.server.contract.moments import write_moment
