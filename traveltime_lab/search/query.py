@@ -2,7 +2,7 @@
 What all searches ask: arguments checked once, and the searches behind them.
 
 Each search has two forms. The public functions take tables of places and return tables. The array-level form below
-them takes a checked question and snapped places and returns arrays: `traveltime_lab.search.time_filter.pair_times` and
+them takes a checked query and snapped places and returns arrays: `traveltime_lab.search.pair_times.pair_times` and
 `reachable_pairs`, `traveltime_lab.search.time_map.draw_shapes`, `traveltime_lab.search.routes.find_routes` and
 `traveltime_lab.search.cell_times.cell_times`. The HTTP service is built on the latter.
 """
