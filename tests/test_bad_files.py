@@ -76,7 +76,7 @@ class TestOpenStreetMapFiles:
     def test_a_pbf_cut_short(self, tmp_path, pbf, n_bytes):
         path = tmp_path / "cut.osm.pbf"
         path.write_bytes(pbf[:n_bytes])
-        refused(path, DataError, "not readable as OpenStreetMap data (pbf)", "cut off")
+        refused(path, DataError, "not readable as OpenStreetMap data (pbf)", "truncated")
 
     def test_a_pbf_cut_between_two_blobs(self, tmp_path, pbf):
         # Such a file is well-formed: the format has no mark for its end. What is missing are the streets.
@@ -116,7 +116,7 @@ class TestOpenStreetMapFiles:
             ("page.osm", b"<html><body>429 Too Many Requests</body></html>", ["html"]),
             ("page.osm.pbf", b"<!DOCTYPE html><html><body>404</body></html>", ["PBF error"]),
             ("answer.osm", b'{"version": 0.6, "elements": []}', ["XML parsing error"]),
-            ("changes.osm", b'<osmChange version="0.6"></osmChange>', ["history of objects"]),
+            ("changes.osm", b'<osmChange version="0.6"></osmChange>', ["history or change file"]),
             ("xml.osm.pbf", XML, ["PBF error"]),
             ("plain.osm.bz2", XML, ["bzip2 error"]),
             ("text.txt", XML, ["the name must end in one of", ".pbf", "'.txt'"]),
@@ -153,10 +153,10 @@ class TestOpenStreetMapFiles:
     @pytest.mark.parametrize(
         ("nodes", "ways", "words"),
         [
-            ({}, [], ["0 ways could be streets"]),
-            (NODES, [], ["0 ways could be streets"]),
-            (NODES, [(1, "1 2", "building=yes")], ["0 ways could be streets"]),
-            (NODES, [(1, "1 2", "highway=construction")], ["0 of them are open to someone"]),
+            ({}, [], ["0 ways have street tags"]),
+            (NODES, [], ["0 ways have street tags"]),
+            (NODES, [(1, "1 2", "building=yes")], ["0 ways have street tags"]),
+            (NODES, [(1, "1 2", "highway=construction")], ["0 of them are open to a mode"]),
             (NODES, [(1, "", "highway=primary")], ["none has two nodes in the file"]),
             (NODES, [(1, "1", "highway=primary")], ["none has two nodes in the file"]),
             (NODES, [(1, "1 1 1", "highway=primary")], ["none has two nodes in the file"]),

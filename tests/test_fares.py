@@ -131,7 +131,7 @@ def test_what_is_noted(tmp_path: Path) -> None:
         )
     ).notes[0]["noted"]
     assert noted["fare_attributes.txt: no agency_id in a feed of several agencies: valid for all of them"]
-    assert noted["fare_rules.txt: origin_id is no zone_id of stops.txt: nothing lies there"] == "1 rows, lines 2"
+    assert noted["fare_rules.txt: origin_id is not a zone_id of stops.txt: the rule never applies"] == "1 rows, lines 2"
 
 
 # Several rides -------------------------------------------------------------------------------------------------------

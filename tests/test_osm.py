@@ -573,7 +573,7 @@ class TestFiles:
         [
             ("a.osm", b"", "is empty"),
             ("a.txt", STREET, "must end in one of"),
-            ("a.osm", STREET[:-60], "damaged, cut off or of another format"),
+            ("a.osm", STREET[:-60], "damaged, truncated or of another format"),
             ("a.osm", b"<html><body>Too many requests</body></html>", "html"),
             ("a.osm", b'{"elements": []}', "XML parsing error"),
             ("a.osm.gz", gzip.compress(STREET, mtime=0)[:-30], "gzip error|XML parsing error"),
@@ -582,7 +582,7 @@ class TestFiles:
             ("a.pbf", STREET, "PBF error"),
             ("a.pbf", bytes(range(256)) * 8, "PBF error"),
             ("a.osm", osm_xml(GRID, []), "has no usable streets: 0 ways"),
-            ("a.osm", osm_xml(GRID, [(10, "1 2", "highway=proposed")]), "1 ways could be streets, 0 of them are open"),
+            ("a.osm", osm_xml(GRID, [(10, "1 2", "highway=proposed")]), "1 ways have street tags, 0 of them are open"),
             ("a.osm", osm_xml({}, [(10, "1 2", "highway=primary")]), "none has two nodes in the file"),
             ("a.osm", b'<osmChange version="0.6"></osmChange>', "history"),
         ],

@@ -580,9 +580,9 @@ VALID = {
 }
 #: Everything that is dropped from all of them; the fortaleza rows are checked below.
 DROPPED = {
-    "helsinki/gtfs": ["stop_times.txt: trip with fewer than two calls"],
+    "helsinki/gtfs": ["stop_times.txt: trip with fewer than two stop times"],
     "gtfs_only/zug_transfers": ["transfers.txt: unknown from_stop_id", "transfers.txt: unknown to_stop_id"],
-    "gtfs_only/fortaleza_missing_times": ["stop_times.txt: trip that goes back in time"],
+    "gtfs_only/fortaleza_missing_times": ["stop_times.txt: trip whose times decrease"],
 }
 
 
@@ -611,7 +611,7 @@ def test_report_of_a_real_feed(shared_data: Path) -> None:
     facts = read_feed(shared_data / "gtfs_only/fortaleza_missing_times.zip").report()["fortaleza_missing_times"]
     assert facts["first_date"] == "2019-06-14" and facts["last_date"] == "2019-09-14"
     assert facts["dropped"] == {
-        "stop_times.txt: trip that goes back in time": (
+        "stop_times.txt: trip whose times decrease": (
             "4 rows, lines 820, 11858, 25822, 44114, such as 'D804-T03V20B02-I'"
         )
     }

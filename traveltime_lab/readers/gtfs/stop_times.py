@@ -1,5 +1,7 @@
 """
-Stop times and frequencies of a feed: from text to flat arrays by trip, with patterns and courses.
+Read stop_times.txt and frequencies.txt into flat arrays by trip, with patterns and courses.
+
+A *course* is a pattern along one shape with one sequence of headsigns.
 """
 
 from __future__ import annotations
@@ -27,16 +29,16 @@ from traveltime_lab.readers.gtfs.rows import codes, drop_rows
 
 FILE: Final = "stop_times.txt"
 _WHY: Final = {
-    stop_times.TOO_SHORT: "trip with fewer than two calls",
-    stop_times.NO_END_TIMES: "trip whose first or last call has no time",
-    stop_times.BACK_IN_TIME: "trip that goes back in time",
+    stop_times.TOO_SHORT: "trip with fewer than two stop times",
+    stop_times.NO_END_TIMES: "trip whose first or last stop time has no time",
+    stop_times.BACK_IN_TIME: "trip whose times decrease",
 }
 
 
 @dataclass
 class TripCalls:
     """
-    Calls of the trips that can run, sorted by pattern and departure.
+    Stop times of the usable trips, sorted by pattern and departure.
 
     Attributes
     ----------
@@ -44,8 +46,9 @@ class TripCalls:
         Row of trips.txt.
     pattern, course : int32 arrays of shape (n_trips,)
     indptr, arrival, departure : int64, int32, int32 arrays
-        Times of each trip.
+        CSR of the times of each trip.
     pattern_indptr, pattern_stop, pattern_pickup, pattern_drop_off : arrays
+        CSR of the stops of each pattern, with their pickup and drop-off types.
     course_pattern, course_shape, course_indptr, course_along, course_headsign : arrays
         A course is a pattern along one shape, with one sequence of stop_headsigns.
     headsigns : list of str
@@ -91,11 +94,11 @@ def read_calls(
     Parameters
     ----------
     files, findings
-        The feed, and where to report drops.
+        The feed, and the object that collects dropped rows.
     trip_ids, trip_is_kept, trip_shape
-        By row of trips.txt: id, whether the trip was dropped already, shape number or -1.
+        Id of each row of trips.txt, whether the trip was kept so far, and its shape number or -1.
     stop_ids, stop_is_kept, stop_lat, stop_lng
-        By row of stops.txt.
+        Id of each row of stops.txt, whether the stop was kept, and its coordinates.
 
     Returns
     -------
@@ -107,7 +110,7 @@ def read_calls(
         If the file or one of its columns is missing, or no trip is left.
     """
     if FILE not in files:
-        raise GtfsError(f"{files.source}: there is no {FILE}; without it nothing can be ridden", file=FILE)
+        raise GtfsError(f"{files.source}: there is no {FILE}; a timetable needs stop times", file=FILE)
     columns = (
         "trip_id", "arrival_time", "departure_time", "stop_id", "stop_sequence", "pickup_type", "drop_off_type",
         "shape_dist_traveled", "stop_headsign", "location_id", "location_group_id",
@@ -128,13 +131,13 @@ def read_calls(
         is_flexible = table.is_missing("stop_id") & ~(
             table.is_missing("location_id") & table.is_missing("location_group_id")
         )
-        drop_rows(table, findings, keep, is_flexible, "demand-responsive call without a stop")
+        drop_rows(table, findings, keep, is_flexible, "demand-responsive stop time without a stop")
     drop_rows(table, findings, keep, trip < 0, "unknown trip_id", "trip_id")
     if not trip_is_kept.all():
         keep &= trip_is_kept[trip]  # reported with the trip
     drop_rows(table, findings, keep, stop < 0, "unknown stop_id", "stop_id")
-    drop_rows(table, findings, keep, ~stop_is_kept[stop], "call at a dropped stop", "stop_id")
-    drop_rows(table, findings, keep, sequence < 0, "stop_sequence is no whole number", "stop_sequence")
+    drop_rows(table, findings, keep, ~stop_is_kept[stop], "stop time at a dropped stop", "stop_id")
+    drop_rows(table, findings, keep, sequence < 0, "stop_sequence is not a whole number", "stop_sequence")
     drop_rows(table, findings, keep, arrival == parse.BROKEN, "arrival_time is not H:MM:SS", "arrival_time")
     drop_rows(table, findings, keep, departure == parse.BROKEN, "departure_time is not H:MM:SS", "departure_time")
     pickup = _type_of_call(table, findings, keep, "pickup_type")
@@ -148,7 +151,7 @@ def read_calls(
     if again.any():
         twice = np.zeros(n_read, np.bool_)
         twice[rows[again]] = True
-        drop_rows(table, findings, keep, twice, "stop_sequence given twice for a trip", "trip_id")
+        drop_rows(table, findings, keep, twice, "duplicate stop_sequence in a trip", "trip_id")
         rows = rows[~again]
     trip = trip[rows]
     begins = np.flatnonzero(np.concatenate([[True], trip[1:] != trip[:-1]])) if rows.size else np.zeros(0, np.int64)
@@ -194,7 +197,7 @@ def _assembled(
     headsign: Int32Array, rows: IndexArray, headsigns: list[str],
     trip_shape: Int32Array, facts: dict[str, Any],
 ) -> TripCalls:  # fmt: skip
-    """Return the calls of good trips, numbered by pattern and sorted by departure."""
+    """Return the stop times of good trips, grouped by pattern and sorted by departure."""
     if good.size < trips.size:
         lengths = np.diff(indptr)
         is_good = np.zeros(trips.size, np.bool_)
@@ -256,14 +259,14 @@ def _indptr(lengths: AnyArray) -> Int64Array:
 
 
 def _rows_of(indptr: Int64Array, groups: Int64Array) -> Int64Array:
-    """Return the call numbers of some trips, one trip after the other."""
+    """Return the positions of the stop times of some trips, one trip after the other."""
     lengths = np.diff(indptr)[groups]
     starts = np.repeat(indptr[groups] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
     return (starts + np.arange(lengths.sum())).astype(np.int64)
 
 
 def _in_order(trip: Int32Array, sequence: Int64Array, keep: BoolArray) -> IndexArray:
-    """Return the kept rows with the calls of each trip side by side and in order."""
+    """Return the kept rows sorted by trip and stop_sequence."""
     rows = np.flatnonzero(keep)
     if rows.size == 0:
         return rows
@@ -275,7 +278,7 @@ def _in_order(trip: Int32Array, sequence: Int64Array, keep: BoolArray) -> IndexA
 
 
 def _type_of_call(table: TextTable, findings: Findings, keep: BoolArray, column: str) -> UInt8Array:
-    """Return pickup or drop-off types 0 to 3; empty is 0, as the reference says."""
+    """Return pickup or drop-off types 0 to 3; an empty field is 0, as in the reference."""
     if column not in table:
         return np.zeros(table.n_rows, np.uint8)
     values = table.integers(column)
@@ -285,7 +288,7 @@ def _type_of_call(table: TextTable, findings: Findings, keep: BoolArray, column:
 
 
 def _headsigns(table: TextTable) -> tuple[Int32Array, list[str]]:
-    """Return the code of each row's stop_headsign and the texts; 0 is the empty text."""
+    """Return the code of the stop_headsign of each row, and the texts; code 0 is the empty text."""
     if "stop_headsign" not in table or bool(table.is_missing("stop_headsign").all()):
         return np.zeros(0, np.int32), [""]
     coded = table.strings("stop_headsign").combine_chunks().dictionary_encode()
@@ -302,7 +305,7 @@ def _example(ids: pa.Array, mask: BoolArray) -> str:
 
 
 def _summary(findings: Findings) -> str:
-    """Return the drops in one line."""
+    """Return the dropped rows by reason, in one line."""
     dropped = findings.report()["dropped"]
     return "; ".join(f"{what} ({how_many})" for what, how_many in dropped.items()) or "the file has no rows"
 
@@ -316,11 +319,11 @@ def read_frequencies(
     Parameters
     ----------
     files, findings
-        The feed, and where to report drops.
+        The feed, and the object that collects dropped rows.
     trip_ids : pyarrow.Array
-        By row of trips.txt.
+        Id of each row of trips.txt.
     new_number : int32 array
-        By row of trips.txt the number that the trip has got, -1 for dropped trips.
+        New number of each row of trips.txt, -1 for dropped trips.
 
     Returns
     -------
@@ -351,7 +354,7 @@ def read_frequencies(
     trip = new_number[row[rows]]
     overlaps = np.zeros(table.n_rows, np.bool_)
     overlaps[rows[1:][(trip[1:] == trip[:-1]) & (start[rows[1:]] < end[rows[:-1]])]] = True
-    findings.add(name, "headways of a trip overlap: both are run", table.lines(np.flatnonzero(overlaps)),
+    findings.add(name, "headways of a trip overlap: both are used", table.lines(np.flatnonzero(overlaps)),
                  is_dropped=False)  # fmt: skip
     return {
         "frequency_trip": trip.astype(np.int32),
