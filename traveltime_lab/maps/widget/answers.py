@@ -12,11 +12,11 @@ import geopandas as gpd
 import pandas as pd
 
 from traveltime_lab.errors import InputError
+from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget.origins import Origin, called
 from traveltime_lab.maps.widget.state import Query
 from traveltime_lab.moments import resolve_moments
-from traveltime_lab.search.query import MAX_TRAVEL_TIME_S
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
