@@ -167,7 +167,7 @@ def _joined(pieces: AnyArray, tolerance: float, least: float) -> AnyArray:
 
 
 def _labels(groups: dict[int, _Lines], box: Box, metres_per_pixel: float) -> list[Label]:
-    """Return street names that do not touch one another, those of large and long streets first."""
+    """Return street names that do not overlap; streets of high rank, then long streets, take precedence."""
     west, south, east, north = box
     height = _LABEL_PX * metres_per_pixel
     candidates: dict[str, tuple[tuple[int, float], Any]] = {}

@@ -115,7 +115,7 @@ def read_file(path: str | os.PathLike[str]) -> Contents:
     """
     source = Path(path)
     if not source.is_file():
-        msg = f"the file {source} does not exist; save a network with Network.save first"
+        msg = f"no saved network at {source}"
         raise MissingFileError(msg)
     try:
         with pa.memory_map(str(source), "rb") as mapped:

@@ -50,8 +50,8 @@ def add_speeds(
     edges : mapping or Series, optional
         Speeds in km/h by row number of `Network.edges_frame`.
     polygons : GeoDataFrame, optional
-        Polygons in any CRS with a column ``factor``. The speeds of edges whose midpoint lies in a polygon are
-        multiplied by its factor; where polygons overlap, by the product of their factors.
+        Polygons in any CRS with a column ``factor``. The speed of an edge is multiplied by the factor of the polygon
+        that contains its midpoint; where polygons overlap, by the product of their factors.
     mode : {"walking", "cycling", "driving"}, default "driving"
         The mode to change the speeds of.
 
@@ -70,8 +70,10 @@ def add_speeds(
     CrsError
         If `polygons` has no CRS.
 
-    Notes ----- Speeds for driving are free-flow speeds, which searches reduce by the congestion at the departure time.
-    If the speeds already include congestion, search with ``Transportation("driving", traffic_model="off_peak")``.
+    Notes
+    -----
+    Speeds for driving are free-flow speeds, which searches reduce by the congestion at the departure time. If the
+    speeds already include congestion, search with ``Transportation("driving", traffic_model="off_peak")``.
 
     Examples
     --------
