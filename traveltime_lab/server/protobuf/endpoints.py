@@ -239,11 +239,7 @@ def _matrix(call: Call) -> Answer:
             raise ProtoFailure("UNKNOWN", "there are no monthly fares for the places of the search")
         try:
             limit = max(travel_time, 1)
-<<<<<<< HEAD
-            asked = query(network, transportation, TYPICAL, is_arrival=is_arrival, limit=limit)
-=======
-            asked = question(network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
->>>>>>> h-server
+            asked = query(network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
             found = times(asked, lng, lat, lngs[inside], lats[inside], limit, with_distance=1 in properties)
         except TravelTimeError as error:
             raise _told(error) from error
@@ -279,14 +275,9 @@ def _cells(call: Call, system: Grid, resolutions: tuple[int, int]) -> Answer:
         try:
             limit = max(travel_time, 1)
             network = _map(call, lng, lat).network
-<<<<<<< HEAD
-            asked = query(network, transportation, TYPICAL, is_arrival=is_arrival, limit=limit)
-            found = find_cells(asked, lng, lat, system, resolution, limit, search.get("remove_water_bodies", True))
-=======
-            asked = question(network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
+            asked = query(network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
             no_water = search.message.removeWaterBodies or not search.message.HasField("removeWaterBodies")
             found = find_cells(asked, lng, lat, system, resolution, limit, no_water)
->>>>>>> h-server
         except TravelTimeError as error:
             raise _told(error) from error
     with call.lap("encode"):

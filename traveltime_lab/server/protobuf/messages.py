@@ -19,13 +19,10 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-<<<<<<< HEAD
-=======
 import numpy.typing as npt
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
->>>>>>> h-server
 
 from traveltime_lab._arrays import Int32Array, Int64Array
 from traveltime_lab.kernels import varints
@@ -34,10 +31,6 @@ from traveltime_lab.surfaces.grids import Grid
 
 __all__ = ["DecodeError", "Search", "cells_response", "matrix_response", "parse_cells", "parse_matrix"]
 
-<<<<<<< HEAD
-Wire = tuple[int, int, Any]
-=======
->>>>>>> h-server
 
 #: Fields of a request, and whether the trips of the search end at its location.
 _DIRECTIONS: Final = {"oneToManyRequest": False, "manyToOneRequest": True}
@@ -145,31 +138,8 @@ def _unpacked(data: bytes) -> Int32Array:
     return values
 
 
-<<<<<<< HEAD
-# Responses ------------------------------------------------------------------------------------------------------------
-
-
-def _size(n: int) -> bytes:
-    """Return a length as a varint."""
-    out = bytearray()
-    while n > 0x7F:
-        out.append(n & 0x7F | 0x80)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
-
-def _block(number: int, data: bytes) -> bytes:
-    """Return a length-delimited field, nothing for no data."""
-    return bytes([number << 3 | _BYTES]) + _size(len(data)) + data if data else b""
-
-
-def _packed(number: int, values: Int64Array, *, is_zigzag: bool) -> bytes:
-    """Return a packed repeated field."""
-=======
 def _packed(values: npt.NDArray[np.integer], *, is_zigzag: bool) -> bytes:
     """Return the content of a packed repeated sint32 or int32."""
->>>>>>> h-server
     # Five bytes hold 32 bits; a negative int32 takes ten.
     data = np.empty(values.size * 10, np.uint8)
     n = varints.encode(values.astype(np.int64), is_zigzag, data)
@@ -197,11 +167,7 @@ def matrix_response(travel_times: Int64Array, distances: Int64Array | None) -> b
     return written
 
 
-<<<<<<< HEAD
-def cells_response(system: str, ids: list[str], statistics: Mapping[str, Int64Array]) -> bytes:
-=======
 def cells_response(system: Grid, ids: list[str], statistics: Mapping[str, npt.NDArray[np.integer]]) -> bytes:
->>>>>>> h-server
     """
     Return a GeohashFastResponse or an H3FastResponse.
 
