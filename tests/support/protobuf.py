@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,14 +9,12 @@ import pytest
 from tests.support.door import FORUM, MARKET, STATION, Door
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
-# Generated modules import one another by their plain names.
-sys.path.insert(0, str(Path(__file__).parent / "generated"))
 
-import cells_fast_pb2
-import time_filter_fast_pb2
 from google.protobuf.message import DecodeError
 
-__all__ = ["OCTETS", "PATH", "DecodeError", "asked", "cells_fast_pb2", "matrix_message", "time_filter_fast_pb2"]
+from traveltime_lab.server.protobuf import service_pb2
+
+__all__ = ["OCTETS", "PATH", "DecodeError", "asked", "matrix_message"]
 
 OCTETS = "application/octet-stream"
 PATH = "/api/v3/uk/time-filter/fast/walking"
@@ -26,7 +22,7 @@ PATH = "/api/v3/uk/time-filter/fast/walking"
 
 def matrix_message(kind: str = "oneToManyRequest", **fields: Any) -> Any:
     """Return a request from the station to two places on foot, changed as told."""
-    message = time_filter_fast_pb2.TimeFilterFastRequest()
+    message = service_pb2.TimeFilterFastRequest()
     search = getattr(message, kind)
     location = search.departureLocation if kind == "oneToManyRequest" else search.arrivalLocation
     location.lat, location.lng = fields.pop("place", STATION)
@@ -45,4 +41,4 @@ def asked(door: Door, message: Any, path: str = PATH) -> Any:
     response = door.proto(path, message if isinstance(message, bytes) else message.SerializeToString())
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == OCTETS
-    return time_filter_fast_pb2.TimeFilterFastResponse.FromString(response.content)
+    return service_pb2.TimeFilterFastResponse.FromString(response.content)

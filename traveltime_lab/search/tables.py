@@ -18,10 +18,11 @@ from traveltime_lab.crs import WGS84
 
 def geo_frame(columns: Mapping[str, Any], geometry: ObjectArray, index: pd.Index) -> gpd.GeoDataFrame:
     """
-    Return a GeoDataFrame as its constructor does, in a sixth of the time.
+    Return a GeoDataFrame as its constructor does, in less than half of the time.
 
-    The constructor looks for a geometry column and its CRS after each step: 2.7 ms for a table of one row, which takes
-    some searches longer than the search. Here the columns go into a copy of a table that is known to be well-formed.
+    The constructor looks for a geometry column and its CRS after each step. Measured for a table of one row, processor
+    time: 0.9 ms here, 2.2 ms there, where all of a `time_map` of five minutes on foot takes 5.3 ms. Here the columns go
+    into a copy of a table that is known to be well-formed. The HTTP service makes no tables.
 
     Parameters
     ----------

@@ -8,7 +8,6 @@ import datetime as dt
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -153,7 +152,7 @@ class Atlas:
         return chosen, inside
 
 
-def _named(networks: Any) -> list[tuple[str, Any]]:
+def _named(networks: object) -> list[tuple[str, Network]]:
     if isinstance(networks, Network):
         return [("map", networks)]
     if isinstance(networks, Mapping):

@@ -98,7 +98,7 @@ def encode(media: str, results: Iterable[ShapeResult]) -> bytes:
     return msgspec.json.encode({"results": [write(item) for item in listed]})
 
 
-def _points(ring: Any) -> list[dict[str, float]]:
+def _points(ring: shapely.LinearRing) -> list[dict[str, float]]:
     return [{"lat": lat, "lng": lng} for lng, lat in shapely.get_coordinates(ring).tolist()]
 
 
@@ -127,7 +127,7 @@ def _decimal(value: float) -> str:
     return np.format_float_positional(value, trim="0") if "e" in text else text
 
 
-def _pairs(ring: Any, between: str) -> list[str]:
+def _pairs(ring: shapely.LinearRing, between: str) -> list[str]:
     return [f"{_decimal(x)}{between}{_decimal(y)}" for x, y in shapely.get_coordinates(ring).tolist()]
 
 
@@ -173,7 +173,7 @@ def _kml(results: list[ShapeResult]) -> str:
 
 
 def _placemark(result: ShapeResult) -> str:
-    def boundary(name: str, ring: Any) -> str:
+    def boundary(name: str, ring: shapely.LinearRing) -> str:
         text = " ".join(_pairs(ring, ","))
         return f"<{name}><LinearRing><coordinates>{text}</coordinates></LinearRing></{name}>"
 

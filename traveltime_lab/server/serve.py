@@ -13,7 +13,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
+
+import pandas as pd
 
 from traveltime_lab.errors import InputError, MissingDependencyError, MissingFileError, TravelTimeError
 from traveltime_lab.network.network import Network
@@ -24,6 +26,11 @@ from traveltime_lab.server.config import Options
 from traveltime_lab.server.postcodes import Zones
 from traveltime_lab.server.tls import write_certificate
 
+if TYPE_CHECKING:
+    import uvicorn
+
+#: A table of postcodes, or the file of one.
+ZonesLike: TypeAlias = Zones | pd.DataFrame | str | os.PathLike[str]
 #: Seconds that a start may take.
 _START_S = 30.0
 
@@ -63,7 +70,7 @@ class Served(str):
 class _Prepared:
     """A service that only has to be started."""
 
-    server: Any
+    server: uvicorn.Server
     listener: socket.socket
     address: Served
     atlas: Atlas
@@ -76,7 +83,7 @@ def _prepared(
     port: int,
     credentials: Iterable[tuple[str, str]] | None,
     tls: bool | tuple[str | os.PathLike[str], str | os.PathLike[str]],
-    zones: Any,
+    zones: ZonesLike | None,
     options: Options,
 ) -> Iterator[_Prepared]:
     """Bind the address and make everything ready, so that what is wrong is said before anything runs."""
@@ -89,7 +96,7 @@ def _prepared(
     atlas = Atlas(networks)
     pairs = list(credentials) if credentials is not None else [generate_pair()]
     if zones is not None and not isinstance(zones, Zones):
-        zones = Zones.from_table(zones) if hasattr(zones, "columns") else Zones.read(zones)
+        zones = Zones.from_table(zones) if isinstance(zones, pd.DataFrame) else Zones.read(zones)
     app = application.create_app(atlas, Credentials(pairs), options, zones)
     with contextlib.ExitStack() as stack:
         certificate = key = None
@@ -138,7 +145,7 @@ def serve(
     port: int = 0,
     credentials: Iterable[tuple[str, str]] | None = None,
     tls: bool | tuple[str | os.PathLike[str], str | os.PathLike[str]] = False,
-    zones: Any = None,
+    zones: ZonesLike | None = None,
     body_limit: int = Options.body_limit,
     timeout_s: float = Options.timeout_s,
     hits_per_minute: int | None = None,
@@ -219,7 +226,7 @@ def run(
     port: int = 8000,
     credentials: Iterable[tuple[str, str]] | None = None,
     tls: bool | tuple[str | os.PathLike[str], str | os.PathLike[str]] = False,
-    zones: Any = None,
+    zones: ZonesLike | None = None,
     options: Options | None = None,
 ) -> None:
     """

@@ -160,7 +160,7 @@ def _walk(value: Any, kind: inspect.Type, path: str, faults: Faults) -> Any:
     return float(value) if isinstance(kind, inspect.FloatType) else value
 
 
-def _walk_union(value: Any, kind: inspect.UnionType, path: str, faults: Faults) -> Any:
+def _walk_union(value: object, kind: inspect.UnionType, path: str, faults: Faults) -> Any:
     options = [option for option in kind.types if not isinstance(option, inspect.NoneType)]
     if value is None and len(options) < len(kind.types):
         return None
@@ -182,7 +182,7 @@ def _walk_union(value: Any, kind: inspect.UnionType, path: str, faults: Faults) 
     return _walk_struct(value, structs[tag], path, faults)
 
 
-def _walk_struct(value: Any, kind: inspect.StructType, path: str, faults: Faults) -> Any:
+def _walk_struct(value: object, kind: inspect.StructType, path: str, faults: Faults) -> Any:
     if not isinstance(value, dict):
         faults.setdefault(path, []).append(_expected("an object", value))
         return UNSET
@@ -200,7 +200,7 @@ def _walk_struct(value: Any, kind: inspect.StructType, path: str, faults: Faults
     return kind.cls(**found)
 
 
-def _walk_list(value: Any, kind: inspect.ListType, path: str, faults: Faults) -> Any:
+def _walk_list(value: object, kind: inspect.ListType, path: str, faults: Faults) -> Any:
     if not isinstance(value, list):
         faults.setdefault(path, []).append(_expected("an array", value))
         return UNSET
@@ -211,7 +211,7 @@ def _walk_list(value: Any, kind: inspect.ListType, path: str, faults: Faults) ->
     return [_walk(item, kind.item_type, f"{path}[{i}]", faults) for i, item in enumerate(value)]
 
 
-def _scalar_fault(value: Any, kind: inspect.Type) -> str | None:
+def _scalar_fault(value: object, kind: inspect.Type) -> str | None:
     """Return what is wrong with a value that is no object and no array, None if nothing is."""
     if isinstance(kind, inspect.LiteralType):
         return None if isinstance(value, str) and value in kind.values else _not_one_of(value, kind.values)
@@ -243,15 +243,15 @@ def _not_within(least: float | None, most: float | None, value: float) -> str:
     return f"must be from {least:g} to {most:g}; got {value}"
 
 
-def _not_one_of(value: Any, known: tuple[Any, ...]) -> str:
+def _not_one_of(value: object, known: tuple[object, ...]) -> str:
     return f"must be one of [{', '.join(map(str, known))}]; got {_shown(value)}"
 
 
-def _expected(name: str, value: Any) -> str:
+def _expected(name: str, value: object) -> str:
     return f"must be {name}; got {_shown(value)}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):

@@ -9,7 +9,7 @@ take 50 ms, and the structs of an answer are made and written in 30 ms.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -39,7 +39,7 @@ class Reached(msgspec.Struct, gc=False):
     """A reachable place; `properties` is one object, or a list of them."""
 
     id: str
-    properties: Any
+    properties: Entry | Sequence[Entry]
 
 
 class Places:
@@ -132,7 +132,7 @@ class Places:
         is_fast : bool
             Whether properties are one object for each place, not a list.
         """
-        columns: list[Iterable[Any]] = [
+        columns: list[Iterable[object]] = [
             numbers[name].tolist() if name in numbers else repeat(UNSET, rows.size)
             for name in ("travel_time", "distance")
         ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +24,7 @@ from traveltime_lab.server.endpoints.matrix import times
 from traveltime_lab.server.endpoints.searches import TYPICAL, NotCoveredError, NoTimetableError, query
 from traveltime_lab.server.endpoints.table import Endpoint
 from traveltime_lab.server.protobuf import messages
+from traveltime_lab.server.protobuf.messages import Search
 from traveltime_lab.surfaces.grids import Grid
 
 MEDIA: Final = "application/octet-stream"
@@ -42,7 +44,12 @@ TYPES: Final = (
     "public_transport", "driving", "driving+public_transport", "driving+ferry", "walking", "cycling", "cycling+ferry",
     "walking+ferry",
 )  # fmt: skip
-_DETAILS: Final = {"public_transport": "public_transport", "driving+public_transport": "driving_and_public_transport"}
+_DETAILS: Final = {"public_transport": "publicTransport", "driving+public_transport": "drivingAndPublicTransport"}
+#: Fields of the details, what they are in the library, and their word in the names of failures.
+_STATION_TIMES: Final = (
+    ("walkingTimeToStation", "walking_time", "WALK"),
+    ("drivingTimeToStation", "driving_time_to_station", "DRIVE"),
+)
 _STATISTICS: Final = ("mean", "min", "max")
 
 #: ErrorType in the order of its numbers. Source: contract 8.8.
@@ -104,35 +111,34 @@ def _check_path(call: Call) -> None:
         raise plain_failure(404, f"Unknown mode {mode!r}")
 
 
-def _parsed(call: Call, fields: Any) -> tuple[dict[str, Any], bool]:
-    """Return the one search of a request and whether trips end at its location."""
+def _parsed(call: Call, parse: Callable[[bytes], list[Search]]) -> Search:
+    """Return the one search of a request."""
     try:
-        request = messages.parse(call.body, fields)
+        found = parse(call.body)
     except messages.DecodeError as error:
         text = f"Request body is no message of this endpoint: {error}"
         raise ProtoFailure("INVALID_PROTO_REQUEST", text, 400) from None
-    if len(request) == 2:
+    if len(found) == 2:
         text = "oneToManyRequest and manyToOneRequest are both set"
         raise ProtoFailure("BOTH_MANY_TO_ONE_AND_ONE_TO_MANY_CANNOT_BE_SENT", text)
-    if not request:
+    if not found:
         text = "neither oneToManyRequest nor manyToOneRequest is set"
         raise ProtoFailure("ONE_TO_MANY_OR_MANY_TO_ONE_MUST_NOT_BE_NULL", text)
-    ((name, search),) = request.items()
-    return search, name == "many_to_one"
+    return found[0]
 
 
-def _place(search: dict[str, Any]) -> tuple[float, float]:
+def _place(search: Search) -> tuple[float, float]:
     """Return longitude and latitude of a search's own location."""
-    if "location" not in search:
+    if search.location is None:
         raise ProtoFailure("SOURCE_MUST_NOT_BE_NULL", "the location of the search is missing")
-    lat, lng = search["location"].get("lat", 0.0), search["location"].get("lng", 0.0)
+    lat, lng = search.location.lat, search.location.lng
     if not (math.isfinite(lat) and math.isfinite(lng) and abs(lat) <= 90.0 and abs(lng) <= 180.0):
         raise ProtoFailure("SOURCE_NOT_IN_GEOMETRY", f"there is no place at latitude {lat:g}, longitude {lng:g}")
     return lng, lat
 
 
-def _limit(search: dict[str, Any]) -> int:
-    travel_time: int = search.get("travel_time", 0)
+def _limit(search: Search) -> int:
+    travel_time: int = search.message.travelTime
     if travel_time < 0:
         raise ProtoFailure("TRAVEL_TIME_LIMIT_TOO_LOW", f"travelTime must not be negative; got {travel_time}")
     if travel_time > limits.MAX_PROTO_TRAVEL_TIME_S:
@@ -141,32 +147,34 @@ def _limit(search: dict[str, Any]) -> int:
     return travel_time
 
 
-def _transportation(search: dict[str, Any], travel_time: int) -> Transportation:
+def _transportation(search: Search, travel_time: int) -> Transportation:
     """Return the transportation of a search."""
-    if "transportation" not in search:
+    if not search.message.HasField("transportation"):
         raise ProtoFailure("TRANSPORTATION_MUST_NOT_BE_NULL", "transportation is missing")
-    given = search["transportation"]
-    number = given.get("type", 0)
-    if not 0 <= number < len(TYPES):
-        raise ProtoFailure("UNRECOGNIZED_TRANSPORTATION_MODE", f"there is no transportation type {number}")
-    kind = TYPES[number]
-    found: dict[str, Any] = {}
+    given = search.message.transportation
+    if not 0 <= given.type < len(TYPES):
+        raise ProtoFailure("UNRECOGNIZED_TRANSPORTATION_MODE", f"there is no transportation type {given.type}")
+    kind = TYPES[given.type]
+    options: dict[str, Any] = {}
     if kind in ("driving", "driving+ferry"):
-        found["traffic_model"] = "peak"
-    details = next((name for name in _DETAILS.values() if name in given), None)
-    if details is not None and details != _DETAILS.get(kind):
-        raise ProtoFailure("TRANSPORTATION_DETAILS_MISMATCH", f"the details do not belong to {kind}")
-    for name, field, word in (("walking", "walking_time", "WALK"), ("driving", "driving_time_to_station", "DRIVE")):
-        if details is not None and name in given[details]:
-            found[field] = _station_time(given[details][name].get("value", 0), word, travel_time)
-    if details is not None and "parking" in given[details]:
-        found["parking_time"] = given[details]["parking"].get("value", 0)
-        if found["parking_time"] > travel_time:
-            text = f"parkingTime must not be above travelTime; got {found['parking_time']}"
-            raise ProtoFailure("PARKING_TIME_OVER_TRAVEL_TIME_LIMIT", text)
-    if search.get("period", 0) != 0:
-        raise ProtoFailure("INVALID_PROTO_REQUEST", f"there is no time period {search['period']}")
-    return Transportation(kind, **found)
+        options["traffic_model"] = "peak"
+    name = given.WhichOneof("transportationDetails")
+    if name is not None:
+        if name != _DETAILS.get(kind):
+            raise ProtoFailure("TRANSPORTATION_DETAILS_MISMATCH", f"the details do not belong to {kind}")
+        details = getattr(given, name)
+        present = {field.name: value.value for field, value in details.ListFields()}
+        for field, option, word in _STATION_TIMES:
+            if field in present:
+                options[option] = _station_time(present[field], word, travel_time)
+        if "parkingTime" in present:
+            options["parking_time"] = present["parkingTime"]
+            if options["parking_time"] > travel_time:
+                text = f"parkingTime must not be above travelTime; got {options['parking_time']}"
+                raise ProtoFailure("PARKING_TIME_OVER_TRAVEL_TIME_LIMIT", text)
+    if search.message.arrivalTimePeriod != 0:
+        raise ProtoFailure("INVALID_PROTO_REQUEST", f"there is no time period {search.message.arrivalTimePeriod}")
+    return Transportation(kind, **options)
 
 
 def _station_time(seconds: int, word: str, travel_time: int) -> int:
@@ -201,18 +209,18 @@ def _told(error: TravelTimeError) -> Exception:
 def _matrix(call: Call) -> Answer:
     _check_path(call)
     with call.lap("validate"):
-        search, is_arrival = _parsed(call, messages.MATRIX_REQUEST)
+        search = _parsed(call, messages.parse_matrix)
         lng, lat = _place(search)
         travel_time = _limit(search)
         transportation = _transportation(search, travel_time)
-        deltas = search.get("deltas", np.empty(0, np.int32))
+        deltas = search.deltas
         if deltas.size % 2:
             text = f"locationDeltas must hold two numbers for each target; got {deltas.size}"
             raise ProtoFailure("INTERLEAVED_DELTAS_INVALID_COORDINATE_PAIRS", text)
         if deltas.size > 2 * limits.MAX_PROTO_TARGETS:
             text = f"there must be at most {limits.MAX_PROTO_TARGETS} targets; got {deltas.size // 2}"
             raise ProtoFailure("INVALID_PROTO_REQUEST", text)
-        properties = set(search.get("properties", ()))
+        properties = set(search.message.properties)
         if not properties <= {0, 1}:
             raise ProtoFailure("INVALID_PROTO_REQUEST", f"there is no property {max(properties)}")
         lats, lngs = lat + deltas[0::2] / 1e5, lng + deltas[1::2] / 1e5
@@ -231,7 +239,7 @@ def _matrix(call: Call) -> Answer:
             raise ProtoFailure("UNKNOWN", "there are no monthly fares for the places of the search")
         try:
             limit = max(travel_time, 1)
-            asked = query(network, transportation, TYPICAL, is_arrival=is_arrival, limit=limit)
+            asked = query(network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
             found = times(asked, lng, lat, lngs[inside], lats[inside], limit, with_distance=1 in properties)
         except TravelTimeError as error:
             raise _told(error) from error
@@ -251,15 +259,15 @@ def _matrix(call: Call) -> Answer:
 def _cells(call: Call, system: Grid, resolutions: tuple[int, int]) -> Answer:
     _check_path(call)
     with call.lap("validate"):
-        search, is_arrival = _parsed(call, messages.CELLS_REQUEST)
+        search = _parsed(call, messages.parse_cells)
         lng, lat = _place(search)
         travel_time = _limit(search)
         transportation = _transportation(search, travel_time)
-        resolution = search.get("resolution", 0)
+        resolution = search.message.resolution
         if not resolutions[0] <= resolution <= resolutions[1]:
             text = f"resolution must be from {resolutions[0]} to {resolutions[1]}; got {resolution}"
             raise ProtoFailure("INVALID_PROTO_REQUEST", text)
-        properties = set(search.get("properties", ()))
+        properties = set(search.message.properties)
         if not properties <= set(range(len(_STATISTICS))):
             raise ProtoFailure("INVALID_PROTO_REQUEST", f"there is no property {max(properties)}")
     call.meter.take(call.app_id, 1)
@@ -267,8 +275,9 @@ def _cells(call: Call, system: Grid, resolutions: tuple[int, int]) -> Answer:
         try:
             limit = max(travel_time, 1)
             network = _map(call, lng, lat).network
-            asked = query(network, transportation, TYPICAL, is_arrival=is_arrival, limit=limit)
-            found = find_cells(asked, lng, lat, system, resolution, limit, search.get("remove_water_bodies", True))
+            asked = query(network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
+            no_water = search.message.removeWaterBodies or not search.message.HasField("removeWaterBodies")
+            found = find_cells(asked, lng, lat, system, resolution, limit, no_water)
         except TravelTimeError as error:
             raise _told(error) from error
     with call.lap("encode"):
