@@ -31,11 +31,10 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-
-from oracles import random_points
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import traveltime_lab as ttl
+from tests.support.oracles import random_points
 
 #: Agreement asked of a level, in percent.
 LEAST_PERCENT = {"medium": 98.5, "highest": 99.5}
@@ -100,13 +99,13 @@ def agreement(
 ) -> Agreement:
     """Return how well the shapes of some origins agree with `time_filter`."""
     found = Agreement()
-    question = {"travel_time": 60 * minutes, "transportation": mode}
+    query = {"travel_time": 60 * minutes, "transportation": mode}
     for i in range(len(origins)):
         origin = origins.iloc[i : i + 1]
         for _ in range(2):  # the first call makes the tiles
             begin = time.perf_counter()
             shape = ttl.time_map(
-                network, origin, **question, level_of_detail=level, remove_water_bodies=not arguments.with_water
+                network, origin, **query, level_of_detail=level, remove_water_bodies=not arguments.with_water
             ).geometry.iloc[0]
             took = time.perf_counter() - begin
         lng, lat, is_wet = points_around(network, shape, arguments)
@@ -114,7 +113,7 @@ def agreement(
         found.drowned += int((is_inside & is_wet).sum())
         lng, lat, is_inside = lng[~is_wet], lat[~is_wet], is_inside[~is_wet]
         targets = gpd.GeoSeries.from_xy(lng, lat, crs="EPSG:4326")
-        times = ttl.time_filter(network, origin, targets, **question, form="matrix").to_numpy(dtype=float)[0]
+        times = ttl.time_filter(network, origin, targets, **query, form="matrix").to_numpy(dtype=float)[0]
         is_reached = np.isfinite(times)
         found.percent.append(100.0 * float((is_inside == is_reached).mean()))
         found.too_much.append(100.0 * float((is_inside & ~is_reached).mean()))

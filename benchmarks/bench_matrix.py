@@ -21,16 +21,16 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-
-from oracles import random_points
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import traveltime_lab as ttl
+from tests.support.oracles import random_points
 from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction, matrix
-from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets.labels import limit_label
+from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import snap_points
 
 SHAPES = ((100, 100), (1_000, 1_000), (1, 100_000), (100_000, 1))
@@ -56,22 +56,22 @@ def compare(network: ttl.Network, name: str, arguments: argparse.Namespace) -> N
     n_states, n_arcs = graph.topology.n_states, graph.topology.indices.size
     print(f"{name}: {n_states} states, {n_arcs} arcs, {settings.threads} threads, limit {arguments.limit} s")
     warm_up(network, graph, transportation, snapping)
-    contract = median(lambda: contraction._contract(network, graph.topology), arguments.runs)
-    contraction.contraction(network, graph.topology)
-    customize = median(lambda: contraction._customize(network, graph), arguments.runs)
-    made = contraction.hierarchy(network, graph)
+    contract = median(lambda: contraction._contract(network.streets, graph.topology), arguments.runs)
+    contraction.contraction(network.streets, graph.topology)
+    customize = median(lambda: contraction._customize(network.streets, graph), arguments.runs)
+    made = contraction.hierarchy(network.streets, graph)
     print(f"  hierarchy     contract {contract:.3f} s, customize {customize:.3f} s, arcs up {made.up[1].size}")
     peer, peer_contract, peer_customize = routing_kit(network, graph)
     if peer:
         print(f"  pyroutingkit  contract {peer_contract:.3f} s, customize {peer_customize:.3f} s")
-    largest = road_graph.limit_label(arguments.limit, "time")
+    largest = limit_label(arguments.limit, "time")
     for shape in SHAPES:
         origins, destinations = (
-            snap_points(network, *random_points(network, n, seed), transportation, snapping)
+            snap_points(network.streets, *random_points(network, n, seed), transportation, snapping)
             for seed, n in enumerate(shape)
         )
-        leaving = matrix.Ends.of(graph, origins, snapping, is_entry=False)
-        reached = matrix.Ends.of(graph, destinations, snapping, is_entry=True)
+        leaving = LinkedPoints.of(graph, origins, snapping, is_entry=False)
+        reached = LinkedPoints.of(graph, destinations, snapping, is_entry=True)
         by_dijkstra, by_hierarchy = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
 
         def dijkstra(labels: Any = by_dijkstra, rows: Any = leaving, columns: Any = reached) -> None:
@@ -82,7 +82,7 @@ def compare(network: ttl.Network, name: str, arguments: argparse.Namespace) -> N
                 labels[part] = block
 
         def sweeps(labels: Any = by_hierarchy, rows: Any = leaving, columns: Any = reached) -> None:
-            for part, others, block in contraction.label_blocks(network, graph, rows, columns, largest):
+            for part, others, block in contraction.label_blocks(network.streets, graph, rows, columns, largest):
                 labels[part, others] = block
 
         engines: dict[str, Callable[[], object]] = {"dijkstra": dijkstra, "hierarchy": sweeps}
@@ -104,12 +104,12 @@ def compare(network: ttl.Network, name: str, arguments: argparse.Namespace) -> N
 
 def warm_up(network: ttl.Network, graph: Any, transportation: Any, snapping: Any) -> None:
     """Compile everything."""
-    few = snap_points(network, *random_points(network, 3, 0), transportation, snapping)
-    list(matrix.label_blocks(network, graph, few, few, snapping, limit=60.0, engine="dijkstra"))
-    leaving = matrix.Ends.of(graph, few, snapping, is_entry=False)
-    reached = matrix.Ends.of(graph, few, snapping, is_entry=True)
+    few = snap_points(network.streets, *random_points(network, 3, 0), transportation, snapping)
+    list(matrix.label_blocks(network.streets, graph, few, few, snapping, limit=60.0, engine="dijkstra"))
+    leaving = LinkedPoints.of(graph, few, snapping, is_entry=False)
+    reached = LinkedPoints.of(graph, few, snapping, is_entry=True)
     begin = time.perf_counter()
-    list(contraction.label_blocks(network, graph, leaving, reached, road_graph.limit_label(60.0, "time")))
+    list(contraction.label_blocks(network.streets, graph, leaving, reached, limit_label(60.0, "time")))
     print(f"  hierarchy     first call {time.perf_counter() - begin:.1f} s, compiling or loading what was compiled")
 
 
@@ -121,7 +121,7 @@ def routing_kit(network: ttl.Network, graph: Any) -> tuple[Any, float, float]:
         return None, 0.0, 0.0
     topology = graph.topology
     source = np.repeat(np.arange(topology.n_states, dtype=np.int32), np.diff(topology.indptr))
-    x, y = contraction._places(network, topology, source)
+    x, y = contraction._places(network.streets, topology, source)
     lng, lat = network.frame.to_lnglat(x, y)
     made = pyroutingkit.CCHTopology()
     contract = seconds(

@@ -25,9 +25,11 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from traveltime_lab.kernels.transit import range_raptor, raptor
+from traveltime_lab.kernels.transit.access import gather
+from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.readers.gtfs.feed import read_timetable
-from traveltime_lab.transit.raptor import RideOptions, RideSearch, StopLinks, StopReach
-from traveltime_lab.transit.trip_instances import Footpaths, merge_changes, trip_table
+from traveltime_lab.transit.raptor import StopLinks, StopReach, TransitOptions, TransitSearch
+from traveltime_lab.transit.trip_instances import Footpaths, merge_transfers, trip_table
 
 CITIES = {
     "porto_alegre": (("porto_alegre/gtfs_bus_full.zip", "porto_alegre/gtfs_rail.zip"), "2019-05-14T08:00"),
@@ -71,10 +73,23 @@ def rows_of(links: StopLinks, points: range) -> StopLinks:
     """Return the links of some points in a row."""
     start, end = int(links.indptr[points.start]), int(links.indptr[points.stop])
     indptr = links.indptr[points.start : points.stop + 1] - start
-    return StopLinks(indptr, links.stops[start:end], links.seconds[start:end])
+    return StopLinks(indptr, links.stops[start:end], links.time[start:end])
 
 
-def one_to_all(search: RideSearch, links: StopLinks, moment_s: int, options: RideOptions, is_arrival: bool) -> str:
+def target_times(
+    search: TransitSearch, access: StopLinks, moment_s: int, egress: StopLinks, options: TransitOptions, **how: bool
+) -> np.ndarray:
+    """Return the times between points and targets, by the times of stops."""
+    times = search.stop_times(access, moment_s, options, **how)
+    out = np.full((access.n_points, egress.n_points), UNREACHED, np.int32)
+    for row, at_stops in zip(out, times, strict=True):
+        gather(at_stops, 0, options.travel_limit, egress.indptr, egress.stops, egress.time, row)
+    return out
+
+
+def one_to_all(
+    search: TransitSearch, links: StopLinks, moment_s: int, options: TransitOptions, is_arrival: bool
+) -> str:
     """Return the time of a search and the number of stops it reaches."""
     lines = search.lines(is_arrival)
     state = raptor.new_state(lines, 1)
@@ -90,7 +105,7 @@ def one_to_all(search: RideSearch, links: StopLinks, moment_s: int, options: Rid
     return f"{np.median(took) * 1e3:.2f} ms ({np.median(n_reached):.0f} reached)"
 
 
-def window(search: RideSearch, links: StopLinks, moment_s: int, options: RideOptions, is_arrival: bool) -> str:
+def window(search: TransitSearch, links: StopLinks, moment_s: int, options: TransitOptions, is_arrival: bool) -> str:
     """Return the times of an hour by minutes and of the union of its journeys."""
     lines = search.lines(is_arrival)
     state = range_raptor.window_state(lines, options.max_rides)
@@ -120,30 +135,32 @@ def window(search: RideSearch, links: StopLinks, moment_s: int, options: RideOpt
     )
 
 
-def against_peer(python: str, feeds: list[str], timetable: Any, search: RideSearch, moment: str, moment_s: int) -> None:
+def against_peer(
+    python: str, feeds: list[str], timetable: Any, search: TransitSearch, moment: str, moment_s: int
+) -> None:
     """Print times from stops beside those of cafein, with the same footpaths and at most four rides."""
     table = search.table
     ids = timetable.stops["stop_id"].astype(str)
     full = (timetable.stops["feed_idx"].astype(str) + ":" + ids).to_numpy()
     walk_from = np.repeat(np.arange(table.n_stops), np.diff(table.transfer_indptr))
-    origins = np.random.default_rng(3).choice(np.flatnonzero(np.diff(table.stop_indptr)), 20)
-    question = {
+    origins = np.random.default_rng(3).choice(np.unique(table.pattern_stops), 20)
+    query = {
         "feeds": feeds,
         "footpaths": list(
-            zip(full[walk_from].tolist(), full[table.transfer_stop].tolist(), table.transfer_s.tolist(), strict=True)
+            zip(full[walk_from].tolist(), full[table.transfer_stop].tolist(), table.transfer_time.tolist(), strict=True)
         ),
         "origins": full[origins].tolist(),
         "moment": moment.replace("T", " "),
         "rides": 4,
     }
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "question.json").write_text(json.dumps(question))
+        (Path(folder) / "question.json").write_text(json.dumps(query))
         script = Path(__file__).parent / "peers" / "transit_cafein.py"
         done = subprocess.run([python, str(script), folder], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
     answer = json.loads(done.stdout)
-    options = RideOptions(4 * 3600, 3)
+    options = TransitOptions(4 * 3600, 3)
     for way, is_arrival in (("departure", False), ("arrival", True)):
         lines = search.lines(is_arrival)
         state = raptor.new_state(lines, 1)
@@ -152,7 +169,7 @@ def against_peer(python: str, feeds: list[str], timetable: Any, search: RideSear
         for origin, times in zip(origins, answer[way]["times"], strict=True):
             walks = slice(lines.transfer_indptr[origin], lines.transfer_indptr[origin + 1])
             seeds = np.append(lines.transfer_stop[walks], np.int32(origin))
-            seconds = np.append(lines.transfer_s[walks], np.int32(0)) + start
+            seconds = np.append(lines.transfer_time[walks], np.int32(0)) + start
             limits = (int(start) + options.travel_limit, options.max_rides, 0)
             took.append(least(lambda a=(lines, state, seeds, seconds, *limits): raptor.search(*a)))
             rides = raptor.search(lines, state, seeds, seconds, *limits)
@@ -160,7 +177,7 @@ def against_peer(python: str, feeds: list[str], timetable: Any, search: RideSear
             for stop in np.flatnonzero(rides < limits[0]):  # the peer walks on from the last ride
                 ends = slice(lines.transfer_indptr[stop], lines.transfer_indptr[stop + 1])
                 ahead = lines.transfer_stop[ends]
-                found[ahead] = np.minimum(found[ahead], rides[stop] + lines.transfer_s[ends])
+                found[ahead] = np.minimum(found[ahead], rides[stop] + lines.transfer_time[ends])
             np.minimum.at(found, seeds, seconds)
             both = [(times[full[i]], found[i] - start) for i in np.flatnonzero(found < limits[0]) if full[i] in times]
             ratios.extend(ours / theirs for theirs, ours in both if theirs)
@@ -182,14 +199,15 @@ def bench(data: Path, city: str, peer: str | None) -> None:
     at = int(dt.datetime.fromisoformat(moment).replace(tzinfo=zone).timestamp())
     begin = time.perf_counter()
     walks = near(stops, stops, 600)
-    changes = merge_changes(timetable, Footpaths(walks.indptr, walks.stops, walks.seconds))
+    changes = merge_transfers(timetable, Footpaths(walks.indptr, walks.stops, walks.time))
     table = trip_table(timetable, at - 3600 * HOURS, at + 3600 * HOURS, changes=changes)
     print(
-        f"  {table.run_trip.size:,} runs, {table.run_indptr.size - 1:,} patterns, {table.arrival.size:,} calls, "
-        f"{changes.stop.size:,} footpaths, {(table.stay_run >= 0).sum():,} stays, {time.perf_counter() - begin:.2f} s"
+        f"  {table.instance_trip.size:,} trip instances, {table.instance_indptr.size - 1:,} patterns, "
+        f"{table.arrival.size:,} stop times, {changes.stop.size:,} footpaths, "
+        f"{(table.stay_instance >= 0).sum():,} stays, {time.perf_counter() - begin:.2f} s"
     )
     begin = time.perf_counter()
-    search = RideSearch(table)
+    search = TransitSearch(table)
     search.lines(True)
     print(f"  ready for both directions in {time.perf_counter() - begin:.3f} s")
     moment_s = at - table.reference
@@ -197,38 +215,35 @@ def bench(data: Path, city: str, peer: str | None) -> None:
         against_peer(peer, [str(data / name) for name in names], timetable, search, moment, moment_s)
 
     random = np.random.default_rng(7)
-    served = np.flatnonzero(np.diff(table.stop_indptr))
+    served = np.unique(table.pattern_stops)
     places = stops[random.choice(served, 100)] + random.normal(0, 150, (100, 2))
     links = near(places, stops, 1200)
     print(f"  {np.diff(links.indptr).mean():.0f} stops within 20 minutes' walk on average")
 
     for label, options in (
-        ("2 h, any changes", RideOptions(7200)),
-        ("2 h, 3 changes", RideOptions(7200, 3)),
-        ("1 h, any changes", RideOptions(3600)),
+        ("2 h, any changes", TransitOptions(7200)),
+        ("2 h, 3 changes", TransitOptions(7200, 3)),
+        ("1 h, any changes", TransitOptions(3600)),
     ):
         leaving, arriving = (one_to_all(search, links, moment_s, options, way) for way in (False, True))
         print(f"  one to all stops, {label}: leaving {leaving}, arriving {arriving}")
-    for label, options in (("any changes", RideOptions(7200)), ("3 changes", RideOptions(7200, 3))):
+    for label, options in (("any changes", TransitOptions(7200)), ("3 changes", TransitOptions(7200, 3))):
         leaving, arriving = (window(search, links, moment_s, options, way) for way in (False, True))
         print(f"  60 minutes, {label}: leaving {leaving}, arriving {arriving}")
 
     doors = stops[random.choice(served, 100_000)] + random.normal(0, 300, (100_000, 2))
-    options = RideOptions(7200, 3)
+    options = TransitOptions(7200, 3)
     ends = near(doors[:100], stops, 1200)
-    print(f"  100 x 100: {least(lambda: search.target_times(links, moment_s, ends, options)):.3f} s, ", end="")
-    arriving = least(lambda: search.target_times(ends, moment_s, links, options, is_arrival=True))
+    print(f"  100 x 100: {least(lambda: target_times(search, links, moment_s, ends, options)):.3f} s, ", end="")
+    arriving = least(lambda: target_times(search, ends, moment_s, links, options, is_arrival=True))
     print(f"arriving {arriving:.3f} s, ", end="")
     best = least(lambda: search.window_best(rows_of(links, range(10)), moment_s, 3600, ends, 5, options), 1)
     print(f"10 x 100 best five of 60 minutes {best:.3f} s")
     one = rows_of(links, range(1))
     ends = near(doors, stops, 1200)
     reach = StopReach.of(ends, table.n_stops)
-    print(
-        f"  1 x 100,000 doors ({ends.stops.size:,} links): by door "
-        f"{least(lambda: search.target_times(one, moment_s, ends, options)) * 1e3:.1f} ms, by stop "
-        f"{least(lambda: search.target_times(one, moment_s, reach, options)) * 1e3:.1f} ms"
-    )
+    by_door = least(lambda: target_times(search, one, moment_s, ends, options))
+    print(f"  1 x 100,000 doors ({ends.stops.size:,} links): {by_door * 1e3:.1f} ms")
     when = moment_s + 60 * np.arange(60)
     times = search.window_times(one.of(0), when, reach, options)
     out = np.empty((times.shape[1], 3), np.int32)

@@ -14,11 +14,10 @@ from pathlib import Path
 import geopandas as gpd
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-
-from oracles import StreetOracle, random_points
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import traveltime_lab as ttl
+from tests.support.oracles import StreetOracle, random_points
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.streets import costs
@@ -54,7 +53,7 @@ def compare(network: ttl.Network, path: Path, mode: str, arguments: argparse.Nam
     begin = time.perf_counter()
     oracle = StreetOracle(network, mode, multiplier=costs.BALANCED)
     snaps, goals = (
-        snap_points(network, points.x.to_numpy(), points.y.to_numpy(), transportation, as_snapping(None))
+        snap_points(network.streets, points.x.to_numpy(), points.y.to_numpy(), transportation, as_snapping(None))
         for points in (origins, targets)
     )
     expected = np.array(

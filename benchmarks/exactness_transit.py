@@ -18,8 +18,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import traveltime_lab as ttl
-from tests.oracles import random_points
-from tests.oracles_doors import DoorOracle
+from tests.support.oracles import random_points
+from tests.support.oracles_doors import DoorOracle
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.moments import resolve_moment
 

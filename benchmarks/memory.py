@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 #: Origins, destinations and form of each request.
 CASES = {
@@ -81,9 +81,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, float]:
     """Return the figures of one request in this process."""
     import geopandas as gpd
     import numpy as np
-    from oracles import random_points
 
     import traveltime_lab as ttl
+    from tests.support.oracles import random_points
 
     n_origins, n_destinations, form = CASES[arguments.measure]
     network = ttl.load_network(arguments.city)

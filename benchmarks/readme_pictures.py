@@ -41,8 +41,8 @@ def _no_shape(options: dict[str, str]) -> dict[str, str]:
 
 
 def widget() -> None:
-    sys.path.insert(0, str(ROOT / "tests"))
-    import browsing
+    sys.path.insert(0, str(ROOT))
+    from tests.support import browsing
 
     with (
         tempfile.TemporaryDirectory() as folder,

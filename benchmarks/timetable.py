@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     warm_up = trip_table(read_timetable(arguments.data / "porto_alegre/gtfs_rail.zip"), 1557835200, 1557838800)
-    print(f"compiled with {warm_up.run_trip.size} runs")
+    print(f"compiled with {warm_up.instance_trip.size} runs")
     for city, (names, date, hours, expected) in CITIES.items():
         paths = [arguments.data / f"{name}.zip" for name in names]
         timetable = timed(f"{city}: read", 1, lambda paths=paths: read_timetable(paths))
@@ -61,7 +61,8 @@ def main() -> None:
                 lambda t=loaded, b=begin, h=hours: trip_table(t, b + h[0] * 3600, b + h[1] * 3600),
             )  # fmt: skip
             print(
-                f"{table.run_trip.size:,} runs in {table.run_indptr.size - 1:,} patterns, {table.arrival.size:,} calls"
+                f"{table.instance_trip.size:,} trip instances in {table.instance_indptr.size - 1:,} patterns, "
+                f"{table.arrival.size:,} stop times"
             )
 
 

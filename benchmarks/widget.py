@@ -84,8 +84,8 @@ def _spread(values: list[float]) -> str:
 
 
 def in_browser(n: int) -> None:
-    sys.path.insert(0, str(ROOT / "tests"))
-    import browsing
+    sys.path.insert(0, str(ROOT))
+    from tests.support import browsing
 
     with (
         tempfile.TemporaryDirectory() as folder,

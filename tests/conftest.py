@@ -61,7 +61,7 @@ def helsinki(cache_folder: Path) -> Network:
 
 
 def _built(shared_data: Path, folder: Path, city: str) -> Network:
-    from traveltime_lab.network.network import build_network, load_network
+    from traveltime_lab.network.build import build_network, load_network
 
     saved = folder / f"{city}.network"
     if not saved.is_file():
@@ -90,7 +90,7 @@ def milan(shared_data: Path, cache_folder: Path) -> Network:
 @pytest.fixture(scope="session")
 def porto_alegre_transit(shared_data: Path) -> Network:
     """Porto Alegre with its buses and its metro."""
-    from traveltime_lab.network.network import build_network
+    from traveltime_lab.network.build import build_network
 
     folder = shared_data / "porto_alegre"
     return build_network(folder / "osm.pbf", gtfs=[folder / "gtfs_bus_full.zip", folder / "gtfs_rail.zip"])

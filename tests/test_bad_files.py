@@ -19,8 +19,9 @@ import numpy as np
 import osmium
 import pyarrow as pa
 import pytest
-from test_osm import osm_xml
 
+from tests.support import ROOT
+from tests.support.osm_files import osm_xml
 from traveltime_lab import build_network, load_network
 from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError, TravelTimeError
 from traveltime_lab.network.network import Network
@@ -75,7 +76,7 @@ class TestOpenStreetMapFiles:
     def test_a_pbf_cut_short(self, tmp_path, pbf, n_bytes):
         path = tmp_path / "cut.osm.pbf"
         path.write_bytes(pbf[:n_bytes])
-        refused(path, DataError, "not readable as OpenStreetMap data (pbf)", "cut off")
+        refused(path, DataError, "not readable as OpenStreetMap data (pbf)", "truncated")
 
     def test_a_pbf_cut_between_two_blobs(self, tmp_path, pbf):
         # Such a file is well-formed: the format has no mark for its end. What is missing are the streets.
@@ -104,18 +105,18 @@ class TestOpenStreetMapFiles:
         [
             ("empty.osm.pbf", b"", ["is empty (0 bytes)", "Download it again"]),
             ("empty.osm", b"", ["is empty (0 bytes)"]),
-            ("empty.osm.gz", gzip.compress(b""), ["not readable"]),
+            ("empty.osm.gz", gzip.compress(b"", mtime=0), ["not readable"]),
             ("empty.osm.bz2", bz2.compress(b""), ["not readable"]),
             ("zeros.osm.pbf", bytes(5000), ["PBF error"]),
             ("garbage.osm.pbf", bytes(range(1, 256)) * 9, ["PBF error"]),
             ("garbage.osm", bytes(range(1, 256)) * 9, ["XML parsing error"]),
             ("garbage.osm.gz", bytes(range(1, 256)) * 9, ["XML parsing error"]),
-            ("broken.osm.gz", gzip.compress(XML)[:40] + bytes(200), ["gzip error"]),
+            ("broken.osm.gz", gzip.compress(XML, mtime=0)[:40] + bytes(200), ["gzip error"]),
             ("garbage.osm.bz2", bytes(range(1, 256)) * 9, ["bzip2 error"]),
             ("page.osm", b"<html><body>429 Too Many Requests</body></html>", ["html"]),
             ("page.osm.pbf", b"<!DOCTYPE html><html><body>404</body></html>", ["PBF error"]),
             ("answer.osm", b'{"version": 0.6, "elements": []}', ["XML parsing error"]),
-            ("changes.osm", b'<osmChange version="0.6"></osmChange>', ["history of objects"]),
+            ("changes.osm", b'<osmChange version="0.6"></osmChange>', ["history or change file"]),
             ("xml.osm.pbf", XML, ["PBF error"]),
             ("plain.osm.bz2", XML, ["bzip2 error"]),
             ("text.txt", XML, ["the name must end in one of", ".pbf", "'.txt'"]),
@@ -152,10 +153,10 @@ class TestOpenStreetMapFiles:
     @pytest.mark.parametrize(
         ("nodes", "ways", "words"),
         [
-            ({}, [], ["0 ways could be streets"]),
-            (NODES, [], ["0 ways could be streets"]),
-            (NODES, [(1, "1 2", "building=yes")], ["0 ways could be streets"]),
-            (NODES, [(1, "1 2", "highway=construction")], ["0 of them are open to someone"]),
+            ({}, [], ["0 ways have street tags"]),
+            (NODES, [], ["0 ways have street tags"]),
+            (NODES, [(1, "1 2", "building=yes")], ["0 ways have street tags"]),
+            (NODES, [(1, "1 2", "highway=construction")], ["0 of them are open to a mode"]),
             (NODES, [(1, "", "highway=primary")], ["none has two nodes in the file"]),
             (NODES, [(1, "1", "highway=primary")], ["none has two nodes in the file"]),
             (NODES, [(1, "1 1 1", "highway=primary")], ["none has two nodes in the file"]),
@@ -390,7 +391,7 @@ class TestKilledWhileSaving:
     def kill(self, saved: Path, target: Path, moment: str, after_s: float = 0.0) -> None:
         """Kill a process that saves to `target`, at a moment."""
         arguments = [sys.executable, "-c", textwrap.dedent(SAVER), str(saved), str(target), moment]
-        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]) as process:
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
             assert process.stdout is not None
             try:
                 assert process.stdout.readline() == "saving\n"

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import shapely
-from worlds import world
 
+from tests.support.worlds import world
 from traveltime_lab.errors import InputError
 from traveltime_lab.maps import basemap, style
 

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import browsing
 import pytest
-from browsing import HOLDS_MARKER, OUTLINE, WIDTH, drag_marker, run_notebook, until_changed, until_text
+
+from tests.support import browsing
+from tests.support.browsing import HOLDS_MARKER, OUTLINE, WIDTH, drag_marker, run_notebook, until_changed, until_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

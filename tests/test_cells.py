@@ -12,9 +12,9 @@ import pytest
 import shapely
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from worlds import FRAME, at, world
 
 import traveltime_lab as tl
+from tests.support.worlds import FRAME, at, world
 from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.modes import Transportation
@@ -391,7 +391,7 @@ def test_combinations_that_make_no_sense(town):
 @settings(max_examples=25, deadline=None)
 @given(st.floats(-6000, 6000), st.floats(-6000, 6000), st.sampled_from([5.0, 30.0, 100.0]), st.integers(50, 1500))
 def test_rasters_find_the_streets_that_points_find(helsinki, x, y, step, limit):
-    index, _ = snap_indexes(helsinki, Transportation("walking"), "both_drivable_and_walkable")
+    index, _ = snap_indexes(helsinki.streets, Transportation("walking"), "both_drivable_and_walkable")
     shape = (21, 37)
     shrink = helsinki.frame.shrink(y + np.arange(shape[0]) * step)
     segment, place, metres = np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32)

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import traveltime_lab as tl
-from tests.test_transit import ON_FOOT, timetable
-from tests.worlds import at, tables
+from tests.support.towns import ON_FOOT, timetable
+from tests.support.worlds import at, tables
 
 ROME = "agency_id,agency_name,agency_url,agency_timezone\nA,Transit,https://example.org,Europe/Rome"
 

@@ -8,9 +8,9 @@ import zoneinfo
 import geopandas as gpd
 import numpy as np
 import pytest
-from test_osm import osm_xml
-from worlds import at, tables
 
+from tests.support.osm_files import osm_xml
+from tests.support.worlds import at, tables
 from traveltime_lab import build_network, time_filter
 from traveltime_lab.moments import WEEKDAY_MORNING
 from traveltime_lab.streets import costs
@@ -112,18 +112,18 @@ def test_zones_of_left_hand_traffic_exist():
 def test_the_turn_across_the_oncoming_lane_costs_more():
     """A crossing of four roads: going left costs more where people keep right, and the other way round."""
     nodes = {"m": (0, 0), "w": (-500, 0), "e": (500, 0), "n": (0, 500), "s": (0, -500)}
-    cross = tables(nodes, [("w", "m"), ("m", "e"), ("n", "m"), ("m", "s")])
+    traversal = tables(nodes, [("w", "m"), ("m", "e"), ("n", "m"), ("m", "s")])
     start, ends = at((-400, 0)), at((0, 400), (0, -400))
     to_left, to_right = {}, {}
     for zone in ("Europe/Rome", "Europe/London"):
-        network = build_network(cross, timezone=zone)
+        network = build_network(traversal, timezone=zone)
         table = time_filter(network, start, ends, travel_time=3600, transportation="driving", form="matrix")
         to_left[zone], to_right[zone] = table.iloc[0]
     assert to_left["Europe/Rome"] > to_right["Europe/Rome"]
     assert to_left["Europe/London"] < to_right["Europe/London"]
-    overridden = build_network(cross, timezone="Europe/Rome", is_left_hand=True)
+    overridden = build_network(traversal, timezone="Europe/Rome", is_left_hand=True)
     assert overridden.report()["traffic_keeps"] == "left"
-    assert overridden.fingerprint != build_network(cross, timezone="Europe/Rome").fingerprint
+    assert overridden.fingerprint != build_network(traversal, timezone="Europe/Rome").fingerprint
 
 
 def test_whole_milliseconds():

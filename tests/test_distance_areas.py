@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
-from tests.worlds import at, world
+from tests.support.worlds import at, world
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
 from traveltime_lab.surfaces import raster
+from traveltime_lab.surfaces.field import DistanceField
 
 SLOW, FAST = {"walking_kph": 5.0}, {"walking_kph": 72.0}
 
@@ -84,11 +85,11 @@ def test_surfaces_equal_matrices(n: int, is_arrival: bool, seed: int) -> None:
     here = at(tuple(rng.uniform(-30, (n - 1) * 300 + 30, 2)))
     when = {"arrival_time" if is_arrival else "departure_time": "2026-03-03T03:00"}
     both = {"departure_time": None, "arrival_time": None, **when}
-    question = ask(network, "driving", *both.values(), None)
-    snaps = question.snap(read_points(here, "here", network), is_origin=not is_arrival)
-    field = raster.LengthField(question.near_field(snaps, 604_800))
+    query = ask(network, "driving", *both.values(), None)
+    snaps = query.snap(read_points(here, "here", network.bounds), is_origin=not is_arrival)
+    field = DistanceField(query.field_from(snaps, 604_800).edges)
     drawn = raster.surface(
-        network, question.far_side, question.snapping, field, cell_m=40.0, buffer_m=1000.0, limit=700.0
+        network.streets, query.egress_transportation, query.snapping, field, cell_m=40.0, buffer_m=1000.0, limit=700.0
     )
     rows, columns = np.indices(drawn.values.shape)
     x, y = drawn.x0 + columns.ravel() * drawn.cell_m, drawn.y0 + rows.ravel() * drawn.cell_m
@@ -99,7 +100,7 @@ def test_surfaces_equal_matrices(n: int, is_arrival: bool, seed: int) -> None:
     ).to_numpy().ravel()  # fmt: skip
     values = drawn.values.ravel().astype(np.float64)
     # Corners are nearest to two streets at once, and either is right.
-    fraction = question.snap_at(cells.x.to_numpy(), cells.y.to_numpy(), is_origin=is_arrival).fraction
+    fraction = query.snap_at(cells.x.to_numpy(), cells.y.to_numpy(), is_origin=is_arrival).fraction
     is_clear = (fraction > 1e-6) & (fraction < 1.0 - 1e-6)
     np.testing.assert_array_equal(np.isfinite(found)[is_clear], np.isfinite(values)[is_clear])
     known = np.isfinite(found) & is_clear

@@ -19,8 +19,8 @@ import numpy as np
 import osmium
 import pytest
 import shapely
-from test_osm import osm_xml
 
+from tests.support.osm_files import osm_xml
 from traveltime_lab import Snapping, build_network, load_network, snap, time_filter, time_map
 from traveltime_lab.network.network import Network
 from traveltime_lab.readers.osm.streets import read_osm

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
-from tests.test_transit import MEANS, ON_FOOT, timetable, towns
-from tests.worlds import FRAME, at, tables, world
+from tests.support.towns import MEANS, ON_FOOT, timetable, towns
+from tests.support.worlds import FRAME, at, tables, world
 from traveltime_lab.modes import as_transportation
 
 ORIGIN_OF_DAY = "2026-03-03T"  # a Tuesday

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
-from tests.feeds import feed
-from tests.test_transit import ON_FOOT, timetable
-from tests.worlds import at, tables
+from tests.support.feeds import feed
+from tests.support.towns import STOPS, STREETS, timetable, town
+from tests.support.worlds import at
 from traveltime_lab.itinerary import Fares, Leg, Route
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
 from traveltime_lab.transit.fares import FareBook, PaidRide
@@ -131,7 +131,7 @@ def test_what_is_noted(tmp_path: Path) -> None:
         )
     ).notes[0]["noted"]
     assert noted["fare_attributes.txt: no agency_id in a feed of several agencies: valid for all of them"]
-    assert noted["fare_rules.txt: origin_id is no zone_id of stops.txt: nothing lies there"] == "1 rows, lines 2"
+    assert noted["fare_rules.txt: origin_id is not a zone_id of stops.txt: the rule never applies"] == "1 rows, lines 2"
 
 
 # Several rides -------------------------------------------------------------------------------------------------------
@@ -368,15 +368,7 @@ def test_never_more_than_single_tickets(feeds: Timetable, fares: Any, rows: Any)
 
 # Routes --------------------------------------------------------------------------------------------------------------
 
-STOPS = {"a": (0.0, 0.0), "b": (3000.0, 0.0), "c": (6000.0, 0.0)}
-TRIPS = [[("a", 28_800), ("b", 29_100)], [("b", 29_400), ("c", 29_700)]]
-STREETS = tables({0: (-500, 0), 1: (3000, 0), 2: (6500, 0)}, [(i, i + 1, ON_FOOT) for i in range(2)])
 FROM_A_TO_C = {"transportation": "public_transport", "departure_time": "2026-03-03T07:55"}
-
-
-def town(folder: Path, **files: str) -> tl.Network:
-    """Return a street with a bus from a to b, and another one on from there to c."""
-    return tl.build_network(STREETS, gtfs=timetable(folder, STOPS, TRIPS, **files), timezone="UTC")
 
 
 def test_routes_with_fares(tmp_path: Path) -> None:

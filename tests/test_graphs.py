@@ -15,10 +15,12 @@ import pandas as pd
 import pytest
 import shapely
 
-from tests import overpass
+from tests.support import overpass
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import CoordinateError, CrsError, DataError, InputError, LimitError, MissingDependencyError
-from traveltime_lab.readers.osmnx import tables_from_frames, tables_from_osmnx, tables_from_place
+from traveltime_lab.readers.frames import tables_from_frames
+from traveltime_lab.readers.osmnx import tables_from_osmnx
+from traveltime_lab.readers.overpass import tables_from_place
 from traveltime_lab.streets.tables import (
     ACCESS_NO,
     ACCESS_YES,

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from feeds import LINE, feed, text
 
+from tests.support.feeds import LINE, feed, text
 from traveltime_lab.errors import DataError, GtfsError, InputError, MissingFileError
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
 from traveltime_lab.transit.route_types import is_selected, route_class
@@ -61,7 +61,7 @@ def test_folder_nested_zip_and_sub_folder(tmp_path: Path) -> None:
 
 
 def test_what_is_no_feed(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError, match=r"no timetable feed at .*gone\.zip; give a GTFS zip file or folder"):
+    with pytest.raises(MissingFileError, match=r"there is no GTFS feed at .*gone\.zip; give the path"):
         read_feed(tmp_path / "gone.zip")
     (tmp_path / "text.zip").write_text("no zip")
     with pytest.raises(GtfsError, match=r"text\.zip is not a zip file .* a feed is a zip or a folder of \.txt files"):
@@ -74,15 +74,15 @@ def test_what_is_no_feed(tmp_path: Path) -> None:
     at = whole.index(b"stop_times.txt") + 20
     damaged[at] ^= 0xFF
     (tmp_path / "damaged.zip").write_bytes(damaged)
-    with pytest.raises(GtfsError, match=r"damaged\.zip: stop_times\.txt cannot be unpacked .*; fetch the feed again"):
+    with pytest.raises(GtfsError, match=r"damaged\.zip: stop_times\.txt cannot be unpacked .*; download the feed"):
         read_feed(tmp_path / "damaged.zip")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(GtfsError, match=r"holds no timetable feed: there is no stops\.txt"):
+    with pytest.raises(GtfsError, match=r"is not a GTFS feed: there is no stops\.txt"):
         read_feed(tmp_path / "empty")
     with zipfile.ZipFile(tmp_path / "two.zip", "w") as two:
         two.writestr("north.zip", whole)
         two.writestr("south.zip", whole)
-    with pytest.raises(GtfsError, match=r"holds several feeds: north\.zip, south\.zip; unpack it"):
+    with pytest.raises(GtfsError, match=r"contains several feeds: north\.zip, south\.zip; unpack it"):
         read_feed(tmp_path / "two.zip")
     with pytest.raises(InputError, match="at least one GTFS feed"):
         read_timetable([])
@@ -142,15 +142,15 @@ def test_lines_are_counted_through_blank_lines_quotes_and_ragged_rows(tmp_path: 
     )
     timetable = read_feed(feed(tmp_path, stops=stops.encode()))
     assert timetable.notes[0]["dropped"] == {
-        "stops.txt: stop_lon is no number": "1 rows, lines 8, such as 'hello'",
+        "stops.txt: stop_lon is not a number": "1 rows, lines 8, such as 'hello'",
         "stops.txt: stop_lat is not within -90 to 90": "1 rows, lines 6, such as '91'",
-        "stops.txt: stop_id given twice": "1 rows, lines 10, such as 'y'",
+        "stops.txt: duplicate stop_id": "1 rows, lines 10, such as 'y'",
     }
     assert timetable.notes[0]["noted"] == {
-        "stops.txt: another number of fields than the header: read as far as it goes": (
+        "stops.txt: number of fields differs from the header: padded or truncated": (
             "2 rows, lines 7, 9, such as 'ragged'"
         ),
-        "stops.txt: no coordinates: can only be ridden through": "1 rows, lines 7",
+        "stops.txt: no coordinates: not linked to streets": "1 rows, lines 7",
     }
     assert set(timetable.stops["stop_id"]) == {"a", "b", "c", "ragged"}
     assert times(timetable) == LINE_TIMES
@@ -166,12 +166,12 @@ def test_lines_are_counted_through_blank_lines_quotes_and_ragged_rows(tmp_path: 
         ({"stops": None}, "there is no stops.txt in the feed", "stops.txt", None),
         ({"routes": "route_id,route_type"}, "routes.txt has no rows", "routes.txt", None),
         ({"trips": None}, "there is no trips.txt in the feed", "trips.txt", None),
-        ({"stop_times": None}, "there is no stop_times.txt; without it nothing can be ridden", "stop_times.txt", None),
-        ({"calendar": None}, "neither calendar.txt nor calendar_dates.txt has a row, so nothing ever runs",
+        ({"stop_times": None}, "there is no stop_times.txt; a timetable needs stop times", "stop_times.txt", None),
+        ({"calendar": None}, "neither calendar.txt nor calendar_dates.txt has a row, so no trip ever runs",
          "calendar.txt", None),
         ({"agency": "agency_name,agency_timezone\nx,Mars/Olympus"},
-         ("agency.txt, line 2: agency_timezone 'Mars/Olympus' is no IANA time zone such as 'Europe/Rome', so no time "
-          "of the feed can be placed"), "agency.txt", 2),
+         ("agency.txt, line 2: agency_timezone 'Mars/Olympus' is not an IANA time zone such as 'Europe/Rome', so the "
+          "times of the feed are ambiguous"), "agency.txt", 2),
         ({"agency": "agency_name\nx"}, "agency.txt, line 1: there is no column 'agency_timezone'", "agency.txt", 1),
         ({"stop_times": CALLS.replace("stop_id", "stop")}, "stop_times.txt, line 1: there is no column 'stop_id'",
          "stop_times.txt", 1),
@@ -182,10 +182,10 @@ def test_lines_are_counted_through_blank_lines_quotes_and_ragged_rows(tmp_path: 
         ({"stop_times": b""}, f"{NO_TRIP} trips.txt: trip without stop times (1 rows, such as 't')",
          "stop_times.txt", None),
         ({"stop_times": CALLS.replace("8:2", "7:2")},
-         f"{NO_TRIP} stop_times.txt: trip that goes back in time (1 rows, lines 4, such as 't')",
+         f"{NO_TRIP} stop_times.txt: trip whose times decrease (1 rows, lines 4, such as 't')",
          "stop_times.txt", None),
         ({"stop_times": CALLS.replace("8:00:00", "")},
-         f"{NO_TRIP} stop_times.txt: trip whose first or last call has no time (1 rows, lines 2, such as 't')",
+         f"{NO_TRIP} stop_times.txt: trip whose first or last stop time has no time (1 rows, lines 2, such as 't')",
          "stop_times.txt", None),
     ],
 )  # fmt: skip
@@ -215,9 +215,9 @@ def _more(file: str, *rows: str) -> str:
         ({"stop_times": _more("stop_times", "t,4,x,9:00:00,9:00:00")},
          {"stop_times.txt: unknown stop_id": "1 rows, lines 5, such as 'x'"}),
         ({"stop_times": _more("stop_times", "t,four,c,9:00:00,9:00:00")},
-         {"stop_times.txt: stop_sequence is no whole number": "1 rows, lines 5, such as 'four'"}),
+         {"stop_times.txt: stop_sequence is not a whole number": "1 rows, lines 5, such as 'four'"}),
         ({"stop_times": _more("stop_times", "t,3,a,9:00:00,9:00:00")},
-         {"stop_times.txt: stop_sequence given twice for a trip": "1 rows, lines 5, such as 't'"}),
+         {"stop_times.txt: duplicate stop_sequence in a trip": "1 rows, lines 5, such as 't'"}),
         ({"stop_times": _more("stop_times", "t,4,c,9:00,9:00:00")},
          {"stop_times.txt: arrival_time is not H:MM:SS": "1 rows, lines 5, such as '9:00'"}),
         ({"stop_times": _more("stop_times", "t,4,c,9:00:00,9:60:00")},
@@ -226,18 +226,18 @@ def _more(file: str, *rows: str) -> str:
          {"stop_times.txt: arrival_time is not H:MM:SS": "1 rows, lines 5, such as '-9:00:00'"}),
         ({"trips": MORE_TRIPS}, {"trips.txt: trip without stop times": "1 rows, such as 'u'"}),
         ({"trips": MORE_TRIPS, "stop_times": _more("stop_times", "u,1,a,9:00:00,9:00:00")},
-         {"stop_times.txt: trip with fewer than two calls": "1 rows, lines 5, such as 'u'"}),
+         {"stop_times.txt: trip with fewer than two stop times": "1 rows, lines 5, such as 'u'"}),
         ({"trips": MORE_TRIPS, "stop_times": _more("stop_times", "u,1,a,9:00:00,9:00:00", "u,2,b,8:59:00,9:01:00")},
-         {"stop_times.txt: trip that goes back in time": "1 rows, lines 6, such as 'u'"}),
+         {"stop_times.txt: trip whose times decrease": "1 rows, lines 6, such as 'u'"}),
         ({"trips": MORE_TRIPS, "stop_times": _more("stop_times", "u,1,a,9:00:00,9:00:00", "u,2,b,,")},
-         {"stop_times.txt: trip whose first or last call has no time": "1 rows, lines 6, such as 'u'"}),
+         {"stop_times.txt: trip whose first or last stop time has no time": "1 rows, lines 6, such as 'u'"}),
         ({"trips": LINE["trips"] + "X,daily,u"}, {"trips.txt: unknown route_id": "1 rows, lines 3, such as 'X'"}),
         ({"trips": LINE["trips"] + "R,never,u"},
-         {"trips.txt: service_id in neither calendar": "1 rows, lines 3, such as 'never'"}),
-        ({"trips": LINE["trips"] + "R,daily,t"}, {"trips.txt: trip_id given twice": "1 rows, lines 3, such as 't'"}),
+         {"trips.txt: service_id is in no calendar file": "1 rows, lines 3, such as 'never'"}),
+        ({"trips": LINE["trips"] + "R,daily,t"}, {"trips.txt: duplicate trip_id": "1 rows, lines 3, such as 't'"}),
         ({"trips": LINE["trips"] + "R,daily,"}, {"trips.txt: trip_id is empty": "1 rows, lines 3"}),
         ({"routes": LINE["routes"] + "S,2,tram"},
-         {"routes.txt: route_type is no whole number": "1 rows, lines 3, such as 'tram'"}),
+         {"routes.txt: route_type is not a whole number": "1 rows, lines 3, such as 'tram'"}),
         ({"calendar": LINE["calendar"] + "x,1,1,1,1,1,1,1,20260230,20261231"},
          {"calendar.txt: start_date is not YYYYMMDD": "1 rows, lines 3, such as '20260230'"}),
         ({"calendar": LINE["calendar"] + "x,1,1,1,1,1,1,1,20260201,20260131"},
@@ -249,7 +249,7 @@ def _more(file: str, *rows: str) -> str:
          {"calendar_dates.txt: service_id is empty": "1 rows, lines 6",
           "calendar_dates.txt: date is not YYYYMMDD": "1 rows, lines 3, such as '2026-01-02'",
           "calendar_dates.txt: exception_type is not 1 or 2": "1 rows, lines 2, such as '3'",
-          "calendar_dates.txt: service_id and date given twice": "1 rows, lines 5"}),
+          "calendar_dates.txt: duplicate service_id and date": "1 rows, lines 5"}),
         ({"frequencies": "trip_id,start_time,end_time,headway_secs\nx,8:00:00,9:00:00,60\nt,8:00:00,9:00:00,0\n"
                          "t,9:00:00,9:00:00,60\nt,8,9:00:00,60\n"},
          {"frequencies.txt: unknown trip_id": "1 rows, lines 2, such as 'x'",
@@ -265,12 +265,12 @@ def _more(file: str, *rows: str) -> str:
           "transfers.txt: in-seat transfer without two trips": "1 rows, lines 6"}),
         ({"shapes": "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence\ns,0.5,0.5,1\ns,0.5,north,2\ns,95,0.5,3\n"
                     "s,0.5,0.5,"},
-         {"shapes.txt: shape_pt_lon is no longitude": "1 rows, lines 3, such as 'north'",
-          "shapes.txt: shape_pt_lat is no latitude": "1 rows, lines 4, such as '95'",
-          "shapes.txt: shape_pt_sequence is no whole number": "1 rows, lines 5"}),
+         {"shapes.txt: shape_pt_lon is not a longitude": "1 rows, lines 3, such as 'north'",
+          "shapes.txt: shape_pt_lat is not a latitude": "1 rows, lines 4, such as '95'",
+          "shapes.txt: shape_pt_sequence is not a whole number": "1 rows, lines 5"}),
         ({"fare_attributes": "fare_id,price,currency_type\nf,2.50,EUR\ng,free,EUR",
           "fare_rules": "fare_id,route_id\nf,R\nf,X\nh,R\n"},
-         {"fare_attributes.txt: price is no number from 0": "1 rows, lines 3, such as 'free'",
+         {"fare_attributes.txt: price is not a number of 0 or more": "1 rows, lines 3, such as 'free'",
           "fare_rules.txt: unknown fare_id": "1 rows, lines 4, such as 'h'",
           "fare_rules.txt: unknown route_id": "1 rows, lines 3, such as 'X'"}),
         ({"agency": LINE["agency"] + "B,Other,https://example.org,UTC",
@@ -288,11 +288,11 @@ def _more(file: str, *rows: str) -> str:
              """,
           "routes": "route_id,route_type,agency_id\nR,3,A\nS,?,A",
           "fare_rules": "fare_id,route_id\nf,R\nh,R\nk,S\nk,T"},
-         {"routes.txt: route_type is no whole number": "1 rows, lines 3, such as '?'",
-          "fare_attributes.txt: fare_id given twice": "1 rows, lines 8, such as 'f'",
-          "fare_attributes.txt: currency_type is no code of three letters": "2 rows, lines 3, 10",
+         {"routes.txt: route_type is not a whole number": "1 rows, lines 3, such as '?'",
+          "fare_attributes.txt: duplicate fare_id": "1 rows, lines 8, such as 'f'",
+          "fare_attributes.txt: currency_type is not a code of three letters": "2 rows, lines 3, 10",
           "fare_attributes.txt: transfers is not 0, 1, 2 or empty": "1 rows, lines 4, such as '3'",
-          "fare_attributes.txt: transfer_duration is no number of seconds": "2 rows, lines 5, 9, such as 'long'",
+          "fare_attributes.txt: transfer_duration is not a number of seconds": "2 rows, lines 5, 9, such as 'long'",
           "fare_attributes.txt: unknown agency_id": "1 rows, lines 6, such as 'X'",
           # A fare without rules is valid everywhere, which one whose rules are all broken is not.
           "fare_attributes.txt: none of its rows in fare_rules.txt can be used": "1 rows, lines 7, such as 'k'",
@@ -300,7 +300,7 @@ def _more(file: str, *rows: str) -> str:
           "fare_rules.txt: rule of a dropped route": "1 rows, lines 4, such as 'S'",
           "fare_rules.txt: unknown route_id": "1 rows, lines 5, such as 'T'"}),
         ({"agency": LINE["agency"] + "B,Other,https://example.org,Nowhere/Else"},
-         {"agency.txt: agency_timezone is no IANA time zone": "1 rows, lines 3, such as 'Nowhere/Else'"}),
+         {"agency.txt: agency_timezone is not an IANA time zone": "1 rows, lines 3, such as 'Nowhere/Else'"}),
     ],
 )  # fmt: skip
 def test_dropped_rows(tmp_path: Path, files: dict[str, Any], dropped: dict[str, str]) -> None:
@@ -338,16 +338,16 @@ def test_what_is_noted_and_read_anyway(tmp_path: Path) -> None:
     )
     assert timetable.notes[0]["dropped"] == {}
     assert timetable.notes[0]["noted"] == {
-        "stops.txt: unknown parent_station: read as none": "1 rows, lines 3",
-        "stops.txt: no coordinates: takes those of its parent station": "1 rows, lines 2",
-        "stops.txt: no coordinates: can only be ridden through": "1 rows, lines 4",
-        "stops.txt: wheelchair_boarding is not 0 to 2: read as not given": "1 rows, lines 3, such as '9'",
-        "routes.txt: unknown route_type: only public_transport rides it": "1 rows, lines 2, such as '555'",
-        "trips.txt: unknown shape_id: read as none": "1 rows, lines 2",
-        "trips.txt: direction_id is not 0 to 1: read as not given": "1 rows, lines 2, such as '5'",
-        "transfers.txt: transfer_type 2 without min_transfer_time: the walk decides": "1 rows, lines 2",
-        "transfers.txt: least times and bans for single routes or trips are kept but not used": "1 rows, lines 3",
-        "frequencies.txt: headways of a trip overlap: both are run": "1 rows, lines 3",
+        "stops.txt: unknown parent_station: ignored": "1 rows, lines 3",
+        "stops.txt: no coordinates: the parent station's are used": "1 rows, lines 2",
+        "stops.txt: no coordinates: not linked to streets": "1 rows, lines 4",
+        "stops.txt: wheelchair_boarding is not 0 to 2: ignored": "1 rows, lines 3, such as '9'",
+        "routes.txt: unknown route_type: used by public_transport only": "1 rows, lines 2, such as '555'",
+        "trips.txt: unknown shape_id: ignored": "1 rows, lines 2",
+        "trips.txt: direction_id is not 0 to 1: ignored": "1 rows, lines 2, such as '5'",
+        "transfers.txt: transfer_type 2 without min_transfer_time: the walking time is used": "1 rows, lines 2",
+        "transfers.txt: min_transfer_time and bans of single routes or trips: kept but not used": "1 rows, lines 3",
+        "frequencies.txt: headways of a trip overlap: both are used": "1 rows, lines 3",
     }
     assert timetable.notes[0]["files_not_used"] == "levels.txt"
     assert timetable.stops["stop_lat"].tolist()[:2] == [0.5, 0.5] and np.isnan(timetable.stops["stop_lat"][2])

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracles import random_points, simple_oracle
-from tests.worlds import at, world
+from tests.support.oracles import random_points, simple_oracle
+from tests.support.worlds import at, world
+from traveltime_lab import _threads
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import dissection, road
 from traveltime_lab.modes import Snapping, as_snapping, as_transportation
@@ -22,6 +23,8 @@ from traveltime_lab.settings import settings as options
 from traveltime_lab.streets import contraction, matrix
 from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.labels import limit_label
+from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import Snaps, snap_points
 
 #: Long enough to be no limit.
@@ -156,14 +159,14 @@ def test_a_path_and_a_tree_need_no_shortcuts_beyond_their_bends() -> None:
 
 def joined(
     network: Network, graph: RoadGraph, mode: str, n_origins: int, n_destinations: int
-) -> tuple[Snaps, Snaps, matrix.Ends, matrix.Ends, Snapping]:
+) -> tuple[Snaps, Snaps, LinkedPoints, LinkedPoints, Snapping]:
     """Return random origins and destinations on a graph."""
     snapping = as_snapping(None)
     transportation = as_transportation(mode)
-    origins = snap_points(network, *random_points(network, n_origins, 1), transportation, snapping)
-    destinations = snap_points(network, *random_points(network, n_destinations, 2), transportation, snapping)
-    leaving = matrix.Ends.of(graph, origins, snapping, is_entry=False)
-    reached = matrix.Ends.of(graph, destinations, snapping, is_entry=True)
+    origins = snap_points(network.streets, *random_points(network, n_origins, 1), transportation, snapping)
+    destinations = snap_points(network.streets, *random_points(network, n_destinations, 2), transportation, snapping)
+    leaving = LinkedPoints.of(graph, origins, snapping, is_entry=False)
+    reached = LinkedPoints.of(graph, destinations, snapping, is_entry=True)
     return origins, destinations, leaving, reached, snapping
 
 
@@ -171,10 +174,12 @@ def assert_same_labels(network: Network, graph: RoadGraph, mode: str, shape: tup
     """Compare both engines on random points."""
     origins, destinations, leaving, reached, snapping = joined(network, graph, mode, *shape)
     expected, got = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    for block in matrix.label_blocks(network, graph, origins, destinations, snapping, limit=limit, engine="dijkstra"):
+    for block in matrix.label_blocks(
+        network.streets, graph, origins, destinations, snapping, limit=limit, engine="dijkstra"
+    ):
         expected[block.rows, block.columns] = block.labels
-    largest = road_graph.limit_label(limit, graph.metric)
-    for rows, columns, labels in contraction.label_blocks(network, graph, leaving, reached, largest):
+    largest = limit_label(limit, graph.metric)
+    for rows, columns, labels in contraction.label_blocks(network.streets, graph, leaving, reached, largest):
         got[rows, columns] = labels
     assert limit < 14_400 or (got != road.UNREACHED).any()
     assert np.array_equal(got, expected)
@@ -204,13 +209,15 @@ def test_chosen_pairs_have_the_labels_of_searches(helsinki: Network, mode: str, 
     random = np.random.default_rng(1)
     pairs = random.integers(0, 30, 300), random.integers(0, 40, 300)
     expected, got = (
-        matrix.pair_labels(helsinki, graph, origins, destinations, snapping, *pairs, limit=limit, engine=engine)
+        matrix.pair_labels(helsinki.streets, graph, origins, destinations, snapping, *pairs, limit=limit, engine=engine)
         for engine in ("dijkstra", "hierarchy")
     )
     assert np.array_equal(got, expected)
     few = tuple(side[:1] for side in pairs)
     assert np.array_equal(
-        matrix.pair_labels(helsinki, graph, origins, destinations, snapping, *few, limit=limit, engine="hierarchy"),
+        matrix.pair_labels(
+            helsinki.streets, graph, origins, destinations, snapping, *few, limit=limit, engine="hierarchy"
+        ),
         expected[:1],
     )
 
@@ -221,14 +228,14 @@ def test_no_pairs(helsinki: Network) -> None:
     none = np.empty(0, np.intp)
     for engine in ("dijkstra", "hierarchy"):
         labels = matrix.pair_labels(
-            helsinki, graph, origins, destinations, snapping, none, none, limit=900, engine=engine
+            helsinki.streets, graph, origins, destinations, snapping, none, none, limit=900, engine=engine
         )
         assert labels.shape == (0,)
 
 
 def test_one_thread_and_small_blocks_change_nothing(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = helsinki.road_graph(as_transportation("driving"))
-    monkeypatch.setattr(contraction, "_BLOCK", 100)
+    monkeypatch.setattr(_threads, "BLOCK", 100)
     assert_same_labels(helsinki, graph, "driving", (41, 50), 14_400)
     with options.override(threads=1):
         assert_same_labels(helsinki, graph, "driving", (41, 50), 14_400)
@@ -239,9 +246,12 @@ def test_a_topology_is_contracted_once_whatever_the_speeds(helsinki: Network) ->
     by_time = helsinki.road_graph(transportation)
     by_distance = helsinki.road_graph(transportation, metric="distance")
     assert by_time.topology is by_distance.topology
-    assert contraction.hierarchy(helsinki, by_time).rank is contraction.hierarchy(helsinki, by_distance).rank
+    assert (
+        contraction.hierarchy(helsinki.streets, by_time).rank
+        is contraction.hierarchy(helsinki.streets, by_distance).rank
+    )
     with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda _: contraction.hierarchy(helsinki, by_time), range(4)))
+        made = list(pool.map(lambda _: contraction.hierarchy(helsinki.streets, by_time), range(4)))
     assert all(each is made[0] for each in made)
 
 
@@ -253,15 +263,15 @@ def test_it_pays_off_for_many_searches_and_once_it_is_there() -> None:
     graph = network.road_graph(as_transportation("driving"))
     _, _, few, _, _ = joined(network, graph, "driving", 20, 1)
     _, _, leaving, reached, _ = joined(network, graph, "driving", 400, 500)
-    largest, short = road_graph.limit_label(14_400, "time"), road_graph.limit_label(30, "time")
-    assert contraction.pays_off(network, graph, leaving, reached, largest)
-    assert not contraction.pays_off(network, graph, leaving, reached, short)
-    assert not contraction.pays_off(network, graph, few, reached, largest)
-    contraction.hierarchy(network, graph)
-    assert contraction.pays_off(network, graph, few, reached, largest)
+    largest, short = limit_label(14_400, "time"), limit_label(30, "time")
+    assert contraction.pays_off(network.streets, graph, leaving, reached, largest)
+    assert not contraction.pays_off(network.streets, graph, leaving, reached, short)
+    assert not contraction.pays_off(network.streets, graph, few, reached, largest)
+    contraction.hierarchy(network.streets, graph)
+    assert contraction.pays_off(network.streets, graph, few, reached, largest)
     _, _, one, some, _ = joined(network, graph, "driving", 1, 3)
-    assert contraction.pays_off(network, graph, one, some, largest)
-    assert not contraction.pays_off(network, graph, one, reached, largest)
+    assert contraction.pays_off(network.streets, graph, one, some, largest)
+    assert not contraction.pays_off(network.streets, graph, one, reached, largest)
 
 
 def test_small_requests_again_and_again_earn_it() -> None:
@@ -272,14 +282,14 @@ def test_small_requests_again_and_again_earn_it() -> None:
     network = world({(i, j): (100.0 * i, 100.0 * j) for i in side for j in side}, streets)
     graph = network.road_graph(as_transportation("driving"))
     _, _, one, other, _ = joined(network, graph, "driving", 1, 1)
-    largest = road_graph.limit_label(14_400, "time")
-    assert not contraction.pays_off(network, graph, one, other, largest)
+    largest = limit_label(14_400, "time")
+    assert not contraction.pays_off(network.streets, graph, one, other, largest)
     for _ in range(1000):
-        contraction.pays_off(network, graph, one, other, largest)
+        contraction.pays_off(network.streets, graph, one, other, largest)
     for thread in threading.enumerate():
         if thread.name == "traveltime_lab.streets.contraction":
             thread.join()
-    assert contraction.pays_off(network, graph, one, other, largest)
+    assert contraction.pays_off(network.streets, graph, one, other, largest)
 
 
 def test_points_without_a_street_reach_nothing() -> None:
@@ -287,11 +297,13 @@ def test_points_without_a_street_reach_nothing() -> None:
     graph = network.road_graph(as_transportation("driving"))
     points = at((0, 0), (500, 250), (90_000, 90_000))
     snapping = as_snapping(None)
-    snaps = snap_points(network, points.x.to_numpy(), points.y.to_numpy(), as_transportation("driving"), snapping)
-    leaving = matrix.Ends.of(graph, snaps, snapping, is_entry=False)
-    reached = matrix.Ends.of(graph, snaps, snapping, is_entry=True)
+    snaps = snap_points(
+        network.streets, points.x.to_numpy(), points.y.to_numpy(), as_transportation("driving"), snapping
+    )
+    leaving = LinkedPoints.of(graph, snaps, snapping, is_entry=False)
+    reached = LinkedPoints.of(graph, snaps, snapping, is_entry=True)
     ((rows, columns, labels),) = contraction.label_blocks(
-        network, graph, leaving, reached, road_graph.limit_label(14_400, "time")
+        network.streets, graph, leaving, reached, limit_label(14_400, "time")
     )
     assert (rows, columns) == (slice(0, 3), slice(0, 3))
     assert (labels[2] == road.UNREACHED).all()

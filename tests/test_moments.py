@@ -91,7 +91,7 @@ def test_unreadable(value: object) -> None:
         resolve_moment(value, HELSINKI, name="arrival_time")
 
 
-@pytest.mark.parametrize("value", [pd.NaT, np.datetime64("NaT"), np.datetime64("NaT", "s")])
+@pytest.mark.parametrize("value", [pd.NaT, np.datetime64("NaT", "ns"), np.datetime64("NaT", "s")])
 def test_missing(value: object) -> None:
     with pytest.raises(MomentError, match="NaT"):
         resolve_moment(value, HELSINKI, name="departure_time")

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from oracles import random_points
-from test_osm import osm_xml
 
+from tests.support.oracles import random_points
+from tests.support.osm_files import osm_xml
 from traveltime_lab import build_network, load_network, time_filter, time_map
 from traveltime_lab.errors import InputError
 from traveltime_lab.network.network import Network

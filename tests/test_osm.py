@@ -7,7 +7,6 @@ import gzip
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.osm_files import Relation, Way, osm_xml
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import DataError, MissingFileError
 from traveltime_lab.readers.osm.edges import split_at_junctions, unbroken_runs
@@ -24,40 +24,6 @@ from traveltime_lab.streets.tables import NODE_BLOCKS_DRIVING, NODE_CROSSING, NO
 
 # Nodes 1 to 9 on a grid with steps of 0.001 degrees, numbered like a telephone, 1 in the north-west.
 GRID = {3 * row + column + 1: (column * 0.001, 0.002 - row * 0.001) for row in range(3) for column in range(3)}
-
-Way = tuple[int, str, str]
-Relation = tuple[int, str, str]
-
-
-def osm_xml(
-    nodes: dict[int, tuple[float, float]],
-    ways: Iterable[Way],
-    relations: Iterable[Relation] = (),
-    node_tags: dict[int, str] | None = None,
-    head: str = "",
-) -> bytes:
-    """Write OSM XML. Ways are (id, "node node …", "key=value …"), members of relations "w10@from n5@via"."""
-    body = [
-        f'<node id="{ref}" version="1" lon="{lng}" lat="{lat}">{tags_xml((node_tags or {}).get(ref, ""))}</node>'
-        for ref, (lng, lat) in nodes.items()
-    ]
-    for ref, refs, text in ways:
-        nodes_xml = "".join(f'<nd ref="{node}"/>' for node in refs.split())
-        body.append(f'<way id="{ref}" version="1">{nodes_xml}{tags_xml(text)}</way>')
-    kinds = {"n": "node", "w": "way", "r": "relation"}
-    for ref, member_text, text in relations:
-        members = "".join(
-            f'<member type="{kinds[m[0]]}" ref="{m[1:].partition("@")[0]}" role="{m.partition("@")[2]}"/>'
-            for m in member_text.split()
-        )
-        body.append(f'<relation id="{ref}" version="1">{members}{tags_xml(text)}</relation>')
-    return f'<?xml version="1.0" encoding="UTF-8"?><osm version="0.6">{head}{"".join(body)}</osm>'.encode()
-
-
-def tags_xml(text: str) -> str:
-    """Write tags "key=value|key=value" or, without bars, separated by spaces."""
-    pairs = (pair.split("=", 1) for pair in (text.split("|") if "|" in text else text.split()))
-    return "".join(f"<tag k={quoteattr(k)} v={quoteattr(v)}/>" for k, v in pairs)
 
 
 @pytest.fixture
@@ -607,16 +573,16 @@ class TestFiles:
         [
             ("a.osm", b"", "is empty"),
             ("a.txt", STREET, "must end in one of"),
-            ("a.osm", STREET[:-60], "damaged, cut off or of another format"),
+            ("a.osm", STREET[:-60], "damaged, truncated or of another format"),
             ("a.osm", b"<html><body>Too many requests</body></html>", "html"),
             ("a.osm", b'{"elements": []}', "XML parsing error"),
-            ("a.osm.gz", gzip.compress(STREET)[:-30], "gzip error|XML parsing error"),
+            ("a.osm.gz", gzip.compress(STREET, mtime=0)[:-30], "gzip error|XML parsing error"),
             ("a.osm.bz2", bz2.compress(STREET)[:-30], "bzip2 error|XML parsing error"),
             ("a.osm.bz2", STREET, "bzip2 error"),
             ("a.pbf", STREET, "PBF error"),
             ("a.pbf", bytes(range(256)) * 8, "PBF error"),
             ("a.osm", osm_xml(GRID, []), "has no usable streets: 0 ways"),
-            ("a.osm", osm_xml(GRID, [(10, "1 2", "highway=proposed")]), "1 ways could be streets, 0 of them are open"),
+            ("a.osm", osm_xml(GRID, [(10, "1 2", "highway=proposed")]), "1 ways have street tags, 0 of them are open"),
             ("a.osm", osm_xml({}, [(10, "1 2", "highway=primary")]), "none has two nodes in the file"),
             ("a.osm", b'<osmChange version="0.6"></osmChange>', "history"),
         ],

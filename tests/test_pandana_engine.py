@@ -11,16 +11,17 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
-from oracles import random_points
 
-from traveltime_lab import build_network, time_filter
+from tests.support.oracles import random_points
+from traveltime_lab import _threads, build_network, time_filter
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import Snapping, as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings
-from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets import matrix
+from traveltime_lab.streets.labels import limit_label
+from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import SNAPPED, Snaps, snap_points
 
 pytest.importorskip("pandana")
@@ -109,7 +110,7 @@ def table(
 ) -> np.ndarray:
     graph = network.road_graph(as_transportation(mode), metric=metric)
     labels = np.empty((len(starts), len(ends)), np.int64)
-    blocks = matrix.label_blocks(network, graph, starts, ends, Snapping(), limit=limit, engine=engine)
+    blocks = matrix.label_blocks(network.streets, graph, starts, ends, Snapping(), limit=limit, engine=engine)
     for block in blocks:
         labels[block.rows, block.columns] = block.labels
     return labels
@@ -153,9 +154,9 @@ def test_both_orders_on_one_edge(town: Network, mode: str) -> None:
     origin_of, destination_of = np.array(pairs, dtype=np.intp).T
     graph = town.road_graph(as_transportation(mode))
     arguments = (places, places, Snapping(), origin_of, destination_of)
-    expected = matrix.pair_labels(town, graph, *arguments, limit=14_400, engine="dijkstra")
+    expected = matrix.pair_labels(town.streets, graph, *arguments, limit=14_400, engine="dijkstra")
     for with_length in (True, False):
-        found = pandana.pair_labels(town, graph, *arguments, limit=14_400, with_length=with_length)
+        found = pandana.pair_labels(town.streets, graph, *arguments, limit=14_400, with_length=with_length)
         np.testing.assert_array_equal(found >> road.TIME_SHIFT, expected >> road.TIME_SHIFT)
 
 
@@ -240,7 +241,7 @@ def test_cities(request: pytest.FixtureRequest, city: str, mode: str) -> None:
     network = request.getfixturevalue(city)
     transportation = as_transportation(mode)
     starts, ends = (
-        snap_points(network, *random_points(network, n, seed), transportation, Snapping())
+        snap_points(network.streets, *random_points(network, n, seed), transportation, Snapping())
         for n, seed in ((15, 1), (200, 2))
     )
     # Every origin shares its edge with one destination.
@@ -251,7 +252,9 @@ def test_cities(request: pytest.FixtureRequest, city: str, mode: str) -> None:
     graph = network.road_graph(transportation)
     rng = np.random.default_rng(3)
     origin_of, destination_of = rng.integers(0, 15, 500), rng.integers(0, 200, 500)
-    labels = pandana.pair_labels(network, graph, starts, ends, Snapping(), origin_of, destination_of, limit=14_400)
+    labels = pandana.pair_labels(
+        network.streets, graph, starts, ends, Snapping(), origin_of, destination_of, limit=14_400
+    )
     assert_same(labels, expected[origin_of, destination_of])
 
 
@@ -289,18 +292,19 @@ def test_nobody_leaves_to_stay_where_they_are(town: Network) -> None:
 
 def test_blocks_cover_all_columns(town: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small blocks and calls, as large requests have them."""
-    for name, value in (("_BLOCK", 40), ("_WAYS", 64), ("_PATHS", 3)):
+    monkeypatch.setattr(_threads, "BLOCK", 40)
+    for name, value in (("_WAYS", 64), ("_PATHS", 3)):
         monkeypatch.setattr(pandana, name, value)
     starts, ends = everywhere(town, "driving", 2), everywhere(town, "driving", 3)
     graph = town.road_graph(as_transportation("driving"))
     expected = table(town, "driving", starts, ends, 14_400, "dijkstra")
     arguments = (
-        matrix.Ends.of(graph, starts, Snapping(), is_entry=False),
-        matrix.Ends.of(graph, ends, Snapping(), is_entry=True),
-        road_graph.limit_label(14_400, "time"),
+        LinkedPoints.of(graph, starts, Snapping(), is_entry=False),
+        LinkedPoints.of(graph, ends, Snapping(), is_entry=True),
+        limit_label(14_400, "time"),
     )
     for with_length in (True, False):
-        blocks = list(pandana.label_blocks(town, graph, *arguments, with_length=with_length))
+        blocks = list(pandana.label_blocks(town.streets, graph, *arguments, with_length=with_length))
         assert len(blocks) > 10
         found = np.hstack([labels for _, labels in blocks])
         np.testing.assert_array_equal(found >> road.TIME_SHIFT, expected >> road.TIME_SHIFT)
@@ -355,7 +359,7 @@ def test_edge_cases_with_restrictions(shared_data: Path) -> None:
     for name in ("no_left_turn", "via_way_restriction"):
         network = build_network(shared_data / "edge_cases" / f"{name}.osm.pbf")
         starts, ends = (
-            snap_points(network, *random_points(network, 40, seed), as_transportation("driving"), Snapping())
+            snap_points(network.streets, *random_points(network, 40, seed), as_transportation("driving"), Snapping())
             for seed in (1, 2)
         )
         expected = table(network, "driving", starts, ends, 14_400, "dijkstra")

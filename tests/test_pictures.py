@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 import shapely
 from matplotlib import pyplot
-from worlds import at, world
 
 import traveltime_lab as tl
+from tests.support.worlds import at, world
 from traveltime_lab.maps import plot, style
 from traveltime_lab.maps import scene as map_scenes
 

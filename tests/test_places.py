@@ -17,10 +17,10 @@ import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_osm import osm_xml
-from worlds import at, world
 
 import traveltime_lab as tl
+from tests.support.osm_files import osm_xml
+from tests.support.worlds import at, world
 from traveltime_lab.readers.osm.places import is_place, kind_of
 from traveltime_lab.search.geocoding import countries
 from traveltime_lab.search.geocoding.gazetteer import gazetteer, tokens_of

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import geopandas as gpd
 import numpy as np
 import pytest
 import shapely
-import worlds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracles import StreetOracle, random_points, simple_oracle
 
 import traveltime_lab as tl
+from tests.support.oracles import StreetOracle, random_points, simple_oracle
+from tests.support.worlds import towns
 from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.streets.snapping import snap_points
@@ -62,51 +60,6 @@ def test_searches_equal_networkx_whole_and_contracted(csr, data):
     assert {i: int(v) for i, v in enumerate(label) if v != road.UNREACHED} == expected
 
 
-@st.composite
-def towns(draw):
-    """Random streets on a jittered grid with one-ways, closed streets, private access and turn restrictions."""
-    side = draw(st.integers(2, 4))
-    cells = [(i, j) for i in range(side) for j in range(side)]
-    jitter = st.integers(-40, 40)
-    nodes = {cell: (200 * cell[0] + draw(jitter), 200 * cell[1] + draw(jitter)) for cell in cells}
-    candidates = [(a, b) for a in cells for b in cells if a < b and abs(a[0] - b[0]) + abs(a[1] - b[1]) <= 2]
-    chosen = draw(st.lists(st.sampled_from(candidates), min_size=3, max_size=20))
-    tags = st.fixed_dictionaries(
-        {},
-        optional={
-            "oneway": st.sampled_from(["yes", "-1"]),
-            "highway": st.sampled_from(["primary", "living_street", "track"]),
-            "access": st.sampled_from(["destination", "private"]),
-            "junction": st.just("roundabout"),
-        },
-    )
-    streets = [(a, b, {"driving_kph": None, **draw(tags)}) for a, b in chosen]
-    tables = worlds.tables(nodes, [(a, b, {k: v for k, v in more.items() if v is not None}) for a, b, more in streets])
-    n_directed = 2 * tables.edge_from.size
-    tail = np.stack([tables.edge_from, tables.edge_to], axis=1).ravel()
-    restrictions = []
-    for _ in range(draw(st.integers(0, 4))):
-        path = [draw(st.integers(0, n_directed - 1))]
-        for _ in range(draw(st.integers(1, 3))):
-            after = [d for d in range(n_directed) if tail[d] == tail[path[-1] ^ 1] and d != path[-1] ^ 1]
-            if not after:
-                break
-            path.append(draw(st.sampled_from(after)))
-        if len(path) > 1:
-            restrictions.append((draw(st.booleans()), path))
-    flags = draw(
-        st.lists(st.sampled_from([0, 0, 0, 1, 1024]), min_size=len(tables.node_lng), max_size=len(tables.node_lng))
-    )
-    tables = replace(
-        tables,
-        node_flags=np.array(flags, np.uint16),
-        restriction_only=np.array([only for only, _ in restrictions], np.bool_),
-        restriction_indptr=np.concatenate([[0], np.cumsum([len(path) for _, path in restrictions])]).astype(np.int64),
-        restriction_edges=np.array([d for _, path in restrictions for d in path], np.int32),
-    )
-    return tl.build_network(tables, timezone="UTC")
-
-
 @quick
 @given(towns(), st.sampled_from(["walking", "driving"]), st.integers(0, 2**31))
 def test_times_equal_networkx_on_random_towns(network, mode, seed):
@@ -128,7 +81,9 @@ def compare_with_networkx(network, mode, n_origins, n_targets, seed):
     transportation = tl.Transportation(mode, traffic_model="off_peak") if "driving" in mode else as_transportation(mode)
     oracle = StreetOracle(network, mode)
     starts, ends = random_points(network, n_origins, seed), random_points(network, n_targets, seed + 1)
-    snaps, goals = (snap_points(network, *points, transportation, as_snapping(None)) for points in (starts, ends))
+    snaps, goals = (
+        snap_points(network.streets, *points, transportation, as_snapping(None)) for points in (starts, ends)
+    )
     expected = np.array(
         [[np.nan if ms is None else ms / 1000 for ms in oracle.times_ms(snaps, i, goals)] for i in range(n_origins)]
     )

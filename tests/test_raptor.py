@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles_transit import TransitOracle
-from timetables import random_table, trip_table
 
+from tests.support.oracles_transit import TransitOracle
+from tests.support.timetables import random_table, trip_table
 from traveltime_lab.errors import DataError, InputError, LimitError
 from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor
+from traveltime_lab.kernels.transit.access import gather
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.transit.raptor import Journeys, RideOptions, RideSearch, StopLinks, StopReach
+from traveltime_lab.transit.raptor import Itineraries, StopLinks, TransitOptions, TransitSearch
 from traveltime_lab.transit.trip_table import TripTable
 
 tables = st.builds(
@@ -28,14 +29,14 @@ tables = st.builds(
 )
 access_lists = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 40)), min_size=1, max_size=3)
 options = st.builds(
-    RideOptions,
+    TransitOptions,
     travel_limit=st.sampled_from([1000, 1000, 60, 100]),
     max_changes=st.sampled_from([None, None, 0, 1, 2]),
     change_delay=st.sampled_from([0, 0, 3, 7]),
 )
 moments = st.integers(-5, 60)
-ANY = RideOptions(1000)
-DIRECT = RideOptions(1000, max_changes=0)
+ANY = TransitOptions(1000)
+DIRECT = TransitOptions(1000, max_changes=0)
 
 
 def links(*rows: list[tuple[int, int]]) -> StopLinks:
@@ -44,20 +45,20 @@ def links(*rows: list[tuple[int, int]]) -> StopLinks:
     return StopLinks(indptr, np.array([stop for stop, _ in flat]), np.array([s for _, s in flat]))
 
 
-def asked(options: RideOptions) -> dict[str, int]:
+def asked(options: TransitOptions) -> dict[str, int]:
     return {
         "max_changes": -1 if options.max_changes is None else options.max_changes,
         "change_delay": options.change_delay,
     }
 
 
-def departing(oracle: TransitOracle, access: list, moment: int, options: RideOptions) -> dict[int, int]:
+def departing(oracle: TransitOracle, access: list, moment: int, options: TransitOptions) -> dict[int, int]:
     seeds = [(stop, moment + s) for stop, s in access]
     found = oracle.earliest(seeds, limit=moment + options.travel_limit, **asked(options))
     return {stop: time - moment for stop, time in found.items()}
 
 
-def arriving(oracle: TransitOracle, access: list, moment: int, options: RideOptions) -> dict[int, int]:
+def arriving(oracle: TransitOracle, access: list, moment: int, options: TransitOptions) -> dict[int, int]:
     seeds = [(stop, moment - s) for stop, s in access]
     found = oracle.latest(seeds, limit=moment - options.travel_limit, **asked(options))
     return {stop: moment - time for stop, time in found.items()}
@@ -67,8 +68,8 @@ def reached(times: np.ndarray) -> dict[int, int]:
     return {stop: int(time) for stop, time in enumerate(times) if time != UNREACHED}
 
 
-def stop_times(table: TripTable, access: list, moment: int, options: RideOptions, **more: bool) -> dict[int, int]:
-    return reached(RideSearch(table).stop_times(links(access), moment, options, **more)[0])
+def stop_times(table: TripTable, access: list, moment: int, options: TransitOptions, **more: bool) -> dict[int, int]:
+    return reached(TransitSearch(table).stop_times(links(access), moment, options, **more)[0])
 
 
 @settings(max_examples=500, deadline=None)
@@ -99,7 +100,7 @@ def test_the_backward_twin_means_what_it_says(table, access, options):
 def test_windows_equal_a_search_at_every_second(table, access, moment, width, options, is_arrival, data):
     moment = 150 - moment if is_arrival else moment
     every = range(moment - width, moment + 1) if is_arrival else range(moment, moment + width + 1)
-    oracle, search = TransitOracle(table), RideSearch(table)
+    oracle, search = TransitOracle(table), TransitSearch(table)
     ask = arriving if is_arrival else departing
     singles = {start: ask(oracle, access, start, options) for start in every}
 
@@ -116,7 +117,7 @@ def test_windows_equal_a_search_at_every_second(table, access, moment, width, op
     direct = np.array([data.draw(st.sampled_from([UNREACHED, 20, 70])) for _ in egress], np.int32)
     rows = search.window_times(
         (np.array([stop for stop, _ in access]), np.array([s for _, s in access])), chosen, links(*egress), options,
-        is_arrival=is_arrival, direct_s=direct,
+        is_arrival=is_arrival, direct_time=direct,
     )  # fmt: skip
 
     def through(found: dict[int, int], ports: list[tuple[int, int]]) -> float:
@@ -148,12 +149,12 @@ def test_windows_equal_a_search_at_every_second(table, access, moment, width, op
 @given(tables, access_lists, moments, options, st.booleans())
 def test_journeys_can_be_travelled_and_take_the_time_of_the_label(table, access, moment, options, is_arrival):
     moment = 150 - moment if is_arrival else moment
-    search = RideSearch(table)
+    search = TransitSearch(table)
     arrays = np.array([stop for stop, _ in access]), np.array([s for _, s in access])
     times, found = search.journeys(arrays, moment, np.arange(table.n_stops), options, is_arrival=is_arrival)
     assert reached(times) == stop_times(table, access, moment, options, is_arrival=is_arrival)
     walks = {
-        (start, int(table.transfer_stop[k])): int(table.transfer_s[k])
+        (start, int(table.transfer_stop[k])): int(table.transfer_time[k])
         for start in range(table.n_stops)
         for k in range(table.transfer_indptr[start], table.transfer_indptr[start + 1])
     }
@@ -167,7 +168,9 @@ def test_journeys_can_be_travelled_and_take_the_time_of_the_label(table, access,
         assert options.max_changes is None or len(rides) <= options.max_changes + 1
         for first, second in itertools.pairwise(rides):
             pair = int(found.alight_stop[first]), int(found.board_stop[second])
-            change = min(walks.get(pair, UNREACHED), int(table.change_s[pair[0]]) if pair[0] == pair[1] else UNREACHED)
+            change = min(
+                walks.get(pair, UNREACHED), int(table.change_time[pair[0]]) if pair[0] == pair[1] else UNREACHED
+            )
             assert found.arrival[first] + change + options.change_delay <= found.departure[second]
         street = {}
         for end, s in access:
@@ -182,14 +185,14 @@ def test_journeys_can_be_travelled_and_take_the_time_of_the_label(table, access,
             assert moment + street[int(found.board_stop[rides[0]])] <= found.departure[rides[0]]
 
 
-def check_ride(table: TripTable, found: Journeys, ride: int) -> None:
+def check_ride(table: TripTable, found: Itineraries, ride: int) -> None:
     """Follow a vehicle from where it is boarded to where it is left."""
 
     def call(run: int, position: int) -> tuple[int, int]:
-        p = int(np.searchsorted(table.run_indptr, run, side="right")) - 1
+        p = int(np.searchsorted(table.instance_indptr, run, side="right")) - 1
         n = int(table.pattern_indptr[p + 1] - table.pattern_indptr[p])
         assert 0 <= position < n
-        at = int(table.time_indptr[p]) + (run - int(table.run_indptr[p])) * n + position
+        at = int(table.time_indptr[p]) + (run - int(table.instance_indptr[p])) * n + position
         return int(table.pattern_indptr[p]) + position, at
 
     run, last = int(found.board_run[ride]), int(found.alight_run[ride])
@@ -203,7 +206,7 @@ def check_ride(table: TripTable, found: Journeys, ride: int) -> None:
     assert table.arrival[arrival] == found.arrival[ride]
     if run != last or found.board_position[ride] >= found.alight_position[ride]:
         seen = set()
-        while (run := int(table.stay_run[run])) != last:
+        while (run := int(table.stay_instance[run])) != last:
             assert run >= 0
             assert run not in seen
             seen.add(run)
@@ -211,8 +214,8 @@ def check_ride(table: TripTable, found: Journeys, ride: int) -> None:
 
 @settings(max_examples=120, deadline=None)
 @given(tables, access_lists, moments, options, st.data())
-def test_targets_by_point_and_by_stop_are_the_best_of_their_ports(table, access, moment, options, data):
-    search = RideSearch(table)
+def test_targets_are_the_best_of_their_ports(table, access, moment, options, data):
+    search = TransitSearch(table)
     stops = st.integers(0, table.n_stops - 1)
     rows = data.draw(st.lists(st.lists(st.tuples(stops, st.integers(0, 30)), max_size=3), min_size=1, max_size=3))
     egress = links(*rows)
@@ -227,8 +230,10 @@ def test_targets_by_point_and_by_stop_are_the_best_of_their_ports(table, access,
     direct[0, 0] = 33
     expected[0, 0] = min(expected[0, 0], 33)
     expected[expected > options.travel_limit] = UNREACHED
-    for ends in (egress, StopReach.of(egress, table.n_stops)):
-        assert np.array_equal(search.target_times(origins, when, ends, options, direct_s=direct), expected)
+    found = direct.copy()
+    for row, times in zip(found, search.stop_times(origins, when, options), strict=True):
+        gather(times, 0, options.travel_limit, egress.indptr, egress.stops, egress.time, row)
+    assert np.array_equal(found, expected)
 
 
 @settings(max_examples=150, deadline=None)
@@ -246,8 +251,8 @@ def test_leaving_later_never_arrives_earlier(table, access, moment, options, lat
 @given(tables, moments, st.sampled_from([None, 0, 1]), st.sampled_from([0, 4]))
 def test_arriving_and_departing_are_dual(table, moment, max_changes, delay):
     """Who leaves a stop by ride as late as possible arrives in time, and who leaves a second later does not."""
-    options = RideOptions(100_000, max_changes, delay)
-    search = RideSearch(table)
+    options = TransitOptions(100_000, max_changes, delay)
+    search = TransitSearch(table)
     nodes = links(*[[(stop, 0)] for stop in range(table.n_stops)])
     out = search.stop_times(nodes, moment, options)
     for target in range(table.n_stops):
@@ -268,8 +273,8 @@ def test_arriving_and_departing_are_dual(table, moment, max_changes, delay):
 @given(tables, access_lists, moments, st.integers(0, 2), st.booleans())
 def test_more_changes_and_more_access_never_hurt(table, access, moment, max_changes, is_arrival):
     moment = 150 - moment if is_arrival else moment
-    few = stop_times(table, access, moment, RideOptions(1000, max_changes), is_arrival=is_arrival)
-    more = stop_times(table, access, moment, RideOptions(1000, max_changes + 1), is_arrival=is_arrival)
+    few = stop_times(table, access, moment, TransitOptions(1000, max_changes), is_arrival=is_arrival)
+    more = stop_times(table, access, moment, TransitOptions(1000, max_changes + 1), is_arrival=is_arrival)
     any_number = stop_times(table, access, moment, ANY, is_arrival=is_arrival)
     wider = stop_times(table, [*access, (table.n_stops - 1, 5)], moment, ANY, is_arrival=is_arrival)
     for stop, time in few.items():
@@ -295,9 +300,9 @@ def test_percentiles_and_shares(n_starts, n_targets, seed):
 @settings(max_examples=100, deadline=None)
 @given(tables)
 def test_mirroring_twice_gives_the_lines_back(table):
-    lines = RideSearch(table).lines(False)
+    lines = TransitSearch(table).lines(False)
     again = line_kernels.mirrored(line_kernels.mirrored(lines))
-    for name in ("pattern_stops", "can_board", "can_alight", "arrival", "departure", "stop_pattern", "stay_indptr"):
+    for name in ("pattern_stops", "can_board", "can_alight", "arrival", "departure", "stay_indptr"):
         assert np.array_equal(getattr(again, name), getattr(lines, name)), name
     assert line_kernels.first_fault(again)[0] == 0
 
@@ -306,26 +311,26 @@ def test_staying_seated_in_a_later_run_is_no_change():
     """The first run ends at stop 1; only the second one continues to stop 2."""
     table = trip_table(
         [((0, 1), [[(0, 0), (10, 10)], [(5, 5), (15, 15)]]), ((1, 2), [[(16, 16), (30, 30)]])], 3,
-        stays={1: 2}, change_s=[0, 60, 0],
+        stays={1: 2}, change_time=[0, 60, 0],
     )  # fmt: skip
     assert stop_times(table, [(0, 0)], 0, DIRECT) == {1: 10, 2: 30}
     assert stop_times(table, [(2, 0)], 30, DIRECT, is_arrival=True) == {0: 25, 1: 14}
-    _, found = RideSearch(table).journeys((np.array([0]), np.array([0])), 0, [2], DIRECT)
+    _, found = TransitSearch(table).journeys((np.array([0]), np.array([0])), 0, [2], DIRECT)
     assert (found.board_run.tolist(), found.alight_run.tolist()) == ([1], [2])
 
 
 def test_a_change_at_the_stop_takes_its_time_and_a_footpath_its_own():
     patterns = [((0, 1), [[(0, 0), (10, 10)]]), ((1, 3), [[(39, 39), (50, 50)]]), ((2, 3), [[(39, 39), (60, 60)]])]
-    table = trip_table(patterns, 4, change_s=[0, 30, 0, 0], walks={(1, 2): 20})
+    table = trip_table(patterns, 4, change_time=[0, 30, 0, 0], walks={(1, 2): 20})
     assert stop_times(table, [(0, 0)], 0, ANY) == {1: 10, 3: 60}
-    assert stop_times(table, [(0, 0)], 0, RideOptions(1000, change_delay=10)) == {1: 10}
-    table = trip_table(patterns, 4, change_s=[0, 29, 0, 0], walks={(1, 2): 20})
+    assert stop_times(table, [(0, 0)], 0, TransitOptions(1000, change_delay=10)) == {1: 10}
+    table = trip_table(patterns, 4, change_time=[0, 29, 0, 0], walks={(1, 2): 20})
     assert stop_times(table, [(0, 0)], 0, ANY) == {1: 10, 3: 50}
 
 
 def test_no_delay_before_the_first_ride_and_no_footpath_from_a_seed():
     table = trip_table([((0, 1), [[(5, 5), (10, 10)]]), ((2, 3), [[(50, 50), (60, 60)]])], 4, walks={(0, 2): 1})
-    assert stop_times(table, [(0, 5)], 0, RideOptions(1000, change_delay=99)) == {1: 10}
+    assert stop_times(table, [(0, 5)], 0, TransitOptions(1000, change_delay=99)) == {1: 10}
 
 
 def test_tables_that_never_change_can_be_read_only():
@@ -343,19 +348,19 @@ def test_a_table_without_runs_or_patterns_answers():
 
 @pytest.mark.parametrize(
     ("name", "value", "words"),
-    [("arrival", 9, "overtakes"), ("departure", 1, "before it arrives"), ("transfer_s", -5, "footpath"),
-     ("change_s", -5, "change")],
+    [("arrival", 9, "overtakes"), ("departure", 1, "before it arrives"), ("transfer_time", -5, "footpath"),
+     ("change_time", -5, "change")],
 )  # fmt: skip
 def test_broken_tables_are_refused(name, value, words):
-    table = trip_table([((0, 1), [[(0, 0), (10, 10)], [(5, 5), (15, 15)]])], 2, walks={(0, 1): 20}, change_s=[0, 0])
+    table = trip_table([((0, 1), [[(0, 0), (10, 10)], [(5, 5), (15, 15)]])], 2, walks={(0, 1): 20}, change_time=[0, 0])
     getattr(table, name).flags.writeable = True
     getattr(table, name)[-1] = value
     with pytest.raises(DataError, match=words):
-        RideSearch(table)
+        TransitSearch(table)
 
 
 def test_bad_requests_are_refused():
-    search = RideSearch(trip_table([((0, 1), [[(0, 0), (10, 10)]])], 2))
+    search = TransitSearch(trip_table([((0, 1), [[(0, 0), (10, 10)]])], 2))
     with pytest.raises(InputError, match="stops 0 to 7"):
         search.stop_times(links([(0, 0), (7, 0)]), 0, ANY)
     with pytest.raises(InputError, match="less than no time"):
@@ -365,8 +370,8 @@ def test_bad_requests_are_refused():
     with pytest.raises(InputError, match="reference"):
         search.stop_times(links([(0, 0)]), 1_500_000_000, ANY)
     with pytest.raises(LimitError, match="max_changes"):
-        RideOptions(10, max_changes=-1)
+        TransitOptions(10, max_changes=-1)
     with pytest.raises(LimitError, match="wide"):
         search.window_stop_times(links([(0, 0)]), 0, UNREACHED // 4, ANY)
     with pytest.raises(InputError, match="shape"):
-        search.target_times(links([(0, 0)]), 0, links([(1, 0)]), ANY, direct_s=np.zeros(3, np.int32))
+        search.window_times(links([(0, 0)]).of(0), [0], links([(1, 0)]), ANY, direct_time=np.zeros(3, np.int32))

@@ -12,11 +12,10 @@ import pytest
 import shapely
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracles import random_points
-from test_properties import towns
-from worlds import FRAME, at, world
 
 import traveltime_lab as tl
+from tests.support.oracles import random_points
+from tests.support.worlds import FRAME, at, towns, world
 from traveltime_lab.itinerary import Leg, Ride, StopCall
 
 ON_FOOT = {"transportation": "walking"}

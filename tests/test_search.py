@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import shapely
-from worlds import FRAME, at, world
 
 import traveltime_lab as tl
-from traveltime_lab.streets import matrix
+from tests.support.worlds import FRAME, at, world
+from traveltime_lab import _threads
 
 #: A straight street of 1000 m at 5 m/s from A to B, a side street of 500 m from B to C, and D-E out of reach.
 NODES = {"A": (0, 0), "B": (1000, 0), "C": (1000, 500), "D": (5000, -4000), "E": (5400, -4000)}
@@ -105,7 +105,7 @@ def test_forms_hold_the_same_answers(town):
 @pytest.mark.parametrize("labels", [list, lambda n: [f"p{i}" for i in n], lambda n: [i / 4 for i in n]])
 @pytest.mark.parametrize(("n_origins", "n_destinations"), [(12, 30), (30, 12), (40, 1)])
 def test_sparse_is_what_pairs_reach_in_any_number_of_blocks(town, monkeypatch, labels, n_origins, n_destinations):
-    monkeypatch.setattr(matrix, "_BLOCK", 70)
+    monkeypatch.setattr(_threads, "BLOCK", 70)
     rng = np.random.default_rng(8)
     origins, destinations = (at(*rng.uniform((0, -300), (1200, 800), (n, 2))) for n in (n_origins, n_destinations))
     origins.index = labels(range(n_origins))

@@ -9,26 +9,24 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from oracles import outlines_by_contourpy
 from shapely import MultiPolygon, box
 
+from tests.support.oracles import outlines_by_contourpy
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import CrsError, InputError, LimitError
+from traveltime_lab.search.set_operations import difference, intersection, union
 from traveltime_lab.surfaces.polygons import (
     Surface,
     bounding_boxes,
     coarse_grid_polygons,
     contour_polygons,
-    difference,
     fill_holes,
     include_point,
-    intersection,
     is_surrounded,
     largest_polygons,
-    road_buffer_surface,
     to_lnglat,
-    union,
 )
+from traveltime_lab.surfaces.road_buffer import road_buffer_surface
 
 FRAME = LocalFrame(-8.61, 41.15)
 INF = np.inf

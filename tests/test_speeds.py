@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import shapely
-from worlds import FRAME, at, world
 
+from tests.support.worlds import FRAME, at, world
 from traveltime_lab import Transportation, add_speeds, time_filter
 from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.network.network import Network

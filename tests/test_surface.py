@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 import traveltime_lab as tl
+from tests.support import ROOT
 from traveltime_lab import errors
 
-ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 NAMES = [name for name in tl.__all__ if not name.startswith("__")]
 #: Which module the stub takes each public name from.

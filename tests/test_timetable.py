@@ -14,16 +14,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from feeds import LINE, SlowFeed, check_invariants, feed, posix, runs_of, stays_of, text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.feeds import LINE, SlowFeed, check_invariants, feed, posix, runs_of, stays_of, text
 from traveltime_lab.errors import InputError, LimitError, MomentError, NoServiceError
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
 from traveltime_lab.transit.calendar import day_origin
 from traveltime_lab.transit.timetable import ServiceWarning, Timetable, plain_arrays
 from traveltime_lab.transit.timetable_file import from_tables, to_tables
-from traveltime_lab.transit.trip_instances import UNREACHED, Footpaths, merge_changes, trip_table
+from traveltime_lab.transit.trip_instances import UNREACHED, Footpaths, merge_transfers, trip_table
 
 CALLS = text(LINE["stop_times"])
 
@@ -146,7 +146,7 @@ def test_a_calendar_of_a_hundred_years_costs_nothing(tmp_path: Path) -> None:
     assert timetable.dates().loc["feed"].tolist() == [dt.date(2000, 1, 1), dt.date(2099, 12, 26)]
     assert sum(array.size for array in plain_arrays(timetable.services).values()) == 3
     assert timetable.report()["feed"]["trips_per_weekday"]["saturday"] == 1
-    assert trip_table(timetable, posix("2077-06-05"), posix("2077-06-06")).run_trip.size == 1
+    assert trip_table(timetable, posix("2077-06-05"), posix("2077-06-06")).instance_trip.size == 1
 
 
 # Moments
@@ -234,7 +234,7 @@ def test_only_runs_on_their_way_in_the_interval(tmp_path: Path) -> None:
     timetable = read_feed(feed(tmp_path))  # 8:00 to 8:20
     day = "2026-03-02T"
     for begin, end, n in [("08:20", "08:21", 1), ("08:21", "09:00", 0), ("07:00", "08:00", 0), ("07:00", "08:01", 1)]:
-        assert trip_table(timetable, posix(day + begin), posix(day + end)).run_trip.size == n, (begin, end)
+        assert trip_table(timetable, posix(day + begin), posix(day + end)).instance_trip.size == n, (begin, end)
 
 
 def test_runs_that_overtake_are_put_into_patterns_of_their_own(tmp_path: Path) -> None:
@@ -255,8 +255,8 @@ def test_runs_that_overtake_are_put_into_patterns_of_their_own(tmp_path: Path) -
     )
     table = trip_table(timetable, posix("2026-03-02"), posix("2026-03-03"))
     check_invariants(table)
-    names = np.array(timetable.trips["trip_id"])[table.run_trip].tolist()
-    assert [names[a:b] for a, b in zip(table.run_indptr[:-1], table.run_indptr[1:], strict=True)] == [
+    names = np.array(timetable.trips["trip_id"])[table.instance_trip].tolist()
+    assert [names[a:b] for a, b in zip(table.instance_indptr[:-1], table.instance_indptr[1:], strict=True)] == [
         ["slow", "next"],
         ["fast"],
     ]
@@ -281,7 +281,7 @@ def test_runs_that_wait_while_another_leaves_overtake_too(tmp_path: Path) -> Non
     )
     table = trip_table(timetable, posix("2026-03-02"), posix("2026-03-03"))
     check_invariants(table)
-    assert table.run_indptr.size - 1 == 2
+    assert table.instance_indptr.size - 1 == 2
 
 
 def test_only_the_routes_asked_for(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_only_the_routes_asked_for(tmp_path: Path) -> None:
     for used in ([True, False], [False, True], [True, True], [False, False]):
         table = trip_table(timetable, *day, is_used=np.array(used))
         check_invariants(table)
-        assert table.run_trip.size == sum(used)
+        assert table.instance_trip.size == sum(used)
     with pytest.raises(InputError, match="is_used must be a bool array of 2 routes"):
         trip_table(timetable, *day, is_used=np.array([True]))
     with pytest.raises(LimitError, match="1 second to 366 days"):
@@ -321,11 +321,11 @@ def ways(timetable: Timetable, walks: dict[tuple[int, int], int]) -> tuple[dict[
     indptr = np.searchsorted([a for a, _ in pairs], np.arange(timetable.n_stops + 1)).astype(np.int64)
     stop = np.array([b for _, b in pairs], np.int32)
     footpaths = Footpaths(indptr, stop, np.array([walks[pair] for pair in pairs], np.int32))
-    changes = merge_changes(timetable, footpaths)
+    changes = merge_transfers(timetable, footpaths)
     starts = np.repeat(np.arange(timetable.n_stops), np.diff(changes.indptr))
     found = dict(zip(zip(starts.tolist(), changes.stop.tolist(), strict=True), changes.seconds.tolist(), strict=True))
     assert list(found) == sorted(found)
-    return found, changes.change_s.tolist()
+    return found, changes.change_time.tolist()
 
 
 def test_rules_of_changes(tmp_path: Path) -> None:
@@ -580,9 +580,9 @@ VALID = {
 }
 #: Everything that is dropped from all of them; the fortaleza rows are checked below.
 DROPPED = {
-    "helsinki/gtfs": ["stop_times.txt: trip with fewer than two calls"],
+    "helsinki/gtfs": ["stop_times.txt: trip with fewer than two stop times"],
     "gtfs_only/zug_transfers": ["transfers.txt: unknown from_stop_id", "transfers.txt: unknown to_stop_id"],
-    "gtfs_only/fortaleza_missing_times": ["stop_times.txt: trip that goes back in time"],
+    "gtfs_only/fortaleza_missing_times": ["stop_times.txt: trip whose times decrease"],
 }
 
 
@@ -599,7 +599,7 @@ def test_real_feeds(shared_data: Path, name: str) -> None:
     origin = day_origin(day.toordinal(), timetable.zones[0])
     table = trip_table(timetable, origin, origin + 86400)
     check_invariants(table)
-    of_the_day = table.run_date == day.toordinal()
+    of_the_day = table.instance_date == day.toordinal()
     latest = timetable.hot.first_departure.max()
     if latest < 86400:
         assert of_the_day.sum() == COUNTS[name][str(day)][1]
@@ -611,7 +611,7 @@ def test_report_of_a_real_feed(shared_data: Path) -> None:
     facts = read_feed(shared_data / "gtfs_only/fortaleza_missing_times.zip").report()["fortaleza_missing_times"]
     assert facts["first_date"] == "2019-06-14" and facts["last_date"] == "2019-09-14"
     assert facts["dropped"] == {
-        "stop_times.txt: trip that goes back in time": (
+        "stop_times.txt: trip whose times decrease": (
             "4 rows, lines 820, 11858, 25822, 44114, such as 'D804-T03V20B02-I'"
         )
     }
@@ -626,6 +626,6 @@ def test_real_runs_agree_with_the_twin(shared_data: Path) -> None:
     begin, end = posix("2014-10-25T23:00"), posix("2014-10-26T05:00")
     table = trip_table(timetable, begin, end)
     expected = slow.runs(begin, end)
-    assert table.run_trip.size == sum(expected.values()) == 97
+    assert table.instance_trip.size == sum(expected.values()) == 97
     assert {dt.date.fromordinal(date).day for _, date, _ in expected} == {25, 26}
     assert runs_of(timetable, table) == expected

@@ -14,45 +14,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
-from tests.feeds import feed, posix
-from tests.oracles_doors import DoorOracle
-from tests.worlds import FRAME, at, tables
+from tests.support.feeds import posix
+from tests.support.oracles_doors import DoorOracle
+from tests.support.towns import MEANS, ON_FOOT, timetable, towns
+from tests.support.worlds import FRAME, at, tables
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
 from traveltime_lab.streets.snapping import metres_to_streets, snap_indexes
 from traveltime_lab.surfaces import raster
-from traveltime_lab.transit import field as ride_fields
+from traveltime_lab.transit import field as transit_fields
 from traveltime_lab.transit.query import WALKING
-from traveltime_lab.transit.stop_links import stations
-
-ON_FOOT = {"walking_kph": 3.6, "cycling_kph": 14.4, "driving_kph": 36.0}
-
-
-def clock(seconds: int) -> str:
-    """Return seconds after midnight as GTFS writes them."""
-    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-
-
-def timetable(
-    folder: Path, stops: dict[str, tuple[float, float]], trips: list[list[tuple[str, int]]], /, **files: str
-) -> Path:
-    """Write a feed of stops in metres and trips of (stop, seconds after midnight), one route for each trip."""
-    lng, lat = FRAME.to_lnglat(*zip(*stops.values(), strict=True))
-    rows = [f"{name},{name},{y:.7f},{x:.7f}" for name, x, y in zip(stops, lng, lat, strict=True)]
-    times = [
-        f"t{i},{k},{stop},{clock(when)},{clock(when)}"
-        for i, calls in enumerate(trips)
-        for k, (stop, when) in enumerate(calls)
-    ]
-    content = {
-        "stops": "\n".join(["stop_id,stop_name,stop_lat,stop_lon", *rows]),
-        "routes": "\n".join(["route_id,route_short_name,route_type", *(f"R{i},{i},3" for i in range(len(trips)))]),
-        "trips": "\n".join(["route_id,service_id,trip_id", *(f"R{i},daily,t{i}" for i in range(len(trips)))]),
-        "stop_times": "\n".join(["trip_id,stop_sequence,stop_id,arrival_time,departure_time", *times]),
-    }
-    return feed(folder, **{**content, **files})
+from traveltime_lab.transit.stop_links import linked_stops
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +47,7 @@ def seconds(network: tl.Network, start: Any, end: Any, transportation: Any = "pu
     """Return the travel time between two places in metres, None if there is none."""
     how = {"travel_time": 7200, "departure_time": "2026-03-03T07:50", **how}
     found = tl.time_filter(network, at(start), at(end), transportation=transportation, **how)["travel_time"][0]
-    return None if found is tl.time_filter.__class__ or str(found) == "<NA>" else int(found)
+    return None if pd.isna(found) else int(found)
 
 
 class TestByHand:
@@ -176,45 +150,6 @@ class TestByHand:
         assert shapely.disjoint(area, at((1150, 0), (3850, 0), (6150, 0)).union_all())
 
 
-@st.composite
-def towns(draw: st.DrawFn) -> tuple[dict[Any, Any], list[Any], dict[str, Any], list[Any]]:
-    """Draw streets on a grid with gaps, stops near them and trips between the stops."""
-    n = draw(st.integers(2, 4))
-    step = 300.0
-    nodes = {(i, j): (i * step, j * step) for i in range(n) for j in range(n)}
-    links = [((i, j), (i + 1, j)) for i in range(n - 1) for j in range(n)]
-    links += [((i, j), (i, j + 1)) for i in range(n) for j in range(n - 1)]
-    kept = draw(st.lists(st.sampled_from(links), min_size=len(links) // 2, unique=True))
-    place = st.tuples(st.integers(-50, int((n - 1) * step) + 50), st.integers(-50, int((n - 1) * step) + 50))
-    places = draw(st.lists(place, min_size=2, max_size=6, unique=True))
-    stops = {f"s{i}": (float(x), float(y)) for i, (x, y) in enumerate(places)}
-    trips = []
-    for _ in range(draw(st.integers(1, 6))):
-        calls = draw(st.lists(st.sampled_from(list(stops)), min_size=2, max_size=4))
-        calls = [stop for k, stop in enumerate(calls) if k == 0 or stop != calls[k - 1]]
-        if len(calls) < 2:
-            continue
-        when = 28_800 + draw(st.integers(0, 1200))
-        trip = []
-        for stop in calls:
-            trip.append((stop, when))
-            when += draw(st.integers(0, 200))
-        trips.append(trip)
-    if not trips:
-        trips = [[("s0", 28_800), ("s1", 28_900)]]
-    return nodes, kept, stops, trips
-
-
-MEANS = st.fixed_dictionaries(
-    {"type": st.sampled_from(["public_transport", "bus", "cycling+public_transport", "driving+public_transport"])},
-    optional={
-        "walking_time": st.sampled_from([0, 60, 200, 400]),
-        "pt_change_delay": st.sampled_from([0, 45]),
-        "max_changes": st.integers(0, 2),
-    },
-)
-
-
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), MEANS, st.integers(-120, 900), st.integers(0, 2**32 - 1))
 def test_matrices_equal_the_oracle(
@@ -269,11 +204,17 @@ def test_surfaces_equal_matrices(
     when = {"arrival_time" if is_arrival else "departure_time": moment}
     limit = 1500
     both = {"departure_time": None, "arrival_time": None, **when}
-    question = ask(network, means, *both.values(), None, limit=limit, window=window)
-    snaps = question.snap(read_points(here, "here", network), is_origin=not is_arrival)
-    field = question.near_field(snaps, limit)
+    query = ask(network, means, *both.values(), None, limit=limit, window=window)
+    snaps = query.snap(read_points(here, "here", network.bounds), is_origin=not is_arrival)
+    field = query.field_from(snaps, limit)
     drawn = raster.surface(
-        network, question.far_side, question.snapping, field, cell_m=60.0, buffer_m=1000.0, limit=float(limit)
+        network.streets,
+        query.egress_transportation,
+        query.snapping,
+        field,
+        cell_m=60.0,
+        buffer_m=1000.0,
+        limit=float(limit),
     )
     rows, columns = np.indices(drawn.values.shape)
     x, y = drawn.x0 + columns.ravel() * drawn.cell_m, drawn.y0 + rows.ravel() * drawn.cell_m
@@ -311,8 +252,8 @@ def test_both_ways_to_read_many_points(
     found = []
     for few, cost in ((1_000, 8), (1, 10**9), (1, -(10**9))):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ride_fields, "FEW", few)
-            patch.setattr(ride_fields, "_LINK_COST", cost)
+            patch.setattr(transit_fields, "FEW", few)
+            patch.setattr(transit_fields, "_LINK_COST", cost)
             found.append(tl.time_filter(network, *ends, **how).to_numpy())
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
@@ -375,7 +316,7 @@ def test_the_report_names_stops_off_the_streets(tmp_path: Path) -> None:
     two, one = (feed["stops_off_streets"] for feed in network.report()["timetable"].values())
     assert two == {"number": 2, "of": 4, "farther_than_m": 1000, "such_as": "far (1,001 m), lost (5,000 m)"}
     assert one == {"number": 0, "of": 1, "farther_than_m": 1000}
-    snaps = stations(network, network.road_graph(WALKING), WALKING).snaps
+    snaps = linked_stops(network.transit, network.road_graph(WALKING), WALKING).snaps
     assert (snaps.edge >= 0).tolist() == [True, True, False, False, False, True, False]
 
 
@@ -385,19 +326,19 @@ def test_distances_of_any_size_are_those_of_snapping(coquimbo: tl.Network) -> No
     lng, lat = rng.uniform(west - 1, east + 1, 40), rng.uniform(south - 1, north + 1, 40)
     x, y = coquimbo.frame.to_xy(lng, lat)
     found = np.full(40, np.inf)
-    for index in snap_indexes(coquimbo, WALKING, "any_drivable"):
+    for index in snap_indexes(coquimbo.streets, WALKING, "any_drivable"):
         segment, position, metres = np.empty(40, np.int32), np.empty(40), np.empty(40)
         nearest.nearest_segments(
             x, y, coquimbo.frame.shrink(y), 300_000.0, *index.geometry(), segment, position, metres
         )
         found = np.minimum(found, metres)
     assert found.max() > 50_000
-    np.testing.assert_allclose(metres_to_streets(coquimbo, lng, lat, WALKING), found, rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(metres_to_streets(coquimbo.streets, lng, lat, WALKING), found, rtol=1e-9, atol=1e-6)
 
 
 def test_routes_take_as_long_as_the_matrix_says(porto_alegre_transit: tl.Network) -> None:
     network = porto_alegre_transit
-    from tests.oracles import random_points
+    from tests.support.oracles import random_points
 
     origins = gpd.GeoSeries.from_xy(*random_points(network, 4, 1), crs="EPSG:4326")
     destinations = gpd.GeoSeries.from_xy(*random_points(network, 30, 2), crs="EPSG:4326")

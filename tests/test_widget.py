@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import shapely
-from test_transit import ON_FOOT, timetable
-from worlds import at, tables, world
 
 import traveltime_lab as tl
+from tests.support.towns import ON_FOOT, timetable
+from tests.support.worlds import at, tables, world
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget import Origin, answers, browser, choices, jobs
@@ -50,10 +50,10 @@ def made(street: Network, tmp_path: Path) -> tl.TravelTimeMap:
 
 
 def test_defaults_are_few(street: Network) -> None:
-    question = state_of(street).question()
-    assert question.limits == (300, 600, 900)
-    assert question.options == {"transportation": "walking", "level_of_detail": "medium"}
-    assert [origin.name for origin in question.origins] == ["Place 1"]
+    query = state_of(street).query()
+    assert query.limits == (300, 600, 900)
+    assert query.options == {"transportation": "walking", "level_of_detail": "medium"}
+    assert [origin.name for origin in query.origins] == ["Place 1"]
 
 
 def test_state_takes_what_time_map_takes(street: Network) -> None:
@@ -72,9 +72,9 @@ def test_state_takes_what_time_map_takes(street: Network) -> None:
         remove_water_bodies=False,
         snapping={"penalty": "disabled"},
     )
-    question = state.question()
-    assert question.limits == (300, 600, 900, 1200)
-    assert question.options == {
+    query = state.query()
+    assert query.limits == (300, 600, 900, 1200)
+    assert query.options == {
         "transportation": {"type": "driving", "traffic_model": "peak", "exclude_roads": ("toll",)},
         "arrival_time": "2026-03-02T08:30:15",
         "level_of_detail": "high",
@@ -87,15 +87,15 @@ def test_state_takes_what_time_map_takes(street: Network) -> None:
     assert (state.moment, state.day, state.second) == ("arrival", dt.date(2026, 3, 2), 30_615)
     # Options of cars are kept, not used, while one looks at something else.
     state.transportation = "walking"
-    assert state.question().options["transportation"] == "walking"
+    assert state.query().options["transportation"] == "walking"
     state.transportation = "driving"
-    assert state.question().options["transportation"]["traffic_model"] == "peak"
+    assert state.query().options["transportation"]["traffic_model"] == "peak"
 
 
 def test_moments(street: Network) -> None:
     assert state_of(street, departure_time="weekday_morning").moment_text() == "weekday_morning"
     state = state_of(street, departure_time="2026-03-02T08:00:00+01:00")
-    assert state.question().options["departure_time"] == "2026-03-02T07:00:00", "in the network's zone, UTC"
+    assert state.query().options["departure_time"] == "2026-03-02T07:00:00", "in the network's zone, UTC"
     state.second = 86_399
     assert state.moment_text() == "2026-03-02T23:59:59"
     state.transportation = "driving"
@@ -171,7 +171,7 @@ def test_state_takes_what_the_constructor_takes(street: Network) -> None:
         {"traffic_model": "peak", "boarding_time": 60},
     )
     state.transportation = tl.Transportation("driving")
-    assert state.question().options["transportation"] == "driving", "a Transportation says what it has not, too"
+    assert state.query().options["transportation"] == "driving", "a Transportation says what it has not, too"
     state.day, state.window, state.snapping = "2026-03-02", None, tl.Snapping(penalty="disabled")
     assert (state.day, state.window, state.snapping) == (dt.date(2026, 3, 2), 0, {"penalty": "disabled"})
     state.snapping, state.day = None, pd.Timestamp("2026-03-03T08:00")
@@ -304,15 +304,15 @@ def test_code_computes_what_is_shown(street: Network, made: tl.TravelTimeMap) ->
 
 def test_probe_agrees_with_time_filter(street: Network, made: tl.TravelTimeMap) -> None:
     (place,) = at((1000, 400))
-    found = answers.probe(street, made.state.question(), place.x, place.y).set_index("origin")
+    found = answers.probe(street, made.state.query(), place.x, place.y).set_index("origin")
     assert found["travel_time"].tolist() == [180, 180]
     assert found["distance"].tolist() == pytest.approx([900, 900], rel=1e-3)
     assert found.geometry.iloc[0].coords[-1] == pytest.approx((place.x, place.y))
     made.state.moment = "arrival"
-    back = answers.probe(street, made.state.question(), place.x, place.y)
+    back = answers.probe(street, made.state.query(), place.x, place.y)
     assert back["origin"].tolist() == ["west", "east"]
     assert back.geometry.iloc[0].coords[0] == pytest.approx((place.x, place.y))
-    html = browser.probe_html(made.state.question(), back)
+    html = browser.probe_html(made.state.query(), back)
     assert "to west: <b>3 min, 900 m</b>" in html
 
 
@@ -596,7 +596,7 @@ def test_keywords_are_attributes_of_the_map(street: Network, made: tl.TravelTime
     made.departure_time = "2026-03-02T08:00"
     made.origins = at((0, 0), (900, 0)).set_axis(["a", "b"])
     assert made.areas["travel_time"].tolist() == [120, 240, 360, 480, 600] * 2
-    assert made.state.question().options["departure_time"] == "2026-03-02T08:00:00"
+    assert made.state.query().options["departure_time"] == "2026-03-02T08:00:00"
     assert (made.travel_time, made.rings, made.transportation) == (600, 5, "driving")
     assert made.departure_time == "2026-03-02T08:00:00" and made.arrival_time is None
     assert [origin.name for origin in made.origins] == ["a", "b"]
@@ -667,9 +667,9 @@ def test_controls_and_state_follow_each_other(made: tl.TravelTimeMap) -> None:
     traffic = next(w for w, _, _ in made.panel._bound if "peak" in dict(getattr(w, "_options_full", ())))
     made.state.transportation = "driving"
     traffic.value = "peak"
-    assert made.state.question().options["transportation"] == {"type": "driving", "traffic_model": "peak"}
+    assert made.state.query().options["transportation"] == {"type": "driving", "traffic_model": "peak"}
     traffic.value = ""
-    assert made.state.question().options["transportation"] == "driving"
+    assert made.state.query().options["transportation"] == "driving"
 
 
 def test_the_hour_is_asked_for_where_it_matters(made: tl.TravelTimeMap) -> None:

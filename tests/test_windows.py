@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
-from tests.oracles import random_points
-from tests.test_transit import MEANS, ON_FOOT, timetable, towns
-from tests.worlds import FRAME, at, tables
+from tests.support.oracles import random_points
+from tests.support.towns import MEANS, ON_FOOT, timetable, towns
+from tests.support.worlds import FRAME, at, tables
 
 BEGIN = pd.Timestamp("2026-03-03T08:00", tz="UTC")
 

@@ -1,7 +1,7 @@
 """
 Isochrones and travel-time matrices on your own machine, from OpenStreetMap.
 
-Build or load a network once, then ask it::
+Build or load a network once, then search it::
 
     import traveltime_lab as tl
 
@@ -24,7 +24,7 @@ __version__ = "0.1.0"
 _load, _public_names, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]
 
-#: Names that users of other packages look for, and what this package has instead.
+#: Names that other packages use, and the name here.
 _ELSEWHERE = {
     "isochrone": "time_map",
     "isochrones": "time_map",

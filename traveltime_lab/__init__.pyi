@@ -79,14 +79,14 @@ from .modes import (
 from .modes import (
     Transportation as Transportation,
 )
-from .network.network import (
-    Network as Network,
-)
-from .network.network import (
+from .network.build import (
     build_network as build_network,
 )
-from .network.network import (
+from .network.build import (
     load_network as load_network,
+)
+from .network.network import (
+    Network as Network,
 )
 from .network.sample import (
     sample_network as sample_network,
@@ -109,12 +109,6 @@ from .search.cells import (
 from .search.cells import (
     h3_centroids as h3_centroids,
 )
-from .search.cells import (
-    intersection_cells as intersection_cells,
-)
-from .search.cells import (
-    union_cells as union_cells,
-)
 from .search.explain.explain import (
     explain as explain,
 )
@@ -136,7 +130,22 @@ from .search.geocoding.nominatim import (
 from .search.routes import (
     routes as routes,
 )
-from .search.time_filter import (
+from .search.set_operations import (
+    difference as difference,
+)
+from .search.set_operations import (
+    intersection as intersection,
+)
+from .search.set_operations import (
+    intersection_cells as intersection_cells,
+)
+from .search.set_operations import (
+    union as union,
+)
+from .search.set_operations import (
+    union_cells as union_cells,
+)
+from .search.snap import (
     snap as snap,
 )
 from .search.time_filter import (
@@ -153,15 +162,6 @@ from .search.time_map import (
 )
 from .server.serve import (
     serve as serve,
-)
-from .surfaces.polygons import (
-    difference as difference,
-)
-from .surfaces.polygons import (
-    intersection as intersection,
-)
-from .surfaces.polygons import (
-    union as union,
 )
 
 __version__: str

@@ -1,5 +1,5 @@
 """
-Stopping work that nobody waits for any more: long searches pass checkpoints between their parts.
+Cooperative cancellation: long searches call `checkpoint` between their parts.
 
 Examples
 --------
@@ -22,12 +22,13 @@ _is_unwanted: ContextVar[Callable[[], bool] | None] = ContextVar("is_unwanted", 
 @contextlib.contextmanager
 def interruptible(is_unwanted: Callable[[], bool]) -> Iterator[None]:
     """
-    Let searches in a ``with`` block end early.
+    Make searches in a ``with`` block cancellable.
 
     Parameters
     ----------
     is_unwanted : callable
-        Asked at every checkpoint, often and from the searching thread; True ends the search.
+        Called without arguments at every checkpoint, in the thread of the search; cancels the search if it returns
+        True. It is called often, so it should be cheap.
     """
     token = _is_unwanted.set(is_unwanted)
     try:
@@ -38,13 +39,13 @@ def interruptible(is_unwanted: Callable[[], bool]) -> Iterator[None]:
 
 def checkpoint() -> None:
     """
-    Go on, unless nobody waits for the answer.
+    Raise an error if the search has been cancelled.
 
     Raises
     ------
     InterruptedSearchError
-        If the innermost `interruptible` says so.
+        If the callable of the innermost `interruptible` returns True.
     """
     is_unwanted = _is_unwanted.get()
     if is_unwanted is not None and is_unwanted():
-        raise InterruptedSearchError("nobody waits for this search any more")
+        raise InterruptedSearchError("the search was cancelled: its result is no longer needed")

@@ -1,4 +1,4 @@
-"""The command line: ``traveltime-lab demo``, ``build``, ``info`` and ``serve``."""
+"""Command-line interface: ``traveltime-lab demo``, ``build``, ``info`` and ``serve``."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
 DEMO_MODES = ("walking", "driving")
 DEMO_MINUTES = (5, 10, 15)
-#: Place of each sample that the demo's isochrones start from, and the moment that decides the traffic.
+#: Origin of the demo's isochrones in each sample, and the time that selects the congestion.
 DEMO_ORIGINS = {"coquimbo": "Plaza de Armas, La Serena", "helsinki": "Rautatieasema"}
 DEMO_MOMENT = "weekday_morning"
-#: Mode of the table of each sample.
+#: Mode of the travel-time matrix of each sample.
 DEMO_TABLE_MODES = {"coquimbo": "driving", "helsinki": "walking"}
-#: Metres that the demo's areas may leave the streets: little, as the samples end where the next town or the sea begins.
+#: Buffer distance of the demo's isochrones in metres; small, because the samples end at the next town or the sea.
 DEMO_BUFFER_M = 250
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """
-    Run the command line.
+    Run the command-line interface.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        Without the program's name; by default those of the process.
+        Arguments without the name of the program; by default those of the process.
 
     Returns
     -------
     int
-        0, or 1 after an error that was explained on stderr.
+        Exit status: 0, or 1 after an error, which is printed to stderr.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--timezone", help="IANA name such as Europe/Helsinki; by default that of the place")
     build.set_defaults(run=_build)
 
-    info = commands.add_parser("info", help="tell what a saved network holds")
+    info = commands.add_parser("info", help="print the report of a saved network")
     info.add_argument("path", metavar="PATH", type=Path)
     info.set_defaults(run=_info)
 
@@ -82,8 +82,8 @@ def _parser() -> argparse.ArgumentParser:
 def _add_serve(commands: Any) -> None:
     serve = commands.add_parser(
         "serve",
-        help="answer over HTTP, in the form that the public clients of the hosted service expect",
-        description="Serves until interrupted, then finishes what is running.",
+        help="run an HTTP server for the public clients of the hosted service",
+        description="Serves until interrupted, then completes the requests that are running.",
     )
     serve.add_argument(
         "networks",
@@ -98,14 +98,14 @@ def _add_serve(commands: Any) -> None:
         metavar="ID:KEY",
         action="append",
         default=[],
-        help="accept this pair; repeatable; also from TRAVELTIME_LAB_CREDENTIALS; by default one is made up",
+        help="accept these credentials; repeatable; also from TRAVELTIME_LAB_CREDENTIALS; default: random ones",
     )
-    serve.add_argument("--credentials-file", metavar="PATH", type=Path, help="one ID:KEY to a line")
-    serve.add_argument("--tls", action="store_true", help="speak https with a self-signed certificate")
-    serve.add_argument("--certificate", metavar="PEM", type=Path, help="speak https with this certificate")
+    serve.add_argument("--credentials-file", metavar="PATH", type=Path, help="file with one ID:KEY per line")
+    serve.add_argument("--tls", action="store_true", help="use https with a self-signed certificate")
+    serve.add_argument("--certificate", metavar="PEM", type=Path, help="use https with this certificate")
     serve.add_argument("--key", metavar="PEM", type=Path, help="key of --certificate")
     serve.add_argument("--zones", metavar="PATH", type=Path, help="postcodes: .csv or .parquet with postcode, lat, lng")
-    serve.add_argument("--nominatim", metavar="URL", help="server that answers about names; default: the networks")
+    serve.add_argument("--nominatim", metavar="URL", help="Nominatim server for geocoding; default: the networks")
     serve.add_argument("--body-limit", metavar="MB", type=float, default=100.0, help="default: %(default)s")
     serve.add_argument("--timeout", metavar="S", type=float, default=300.0, help="default: %(default)s")
     serve.add_argument("--hits-per-minute", metavar="N", type=int, help="rate limit by application id; default: none")
@@ -123,7 +123,7 @@ def _serve(options: argparse.Namespace) -> None:
     from traveltime_lab.server.config import Options
 
     if (options.certificate is None) != (options.key is None):
-        raise tl.InputError("--certificate and --key go together")
+        raise tl.InputError("--certificate and --key must be given together")
     if not (options.body_limit > 0 and options.timeout > 0 and (options.hits_per_minute or 1) > 0):
         raise tl.InputError("--body-limit, --timeout and --hits-per-minute must be positive")
     pairs = auth.find_pairs(options.credentials, options.credentials_file)
@@ -134,12 +134,12 @@ def _serve(options: argparse.Namespace) -> None:
         logging.getLogger("traveltime_lab.access").setLevel(logging.INFO)
     networks = dict(_named_network(text) for text in options.networks or ["coquimbo"])
     if len(networks) < len(options.networks):
-        raise tl.InputError("two networks have the same name; write NAME=PATH")
+        raise tl.InputError("two networks have the same name; give them names with NAME=PATH")
 
     def announce(address: running.Served) -> None:
         print(f"Serving {', '.join(networks)} at {address}  (documentation: {address}/docs)")
         if is_made_up:
-            print(f"Application id {address.app_id}, API key {address.api_key}  (made up for this run)")
+            print(f"Application id {address.app_id}, API key {address.api_key}  (generated for this run)")
             query = "lat={1:.4f}&lng={0:.4f}".format(*Map(*next(iter(networks.items()))).middle)
             insecure = "-k " if options.tls else ""
             print(
@@ -167,7 +167,7 @@ def _serve(options: argparse.Namespace) -> None:
 
 
 def _named_network(text: str) -> tuple[str, tl.Network]:
-    """Return the network that an argument of ``serve`` means, and its name."""
+    """Return the name and the network that an argument of ``serve`` specifies."""
     name, equals, source = text.partition("=")
     if not equals or "/" in name or "\\" in name:
         name, source = "", text
@@ -237,7 +237,7 @@ def _demo(options: argparse.Namespace) -> None:
 
 
 def _minutes_table(times: pd.DataFrame) -> str:
-    """Return a matrix of seconds as text in minutes, its columns numbered like its rows."""
+    """Format a matrix of seconds in minutes, with columns numbered like the rows."""
     numbered = (times / 60).astype("float64")
     numbered.index = [f"{number} {name}" for number, name in enumerate(times.index, 1)]
     numbered.columns = [str(number) for number in range(1, len(times.columns) + 1)]
@@ -245,7 +245,7 @@ def _minutes_table(times: pd.DataFrame) -> str:
 
 
 def _isochrones(network: tl.Network, origin: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
-    """Return one row per mode and time, nearest first."""
+    """Return one row per mode and travel time, shortest time first."""
     import pandas as pd
 
     parts = []
@@ -266,7 +266,7 @@ def _isochrones(network: tl.Network, origin: gpd.GeoDataFrame) -> gpd.GeoDataFra
     return pd.concat(parts, ignore_index=True)
 
 
-# A map without a map server --------------------------------------------------------------------------------------
+# Offline HTML page with maps ---------------------------------------------------------------------------------------
 
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 24px; color: #222; background: #fff; }
@@ -295,7 +295,7 @@ def _page(network: tl.Network, areas: gpd.GeoDataFrame, places: gpd.GeoDataFrame
 
 
 def _picture(network: tl.Network, areas: gpd.GeoDataFrame, places: gpd.GeoDataFrame) -> str:
-    """Return a map as the address of an image that holds the image."""
+    """Return a map as a PNG image in a data URL."""
     from traveltime_lab.maps import plot
 
     buffer = io.BytesIO()
@@ -304,6 +304,6 @@ def _picture(network: tl.Network, areas: gpd.GeoDataFrame, places: gpd.GeoDataFr
 
 
 def _in_words(mode: str, areas: gpd.GeoDataFrame) -> str:
-    """Return what a map shows for those who cannot see it."""
+    """Return the alternative text of a map."""
     minutes = ", ".join(str(seconds // 60) for seconds in areas["travel_time"])
     return html.escape(f"Map of the areas within {minutes} minutes {mode}", quote=True)

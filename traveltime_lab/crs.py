@@ -1,10 +1,10 @@
 """
-Longitude and latitude, axis order, and the local metric frame of a network.
+Geodetic helpers, and the local metric coordinates of a network.
 
 A `LocalFrame` is a linear map between degrees and metres around a centre: x and y are metres along the parallel and
-the meridian at the centre. Being linear it costs nothing to apply and to invert, and it is continuous across the
-180th meridian. East-west distances away from the centre's latitude are corrected by `LocalFrame.shrink`, which the
-kernels apply row by row, so nearest streets stay right in a network of any extent.
+the meridian at the centre. It is cheap to apply and to invert, and it is continuous across the 180th meridian. North
+and south of the centre it distorts east-west distances. `LocalFrame.shrink` returns the correction factor, which the
+kernels apply row by row, so that snapping is correct in a network of any extent.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyproj
 
-FloatArray = npt.NDArray[np.float64]
+from traveltime_lab._arrays import FloatArray
 
-#: Longitude and latitude, as all tables have them.
+#: The CRS of all tables, in the axis order longitude, latitude.
 WGS84: Final = pyproj.CRS.from_epsg(4326)
 WGS84_A_M = 6_378_137.0
 WGS84_E2 = 6.694379990141316e-3
@@ -26,7 +25,7 @@ WGS84_E2 = 6.694379990141316e-3
 
 def metres_per_degree(lat: FloatArray | float) -> tuple[FloatArray, FloatArray]:
     """
-    Return the metres in one degree of longitude and of latitude.
+    Return the lengths in metres of one degree of longitude and of one degree of latitude.
 
     Parameters
     ----------
@@ -46,16 +45,16 @@ def metres_per_degree(lat: FloatArray | float) -> tuple[FloatArray, FloatArray]:
 
 
 def wrap_degrees(degrees: FloatArray | float) -> FloatArray:
-    """Return angles moved into [-180, 180)."""
+    """Return angles wrapped to [-180, 180)."""
     return (np.asarray(degrees, dtype=np.float64) + 180.0) % 360.0 - 180.0
 
 
 def segment_lengths_m(lng: FloatArray, lat: FloatArray) -> FloatArray:
     """
-    Return the length in metres of each step of a coordinate sequence.
+    Return the length in metres of each segment of a coordinate sequence.
 
-    Exact to a few parts per million for steps under 10 km; steps across the 180th meridian are short, as on the
-    globe.
+    The error is a few parts per million for segments shorter than 10 km. Segments that cross the 180th meridian are
+    measured the short way round.
 
     Parameters
     ----------
@@ -74,7 +73,7 @@ def segment_lengths_m(lng: FloatArray, lat: FloatArray) -> FloatArray:
 @dataclass(frozen=True, slots=True)
 class LocalFrame:
     """
-    A linear map between degrees and local metres.
+    Linear map between degrees and local metres.
 
     Parameters
     ----------
@@ -87,27 +86,27 @@ class LocalFrame:
 
     @property
     def metres_per_degree_lng(self) -> float:
-        """Metres in a degree of longitude at the centre."""
+        """Length in metres of a degree of longitude at the centre."""
         return float(metres_per_degree(self.lat0)[0])
 
     @property
     def metres_per_degree_lat(self) -> float:
-        """Metres in a degree of latitude at the centre."""
+        """Length in metres of a degree of latitude at the centre."""
         return float(metres_per_degree(self.lat0)[1])
 
     def to_xy(self, lng: FloatArray, lat: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return local metres (x east, y north) of coordinates in EPSG:4326."""
+        """Convert coordinates in EPSG:4326 to local metres (x east, y north)."""
         x = wrap_degrees(np.asarray(lng, dtype=np.float64) - self.lng0) * self.metres_per_degree_lng
         y = (np.asarray(lat, dtype=np.float64) - self.lat0) * self.metres_per_degree_lat
         return x, y
 
     def to_lnglat(self, x: FloatArray, y: FloatArray, *, wrap: bool = True) -> tuple[FloatArray, FloatArray]:
-        """Return coordinates in EPSG:4326 of local metres; `wrap` moves longitudes into [-180, 180)."""
+        """Convert local metres to coordinates in EPSG:4326; `wrap` wraps longitudes to [-180, 180)."""
         lng = np.asarray(x, dtype=np.float64) / self.metres_per_degree_lng + self.lng0
         lat = np.asarray(y, dtype=np.float64) / self.metres_per_degree_lat + self.lat0
         return (wrap_degrees(lng) if wrap else lng), lat
 
     def shrink(self, y: FloatArray | float) -> FloatArray:
-        """Return by how much true east-west metres differ from frame metres at local `y` (1 at the centre)."""
+        """Return the ratio of true east-west distances to those in local metres at `y`; it is 1 at the centre."""
         lat = np.asarray(y, dtype=np.float64) / self.metres_per_degree_lat + self.lat0
         return np.asarray(metres_per_degree(np.clip(lat, -89.9, 89.9))[0] / self.metres_per_degree_lng)

@@ -1,37 +1,46 @@
 """
-What can go wrong, as a small tree; every error is also the builtin a caller would expect.
+Exceptions of the library, each of which also derives from the builtin exception that a caller would expect.
 
 ::
 
     TravelTimeError
-    ├── InputError (ValueError)             an argument or a table that cannot be used
+    ├── InputError (ValueError)             an invalid argument or table
     │   ├── CrsError                        a coordinate reference system is missing or contradicts the data
     │   ├── CoordinateError                 NaN, out of range, or swapped longitude and latitude
     │   ├── LimitError                      a number outside its documented range
     │   ├── ModeError                       an unknown transportation type or option
     │   └── MomentError                     a date or time that does not exist, is ambiguous or has no service
-    │       └── NoServiceError              a moment outside the dates that the timetables cover
-    ├── DataError (ValueError)              a file or table whose content is broken
+    │       └── NoServiceError              a date or time that the timetable does not cover
+    ├── DataError (ValueError)              a file or table with invalid content
     │   ├── FormatError                     a saved network that is truncated, foreign or of another version
-    │   └── GtfsError (also InputError)     a timetable feed that cannot be used
-    ├── MissingFileError (FileNotFoundError)
-    ├── MissingDependencyError (ImportError)  an extra that is not installed
-    ├── ServiceError (OSError)              a service on the network that does not answer, or not as it should
-    ├── InterruptedSearchError (InterruptedError)  whoever asked does not wait for the answer
-    └── UnsupportedError (NotImplementedError)  an option that this network or version cannot honour
+    │   └── GtfsError (also InputError)     an invalid GTFS feed
+    ├── MissingFileError (FileNotFoundError)  a file that does not exist
+    ├── MissingDependencyError (ImportError)  an optional dependency that is not installed
+    ├── ServiceError (OSError)              a remote service that does not answer, or answers with something invalid
+    ├── InterruptedSearchError (InterruptedError)  a search that was cancelled
+    └── UnsupportedError (NotImplementedError)  an option that this network or version does not support
 
-Unreachable is not an error: it is data in the answer.
+An unreachable destination is not an error. The result has a missing value for it, and a reason.
+
+Examples
+--------
+>>> import traveltime_lab as tl
+>>> try:
+...     tl.Transportation("bicycle")
+... except ValueError as error:
+...     print(error)
+Unknown transportation type 'bicycle'. Here it is 'cycling'.
 """
 
 from __future__ import annotations
 
 
 class TravelTimeError(Exception):
-    """Root of every error that the library raises on purpose."""
+    """Base class of all errors that the library raises deliberately."""
 
 
 class InputError(TravelTimeError, ValueError):
-    """An argument or a table that cannot be used."""
+    """An invalid argument or table."""
 
 
 class CrsError(InputError):
@@ -55,11 +64,11 @@ class MomentError(InputError):
 
 
 class NoServiceError(MomentError):
-    """A moment outside the dates that the timetables cover; error 15 of the contract."""
+    """A date or time that the timetable does not cover; error 15 of docs/contract.md, 9.2."""
 
 
 class DataError(TravelTimeError, ValueError):
-    """A file or table whose content is broken."""
+    """A file or table with invalid content."""
 
 
 class FormatError(DataError):
@@ -68,16 +77,16 @@ class FormatError(DataError):
 
 class GtfsError(InputError, DataError):
     """
-    A timetable feed that cannot be used.
+    An invalid GTFS feed.
 
     Parameters
     ----------
     message : str
-        What is wrong, and what to do.
+        What is wrong, and how to repair it.
     file : str, optional
         File of the feed, such as ``stop_times.txt``.
     line : int, optional
-        Its line, 1 for the header.
+        Line number in the file; the header is line 1.
     """
 
     def __init__(self, message: str, *, file: str | None = None, line: int | None = None) -> None:
@@ -87,7 +96,7 @@ class GtfsError(InputError, DataError):
 
 
 class MissingFileError(TravelTimeError, FileNotFoundError):
-    """A file that is not there."""
+    """A file that does not exist."""
 
 
 class MissingDependencyError(TravelTimeError, ImportError):
@@ -95,12 +104,12 @@ class MissingDependencyError(TravelTimeError, ImportError):
 
 
 class ServiceError(TravelTimeError, OSError):
-    """A service on the network that does not answer, or not as it should."""
+    """A remote service that does not answer, or answers with something invalid."""
 
 
 class UnsupportedError(TravelTimeError, NotImplementedError):
-    """An option that this network or this version cannot honour."""
+    """An option that this network or this version does not support."""
 
 
 class InterruptedSearchError(TravelTimeError, InterruptedError):
-    """A search that was stopped because whoever asked does not wait for the answer."""
+    """A search that was cancelled because its result is no longer needed."""

@@ -1,9 +1,10 @@
 """
-Routes as people read them: a route has legs, a leg has steps.
+Data model of itineraries: a route consists of legs, and a leg of steps.
 
-A *leg* is one uninterrupted piece in one mode: a walk, a drive, a ferry, one ride in a vehicle with a timetable. Legs
-on streets have *steps*, one for each instruction. Steps and legs add up: times are whole seconds and sum to the travel
-time of the route, distances are whole centimetres and sum to its distance. `Route.parts` gives the contract's shape.
+A *leg* is an uninterrupted part of a route in one mode: a walk, a drive, a ferry, or a transit leg in one vehicle of a
+timetable. Legs on streets have *steps*, one per instruction. Times are whole seconds and add up to the travel time of
+the route; distances are whole centimetres and add up to its distance. `Route.parts` returns a route in the form of
+docs/contract.md, 6.4.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Any, Literal
 
 import shapely
 
-#: What a part of a route is in the contract (6.4).
+#: Types of the parts of a route. Source: docs/contract.md, 6.4.
 PartType = Literal["basic", "start_end", "road", "public_transport"]
-#: Names of modes in the contract (6.4).
+#: Names of modes. Source: docs/contract.md, 6.4.
 Mode = Literal[
     "car", "parking", "boarding", "walk", "bike", "bike_parking", "train", "rail_national", "rail_overground",
     "rail_underground", "rail_dlr", "bus", "cable_car", "plane", "ferry", "coach",
@@ -30,26 +31,36 @@ Turn = Literal[
 @dataclass(frozen=True, slots=True)
 class Step:
     """
-    What one instruction covers.
+    The part of a leg that one instruction covers.
 
     Attributes
     ----------
     type : {"start_end", "road", "basic"}
-        The walk between a point and its street, a stretch of street, or anything else.
+        ``"start_end"`` is the walk between a point and its street, ``"road"`` a part of a street.
     directions : str
-        What to do, in English.
+        Instruction in English.
     travel_time : int
         Seconds.
     distance : float
-        Metres, in whole centimetres.
+        Metres, rounded to centimetres.
     geometry : LineString
-        EPSG:4326; of no length where nothing is travelled.
+        Line in EPSG:4326; of length zero if the step covers no distance.
     road : str, optional
-        Name (or number) of the street.
+        Name or number of the street.
     turn : str, optional
-        How to turn at the beginning.
+        Turn at the beginning of the step.
     direction : str, optional
-        Compass word such as ``"southwest"``; of ``start_end`` steps only.
+        Compass direction such as ``"southwest"``; of ``start_end`` steps only.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> found = tl.routes(network, places.iloc[[0]], places.iloc[[1]], transportation="cycling")
+    >>> for step in found["route"].iloc[0].legs[0].steps[:3]:
+    ...     print(step.turn, "|", step.directions)
+    None | Start heading south
+    None | Cycle 399 m along Juan de Dios Melgarejo
+    left | Turn left onto Juan Agustín Alcalde and cycle 51 m
     """
 
     type: PartType
@@ -65,16 +76,16 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class StopCall:
     """
-    A vehicle at a stop.
+    A boarding or an alighting at a stop.
 
     Attributes
     ----------
     stop_id, name : str
-        As in the timetable; the name is empty where it has none.
+        ``stop_id`` and ``stop_name`` of GTFS; the name is empty if the feed has none.
     lng, lat : float
-        EPSG:4326.
+        Coordinates in EPSG:4326.
     time : datetime
-        Aware: of departure where one boards, of arrival where one alights.
+        Departure time of a boarding, arrival time of an alighting; timezone-aware.
     """
 
     stop_id: str
@@ -87,18 +98,28 @@ class StopCall:
 @dataclass(frozen=True, slots=True)
 class Ride:
     """
-    What is known of a leg in a vehicle with a timetable.
+    The trip of a transit leg.
 
     Attributes
     ----------
     line, headsign : str
-        What the vehicle shows; empty where the timetable has nothing.
+        Name of the route and headsign of the trip; empty if the feed has none.
     board, alight : StopCall
-        Where one gets on and off.
+        First and last stop of the leg.
     num_stops : int
-        Stops travelled, that of alighting included and that of boarding not.
+        Number of stops after the boarding, including the last one.
     route_id, trip_id, agency : str
-        As in the timetable.
+        Route, trip and agency in the GTFS feed.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> found = tl.routes(
+    ...     network, places.loc[["La Cantera"]], places.loc[["Terminal, La Serena"]],
+    ...     transportation="bus", departure_time="2016-01-18T08:00:00",
+    ... )
+    >>> ride = next(leg.ride for leg in found["route"].iloc[0].legs if leg.ride is not None)
+    >>> ride.line, ride.board.name, ride.num_stops
     """
 
     line: str
@@ -114,30 +135,39 @@ class Ride:
 @dataclass(frozen=True, slots=True)
 class Leg:
     """
-    One uninterrupted piece of a route in one mode.
+    An uninterrupted part of a route in one mode.
 
     Attributes
     ----------
     mode : str
-        The contract's name: ``"walk"``, ``"bike"``, ``"car"``, ``"ferry"``, ``"boarding"``, ``"bus"`` and so on.
+        Name in docs/contract.md, 6.4: ``"walk"``, ``"bike"``, ``"car"``, ``"ferry"``, ``"boarding"``, ``"bus"`` and so
+        on.
     directions : str
-        What to do, in English, in one sentence.
+        Instruction in English, one sentence.
     travel_time : int
-        Seconds, waiting included.
+        Seconds, including waiting.
     distance : float
-        Metres, in whole centimetres.
+        Metres, rounded to centimetres.
     geometry : LineString
-        EPSG:4326, from where the leg begins to where it ends.
+        Line in EPSG:4326 from the beginning of the leg to its end.
     steps : tuple of Step
-        Instructions; empty for legs that have no more to say.
+        Instructions; empty for legs without details.
     name : str
-        Name of a ferry's line; empty where there is none.
+        Name of the line of a ferry; empty if there is none.
     departure_time, arrival_time : datetime, optional
-        Aware, in the network's zone; None if the route has no moment.
+        Timezone-aware, in the time zone of the network; None if the search had no date.
     waiting_time : int
-        Seconds of `travel_time` before the vehicle leaves.
+        Seconds of `travel_time` before the vehicle departs.
     ride : Ride, optional
-        Line, stops and times; None for legs without a timetable.
+        Trip, stops and times of a transit leg; None for other legs.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> found = tl.routes(network, places.iloc[[0]], places.iloc[[1]], transportation="cycling")
+    >>> leg = found["route"].iloc[0].legs[0]
+    >>> leg.mode, len(leg.steps), round(leg.travel_time / 60)
+    ('bike', 8, 7)
     """
 
     mode: Mode
@@ -154,13 +184,13 @@ class Leg:
 
     @property
     def origin(self) -> tuple[float, float]:
-        """Longitude and latitude of the beginning."""
+        """Longitude and latitude of the beginning of the leg."""
         lng, lat = self.geometry.coords[0]
         return float(lng), float(lat)
 
     @property
     def destination(self) -> tuple[float, float]:
-        """Longitude and latitude of the end."""
+        """Longitude and latitude of the end of the leg."""
         lng, lat = self.geometry.coords[-1]
         return float(lng), float(lat)
 
@@ -168,20 +198,26 @@ class Leg:
 @dataclass(frozen=True, slots=True)
 class Ticket:
     """
-    What one pays once for one or more rides.
+    A ticket for one or more transit legs.
 
     Attributes
     ----------
     price : float
-        In units of the currency, such as euros.
+        Price in units of the currency, such as euros.
     currency : str
-        ISO 4217.
+        ISO 4217 code.
     legs : tuple of int
-        Positions in `Route.legs` of the rides that it pays for.
+        Positions in `Route.legs` of the legs that the ticket covers.
     fare_id : str
-        As in the timetable.
+        ``fare_id`` of GTFS.
     type : {"single"}
-        Timetables know no other (GTFS fares v1).
+        Type of ticket. GTFS Fares V1 has single tickets only.
+
+    Examples
+    --------
+    >>> ticket = tl.Ticket(price=2.5, currency="EUR", legs=(1, 3))
+    >>> tl.Fares((ticket,)).totals
+    {'EUR': 2.5}
     """
 
     price: float
@@ -194,19 +230,26 @@ class Ticket:
 @dataclass(frozen=True, slots=True)
 class Fares:
     """
-    What the rides of a route cost.
+    Fares of a route.
 
     Attributes
     ----------
     tickets : tuple of Ticket
-        In the order of their first legs, each ride in one of them; empty for a route without rides.
+        Tickets in the order of their first legs. Each transit leg belongs to one ticket; a route without transit legs
+        has no tickets.
+
+    Examples
+    --------
+    >>> fares = tl.Fares((tl.Ticket(2.5, "EUR", (1,)), tl.Ticket(0.1, "EUR", (3,)), tl.Ticket(30.0, "SEK", (5,))))
+    >>> fares.totals
+    {'EUR': 2.6, 'SEK': 30.0}
     """
 
     tickets: tuple[Ticket, ...] = ()
 
     @property
     def totals(self) -> dict[str, float]:
-        """Prices by currency, in order of first use; different currencies are never added."""
+        """Total price by currency, in order of first use."""
         sums: dict[str, Decimal] = {}
         for ticket in self.tickets:
             sums[ticket.currency] = sums.get(ticket.currency, Decimal(0)) + Decimal(repr(ticket.price))
@@ -216,17 +259,30 @@ class Fares:
 @dataclass(frozen=True, slots=True)
 class Route:
     """
-    A journey from door to door.
+    An itinerary from origin to destination.
 
     Attributes
     ----------
     legs : tuple of Leg
-        In travel order, each beginning where the one before ends; empty where origin and destination are one point.
+        Legs in travel order; each begins where the previous one ends. Empty if origin and destination are the same
+        point.
     departure_time, arrival_time : datetime, optional
-        Aware, in the network's zone; None if the search had no date.
+        Timezone-aware, in the time zone of the network; None if the search had no date.
     fares : Fares, optional
-        The cheapest single tickets for all rides; None where the timetable has no fare for one of them, and for ferries
-        without a timetable. What cars cost (fuel, tolls, parking) is not counted.
+        The cheapest single tickets for all transit legs; None if the feed has no fare for one of them, or if the route
+        uses a ferry without a timetable. The costs of driving (fuel, tolls, parking) are not included.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> found = tl.routes(
+    ...     network, places.loc[["La Cantera"]], places.loc[["Terminal, La Serena"]],
+    ...     transportation="bus", departure_time="2016-01-18T08:00:00",
+    ... )
+    >>> route = found["route"].iloc[0]
+    >>> [leg.mode for leg in route.legs]
+    >>> sum(leg.travel_time for leg in route.legs) == route.travel_time
+    True
     """
 
     legs: tuple[Leg, ...]
@@ -236,12 +292,12 @@ class Route:
 
     @property
     def travel_time(self) -> int:
-        """Seconds."""
+        """Travel time in seconds."""
         return sum(leg.travel_time for leg in self.legs)
 
     @property
     def distance(self) -> float:
-        """Metres, in whole centimetres."""
+        """Distance in metres, rounded to centimetres."""
         return sum(round(leg.distance * 100.0) for leg in self.legs) / 100.0
 
     @property
@@ -256,7 +312,7 @@ class Route:
 
     @property
     def distance_breakdown(self) -> dict[str, float]:
-        """Metres by mode, in order of first use."""
+        """Distance in metres by mode, in order of first use."""
         cm: dict[str, int] = {}
         for leg in self.legs:
             cm[leg.mode] = cm.get(leg.mode, 0) + round(leg.distance * 100.0)
@@ -264,14 +320,14 @@ class Route:
 
     def parts(self) -> list[dict[str, Any]]:
         """
-        Return the parts of the route in the contract's shape (6.4).
+        Return the parts of the route in the form of docs/contract.md, 6.4.
 
         Returns
         -------
         list of dict
             ``id``, ``type``, ``mode``, ``directions``, ``distance`` (int, m), ``travel_time`` (int, s), ``coords``
-            (list of ``{"lat", "lng"}``) and what the type adds. Times sum to `travel_time`, distances to `distance`
-            rounded; consecutive parts share an end.
+            (list of ``{"lat", "lng"}``) and the fields of the type. Times add up to `travel_time`, distances to the
+            rounded `distance`. A part begins at the last coordinate of the previous one.
         """
         parts: list[dict[str, Any]] = []
         cm = 0
@@ -304,7 +360,7 @@ class Route:
 
 
 def _whole_step(leg: Leg) -> Step:
-    """Return a leg without instructions as one step."""
+    """Return a leg without instructions as a single step."""
     kind: PartType = "basic" if leg.ride is None else "public_transport"
     return Step(kind, leg.directions, leg.travel_time, leg.distance, leg.geometry)
 
@@ -315,20 +371,21 @@ def _metres(cm: int) -> int:
 
 
 def unpaid(legs: tuple[Leg, ...]) -> Fares | None:
-    """Return the fares of legs without a timetable: nothing to pay, or unknown if there is a ferry."""
+    """Return the fares of legs without a timetable: no tickets, or None if a leg is a ferry."""
     return None if any(leg.mode == "ferry" and leg.ride is None for leg in legs) else Fares()
 
 
 def timed(legs: tuple[Leg, ...], moment: dt.datetime | None, *, is_arrival: bool, fares: Fares | None) -> Route:
     """
-    Return the route of some legs, with moments if it has one.
+    Return a route with departure and arrival times.
 
     Parameters
     ----------
     legs : tuple of Leg
     moment : datetime, optional
-        Aware: of departure, or of arrival. None leaves all moments out.
+        Departure time or arrival time of the route, timezone-aware. None for a route without times.
     is_arrival : bool
+        Whether `moment` is the arrival time.
     fares : Fares, optional
     """
     if moment is None:
@@ -344,5 +401,5 @@ def timed(legs: tuple[Leg, ...], moment: dt.datetime | None, *, is_arrival: bool
 
 
 def _later(moment: dt.datetime, seconds: int) -> dt.datetime:
-    """Return a moment so many real seconds later, also over a night when the clocks change."""
+    """Add elapsed seconds to a time; the result is correct across clock changes."""
     return (moment.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(moment.tzinfo)

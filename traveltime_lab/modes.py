@@ -1,8 +1,8 @@
 """
-How one travels and where one may join a street: small frozen values with the contract's names, defaults and units.
+Means of transportation and snapping options, as frozen dataclasses.
 
-Python callers are held to what an option can do: an option that does not apply to the type is an error here, never
-silently dropped.
+Names, defaults and units are those of docs/contract.md, 5. An option that does not apply to the type of transportation
+raises an error; it is never silently ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BaseMode = Literal["walking", "cycling", "driving"]
 Penalty = Literal["enabled", "disabled"]
 AcceptRoads = Literal["both_drivable_and_walkable", "any_drivable"]
 
-#: Types that need streets and ferries only. ``"ferry"`` is the contract's name for walking and ferries.
+#: Types that need streets and ferries only. The contract also calls ``"walking+ferry"`` ``"ferry"``.
 STREET_TYPES: Final = (
     "walking",
     "cycling",
@@ -30,7 +30,7 @@ STREET_TYPES: Final = (
     "driving+ferry",
 )
 ALIASES: Final[Mapping[str, str]] = {"ferry": "walking+ferry"}
-#: Types that need a timetable, and what they may ride. Source: contract 5.1.
+#: Types that need a timetable. Source: docs/contract.md, 5.1.
 TIMETABLE_TYPES: Final = (
     "public_transport",
     "bus",
@@ -72,7 +72,7 @@ _SECONDS: Final = (
     "parking_time",
 )
 
-#: What people who know other packages type.
+#: Names of modes in other packages, and the name here.
 _SYNONYMS: Final[Mapping[str, str]] = {
     "walk": "walking",
     "foot": "walking",
@@ -98,7 +98,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _guess(value: object, known: Iterable[str]) -> str:
-    """Return the sentence that names the nearest known spellings, or all of them."""
+    """Return a sentence that lists similar known names, or all of them."""
     known = tuple(known)
     text = str(value).strip().lower().replace(" ", "_").replace("-", "_")
     close = difflib.get_close_matches(text, known, n=3, cutoff=0.6)
@@ -114,7 +114,7 @@ def _one_of(value: object, known: tuple[str, ...], name: str) -> str:
 
 
 def _subset(value: object, known: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """Return `value` without repetitions, in the order of `known`, so that equal options compare equal."""
+    """Return the unique items of `value` in the order of `known`, so that equal options compare equal."""
     if value is None:
         return ()
     if isinstance(value, str) or not isinstance(value, Iterable):
@@ -124,7 +124,7 @@ def _subset(value: object, known: tuple[str, ...], name: str) -> tuple[str, ...]
 
 
 def _whole(value: object, name: str, unit: str) -> int:
-    """Return a non-negative whole number, taking numpy integers and whole floats too."""
+    """Return a non-negative whole number; numpy integers and whole floats are accepted."""
     if isinstance(value, bool | str):
         raise ModeError(f"{name} must be a whole number of {unit}; got {value!r}.")
     try:
@@ -147,7 +147,7 @@ def _flag(value: object, name: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class Transportation:
     """
-    A means of travel and its options, named as in the contract.
+    Means of transportation and its options, named as in docs/contract.md, 5.
 
     Parameters
     ----------
@@ -157,29 +157,29 @@ class Transportation:
         ``"cycling+public_transport"`` on networks with a timetable. ``"ferry"`` means ``"walking+ferry"`` and is
         stored as that.
     traffic_model : str, optional
-        Types with a car. ``"optimistic"``, ``"balanced"``, ``"pessimistic"``, or the typical ``"peak"`` and
-        ``"off_peak"``. Without it the moment of the search decides.
+        Types with a car: ``"optimistic"``, ``"balanced"``, ``"pessimistic"``, ``"peak"`` or ``"off_peak"``. By default
+        the departure or arrival time of the search selects the congestion.
     boarding_time : int, default 0
-        Seconds to board a ferry; ferry types and ``"cycling+public_transport"``.
+        Ferry types and ``"cycling+public_transport"``: seconds to board a ferry.
     include_roads : tuple of str, default ()
         Driving only: ``"track"`` (very slow unpaved tracks), ``"restricted"`` (roads closed to the public).
     exclude_roads : tuple of str, default ()
         Driving only: ``"toll"``.
     disable_border_crossing : bool, default False
-        Networks carry no borders, so True is an `UnsupportedError`.
+        Must be False: networks hold no borders.
     pt_change_delay : int, default 0
-        Timetable types: seconds needed at each boarding beyond what the timetable asks.
+        Timetable types: additional seconds needed before each boarding.
     walking_time : int, default 900
-        Timetable types: longest walk in seconds to the first and from the last stop, each.
+        Timetable types: maximum walking time in seconds to the first stop, and from the last stop.
     driving_time_to_station : int, default 1800
-        Longest drive in seconds to the first stop, without parking.
+        Maximum driving time in seconds to the first stop, without parking.
     cycling_time_to_station : int, default 900
-        Longest ride in seconds to the first stop, without parking.
+        Maximum cycling time in seconds to the first stop, without parking.
     parking_time : int, default 300
         Seconds to park the car or bicycle at the first stop.
     max_changes : int or mapping, optional
-        Timetable types: most changes between vehicles, 0 or more; None for any number. The contract's
-        ``{"enabled": ..., "limit": ...}`` is taken too.
+        Timetable types: maximum number of transfers; None for any number. The contract's
+        ``{"enabled": ..., "limit": ...}`` is accepted too.
 
     Raises
     ------
@@ -188,14 +188,25 @@ class Transportation:
     LimitError
         If a number is negative.
     UnsupportedError
-        If borders are asked for.
+        If `disable_border_crossing` is True.
 
     Examples
     --------
-    >>> Transportation("ferry", boarding_time=300).type
+    >>> tl.Transportation("ferry", boarding_time=300).type
     'walking+ferry'
-    >>> Transportation("train").walking_time
+    >>> tl.Transportation("train").walking_time
     900
+
+    Pass it to any search, or pass the type's name if the defaults will do:
+
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> one_bus = tl.Transportation("bus", walking_time=600, max_changes=0)
+    >>> times = tl.time_filter(
+    ...     network, places.loc[["La Cantera"]], places.loc[["Terminal, La Serena"]],
+    ...     travel_time=7200, transportation=one_bus, departure_time="2016-01-18T08:00:00",
+    ... )
+    >>> bool(times["travel_time"].notna().iloc[0])
+    True
     """
 
     type: str = "driving"
@@ -204,7 +215,7 @@ class Transportation:
     include_roads: tuple[str, ...] = ()
     exclude_roads: tuple[str, ...] = ()
     disable_border_crossing: bool = False
-    # Defaults of the contract, 5.4.
+    # Defaults: docs/contract.md, 5.4.
     pt_change_delay: int = 0
     walking_time: int = 900
     driving_time_to_station: int = 1800
@@ -236,33 +247,33 @@ class Transportation:
 
     @property
     def base(self) -> BaseMode:
-        """The mode on streets: walking, cycling or driving; with a timetable, that of the way to the first stop."""
+        """The mode on streets: walking, cycling or driving; with a timetable, the mode of access."""
         first = self.type.partition("+")[0]
         return cast(BaseMode, "walking" if first in TIMETABLE_TYPES else first)
 
     @property
     def uses_ferry(self) -> bool:
-        """Whether ferries among the streets may be taken."""
+        """Whether ferries of the street network may be used."""
         return self.type.endswith("+ferry")
 
     @property
     def uses_timetable(self) -> bool:
-        """Whether timetable vehicles may be taken."""
+        """Whether a timetable is used."""
         return self.type in TIMETABLE_TYPES
 
     @property
     def vehicles(self) -> str:
-        """The timetable vehicles that may be taken: ``"public_transport"`` for all, a kind of them, or ``""``."""
+        """The vehicles that may be used: ``"public_transport"`` for all, a type of vehicle, or ``""``."""
         return self.type.rpartition("+")[2] if self.uses_timetable else ""
 
     @property
     def access(self) -> Transportation:
-        """How one gets to the first stop of a timetable trip."""
+        """The means of transportation of access, from the origin to the first stop."""
         return _access(self)
 
     @property
     def access_time(self) -> int:
-        """Longest way to the first stop in seconds."""
+        """Maximum access time in seconds, without parking."""
         if self.type in _WITH_CAR_ACCESS:
             return self.driving_time_to_station
         return self.cycling_time_to_station if self.type in _WITH_BICYCLE_ACCESS else self.walking_time
@@ -275,7 +286,7 @@ class Transportation:
 
 @functools.lru_cache(maxsize=256)
 def _access(transportation: Transportation) -> Transportation:
-    """Return how one gets to the first stop, which every step of a search asks for."""
+    """Return the means of transportation of access; cached, as every step of a search needs it."""
     if transportation.type in _WITH_CAR_ACCESS:
         return Transportation("driving", traffic_model=transportation.traffic_model)
     if transportation.type in _WITH_BICYCLE_ACCESS:
@@ -287,7 +298,7 @@ _DEFAULTS: Final[Mapping[str, object]] = {field.name: field.default for field in
 
 
 def _changes(value: object) -> int | None:
-    """Return the limit on changes, None for none, from a number or the contract's object."""
+    """Return the maximum number of transfers from a number or the contract's object; None for no maximum."""
     if isinstance(value, Mapping):
         unknown = set(value) - {"enabled", "limit"}
         if unknown or "enabled" not in value or (value["enabled"] and "limit" not in value):
@@ -312,16 +323,16 @@ def _known_type(value: object) -> str:
 @dataclass(frozen=True, slots=True)
 class Snapping:
     """
-    How points join the streets, named as in the contract.
+    Options for snapping points to streets, named as in docs/contract.md, 4.4.
 
     Parameters
     ----------
     penalty : {"enabled", "disabled"}, default "enabled"
-        Whether the walk between a point and its street counts in travel time and distance, at both ends.
+        Whether travel times and distances include the walk between a point and its street, at both ends.
     accept_roads : {"both_drivable_and_walkable", "any_drivable"}, default "both_drivable_and_walkable"
-        Streets a point may snap to when it is driven from or to; the first leaves out what pedestrians cannot use.
+        Streets that points snap to when driving; the first excludes streets that pedestrians may not use.
     threshold : int, default 1000
-        Farthest street in metres, 0 or more.
+        Maximum distance to a street in metres, 0 or more.
 
     Raises
     ------
@@ -329,6 +340,13 @@ class Snapping:
         If a value is unknown or not a number.
     LimitError
         If `threshold` is negative.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> near = tl.snap(network, places, snapping=tl.Snapping(threshold=1))
+    >>> int((near["status"] == "snapped").sum())
+    0
     """
 
     penalty: Penalty = "enabled"
@@ -344,17 +362,16 @@ class Snapping:
 
 def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transportation:
     """
-    Return a `Transportation` from a type's name, a mapping of the contract's fields, or itself.
+    Return a `Transportation` from the name of a type, a mapping of its fields, or a `Transportation`.
 
     Parameters
     ----------
     value : str, Transportation or mapping
-        A mapping must hold ``type``; fields that are None equal absent ones.
+        A mapping must have the key ``type``; fields that are None are ignored.
 
     Returns
     -------
     Transportation
-        The checked value.
 
     Raises
     ------
@@ -363,7 +380,7 @@ def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transp
     LimitError
         If a number is out of range.
     UnsupportedError
-        If borders are asked for.
+        If `disable_border_crossing` is True.
     """
     if isinstance(value, Transportation):
         return value
@@ -388,12 +405,12 @@ def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transp
 
 
 def applies(option: str, kind: str) -> bool:
-    """Return whether an option of `Transportation` can be set for a type."""
+    """Return whether an option of `Transportation` applies to a type."""
     return kind in _APPLIES_TO.get(option, (kind,))
 
 
 def _misplaced(option: str, kind: str, value: object) -> ModeError:
-    """Return the error of an option that its type of travel does not have."""
+    """Return the error for an option that does not apply to the type."""
     return ModeError(
         f"{option} does not apply to transportation type {kind!r}; it applies to {_listed(_APPLIES_TO[option])}. "
         f"Leave it out; got {value!r}."
@@ -402,17 +419,16 @@ def _misplaced(option: str, kind: str, value: object) -> ModeError:
 
 def as_snapping(value: Snapping | Mapping[str, Any] | None) -> Snapping:
     """
-    Return a `Snapping` from a mapping of the contract's fields, None for the defaults, or itself.
+    Return a `Snapping` from a mapping of its fields, None for the defaults, or a `Snapping`.
 
     Parameters
     ----------
     value : Snapping, mapping or None
-        Fields that are None equal absent ones.
+        Fields that are None are ignored.
 
     Returns
     -------
     Snapping
-        The checked value.
 
     Raises
     ------

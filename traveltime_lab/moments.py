@@ -1,8 +1,8 @@
 """
-Moments of departure and arrival: every accepted spelling becomes an aware datetime in the network's time zone.
+Departure and arrival times: conversion to timezone-aware datetimes in the time zone of the network.
 
-A time without an offset is the network's local time. Around clock changes such a time may not exist or may happen
-twice; both are errors that show the two readings, because guessing would move an answer by an hour.
+A naive time is local time of the network. Around a clock change such a time may not exist or may be ambiguous. Both
+raise an error that shows the two readings, because a wrong guess would shift the result by an hour.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from traveltime_lab.errors import InputError, MomentError
 
 
 class TypicalMoment(enum.Enum):
-    """A moment known by its habit, not by its date."""
+    """A typical time of the week, without a date."""
 
     WEEKDAY_MORNING = "weekday_morning"
 
 
-#: A typical weekday between 8 and 9 local time, as the contract's ``arrival_time_period`` means it.
+#: A typical weekday between 8 and 9 local time, the contract's ``arrival_time_period``.
 WEEKDAY_MORNING: Final = TypicalMoment.WEEKDAY_MORNING
 
 Moment = dt.datetime | TypicalMoment
@@ -33,27 +33,32 @@ _EXAMPLE = "2026-03-02T08:00:00, 2026-03-02T08:00:00Z or 2026-03-02T08:00:00+02:
 
 def resolve_moment(value: Any, timezone: str, *, name: str) -> Moment | None:
     """
-    Return a moment in the network's time zone.
+    Convert a departure or arrival time to the time zone of the network.
 
     Parameters
     ----------
     value : datetime, pandas.Timestamp, numpy.datetime64, str or None
-        ISO 8601 with or without an offset; without one it is local time. ``"weekday_morning"`` stands for a typical
-        weekday between 8 and 9.
+        Strings are ISO 8601; a time without an offset is local time. ``"weekday_morning"`` is a typical weekday between
+        8 and 9.
     timezone : str
         IANA name of the network's time zone.
     name : str
-        What to call the value in messages.
+        Name of the argument in error messages.
 
     Returns
     -------
     datetime, TypicalMoment or None
-        Aware and in `timezone`; `WEEKDAY_MORNING`; None for None.
+        A timezone-aware datetime in `timezone`, `WEEKDAY_MORNING`, or None for None.
 
     Raises
     ------
     MomentError
-        If the value cannot be read, has no time of day, does not exist in `timezone`, or happens twice in it.
+        If the value is invalid, has no time of day, or does not exist or is ambiguous in `timezone`.
+
+    Examples
+    --------
+    >>> resolve_moment("2026-03-02T08:00:00", "Europe/Helsinki", name="departure_time").isoformat()
+    '2026-03-02T08:00:00+02:00'
     """
     if value is None:
         return None
@@ -74,7 +79,7 @@ def resolve_moment(value: Any, timezone: str, *, name: str) -> Moment | None:
 
 def resolve_moments(departure_time: Any, arrival_time: Any, timezone: str) -> tuple[Moment | None, bool]:
     """
-    Return the one moment of a search, and whether it is that of arrival.
+    Return the departure or arrival time of a search, and which of the two it is.
 
     Parameters
     ----------
@@ -86,16 +91,16 @@ def resolve_moments(departure_time: Any, arrival_time: Any, timezone: str) -> tu
     Returns
     -------
     moment : datetime, TypicalMoment or None
-        None when neither is given.
+        None if neither is given.
     is_arrival : bool
-        True if the moment is that of arrival.
+        True if the moment is the arrival time.
 
     Raises
     ------
     InputError
         If both are given.
     MomentError
-        If the moment cannot be used.
+        If the time is invalid.
     """
     if departure_time is not None and arrival_time is not None:
         raise InputError(
@@ -156,7 +161,7 @@ def _no_time(value: object, name: str) -> MomentError:
 
 
 def _localise(naive: dt.datetime, zone: ZoneInfo, name: str) -> dt.datetime:
-    """Return `naive` in `zone` if that names exactly one moment; `fold=1` picks the second of two (PEP 495)."""
+    """Return `naive` in `zone` if it is unambiguous there; `fold=1` selects the second of two readings (PEP 495)."""
     first = naive.replace(tzinfo=zone, fold=0)
     second = naive.replace(tzinfo=zone, fold=1)
     before, after = first.utcoffset(), second.utcoffset()
@@ -166,14 +171,14 @@ def _localise(naive: dt.datetime, zone: ZoneInfo, name: str) -> dt.datetime:
         if naive.fold == 1:
             return second
         raise MomentError(
-            f"{name} {naive.isoformat()} happens twice in {zone.key}, when clocks go back. "
+            f"{name} {naive.isoformat()} is ambiguous in {zone.key}: the clocks go back then. "
             f"Write the offset: {first.isoformat()} (the first) or {second.isoformat()} (the second)."
         )
-    # In a gap each reading keeps the offset of one side, and so falls on the other side.
+    # In a gap, each reading has the offset of one side and therefore falls on the other side.
     later = first.astimezone(dt.UTC).astimezone(zone)
     earlier = second.astimezone(dt.UTC).astimezone(zone)
     raise MomentError(
-        f"{name} {naive.isoformat()} does not exist in {zone.key}: clocks go forward over it. "
+        f"{name} {naive.isoformat()} does not exist in {zone.key}: the clocks go forward then. "
         f"Write the offset: {first.isoformat()} (which is {later.isoformat()}) "
         f"or {second.isoformat()} (which is {earlier.isoformat()})."
     )

@@ -1,5 +1,5 @@
 """
-Points in any CRS, checked at the door and brought to longitude and latitude.
+Input points: validation, and conversion from any CRS to longitude and latitude.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from typing import Any, TypeAlias
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
-from traveltime_lab.network.network import Network
 
-FloatArray = npt.NDArray[np.float64]
-#: What people have where points are wanted; pairs are longitude and latitude.
+#: West, south, east, north in EPSG:4326; west is larger than east if the box crosses the 180th meridian.
+Bounds: TypeAlias = tuple[float, float, float, float]
+#: Accepted types of input points; pairs are (longitude, latitude).
 PointsLike: TypeAlias = gpd.GeoDataFrame | gpd.GeoSeries | shapely.Point | Sequence[Any]
 
 
 @dataclass(frozen=True)
 class Points:
     """
-    Checked points.
+    Validated points.
 
     Attributes
     ----------
     index : Index
-        Of the table that the caller passed.
+        Index of the input table.
     lng, lat : float64 arrays of shape (n,)
-        EPSG:4326.
+        Coordinates in EPSG:4326.
     geometry : object array of shape (n,)
         Shapely points in EPSG:4326.
     """
@@ -42,7 +42,7 @@ class Points:
     index: pd.Index
     lng: FloatArray
     lat: FloatArray
-    geometry: npt.NDArray[Any]
+    geometry: AnyArray
 
     def __len__(self) -> int:
         """Return the number of points."""
@@ -50,23 +50,23 @@ class Points:
 
 
 def plain(label: Any) -> Any:
-    """Return an index label as people write it: 7, not np.int64(7)."""
+    """Return an index label as a Python object, for messages: 7 instead of np.int64(7)."""
     return label.item() if isinstance(label, np.generic) else label
 
 
-def read_points(table: Any, name: str, network: Network) -> Points:
+def read_points(table: Any, name: str, bounds: Bounds) -> Points:
     """
-    Check a table of points and return them in EPSG:4326.
+    Validate points and convert them to EPSG:4326.
 
     Parameters
     ----------
     table : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
-        A table has points in any CRS and a unique index. Single points and pairs, which have no CRS, are longitude and
+        A table must have points in any CRS and a unique index. Points and pairs without a table are longitude and
         latitude; their labels are 0, 1, 2 ...
     name : str
-        How the caller names the table, for messages.
-    network : Network
-        Where the points should be; only to notice longitudes and latitudes that changed places.
+        Name of the argument in error messages.
+    bounds : tuple of float
+        West, south, east, north of the network, used to detect swapped coordinates.
 
     Returns
     -------
@@ -75,11 +75,11 @@ def read_points(table: Any, name: str, network: Network) -> Points:
     Raises
     ------
     InputError
-        If the table is empty, is nothing of this, or has duplicate labels.
+        If the table is empty, of another type, or has duplicate labels.
     CrsError
-        If it has no CRS.
+        If the table has no CRS.
     CoordinateError
-        If a coordinate is missing, not finite, out of range, or longitude and latitude are swapped.
+        If coordinates are missing, not finite, out of range or swapped.
     """
     loose = _loose_points(table)
     if loose is not None:
@@ -93,21 +93,21 @@ def read_points(table: Any, name: str, network: Network) -> Points:
     else:
         msg = (
             f"{name} must be a GeoDataFrame or GeoSeries of points; got {type(table).__name__}. "
-            "gpd.GeoSeries.from_xy(lng, lat, crs='EPSG:4326') makes one"
+            "Create one with gpd.GeoSeries.from_xy(lng, lat, crs='EPSG:4326')"
         )
         if isinstance(table, pd.DataFrame):
             msg = (
-                f"{name} is a DataFrame without geometry. gpd.GeoDataFrame(frame, crs='EPSG:4326', "
-                "geometry=gpd.points_from_xy(frame['lng'], frame['lat'])) gives it one"
+                f"{name} is a DataFrame without geometry. Create one with gpd.GeoDataFrame(frame, crs='EPSG:4326', "
+                "geometry=gpd.points_from_xy(frame['lng'], frame['lat']))"
             )
         elif isinstance(table, pd.Series):
-            msg = f"{name} must be a table; one row of it came without. Two brackets keep it: places.loc[['label']]"
+            msg = f"{name} must be a table; got a single row. Select it with two brackets: places.loc[['label']]"
         raise InputError(msg)
     if len(series) == 0:
         msg = f"{name} is empty; pass at least one point"
         raise InputError(msg)
     if series.crs is None:
-        msg = f"{name} has no CRS; say what its coordinates are, e.g. {name}.set_crs('EPSG:4326')"
+        msg = f"{name} has no CRS; set it first, for example with {name}.set_crs('EPSG:4326')"
         raise CrsError(msg)
     _check_unique(series.index, name)
     values = np.asarray(series.array)
@@ -140,15 +140,15 @@ def read_points(table: Any, name: str, network: Network) -> Points:
         msg = (
             f"{name} has {int(wrong.sum())} points out of range, the first (lng {lng[first]:g}, lat {lat[first]:g}) at "
             f"{plain(series.index[first])!r}; longitude goes from -180 to 180 and latitude from -90 to 90. "
-            "Is the CRS right, or are they swapped?"
+            "Is the CRS right, or are the coordinates swapped?"
         )
         raise CoordinateError(msg)
-    _check_not_swapped(lng, lat, name, network)
+    _check_not_swapped(lng, lat, name, bounds)
     return Points(series.index, lng, lat, values)
 
 
 def _loose_points(given: Any) -> gpd.GeoSeries | None:
-    """Return single points and pairs of longitude and latitude as a table, None for anything else."""
+    """Return points and (lng, lat) pairs as a GeoSeries, None for anything else."""
     several = given if isinstance(given, list) else [given]
     points = []
     for item in several:
@@ -166,19 +166,19 @@ def _loose_points(given: Any) -> gpd.GeoSeries | None:
 
 
 def _check_unique(index: pd.Index, name: str) -> None:
-    """Raise InputError for labels that occur twice."""
+    """Raise InputError for duplicate labels."""
     if not index.is_unique:
         twice = index[index.duplicated()][0]
         msg = f"{name} has the label {plain(twice)!r} more than once in its index; use {name}.reset_index(drop=True)"
         raise InputError(msg)
 
 
-def _check_not_swapped(lng: FloatArray, lat: FloatArray, name: str, network: Network) -> None:
-    """Raise CoordinateError if no point is near the network but their mirror images are in it."""
-    west, south, east, north = network.bounds
+def _check_not_swapped(lng: FloatArray, lat: FloatArray, name: str, bounds: Bounds) -> None:
+    """Raise CoordinateError if no point is near the network, but all are with longitude and latitude swapped."""
+    west, south, east, north = bounds
     width = (east - west) % 360.0
 
-    def near(x: FloatArray, y: FloatArray) -> npt.NDArray[np.bool_]:
+    def near(x: FloatArray, y: FloatArray) -> BoolArray:
         margin = 0.5
         return np.asarray(
             ((x - west + margin) % 360.0 <= width + 2 * margin) & (y >= south - margin) & (y <= north + margin)

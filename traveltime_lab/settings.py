@@ -1,5 +1,5 @@
 """
-The few options of the machine: where to cache and how many threads to use. Nothing here changes an answer.
+Settings of the process: the cache folder and the number of threads. No setting changes a result.
 
 Examples
 --------
@@ -34,15 +34,17 @@ def _usable_cores() -> int:
 
 class Settings:
     """
-    Options of this process: set them as attributes, or for a while with `override`.
+    Settings of the process.
+
+    Set them as attributes, or temporarily with `override`.
 
     Attributes
     ----------
     cache_folder : Path
-        Where built sample networks are kept. By default the user's cache folder, or ``TRAVELTIME_LAB_CACHE``.
-        Created when first written to.
+        Folder in which sample networks are cached. By default the environment variable ``TRAVELTIME_LAB_CACHE``, or the
+        user's cache folder. It is created when the first file is written.
     threads : int
-        Threads of a search, 1 or more. By default the cores this process may use.
+        Number of threads of a search, at least 1. By default the number of cores that this process may use.
     """
 
     __slots__ = ("_cache_folder", "_threads")
@@ -55,7 +57,7 @@ class Settings:
 
     @property
     def cache_folder(self) -> Path:
-        """Where built sample networks are kept."""
+        """Folder in which sample networks are cached."""
         return self._cache_folder
 
     @cache_folder.setter
@@ -64,7 +66,7 @@ class Settings:
 
     @property
     def threads(self) -> int:
-        """Threads of a search."""
+        """Number of threads of a search."""
         return self._threads
 
     @threads.setter
@@ -82,7 +84,7 @@ class Settings:
 
     @contextlib.contextmanager
     def override(self, **values: Any) -> Iterator[Settings]:
-        """Set options until the end of a ``with`` block; an invalid one leaves all as they were."""
+        """Set options for a ``with`` block; if a value is invalid, none is changed."""
         unknown = sorted(set(values) - {"cache_folder", "threads"})
         if unknown:
             raise AttributeError(f"Unknown option {unknown[0]!r}; known: 'cache_folder', 'threads'.")

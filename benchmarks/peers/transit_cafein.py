@@ -11,18 +11,18 @@ from pathlib import Path
 
 from cafein.network import TransportNetwork
 
-question = json.loads((Path(sys.argv[1]) / "question.json").read_text())
+query = json.loads((Path(sys.argv[1]) / "question.json").read_text())
 begin = time.process_time()
-network = TransportNetwork.from_gtfs(question["feeds"], trip_distances=False, leg_geometries=False)
-network.set_transfers([(a, b, s, float(s)) for a, b, s in question["footpaths"]])
+network = TransportNetwork.from_gtfs(query["feeds"], trip_distances=False, leg_geometries=False)
+network.set_transfers([(a, b, s, float(s)) for a, b, s in query["footpaths"]])
 answer = {"build_s": time.process_time() - begin}
 for way in ("departure", "arrival"):
     took, found = [], []
-    for stop in question["origins"]:
+    for stop in query["origins"]:
         spans = []
         for _ in range(2):
             begin = time.process_time()
-            times = network.travel_times_from_stop(stop, **{way: question["moment"]}, max_rides=question["rides"])
+            times = network.travel_times_from_stop(stop, **{way: query["moment"]}, max_rides=query["rides"])
             spans.append(time.process_time() - begin)
         took.append(min(spans))
         found.append(times)

@@ -175,13 +175,13 @@ def main():
         if not (filled[-1] / "stop_times.txt").exists():
             fill_times(feed, filled[-1])
     west, south, east, north = network.bounds
-    question = {
+    query = {
         "osm": str(arguments.osm.resolve()), "feeds": [str(feed.resolve()) for feed in arguments.gtfs],
         "filled_feeds": [str(feed.resolve()) for feed in filled], "moment": arguments.moment,
         "walking_time": WALK_S, "max_changes": MAX_CHANGES, "change_walk": 600,
         "area": shapely.box(west, south, east, north).wkt, "h3_resolution": arguments.h3_resolution,
     }  # fmt: skip
-    (folder / "question.json").write_text(json.dumps(question))
+    (folder / "question.json").write_text(json.dumps(query))
     ours = Ours(network, points, dt.datetime.fromisoformat(arguments.moment))
     peers = {name: Peer(arguments.peers_python, name, folder) for name in ("ferrobus", "cafein")}
     for name, peer in peers.items():

@@ -8,8 +8,7 @@ import pytest
 
 pytest.importorskip("starlette", reason="the extra 'server' is not installed")
 
-from door import PAIR, Door, open_door
-
+from tests.support.door import PAIR, Door, open_door
 from traveltime_lab.network.network import Network
 from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas

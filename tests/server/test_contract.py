@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import shapely
-from door import (
+
+from tests.support.door import (
     FORUM,
     MARKET,
     MONDAY,
@@ -26,10 +27,10 @@ from door import (
     locations,
     matrix_search,
     ok,
+    polygons,
     time_map_search,
 )
-from test_errors import QUERIES, RIGHT
-
+from tests.support.requests import QUERIES, RIGHT
 from traveltime_lab.server import formats
 from traveltime_lab.server.contract import responses
 from traveltime_lab.server.endpoints.table import ENDPOINTS
@@ -68,18 +69,6 @@ def example() -> dict[str, Any]:
         "unions": [{"id": "u", "search_ids": ["a", "b"]}],
         "intersections": [{"id": "i", "search_ids": ["a", "b"]}],
     }
-
-
-def polygons(result: dict[str, Any]) -> shapely.MultiPolygon:
-    """Return the shapes of a JSON result."""
-
-    def ring(points: list[dict[str, float]]) -> list[tuple[float, float]]:
-        assert points[0] == points[-1] and len(points) > 3
-        return [(point["lng"], point["lat"]) for point in points]
-
-    return shapely.MultiPolygon(
-        [(ring(shape["shell"]), [ring(hole) for hole in shape["holes"]]) for shape in result["shapes"]]
-    )
 
 
 def test_time_map(door: Door, example: dict[str, Any]) -> None:

@@ -16,12 +16,12 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-import worlds
-from door import HEADERS, PAIR, Door, assert_error, encoded, ok, open_door, time_map_search
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from test_errors import RIGHT
 
+from tests.support import worlds
+from tests.support.door import HEADERS, PAIR, Door, assert_error, encoded, ok, open_door, time_map_search
+from tests.support.requests import RIGHT
 from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials

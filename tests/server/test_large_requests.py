@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from door import FORUM, STATION, Door, assert_error, locations, matrix_search, ok
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.door import FORUM, STATION, Door, assert_error, locations, matrix_search, ok
 from traveltime_lab.server.contract import requests
 from traveltime_lab.server.contract.decode import decode
 from traveltime_lab.server.contract.errors import Failure

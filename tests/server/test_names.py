@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
-import worlds
-from door import PAIR, STATION, Door, assert_error, ok, open_door
 
+from tests.support import worlds
+from tests.support.door import PAIR, STATION, Door, assert_error, ok, open_door
 from traveltime_lab.search.geocoding.nominatim import Nominatim
 from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas

@@ -7,43 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from door import FORUM, MARKET, STATION, Door, assert_error
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("google.protobuf", reason="protobuf is not installed")
-
-from google.protobuf.message import DecodeError
-
-from traveltime_lab.server.protobuf import endpoints, messages, service_pb2
+from tests.support.door import FORUM, MARKET, STATION, Door, assert_error
+from tests.support.protobuf import (
+    OCTETS,
+    PATH,
+    DecodeError,
+    asked,
+    matrix_message,
+    service_pb2,
+)
+from traveltime_lab.server.protobuf import endpoints, messages
 from traveltime_lab.server.protobuf.endpoints import ERRORS, MODES, PREFIXES, TYPES
-
-OCTETS = "application/octet-stream"
-PATH = "/api/v3/uk/time-filter/fast/walking"
-
-
-def matrix_message(kind: str = "oneToManyRequest", **fields: Any) -> Any:
-    """Return a request from the station to two places on foot, changed as told."""
-    message = service_pb2.TimeFilterFastRequest()
-    search = getattr(message, kind)
-    location = search.departureLocation if kind == "oneToManyRequest" else search.arrivalLocation
-    location.lat, location.lng = fields.pop("place", STATION)
-    search.transportation.type = fields.pop("type", 4)
-    search.travelTime = fields.pop("travelTime", 900)
-    targets = fields.pop("targets", (FORUM, MARKET))
-    for lat, lng in targets:
-        search.locationDeltas.append(round((lat - location.lat) * 1e5))
-        search.locationDeltas.append(round((lng - location.lng) * 1e5))
-    for name, values in fields.items():
-        getattr(search, name).extend(values)
-    return message
-
-
-def asked(door: Door, message: Any, path: str = PATH) -> Any:
-    response = door.proto(path, message if isinstance(message, bytes) else message.SerializeToString())
-    assert response.status_code == 200, response.text
-    assert response.headers["content-type"] == OCTETS
-    return service_pb2.TimeFilterFastResponse.FromString(response.content)
 
 
 def refused(door: Door, message: Any, name: str, status: int = 422, path: str = PATH) -> None:

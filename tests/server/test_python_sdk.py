@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from door import FORUM, MARKET, STATION
 
+from tests.support.door import FORUM, MARKET, STATION
 from traveltime_lab.server.serve import Served
 
 traveltimepy = pytest.importorskip("traveltimepy", reason="the public Python client is not installed")

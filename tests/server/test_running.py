@@ -19,11 +19,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import worlds
-from door import HEADERS, PAIR, STATION, Door, assert_error, coords, encoded, ok, open_door, time_map_search
-from test_errors import RIGHT
 
 import traveltime_lab as tl
+from tests.support import ROOT, worlds
+from tests.support.door import (
+    HEADERS,
+    PAIR,
+    STATION,
+    Door,
+    assert_error,
+    coords,
+    encoded,
+    ok,
+    open_door,
+    time_map_search,
+)
+from tests.support.requests import RIGHT
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError, InterruptedSearchError, MissingFileError
 from traveltime_lab.search import time_map
@@ -38,7 +49,7 @@ from traveltime_lab.server.context import Meter
 from traveltime_lab.server.contract.errors import Failure
 from traveltime_lab.server.serve import Served, serve
 from traveltime_lab.settings import settings
-from traveltime_lab.surfaces import raster
+from traveltime_lab.surfaces import tiles
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +275,7 @@ def test_hanging_up_stops_what_other_threads_do(tiny: tl.Network, monkeypatch: p
             ends.append(threading.current_thread().name)
             raise
 
-    monkeypatch.setattr(raster.TileCache, "_make", make)
+    monkeypatch.setattr(tiles.TileCache, "_make", make)
     world = worlds.world({"a": (0.0, 0.0), "b": (9000.0, 0.0)}, [("a", "b")])
     with settings.override(threads=2), serve(world) as url:
         connection = connect(url)
@@ -434,7 +445,7 @@ def serve_command(arguments: list[str], environment: dict[str, str]) -> subproce
         stderr=subprocess.STDOUT,
         text=True,
         env={**os.environ, **environment},
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
     )
 
 

@@ -7,13 +7,12 @@ from typing import Any
 import geopandas as gpd
 import numpy as np
 import shapely
-from door import Door, coords, ok
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_contract import polygons
-from test_protobuf import asked, matrix_message
 
 import traveltime_lab as tl
+from tests.support.door import Door, coords, ok, polygons
+from tests.support.protobuf import asked, matrix_message
 
 #: In and around the sample of Helsinki.
 PLACES = st.tuples(st.floats(60.160, 60.182), st.floats(24.920, 24.962))

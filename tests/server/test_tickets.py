@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from door import PAIR, Door, assert_error, matrix_search, ok, open_door
 
 import traveltime_lab as tl
-from tests.test_fares import town
-from tests.worlds import at
+from tests.support.door import PAIR, Door, assert_error, matrix_search, ok, open_door
+from tests.support.towns import town
+from tests.support.worlds import at
 from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials

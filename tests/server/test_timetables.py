@@ -6,11 +6,10 @@ import warnings
 from typing import Any
 
 import pytest
-from door import Door, assert_error, coords, locations, matrix_search, ok, time_map_search
-from test_contract import polygons
-from test_protobuf import asked, matrix_message
 
 import traveltime_lab as tl
+from tests.support.door import Door, assert_error, coords, locations, matrix_search, ok, polygons, time_map_search
+from tests.support.protobuf import asked, matrix_message
 from traveltime_lab.transit import timetable
 
 #: Places of Coquimbo and a Tuesday of its timetable.

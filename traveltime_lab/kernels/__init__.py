@@ -1,6 +1,7 @@
 """
-Compiled functions on plain arrays: they know neither pandas nor shapely, files nor HTTP.
+Compiled functions that take and return plain arrays, without pandas, shapely, files or HTTP.
 
-`street` has the searches on street graphs, `transit` those on timetables, `raster` what turns values at cells into
-shapes.
+`street` searches street graphs, `transit` searches timetables, and `raster` fills the cells of a raster with travel
+times and traces contours through them. Start with the module docstring of `street.road`: it explains the labels, the
+search queue and the ports that most kernels share.
 """

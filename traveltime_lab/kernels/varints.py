@@ -1,7 +1,7 @@
 """
-Variable-length integers of Protocol Buffers, many at a time.
+Encode and decode arrays of variable-length integers (varints) of Protocol Buffers.
 
-A varint holds seven bits to a byte, the lowest first; the high bit says that more follow. See
+A varint holds seven bits in each byte, the lowest first; the high bit of a byte says that more bytes follow. See
 https://protobuf.dev/programming-guides/encoding/.
 """
 
@@ -18,7 +18,8 @@ def decode_zigzag(data, values):
     ----------
     data : uint8 array of shape (n_bytes,)
     values : int32 array of shape (n,)
-        At least as long as there are values. Filled; longer varints are cut to 32 bits, as parsers do.
+        Overwritten; must be at least as long as the number of values. Larger varints are truncated to 32 bits, as
+        parsers do.
 
     Returns
     -------
@@ -55,7 +56,7 @@ def encode(values, is_zigzag, data):
     is_zigzag : bool
         True for sint32; False for int32, whose negative values take ten bytes.
     data : uint8 array
-        Filled; ten bytes to a value always suffice.
+        Overwritten; ten bytes for each value are always enough.
 
     Returns
     -------

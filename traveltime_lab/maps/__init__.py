@@ -1,6 +1,6 @@
 """
-Pictures and maps: `plot.plot` draws a picture, `widget` the interactive map of a notebook.
+Static maps (`plot.plot`) and the interactive map for notebooks (`widget`).
 
-`scene` collects what a map shows, `artists`, `labels` and `legend` draw it, `style` has the colours, `basemap` the
-streets below.
+`scene` validates and collects the layers of a static map; `artists`, `labels` and `legend` draw them. `style` defines
+colours and line widths, and `basemap` renders the streets and water of the network.
 """

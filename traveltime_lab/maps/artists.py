@@ -1,5 +1,5 @@
 """
-The drawn things of a still map: water, streets, areas, lines and points as artists of matplotlib.
+The layers of a static map as matplotlib artists: water, streets, areas, lines and points.
 """
 
 from __future__ import annotations
@@ -7,28 +7,28 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 
+from traveltime_lab._arrays import AnyArray
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.maps import basemap
 from traveltime_lab.maps import style as looks
 from traveltime_lab.maps.scene import Scene, bands, groups_of, line_names, line_styles, outer_outlines
 
-#: Pixels to an inch that sizes on screen are meant for, and points to such a pixel.
+#: Resolution that sizes in pixels refer to, and points per pixel.
 SCREEN_DPI: Final = 100.0
 PT: Final = 72.0 / SCREEN_DPI
-#: Of more rings than this (twice as many of several origins) only the outermost have outlines: more would be more
-#: line than area.
+#: If there are more rings than this (twice as many for several origins), only the outermost ones have outlines, because
+#: outlines would cover most of the area.
 _MOST_OUTLINES: Final = 4
-#: How points without a number look, on the map and beside the scale.
+#: Style of points with missing values, on the map and beside the colour bar.
 NOT_KNOWN: Final = {"s": 34, "c": "white", "edgecolors": "#333333", "linewidths": 1.3}
 
 
 def matplotlib_module(name: str) -> Any:
-    """Return a module of matplotlib."""
+    """Import a module of matplotlib, or raise an error that explains how to install it."""
     try:
-        from importlib import import_module  # noqa: PLC0415 - matplotlib takes a while and most calls draw nothing
+        from importlib import import_module  # noqa: PLC0415 - importing matplotlib is slow and seldom needed
 
         return import_module(f"matplotlib.{name}")
     except ImportError as error:
@@ -47,7 +47,7 @@ def draw_ground(ax: Any, base: basemap.BaseMap) -> None:
 
 
 def draw_streets(ax: Any, base: basemap.BaseMap, pixel_m: float) -> None:
-    """Draw streets, small ones first."""
+    """Draw streets, minor ones first."""
     grown = basemap.width_factor(pixel_m)
     for rank, lines in base.streets.items():
         width = looks.RANKS[rank].width_px * grown * PT
@@ -56,8 +56,8 @@ def draw_streets(ax: Any, base: basemap.BaseMap, pixel_m: float) -> None:
 
 
 def draw_areas(ax: Any, scene: Scene) -> None:
-    """Draw areas as bands that do not overlap, so that colours mean what the legend says."""
-    # Many areas lie on one another: then their outlines tell more than what fills them.
+    """Draw areas as bands that do not overlap, so that their colours are those of the legend."""
+    # Where many areas overlap, outlines are easier to tell apart than fills.
     opacity, width = (0.35, 1.6) if scene.numbers else (looks.AREA_OPACITY, 0.8)
     n_rings = scene.steps.size
     many = n_rings > _MOST_OUTLINES or (n_rings > 1 and len(scene.area_shapes) > 2 * _MOST_OUTLINES)
@@ -73,7 +73,7 @@ def draw_areas(ax: Any, scene: Scene) -> None:
 
 
 def draw_lines(ax: Any, scene: Scene) -> None:
-    """Draw lines with a white edge, in colours if they have names, the first ones wider to show where others lie."""
+    """Draw lines with a white casing, coloured if named; the first ones are wider, to be visible below others."""
     if not len(scene.line_shapes):
         return
     styles = line_styles(scene)
@@ -85,7 +85,7 @@ def draw_lines(ax: Any, scene: Scene) -> None:
     step = min(1.5, 5.0 / len(plans))
     for i, (shapes, colour, dashes) in enumerate(plans):
         width = 2.2 + step * (len(plans) - 1 - i)
-        # Edges lie below all lines, lest they hide the wider line that another one runs along.
+        # Casings are drawn below all lines, so that they do not hide a wider line on the same street.
         layers = [("white", width + 1.8, "-", 4.0), (colour, width, dashes, 4.02 + 0.02 * i)]
         if dashes != "-":
             layers.insert(1, ("white", width, "-", 4.01 + 0.02 * i))
@@ -96,7 +96,7 @@ def draw_lines(ax: Any, scene: Scene) -> None:
 
 
 def draw_points(ax: Any, scene: Scene) -> None:
-    """Draw points: in the colours of a scale, of their areas, or dark."""
+    """Draw points in the colours of the colour bar, in those of their areas, or dark."""
     if scene.points is None or not len(scene.points):
         return
     x, y = scene.point_xy.T
@@ -120,7 +120,7 @@ def draw_points(ax: Any, scene: Scene) -> None:
 
 
 def draw_numbers(ax: Any, scene: Scene) -> None:
-    """Write the number of each area at its origin, joined to the area where it lies apart from it."""
+    """Draw the number of each area at its origin, with a line to the area if the origin lies outside of it."""
     owners = groups_of(scene)
     at = {} if scene.points is None else dict(zip(scene.points.index, scene.point_xy, strict=True))
     for group, number in scene.numbers.items():
@@ -140,26 +140,26 @@ def draw_numbers(ax: Any, scene: Scene) -> None:
 
 
 def halo(width: float = 2.2) -> list[Any]:
-    """Return the white edge that keeps words readable on anything."""
+    """Return path effects that draw a white outline around text, for legibility on any background."""
     return [matplotlib_module("patheffects").withStroke(linewidth=width, foreground="white")]
 
 
-def _collection(lines: npt.NDArray[Any], **style: Any) -> Any:
-    """Return lines as one artist."""
+def _collection(lines: AnyArray, **style: Any) -> Any:
+    """Return lines as a single artist."""
     parts = shapely.get_parts(lines)
     coordinates, owner = shapely.get_coordinates(parts, return_index=True)
     pieces = np.split(coordinates, np.flatnonzero(np.diff(owner)) + 1) if len(coordinates) else []
     return matplotlib_module("collections").LineCollection(pieces, **style)
 
 
-def _polygons(shapes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the polygons among shapes and their parts."""
+def _polygons(shapes: AnyArray) -> AnyArray:
+    """Return the polygons in geometries and geometry collections."""
     parts = shapely.get_parts(shapely.get_parts(shapes))
     return np.asarray(parts[shapely.get_type_id(parts) == shapely.GeometryType.POLYGON])
 
 
 def _patch(shape: Any, **style: Any) -> Any:
-    """Return polygons with holes as one artist."""
+    """Return polygons with holes as a single artist."""
     path = matplotlib_module("path").Path
     rings = shapely.get_rings(shapely.orient_polygons(_polygons(np.array([shape], dtype=object))))
     coordinates, owner = shapely.get_coordinates(rings, return_index=True)

@@ -1,8 +1,8 @@
 """
-The map under the map: streets by class, water and street names, from the network itself, for any window and scale.
+Base maps: streets by class, water and street names of the network, for any extent and scale.
 
-Lines of one class are merged once per network, so that simplification can work across junctions and a whole city
-stays light. What is too small for the scale is left out.
+Lines of a class are merged once per network, so that they can be simplified across junctions. Features that are too
+small for the scale are omitted.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from html import escape
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 
+from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
+from traveltime_lab._memo import Derived
 from traveltime_lab.maps import style
 from traveltime_lab.network.network import Network
 
-FloatArray = npt.NDArray[np.float64]
 Box = tuple[float, float, float, float]
 
-#: Simplification in pixels: half of one is invisible.
+#: Tolerance of simplification in pixels; half a pixel is invisible.
 _TOLERANCE_PX = 0.5
-#: Lines and water smaller than this are left out.
+#: Lines and water bodies smaller than this are omitted.
 _SMALLEST_PX = 1.5
-#: Width of an average letter in heights of the font (assumed, for sans-serif).
+#: Average width of a letter relative to the height of the font (assumed, for sans-serif).
 _LETTER_WIDTH: Final = 0.55
 _LABEL_PX: Final = 10.0
 _MOST_LABELS: Final = 60
-#: Smallest rank with names at a scale: metres to a pixel up to which it has them.
+#: Coarsest scale, in metres per pixel, at which streets of a rank have names.
 _NAMED_UP_TO_M: Final = {5: 60.0, 4: 30.0, 3: 18.0, 2: 9.0, 1: 2.5, 0: 1.2}
 
 #: Radius of the sphere of Web Mercator (EPSG:3857) in metres.
@@ -40,7 +40,7 @@ _MERCATOR_M: Final = 6_378_137.0
 
 @dataclass(frozen=True)
 class Label:
-    """A street's name at a place of the map: local metres, degrees counter-clockwise from east."""
+    """A street name with its position in local metres and its angle in degrees counter-clockwise from east."""
 
     text: str
     x: float
@@ -51,46 +51,49 @@ class Label:
 @dataclass(frozen=True)
 class BaseMap:
     """
-    What is drawn under areas, in local metres.
+    Layers of a base map, in local metres.
 
     Attributes
     ----------
     box : tuple of float
         West, south, east, north.
     metres_per_pixel : float
-        The scale it was made for.
+        Scale of the map.
     water : object array of shapely Polygon
     streets : dict of int to object array of shapely LineString
-        By rank (see `traveltime_lab.maps.style.RANKS`), small to large.
+        Lines by rank (see `traveltime_lab.maps.style.RANKS`), minor streets first.
     ferries : object array of shapely LineString
     labels : list of Label
     """
 
     box: Box
     metres_per_pixel: float
-    water: npt.NDArray[Any]
-    streets: dict[int, npt.NDArray[Any]]
-    ferries: npt.NDArray[Any]
+    water: AnyArray
+    streets: dict[int, AnyArray]
+    ferries: AnyArray
     labels: list[Label]
 
 
 @dataclass(frozen=True)
 class _Lines:
-    """Merged lines of one kind with their index."""
+    """Merged lines of a class with their names and spatial index."""
 
-    lines: npt.NDArray[Any]
-    names: npt.NDArray[Any]
+    lines: AnyArray
+    names: AnyArray
     tree: shapely.STRtree
 
-    def within(self, box: Box) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return the lines that a box touches and their names."""
+    def within(self, box: Box) -> tuple[AnyArray, AnyArray]:
+        """Return the lines that intersect a box, and their names."""
         found = self.tree.query(shapely.box(*box))
         return self.lines[found], self.names[found]
 
 
+_GROUPS = Derived[None, dict[int, _Lines]]("base map")
+
+
 def base_map(network: Network, box: Box, metres_per_pixel: float, *, with_labels: bool = True) -> BaseMap:
     """
-    Return the base map of a window at a scale.
+    Return the base map of an extent at a scale.
 
     Parameters
     ----------
@@ -98,7 +101,7 @@ def base_map(network: Network, box: Box, metres_per_pixel: float, *, with_labels
     box : tuple of float
         West, south, east, north in local metres (``network.frame``).
     metres_per_pixel : float
-        Decides what is shown and how far lines are simplified.
+        Scale; determines which features are shown and how much lines are simplified.
     with_labels : bool, default True
         Whether to place street names.
 
@@ -106,17 +109,17 @@ def base_map(network: Network, box: Box, metres_per_pixel: float, *, with_labels
     -------
     BaseMap
     """
-    groups = network.cached(("basemap",), lambda: _groups(network))
+    groups = _GROUPS.of(network, None, lambda: _groups(network))
     tolerance = _TOLERANCE_PX * metres_per_pixel
     least = _SMALLEST_PX * metres_per_pixel
     window = shapely.box(*box)
 
-    def drawn(group: _Lines) -> npt.NDArray[Any]:
+    def drawn(group: _Lines) -> AnyArray:
         lines, _ = group.within(box)
         lines = shapely.simplify(lines, tolerance, preserve_topology=False)
         return np.asarray(lines[shapely.length(lines) > least])
 
-    # The largest roads of a network are always shown: without them there would be no map at all.
+    # The highest rank is shown at every scale; otherwise the map could be empty.
     largest = max((rank for rank in groups if rank >= 0), default=0)
     streets = {
         rank: drawn(groups[rank])
@@ -132,7 +135,7 @@ def base_map(network: Network, box: Box, metres_per_pixel: float, *, with_labels
 
 
 def _groups(network: Network) -> dict[int, _Lines]:
-    """Return merged lines by rank, ferries as rank -1; lines of one name are merged with each other only."""
+    """Return merged lines by rank, with ferries as rank -1; only lines of the same name are merged."""
     t = network.tables
     highways = t.uses["highway"].to_numpy()
     rank_of_use = np.array([style.rank_of(str(value)) for value in highways], dtype=np.int64)
@@ -154,8 +157,8 @@ def _groups(network: Network) -> dict[int, _Lines]:
     return groups
 
 
-def _joined(pieces: npt.NDArray[Any], tolerance: float, least: float) -> npt.NDArray[Any]:
-    """Return tiles of water as whole bodies, simplified, without the smallest."""
+def _joined(pieces: AnyArray, tolerance: float, least: float) -> AnyArray:
+    """Return the union of water tiles, simplified and without small polygons."""
     if not len(pieces):
         return np.empty(0, dtype=object)
     bodies = shapely.get_parts(shapely.simplify(shapely.union_all(pieces), tolerance))
@@ -164,7 +167,7 @@ def _joined(pieces: npt.NDArray[Any], tolerance: float, least: float) -> npt.NDA
 
 
 def _labels(groups: dict[int, _Lines], box: Box, metres_per_pixel: float) -> list[Label]:
-    """Return street names that do not touch one another, those of large and long streets first."""
+    """Return street names that do not overlap; streets of high rank, then long streets, take precedence."""
     west, south, east, north = box
     height = _LABEL_PX * metres_per_pixel
     candidates: dict[str, tuple[tuple[int, float], Any]] = {}
@@ -195,7 +198,7 @@ def _labels(groups: dict[int, _Lines], box: Box, metres_per_pixel: float) -> lis
 
 
 def _label_on(line: Any, name: str, height: float) -> Label:
-    """Return a name along the middle of a line, never upside down."""
+    """Return a label at the middle of a line, parallel to it and never upside down."""
     half = height * _LETTER_WIDTH * len(name) / 2.0
     middle = shapely.length(line) / 2.0
     ends = shapely.get_coordinates(shapely.line_interpolate_point(line, [middle - half, middle + half]))
@@ -207,7 +210,7 @@ def _label_on(line: Any, name: str, height: float) -> Label:
 
 
 def label_box(label: Label, height: float) -> Any:
-    """Return the ground that a label covers, as a rotated rectangle of letters of a height in metres."""
+    """Return the area that a label covers, as a rotated rectangle; `height` is the height of letters in metres."""
     half = height * _LETTER_WIDTH * len(label.text) / 2.0
     radians = math.radians(label.angle)
     along = np.array([math.cos(radians), math.sin(radians)])
@@ -216,11 +219,11 @@ def label_box(label: Label, height: float) -> Any:
     return shapely.Polygon([centre + a * half * along + b * across for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))])
 
 
-# As pictures for a browser -----------------------------------------------------------------------------------------
+# SVG images for web maps -------------------------------------------------------------------------------------------
 
 
 def mercator(lng: FloatArray, lat: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return metres of Web Mercator, the projection of web maps, of coordinates in EPSG:4326."""
+    """Project coordinates in EPSG:4326 to Web Mercator (EPSG:3857), in metres."""
     y = np.arcsinh(np.tan(np.radians(np.clip(np.asarray(lat, dtype=np.float64), -85.05, 85.05))))
     return np.radians(np.asarray(lng, dtype=np.float64)) * _MERCATOR_M, y * _MERCATOR_M
 
@@ -228,14 +231,14 @@ def mercator(lng: FloatArray, lat: FloatArray) -> tuple[FloatArray, FloatArray]:
 @dataclass(frozen=True)
 class Overlays:
     """
-    Two pictures of one window: what lies under areas, and the streets that lie above them.
+    Two images of the same extent: the background, and the streets drawn above the areas.
 
     Attributes
     ----------
     ground, streets : str
-        SVG documents as ``data:`` addresses.
+        SVG documents as data URLs.
     bounds : tuple
-        ((south, west), (north, east)) in EPSG:4326, as Leaflet wants it.
+        ((south, west), (north, east)) in EPSG:4326, the order of Leaflet.
     metres_per_pixel : float
     """
 
@@ -247,20 +250,20 @@ class Overlays:
 
 def overlays(network: Network, bounds: Box, metres_per_pixel: float) -> Overlays:
     """
-    Return the base map of a window as two pictures for a web map.
+    Return the base map of an extent as two images for a web map.
 
     Parameters
     ----------
     network : Network
     bounds : tuple of float
-        West, south, east, north in EPSG:4326, longitudes counted on from the network's so that west < east.
+        West, south, east, north in EPSG:4326, with west < east; longitudes beyond the 180th meridian continue counting.
     metres_per_pixel : float
-        On the ground.
+        Scale on the ground.
 
     Returns
     -------
     Overlays
-        Linear in Web Mercator, so that they fit between the corners at any zoom.
+        Images in Web Mercator, which fit their bounds at any zoom level.
     """
     west, south, east, north = bounds
     frame = network.frame
@@ -268,12 +271,12 @@ def overlays(network: Network, bounds: Box, metres_per_pixel: float) -> Overlays
     box_y = (np.array([south, north]) - frame.lat0) * frame.metres_per_degree_lat
     drawn = base_map(network, (box_x[0], box_y[0], box_x[1], box_y[1]), metres_per_pixel)
     (left, right), (bottom, top) = mercator(np.array([west, east]), np.array([south, north]))
-    # On the ground a metre of Web Mercator is shorter by the cosine of the latitude.
+    # A metre in Web Mercator is shorter on the ground by the cosine of the latitude.
     unit = metres_per_pixel / math.cos(math.radians((south + north) / 2.0))
-    # Tenths of a pixel as whole numbers: shorter to write than decimals.
+    # Integers in tenths of a pixel make shorter SVG paths than decimals.
     width, height = round((right - left) / unit * 10), round((top - bottom) / unit * 10)
 
-    def pixels(xy: FloatArray) -> npt.NDArray[np.int64]:
+    def pixels(xy: FloatArray) -> Int64Array:
         lng, lat = frame.to_lnglat(xy[:, 0], xy[:, 1], wrap=False)
         x, y = mercator(lng, lat)
         places = np.column_stack([(x - left) / unit * 10, (top - y) / unit * 10])
@@ -314,17 +317,17 @@ def overlays(network: Network, bounds: Box, metres_per_pixel: float) -> Overlays
 
 
 def data_address(svg: str) -> str:
-    """Return an SVG document as an address that holds it."""
+    """Return an SVG document as a data URL."""
     return "data:image/svg+xml;base64," + b64encode(svg.encode()).decode("ascii")
 
 
 def width_factor(metres_per_pixel: float) -> float:
-    """Return how much wider streets are drawn at a scale: they grow as one comes closer, slower than the ground."""
+    """Return the factor for the width of streets at a scale; it grows more slowly than the scale when zooming in."""
     return float(np.clip((10.0 / metres_per_pixel) ** 0.6, 1.0, 6.0))
 
 
-def _path(shapes: npt.NDArray[Any], pixels: Any) -> str:
-    """Return lines or polygons as the commands of an SVG path, in steps from point to point."""
+def _path(shapes: AnyArray, pixels: Any) -> str:
+    """Return lines or polygons as SVG path commands with relative coordinates."""
     rings = shapely.get_rings(shapes) if len(shapes) and shapely.get_dimensions(shapes[0]) == 2 else shapes
     coordinates, owner = shapely.get_coordinates(rings, return_index=True)
     if not len(coordinates):
@@ -335,9 +338,9 @@ def _path(shapes: npt.NDArray[Any], pixels: Any) -> str:
     steps[first] = places[first]
     is_first = np.zeros(len(places), np.bool_)
     is_first[first] = True
-    # Points that fall on the one before say nothing.
+    # Drop points that coincide with the previous one.
     kept = is_first | steps.any(axis=1)
-    # A minus sign separates numbers as well as a space does.
+    # No space is needed before a minus sign.
     return "".join(
         f"{'M' if starts else 'l'}{x}{'' if y < 0 else ' '}{y}"
         for (x, y), starts in zip(steps[kept].tolist(), is_first[kept].tolist(), strict=True)

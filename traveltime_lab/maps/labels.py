@@ -1,5 +1,5 @@
 """
-The words on a still map: scale bar, source, and the names of points and streets, none of which covers another.
+Text on a static map: scale bar, attribution, and the names of points and streets, placed without overlaps.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from traveltime_lab.maps.artists import PT, halo, matplotlib_module
 from traveltime_lab.maps.scene import Scene
 from traveltime_lab.network.network import Network
 
-#: Points up to this many are labelled with their names if nothing else is said.
+#: Maximum number of points that are labelled by default.
 _MOST_NAMES: Final = 30
-#: The scale bar keeps so far from points, in pixels, that their names have room too.
+#: Minimum distance in pixels between the scale bar and points, so that there is space for their names.
 _NAME_PX: Final = 14.0
 
 
 @dataclass
 class Room:
-    """Rectangles in pixels that are taken, so that words do not cover one another."""
+    """Occupied areas in pixels, for placing text without overlaps."""
 
     taken: list[Any] = field(default_factory=list)
 
     def has(self, rectangle: Any) -> bool:
-        """Return whether a rectangle is free."""
+        """Return whether an area is free."""
         return not any(shapely.intersects(rectangle, self.taken))
 
     def take(self, rectangle: Any) -> None:
-        """Take a rectangle."""
+        """Mark an area as occupied."""
         self.taken.append(rectangle)
 
     def take_extent(self, extent: Any) -> None:
-        """Take what something drawn covers."""
+        """Mark the bounding box of an artist as occupied."""
         self.take(_rectangle(extent))
 
 
 def draw_scale_bar(ax: Any, scene: Scene, shrink: float, room: Room) -> None:
-    """Draw a bar of a round length on a ground of its own in the first corner that is free, by default lower left."""
+    """Draw a scale bar of a round length in the first free corner, starting at the lower left."""
     west, _, east, _ = scene.box
     length = style.round_length((east - west) * shrink * 0.2)
     window = ax.get_window_extent()
@@ -51,7 +51,7 @@ def draw_scale_bar(ax: Any, scene: Scene, shrink: float, room: Room) -> None:
     text = ax.text(0, 0, style.metres_label(length), fontsize=9, color=style.LABEL, va="center", zorder=7.2)
     words = text.get_window_extent()
     wide, high, edge = long + words.width + 15 * dot, words.height + 6 * dot, 4 * dot
-    # Above the source if the right corner is the free one.
+    # In the lower right corner, the scale bar is above the attribution.
     lifts = [box.bounds[3] - window.y0 for box in room.taken if box.bounds[3] < window.y0 + 0.1 * window.height]
     left, right = window.x0 + edge, window.x1 - edge - wide
     low, top = window.y0 + edge, window.y1 - edge - high
@@ -76,7 +76,7 @@ def draw_scale_bar(ax: Any, scene: Scene, shrink: float, room: Room) -> None:
 
 
 def draw_note(ax: Any, note: str, room: Room) -> None:
-    """Say in the picture what it does not show."""
+    """Draw a note at the top of the map."""
     if not note:
         return
     text = ax.text(
@@ -87,7 +87,7 @@ def draw_note(ax: Any, note: str, room: Room) -> None:
 
 
 def draw_attribution(ax: Any, network: Network, room: Room) -> None:
-    """Name the source in the lower right corner."""
+    """Draw the attribution of the data in the lower right corner."""
     if not network.attribution:
         return
     text = ax.text(
@@ -98,7 +98,7 @@ def draw_attribution(ax: Any, network: Network, room: Room) -> None:
 
 
 def draw_names(ax: Any, scene: Scene, labels: bool | None, room: Room) -> None:
-    """Write the names of points beside them, where nothing else is written."""
+    """Draw the names of points beside them where there is space."""
     points = scene.points
     if points is None or not len(points):
         return
@@ -135,7 +135,7 @@ def draw_names(ax: Any, scene: Scene, labels: bool | None, room: Room) -> None:
 
 
 def draw_street_names(ax: Any, scene: Scene, base: basemap.BaseMap, pixel_m: float, room: Room) -> None:
-    """Write street names along streets, where nothing else is written and no route runs."""
+    """Draw street names along streets where there is space and no line is drawn."""
     for line in scene.line_shapes:
         room.take(shapely.buffer(shapely.transform(line, ax.transData.transform), 5.0 * ax.figure.dpi / 72.0))
     size_px = 11.0
@@ -156,7 +156,7 @@ def draw_street_names(ax: Any, scene: Scene, base: basemap.BaseMap, pixel_m: flo
 
 
 def _font() -> Any:
-    """Return the font that texts get, to ask which letters it has."""
+    """Return matplotlib's default font, to check which characters it has."""
     manager = matplotlib_module("font_manager")
     return matplotlib_module("ft2font").FT2Font(manager.findfont(manager.FontProperties()))
 

@@ -1,5 +1,5 @@
 """
-What explains the colours of a still map: a scale beside it, or a legend on it, below it if it is large.
+Colour bars and legends of static maps; a large legend is placed below the map.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from traveltime_lab.maps import style
 from traveltime_lab.maps.artists import NOT_KNOWN, matplotlib_module
 from traveltime_lab.maps.scene import Scene, line_styles
 
-#: Share of the map that a legend on it covers at most, and of its width.
+#: Maximum share of the area of the map, and of its width, that a legend on the map covers.
 _LARGE: Final = 0.1
 _WIDE: Final = 0.45
-#: Letters in a line of a legend.
+#: Maximum number of letters in a line of a legend.
 _LETTERS: Final = 38
 _STYLE: Final = {"fontsize": 9, "title_fontsize": 9, "edgecolor": "#cccccc", "labelcolor": style.LABEL}
 
 
 def draw_scale(figure: Any, ax: Any, scene: Scene, unit: str | None) -> None:
-    """Draw a scale beside the map where numbers are too many for swatches."""
+    """Draw a colour bar beside the map if there are too many values for a legend."""
     values = scene.point_values
     if values is None and not scene.is_scale:
         return
@@ -40,7 +40,7 @@ def draw_scale(figure: Any, ax: Any, scene: Scene, unit: str | None) -> None:
     drawn = matplotlib_module("cm").ScalarMappable(norm, ramp)
     bar = figure.colorbar(drawn, ax=ax, shrink=0.6, pad=0.01, aspect=30)
     if scene.point_values is None:
-        # As on the map, where paper shines through; pieces would show where they overlap.
+        # The same transparency as on the map; edges of the same colour hide the seams between the pieces.
         bar.solids.set(alpha=style.AREA_OPACITY + 0.1, edgecolor="face", linewidth=0.0)
     bar.set_label(unit or (f"{words}, min" if in_seconds else words), color=style.LABEL)
     bar.outline.set_linewidth(0.5)
@@ -49,12 +49,12 @@ def draw_scale(figure: Any, ax: Any, scene: Scene, unit: str | None) -> None:
 
 
 def _is_time(words: str) -> bool:
-    """Return whether words name a travel time or a distance, which only what is reached has."""
+    """Return whether a label names a travel time or a distance, which is missing for unreachable places only."""
     return any(word.startswith(("min", "sec", "hour", "travel", "distance")) for word in words.lower().split())
 
 
 def _explain_unknown(ax: Any, scene: Scene, *, is_time: bool) -> None:
-    """Show below the scale what has no number."""
+    """Draw a symbol for missing values below the colour bar."""
     text = "not\nreached" if is_time else "no\nvalue"
     if scene.point_values is None:
         patch = matplotlib_module("patches").Rectangle(
@@ -68,7 +68,7 @@ def _explain_unknown(ax: Any, scene: Scene, *, is_time: bool) -> None:
 
 def draw_legend(ax: Any, scene: Scene) -> Any:
     """
-    Explain the colours of areas and lines in the upper corner that hides less, below the map if that hides much.
+    Draw the legend of areas and lines in the upper corner where it hides less; below the map if it is large.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def draw_legend(ax: Any, scene: Scene) -> Any:
     made.set_zorder(8)
     figure = ax.figure.canvas.figure
     if figure.get_layout_engine() is None:
-        return made  # nothing would make room below
+        return made  # without a layout engine there is no space below the map
     figure.draw_without_rendering()
     ground, room = made.get_window_extent(), ax.get_window_extent()
     if ground.width * ground.height > _LARGE * room.width * room.height or ground.width > _WIDE * room.width:
@@ -100,26 +100,26 @@ def draw_legend(ax: Any, scene: Scene) -> Any:
 
 
 def is_outside(ax: Any, legend: Any) -> bool:
-    """Return whether a legend stands below the map."""
+    """Return whether a legend is below the map."""
     return legend is not None and bool(legend.get_window_extent().y1 <= ax.get_window_extent().y0 + 1.0)
 
 
 class _Row:
-    """The swatches of an origin's rings, or what they stand for."""
+    """A row of a legend: the swatches of the rings of an origin, or the values of the rings."""
 
     def __init__(self, label: str, cells: list[str], length: float, *, swatches: bool) -> None:
         self.label, self.cells, self.length, self.swatches = label, cells, length, swatches
 
     def get_label(self) -> str:
-        """Return the words beside the row, as legends ask for them."""
+        """Return the label of the row; called by matplotlib."""
         return self.label
 
 
 class _RowHandler:
-    """Draws a row of a legend."""
+    """Legend handler that draws rows."""
 
     def legend_artist(self, legend: Any, row: _Row, fontsize: float, box: Any) -> Any:
-        """Add the cells of a row to its box in the legend."""
+        """Draw the cells of a row; called by matplotlib."""
         patches, texts = matplotlib_module("patches"), matplotlib_module("text")
         wide = box.width / len(row.cells)
         for i, cell in enumerate(row.cells):
@@ -138,7 +138,7 @@ class _RowHandler:
 
 
 def _entries(scene: Scene) -> tuple[list[Any], str | None, bool]:
-    """Return the entries of the legend, its title, and whether entries begin with names."""
+    """Return the entries of the legend, its title, and whether labels precede the swatches."""
     lines = [
         matplotlib_module("lines").Line2D([], [], color=colour, linestyle=dashes, linewidth=2.6, label=_folded(name))
         for name, (colour, dashes) in line_styles(scene).items()
@@ -159,7 +159,7 @@ def _entries(scene: Scene) -> tuple[list[Any], str | None, bool]:
         if len(limits) <= 1:
             handles = [swatch(row[0], names[group]) for group, row in rows.items()]
             return [*handles, *lines], f"within {limits[0]}" if limits else None, False
-        # Widths are in letters of the font.
+        # Widths are in units of the font size.
         length = sum(max(0.62 * len(limit) + 0.8, 1.6) for limit in _plain(scene)[0])
         numbers, measure = _plain(scene)
         made: list[Any] = [_Row(f"within, {measure}" if measure else "up to", numbers, length, swatches=False)]
@@ -172,14 +172,14 @@ def _entries(scene: Scene) -> tuple[list[Any], str | None, bool]:
 
 
 def _limit(scene: Scene, value: float) -> str:
-    """Return a value of areas in words."""
+    """Return the label of a value of areas."""
     if scene.measure[1]:
         return style.minutes_label(value)
     return style.metres_label(value) if scene.area_column == "distance" else f"{value:g}"
 
 
 def _plain(scene: Scene) -> tuple[list[str], str]:
-    """Return the values of areas as numbers, and in what."""
+    """Return the values of areas as numbers, and their unit."""
     steps = scene.steps
     if scene.measure[1]:
         return [f"{value / 60.0:.4g}" for value in steps], "min"
@@ -190,12 +190,12 @@ def _plain(scene: Scene) -> tuple[list[str], str]:
 
 
 def _folded(name: str) -> str:
-    """Return a long name in several lines."""
+    """Wrap a long name."""
     return "\n".join(textwrap.wrap(name, _LETTERS)) or name
 
 
 def _emptier_corner(scene: Scene) -> str:
-    """Return the upper corner under which areas, lines and points cover less ground."""
+    """Return the upper corner with fewer areas, lines and points."""
     west, south, east, north = scene.box
     wide, high = (east - west) * 0.3, (north - south) * 0.3
     corners = {

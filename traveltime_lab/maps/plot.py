@@ -1,7 +1,7 @@
 """
-Still maps with matplotlib: areas, points and lines over the base map of the network.
+Static maps with matplotlib: areas, points and lines over a base map of the network.
 
-The same colours and the same base map as in the notebook's widget, for papers, slides, and machines without a browser.
+Colours and base map are those of `TravelTimeMap`, for use in papers, on slides, and on machines without a browser.
 """
 
 from __future__ import annotations
@@ -49,60 +49,71 @@ def plot(
     ax: Axes | None = None,
 ) -> Axes:
     """
-    Draw a map.
+    Plot areas, points and lines over a base map of the network.
 
     Parameters
     ----------
     network : Network
-        Its streets and water are the base map.
+        Network whose streets and water are the base map.
     areas : GeoDataFrame or GeoSeries, optional
-        Polygons in any CRS, such as from `time_map`. A column ``travel_time`` or ``distance`` gives rings; a column
-        ``origin``, or several labels in the index, gives each origin its own colour, and from seven to thirty origins
-        a number too. Cells, such as from `h3_cells`, are coloured by their mean time (or their shortest or longest);
-        of a cell that several origins reach the least value is shown. Points and lines among the areas are drawn as
-        `points` and `lines`. If all are empty the picture says so.
+        Polygons in any CRS, such as isochrones from `time_map`. Rows are coloured by the column ``travel_time`` or
+        ``distance``. If there are several origins, given by the column ``origin`` or by the index, each has its own
+        colour; seven to thirty origins are also numbered. Cells, such as from `h3_cells`, are coloured by their mean
+        travel time, or by the minimum or maximum if there is no mean; if several origins reach a cell, by the smallest
+        value. Points and lines among the areas are drawn like `points` and `lines`. If all geometries are empty, a note
+        on the map says so.
     points : GeoDataFrame or GeoSeries, optional
         Points in any CRS.
     lines : GeoDataFrame or GeoSeries, optional
-        Lines in any CRS, such as routes from `time_filter`. Two to six with columns ``origin`` and ``destination``, or
-        with words in the index, have a colour each (a dash pattern, up to four, where colours are those of origins).
+        Lines in any CRS, such as routes from `time_filter`. Two to six lines that are named, by the columns ``origin``
+        and ``destination`` or by an index of strings, have different colours; up to four have different dash patterns
+        if the colours distinguish origins.
     column : str, optional
-        Numbers of `points` (or of `areas` if they have it) to colour by, with a scale; by default ``travel_time`` of
-        points if there are no areas. Points without a number are hollow.
+        Numeric column of `points` or `areas` to colour by, with a colour bar. By default ``travel_time`` of `points` if
+        there are no areas. Points with missing values are drawn hollow.
     unit : str, optional
-        What the scale measures; by default the column's name. Columns of seconds are shown in minutes:
-        ``travel_time`` and what begins with it, and ``min``, ``max`` and ``mean`` of cells.
+        Label of the colour bar; by default the name of the column. Columns in seconds are converted to minutes: those
+        whose names begin with ``travel_time``, and ``min``, ``max`` and ``mean`` of cells.
     labels : bool, optional
-        Whether to write the names of points; by default if the index holds words and there are at most 30.
+        Whether to label points; by default if the index contains strings and there are at most 30 points.
     street_names : bool, default True
-        Whether to name streets where there is room.
+        Whether to label streets where there is space.
     legend : bool, default True
-        Whether to explain colours; a large legend stands below the map.
+        Whether to draw a legend or a colour bar. A large legend is placed below the map.
     title : str, optional
+        Title of the map.
     bounds : tuple of float, optional
-        West, south, east, north in EPSG:4326; by default around everything drawn, or the whole network.
+        West, south, east, north in EPSG:4326; by default the bounds of all layers, or of the network if there are none.
     size : float, default 8
-        Inches of the longer side.
+        Length of the longer side of the figure in inches.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
     Axes
-        In the local metres of the network (``network.frame``).
+        Its coordinates are the local metres of the network (``network.frame``).
 
     Raises
     ------
     InputError
-        If a table is none, or `column` does not exist or holds no numbers.
+        If a layer is not a GeoDataFrame or GeoSeries, or `column` does not exist or is not numeric.
     CrsError
-        If a table has no CRS.
+        If a layer has no CRS.
     MissingDependencyError
         If matplotlib is not installed.
 
+    See Also
+    --------
+    TravelTimeMap : Interactive map for notebooks.
+
     Examples
     --------
-    >>> plot(network, areas, homes, title="A quarter of an hour on foot")  # doctest: +SKIP
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> origin = places.iloc[[0]]
+    >>> areas = tl.time_map(network, origin, travel_time=900, transportation="walking")
+    >>> ax = tl.plot(network, areas, origin, title="15 minutes on foot")
+    >>> ax.figure.savefig("map.png")
     """
     scene = scene_of(network, areas, points, lines, column, bounds)
     own_size = size if ax is None else None
@@ -128,7 +139,7 @@ def save(
     **options: Any,
 ) -> None:
     """
-    Draw a map into a file, without a screen and in any thread.
+    Write a map to a file; needs no display and works in any thread.
 
     Parameters
     ----------
@@ -136,11 +147,11 @@ def save(
     network, areas, points, lines, column, bounds, **options
         As in `plot`.
     size : float, default 8
-        Inches of the longer side.
+        Length of the longer side in inches.
     dpi : float, default 150
-        Pixels to an inch.
+        Pixels per inch.
     file_format : str, optional
-        Such as ``"png"`` or ``"svg"``; by default what the file's name ends in.
+        File format such as ``"png"`` or ``"svg"``; by default that of the file extension.
     """
     scene = scene_of(network, areas, points, lines, column, bounds)
     figure = matplotlib_module("figure").Figure(figsize=_figure_size(scene.box, size), layout="constrained")
@@ -154,7 +165,7 @@ def save(
 
 
 def _figure_size(box: basemap.Box, size: float) -> tuple[float, float]:
-    """Return the inches of a picture whose longer side is given."""
+    """Return the width and height in inches of a figure whose longer side is given."""
     wide, high = box[2] - box[0], box[3] - box[1]
     return (size, max(size * high / wide, 1.0)) if wide >= high else (max(size * wide / high, 1.0), size)
 
@@ -170,12 +181,12 @@ def _draw(
     title: str | None,
     own_size: float | None = None,
 ) -> None:
-    """Draw a scene into axes; a figure of its own takes the shape of all that is in it."""
-    figure = ax.figure.canvas.figure  # the whole one, of which axes may have a part
+    """Draw a scene on axes; a figure created for it is resized to fit its contents."""
+    figure = ax.figure.canvas.figure  # the parent figure if the axes are in a subfigure
     west, south, east, north = scene.box
     ax.set_xlim(west, east)
     ax.set_ylim(south, north)
-    # East-west metres of the frame are exact in the middle of the network only.
+    # East-west distances in local metres are exact at the centre of the network only.
     shrink = float(scene.network.frame.shrink((south + north) / 2.0))
     ax.set_aspect(1.0 / shrink)
     ax.set_xticks([])
@@ -189,7 +200,7 @@ def _draw(
     if legend:
         draw_scale(figure, ax, scene, unit)
         explained = draw_legend(ax, scene)
-    # With titles, scales and legends in place matplotlib knows how large the map is, and so how fine it can be.
+    # Title, colour bar and legend must be laid out first: the level of detail depends on the final size of the map.
     figure.draw_without_rendering()
     if own_size is not None and len(figure.axes) + is_outside(ax, explained) > 1:
         _fit(figure, own_size)
@@ -214,8 +225,8 @@ def _draw(
 
 
 def _fit(figure: Any, size: float) -> None:
-    """Give a figure the shape of what is in it, with a longer side of `size` inches."""
-    for _ in range(2):  # words do not grow with the map, so that once is not quite enough
+    """Resize a figure to fit its contents, with a longer side of `size` inches."""
+    for _ in range(2):  # text does not scale with the figure, so a second iteration improves the fit
         used = figure.get_tightbbox()
         factor = size / max(used.width, used.height)
         figure.set_size_inches(used.width * factor, used.height * factor)

@@ -1,5 +1,5 @@
 """
-What a still map shows: checked tables in local metres, and the colours that their rows have.
+The contents of a static map: validated layers in local metres, and the colours of their rows.
 """
 
 from __future__ import annotations
@@ -11,34 +11,34 @@ from typing import Any, Final
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import AnyArray, FloatArray
 from traveltime_lab.errors import CrsError, InputError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.network.network import Network
 
-#: Share of what is shown that is left free around it.
+#: Margin around the layers as a share of their extent.
 _MARGIN: Final = 0.06
-#: A map of one point or none shows at least this much, in metres.
+#: Minimum extent of a map in metres.
 _LEAST_M: Final = 500.0
-#: More values than this are a scale, not a legend.
+#: Maximum number of values in a legend; more are shown as a colour bar.
 _MOST_SWATCHES: Final = 8
-#: Origins up to this many beyond those with a colour of their own are told apart by numbers.
+#: Maximum number of origins that are distinguished by numbers, if there are more origins than colours.
 MOST_NUMBERS: Final = 30
-#: Statistics of cells in seconds, those that cells are coloured by first, and what they are.
+#: Columns of cells in seconds with their labels, in the order in which they are chosen for colouring.
 _CELL_SECONDS: Final = {"mean": "mean travel time", "min": "shortest travel time", "max": "longest travel time"}
-#: Columns by which an answer is known, so that an empty one means that nothing is reached.
+#: Columns that identify a search result; if its geometries are empty, nothing was reached.
 _ANSWER: Final = ("travel_time", "distance", "reason", "cell")
-#: How much longer than wide a picture may be, or the other way round.
+#: Maximum ratio of the sides of a map.
 _STEEPEST: Final = 1.6
 
 
 @dataclass(frozen=True)
 class Scene:
     """
-    Checked input in local metres.
+    Validated layers of a map, in local metres.
 
     Attributes
     ----------
@@ -46,35 +46,36 @@ class Scene:
     box : tuple of float
         West, south, east, north.
     areas, points, lines : GeoDataFrame or None
-        In EPSG:4326, without rows that have no shape.
+        Layers in EPSG:4326, without rows with missing or empty geometries.
     area_shapes, line_shapes : object arrays
-        The shapes of the rows in local metres.
+        Geometries of the rows in local metres.
     point_xy : float64 array of shape (n_points, 2)
+        Coordinates of the points in local metres.
     column : str or None
-        What is coloured by number.
+        Column to colour by.
     note : str
-        What is missing in the picture and why, empty if nothing is.
+        Note on missing contents; empty if nothing is missing.
     """
 
     network: Network
     box: basemap.Box
     areas: gpd.GeoDataFrame | None
-    area_shapes: npt.NDArray[Any]
+    area_shapes: AnyArray
     points: gpd.GeoDataFrame | None
-    point_xy: npt.NDArray[np.float64]
+    point_xy: FloatArray
     lines: gpd.GeoDataFrame | None
-    line_shapes: npt.NDArray[Any]
+    line_shapes: AnyArray
     column: str | None
     note: str
 
     @cached_property
     def group_colours(self) -> dict[Hashable, list[str]]:
-        """The colours of the rings of each group of areas, small to large."""
+        """The colours of the rings of each group of areas, from the smallest ring to the largest."""
         return _group_colours(self)
 
     @property
     def numbers(self) -> dict[Hashable, str]:
-        """What is written on each group of areas if colours alone do not tell them apart."""
+        """The number of each group of areas, if there are more groups than colours."""
         groups = list(self.group_colours)
         if not len(style.ORIGIN_COLOURS) < len(groups) <= MOST_NUMBERS or self.is_scale:
             return {}
@@ -83,32 +84,32 @@ class Scene:
         return dict(zip(groups, own if short else map(str, range(1, len(groups) + 1)), strict=True))
 
     @cached_property
-    def point_values(self) -> npt.NDArray[np.float64] | None:
-        """The number that each point is coloured by, None if there is none."""
+    def point_values(self) -> FloatArray | None:
+        """The value that each point is coloured by; None if points are not coloured by value."""
         if self.column is None or self.points is None or self.column not in self.points.columns:
             return None
         return _numbers(self.points, self.column)
 
     @cached_property
-    def area_values(self) -> npt.NDArray[np.float64] | None:
-        """The number that each area is coloured by, None if there is none."""
+    def area_values(self) -> FloatArray | None:
+        """The value that each area is coloured by; None if areas are not coloured by value."""
         return None if self.areas is None or self.area_column is None else _numbers(self.areas, self.area_column)
 
     @property
     def area_column(self) -> str | None:
-        """The column that areas are coloured by."""
+        """The column that areas are coloured by, None if there is none."""
         columns = () if self.areas is None else self.areas.columns
         names = (self.column, "travel_time", "distance", *(_CELL_SECONDS if "cell" in columns else ()))
         return next((name for name in names if name is not None and name in columns), None)
 
     @property
-    def steps(self) -> npt.NDArray[np.float64]:
-        """The different values of areas, small to large."""
+    def steps(self) -> FloatArray:
+        """The unique values of areas in increasing order."""
         return np.empty(0) if self.area_values is None else _distinct(self.area_values)
 
     @property
     def is_scale(self) -> bool:
-        """Whether the values of areas are a scale: cells, a column that was asked for, or too many for swatches."""
+        """Whether areas need a colour bar: cells, a given column, or too many values for a legend."""
         if self.areas is None:
             return False
         asked_for = self.column in self.areas.columns and self.area_column not in ("travel_time", "distance")
@@ -116,7 +117,7 @@ class Scene:
 
     @property
     def measure(self) -> tuple[str, bool]:
-        """What numbers measure, in words, and whether they are seconds."""
+        """The label of the colour bar, and whether values are in seconds."""
         table = self.areas if self.point_values is None else self.points
         name = self.area_column if self.point_values is None else self.column
         if name is None:
@@ -127,27 +128,27 @@ class Scene:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The least and the greatest value of the scale."""
+        """The minimum and maximum of the colour bar."""
         parts = [self.point_values]
         if self.column is None or (self.areas is not None and self.column in self.areas.columns):
             parts.append(self.area_values)
         values = _distinct(np.concatenate([part for part in parts if part is not None] or [np.empty(0)]))
         return (float(values[0]), float(values[-1])) if values.size else (0.0, 1.0)
 
-    def place(self, values: npt.NDArray[np.float64]) -> list[str]:
-        """Return the colours of values on the scale, grey where there is none."""
+    def place(self, values: FloatArray) -> list[str]:
+        """Return the colours of values; missing values are grey."""
         low, high = self.limits
         shares = np.clip((values - low) / (high - low or 1.0), 0.0, 1.0)
         return [style.ramp_colour(float(share)) if np.isfinite(share) else style.NO_VALUE for share in shares]
 
 
-def _distinct(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the different known values, small to large."""
+def _distinct(values: FloatArray) -> FloatArray:
+    """Return the unique finite values in increasing order."""
     return np.unique(values[np.isfinite(values)])
 
 
-def _numbers(table: gpd.GeoDataFrame, name: str) -> npt.NDArray[np.float64]:
-    """Return a column as numbers, NaN where it has none."""
+def _numbers(table: gpd.GeoDataFrame, name: str) -> FloatArray:
+    """Return a column as floats, with NaN for missing values."""
     try:
         return np.asarray(table[name].to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError) as error:
@@ -156,7 +157,7 @@ def _numbers(table: gpd.GeoDataFrame, name: str) -> npt.NDArray[np.float64]:
 
 
 def _table(table: Any, name: str) -> gpd.GeoDataFrame | None:
-    """Return a table in EPSG:4326."""
+    """Validate a layer and convert it to EPSG:4326, without empty geometries."""
     if table is None:
         return None
     if isinstance(table, gpd.GeoSeries):
@@ -191,13 +192,13 @@ def _by_kind(tables: dict[str, gpd.GeoDataFrame | None]) -> dict[str, gpd.GeoDat
 
 
 def scene_of(network: Any, areas: Any, points: Any, lines: Any, column: str | None, bounds: Any) -> Scene:
-    """Check the input and bring it to local metres."""
+    """Validate the layers and convert them to local metres."""
     if not isinstance(network, Network):
         msg = f"the first argument must be a Network; got {type(network).__name__}"
         raise InputError(msg)
     frame = network.frame
 
-    def local(shapes: Any) -> npt.NDArray[Any]:
+    def local(shapes: Any) -> AnyArray:
         return np.asarray(
             shapely.transform(np.asarray(shapes), lambda c: np.column_stack(frame.to_xy(c[:, 0], c[:, 1])))
         )
@@ -206,7 +207,7 @@ def scene_of(network: Any, areas: Any, points: Any, lines: Any, column: str | No
     note = _note(areas, tables["areas"])
     tables = _by_kind(tables)
     if column is not None and not any(t is not None and column in t.columns for t in tables.values()):
-        # A table whose rows are all empty has nothing to draw, but may well have the column.
+        # Empty geometries have been dropped, but the input tables may have the column.
         if not any(t is not None and column in t.columns for t in (areas, points, lines) if hasattr(t, "columns")):
             msg = f"neither points nor areas have a column {column!r}"
             raise InputError(msg)
@@ -250,7 +251,7 @@ def scene_of(network: Any, areas: Any, points: Any, lines: Any, column: str | No
 
 
 def _note(given: Any, kept: gpd.GeoDataFrame | None) -> str:
-    """Return what to say about areas that are empty."""
+    """Return a note on empty areas."""
     if kept is None or (len(kept) and len(kept) == len(given)):
         return ""
     columns = given.columns if isinstance(given, gpd.GeoDataFrame) else ()
@@ -264,7 +265,7 @@ def _note(given: Any, kept: gpd.GeoDataFrame | None) -> str:
 
 
 def _roomy(box: tuple[float, ...]) -> basemap.Box:
-    """Return a box with a margin, neither tiny nor very long."""
+    """Return a box with a margin, a minimum extent and a limited ratio of its sides."""
     west, south, east, north = box
     half_x = max(east - west, _LEAST_M) * (0.5 + _MARGIN)
     half_y = max(north - south, _LEAST_M) * (0.5 + _MARGIN)
@@ -273,8 +274,8 @@ def _roomy(box: tuple[float, ...]) -> basemap.Box:
     return x - half_x, y - half_y, x + half_x, y + half_y
 
 
-def groups_of(scene: Scene) -> npt.NDArray[Any]:
-    """Return whose area each row is."""
+def groups_of(scene: Scene) -> AnyArray:
+    """Return the origin of each area."""
     areas = scene.areas
     if areas is None:
         return np.empty(0, dtype=object)
@@ -282,12 +283,12 @@ def groups_of(scene: Scene) -> npt.NDArray[Any]:
         return np.asarray(areas["origin"].to_numpy(), dtype=object)
     values = scene.area_values
     if values is not None and np.unique(values).size == len(values):
-        return np.zeros(len(areas), dtype=object)  # rings of one place
+        return np.zeros(len(areas), dtype=object)  # rings of one origin
     return np.asarray(areas.index.to_numpy(), dtype=object)
 
 
 def _group_colours(scene: Scene) -> dict[Hashable, list[str]]:
-    """Return the colours of the rings of each group, small to large."""
+    """Return the colours of the rings of each group, from the smallest ring to the largest."""
     n_rings = max(scene.steps.size, 1)
     owners = groups_of(scene)
     groups = list(dict.fromkeys(owners.tolist()))
@@ -299,9 +300,9 @@ def _group_colours(scene: Scene) -> dict[Hashable, list[str]]:
     return {group: style.tints(style.ORIGIN_COLOURS[i], n_rings) for group, i in zip(groups, choices, strict=True)}
 
 
-def _apart(shapes: list[npt.NDArray[Any]]) -> list[int]:
-    """Return the position of a colour for each group of areas, so that areas of one colour overlap little."""
-    # Rough hulls will do to see what lies on what.
+def _apart(shapes: list[AnyArray]) -> list[int]:
+    """Assign a colour to each group of areas, so that areas of the same colour overlap little."""
+    # Convex hulls are a sufficient approximation of overlaps.
     rough = [shapely.convex_hull(shapely.geometrycollections(group)) for group in shapes]
     chosen: list[int] = []
     for mine in rough:
@@ -313,12 +314,12 @@ def _apart(shapes: list[npt.NDArray[Any]]) -> list[int]:
 
 
 def bands(scene: Scene) -> list[tuple[str, Any, str]]:
-    """Return the colour, the shape and the colour of the outline of each band, the outermost first."""
+    """Return the fill colour, geometry and outline colour of each band, outermost first."""
     if scene.areas is None or not len(scene.areas):
         return []
     values = scene.area_values
     if values is not None and scene.is_scale:
-        # Of a cell that several origins reach the least is shown.
+        # If several origins reach a cell, the smallest value is shown.
         order = np.argsort(values, kind="stable")
         if "cell" in scene.areas.columns:
             order = order[~scene.areas["cell"].iloc[order].duplicated().to_numpy()]
@@ -342,7 +343,7 @@ def bands(scene: Scene) -> list[tuple[str, Any, str]]:
 
 
 def outer_outlines(scene: Scene) -> list[tuple[str, Any]]:
-    """Return the colour and the whole shape of each group of areas."""
+    """Return the colour and the union of each group of areas."""
     owners = groups_of(scene)
     several = len(scene.group_colours) > 1
     return [
@@ -352,7 +353,7 @@ def outer_outlines(scene: Scene) -> list[tuple[str, Any]]:
 
 
 def line_names(scene: Scene) -> list[str]:
-    """Return what each line is called, empty where it has no name."""
+    """Return the name of each line; empty if it has none."""
     lines = scene.lines
     if lines is None:
         return []
@@ -374,10 +375,10 @@ def line_names(scene: Scene) -> list[str]:
 
 
 def line_styles(scene: Scene) -> dict[str, tuple[str, Any]]:
-    """Return the colour and the dashes of lines by name, empty if all look the same."""
+    """Return the colour and dash pattern of lines by name; empty if all lines have the same style."""
     names = [name for name in dict.fromkeys(line_names(scene)) if name]
     if scene.group_colours and len(scene.group_colours) > 1 and not scene.is_scale:
-        # Colours are those of areas already.
+        # Colours already distinguish areas.
         styles = [(style.ROUTE, dashes) for dashes in ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (6, 1.5, 1, 1.5)))]
     else:
         styles = [(colour, "-") for colour in style.ORIGIN_COLOURS]

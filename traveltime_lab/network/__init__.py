@@ -1,6 +1,6 @@
 """
-The network: streets, timetable and water of a place, built once, saved to one file, asked often.
+Networks: the streets, timetable and water of a region, built once and saved to a file.
 
-The other rooms take from here `network.Network`, `build.build_network`, `file.load_network`, `speeds.add_speeds`,
+Other packages import `network.Network`, `build.build_network`, `build.load_network`, `speeds.add_speeds`,
 `sample.sample_network` and `water.WaterBodies`.
 """

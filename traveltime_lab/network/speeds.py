@@ -1,5 +1,5 @@
 """
-Speeds of one's own: by class of street, by OSM way, by edge, or by a factor inside of polygons.
+Custom speeds by class of street, by OSM way, by edge, or by a factor within polygons.
 """
 
 from __future__ import annotations
@@ -10,19 +10,16 @@ from typing import Any, Literal
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import AnyArray, FloatArray, IndexArray
 from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import plain
 from traveltime_lab.streets.tables import BASE_MODES
 
-FloatArray = npt.NDArray[np.float64]
-
-#: Slowest and fastest speed that is taken for one, km/h (assumed: what is slower is closed, and no vehicle on a public
-#: street is faster).
+#: Range of valid speeds in km/h (assumed: a slower street is closed, and no vehicle on a public street is faster).
 MIN_KPH = 0.1
 MAX_KPH = 500.0
 
@@ -37,26 +34,26 @@ def add_speeds(
     mode: Literal["walking", "cycling", "driving"] = "driving",
 ) -> Network:
     """
-    Return the network with other speeds.
+    Return a copy of a network with custom speeds.
 
-    Later arguments win over earlier ones; the factors of polygons multiply what comes out. Directions that are
-    closed to the mode stay closed.
+    If an edge is selected by several arguments, `edges` takes precedence over `ways`, and `ways` over `classes`. The
+    factors of `polygons` are applied last. Directions that are closed to the mode remain closed.
 
     Parameters
     ----------
     network : Network
-        Stays as it is.
+        The network to copy; it is not modified.
     classes : mapping or Series, optional
-        Value of the highway tag (or ``"ferry"``) → km/h.
+        Speeds in km/h by value of the highway tag, or ``"ferry"``.
     ways : mapping or Series, optional
-        OSM way id → km/h.
+        Speeds in km/h by OSM way id.
     edges : mapping or Series, optional
-        Row of `Network.edges_frame` → km/h.
+        Speeds in km/h by row number of `Network.edges_frame`.
     polygons : GeoDataFrame, optional
-        Polygons in any CRS with a column ``factor``: speeds of edges whose middle lies in a polygon are multiplied by
-        it, by all of them where polygons overlap.
+        Polygons in any CRS with a column ``factor``. The speed of an edge is multiplied by the factor of the polygon
+        that contains its midpoint; where polygons overlap, by the product of their factors.
     mode : {"walking", "cycling", "driving"}, default "driving"
-        Whose speeds to change.
+        The mode to change the speeds of.
 
     Returns
     -------
@@ -66,21 +63,25 @@ def add_speeds(
     Raises
     ------
     InputError
-        If nothing is given, or a class, way or edge does not occur in the network.
+        If no speeds are given, or a class, way or edge does not occur in the network.
     LimitError
-        If a speed is not from 0.1 to 500 km/h, given so or made so by a factor, or a factor not above 0 and at most
+        If a speed is below 0.1 or above 500 km/h, also after applying a factor, or a factor is not above 0 and at most
         100.
     CrsError
         If `polygons` has no CRS.
 
     Notes
     -----
-    For cars these are free-flow speeds: the congestion of the moment still slows them down. For speeds measured at
-    the hour in question search with ``Transportation("driving", traffic_model="off_peak")``.
+    Speeds for driving are free-flow speeds, which searches reduce by the congestion at the departure time. If the
+    speeds already include congestion, search with ``Transportation("driving", traffic_model="off_peak")``.
 
     Examples
     --------
-    >>> calmer = add_speeds(network, classes={"residential": 20})  # doctest: +SKIP
+    >>> network = tl.sample_network()
+    >>> calmer = tl.add_speeds(network, classes={"residential": 20})
+    >>> edges = calmer.edges_frame()
+    >>> int(edges.loc[edges["highway"] == "residential", "driving_kph_forward"].max())
+    20
     """
     if mode not in BASE_MODES:
         msg = f"mode must be one of {', '.join(map(repr, BASE_MODES))}; got {mode!r}"
@@ -94,7 +95,7 @@ def add_speeds(
     speed = uses[sides].to_numpy().astype(np.float64)[tables.edge_use]
     is_open = speed > 0.0
 
-    def put(rows: npt.NDArray[Any], kph: FloatArray) -> None:
+    def put(rows: AnyArray, kph: FloatArray) -> None:
         speed[rows] = np.where(is_open[rows], kph[:, None], 0.0)
 
     if classes is not None:
@@ -109,8 +110,8 @@ def add_speeds(
         if wrong.any():
             edge, side = np.argwhere(wrong)[0].tolist()
             msg = (
-                f"the factors of polygons leave edge {edge} with {speed[edge, side]:g} km/h; "
-                f"choose factors that leave {MIN_KPH:g} to {MAX_KPH:g} km/h"
+                f"the factors of polygons give edge {edge} a speed of {speed[edge, side]:g} km/h; "
+                f"choose factors that give {MIN_KPH:g} to {MAX_KPH:g} km/h"
             )
             raise LimitError(msg)
     old_row, new_row = np.unique(
@@ -131,20 +132,20 @@ def add_speeds(
 
 
 def _looked_up(
-    given: Mapping[Any, float] | pd.Series, keys: npt.NDArray[Any], name: str, kind: str
-) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Return the edges whose key occurs in a mapping, and their speeds."""
+    given: Mapping[Any, float] | pd.Series, keys: AnyArray, name: str, kind: str
+) -> tuple[IndexArray, FloatArray]:
+    """Return the edges whose keys occur in a mapping, and their speeds."""
     series = given if isinstance(given, pd.Series) else pd.Series(dict(given))
     if not series.index.is_unique:
-        msg = f"{name} names the {kind} {plain(series.index[series.index.duplicated()][0])!r} twice"
+        msg = f"{name} has the {kind} {plain(series.index[series.index.duplicated()][0])!r} more than once"
         raise InputError(msg)
     kph = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64)
     wrong = ~((kph >= MIN_KPH) & (kph <= MAX_KPH))
     if wrong.any():
         at = int(wrong.argmax())
         msg = (
-            f"{name} gives {kind} {plain(series.index[at])!r} the speed {plain(series.iloc[at])!r}; "
-            f"give {MIN_KPH:g} to {MAX_KPH:g} km/h"
+            f"{name} has the speed {plain(series.iloc[at])!r} for {kind} {plain(series.index[at])!r}; "
+            f"speeds must be from {MIN_KPH:g} to {MAX_KPH:g} km/h"
         )
         raise LimitError(msg)
     position = pd.Index(series.index).get_indexer(pd.Index(keys))
@@ -152,19 +153,19 @@ def _looked_up(
     known[position[position >= 0]] = True
     if not known.all():
         at = int((~known).argmax())
-        msg = f"{name} names the {kind} {plain(series.index[at])!r}, which does not occur in the network"
+        msg = f"{name} has the {kind} {plain(series.index[at])!r}, which does not occur in the network"
         raise InputError(msg)
     rows = np.flatnonzero(position >= 0)
     return rows, kph[position[rows]]
 
 
 def _factors(network: Network, polygons: Any) -> FloatArray:
-    """Return the product of the factors of the polygons that hold the middle of each edge."""
+    """Return the product of the factors of the polygons that contain the midpoint of each edge."""
     if not isinstance(polygons, gpd.GeoDataFrame) or "factor" not in polygons.columns:
         msg = "polygons must be a GeoDataFrame with a column 'factor'"
         raise InputError(msg)
     if polygons.crs is None:
-        msg = "polygons has no CRS; say what its coordinates are, e.g. polygons.set_crs('EPSG:4326')"
+        msg = "polygons has no CRS; set it first, for example with polygons.set_crs('EPSG:4326')"
         raise CrsError(msg)
     factor = pd.to_numeric(polygons["factor"], errors="coerce").to_numpy(dtype=np.float64)
     wrong = ~((factor > 0.0) & (factor <= 100.0))
@@ -172,7 +173,7 @@ def _factors(network: Network, polygons: Any) -> FloatArray:
         at = int(wrong.argmax())
         msg = (
             f"polygons has the factor {plain(polygons['factor'].iloc[at])!r} at {plain(polygons.index[at])!r}; "
-            "give one above 0 and at most 100"
+            "factors must be above 0 and at most 100"
         )
         raise LimitError(msg)
     geometry = polygons.geometry.to_crs("EPSG:4326").to_numpy()

@@ -1,10 +1,10 @@
 """
-Water that a shape must not cover: the sea from coastlines, lakes, and the areas of rivers and docks.
+Water bodies that are removed from isochrones: the sea, lakes, and the areas of rivers and docks.
 
-A coastline is a directed line with land on its left, and an extract holds only pieces of it, cut anywhere. The sea is
-found by completing the pieces to the edge of a box, cutting the box along them, and asking of every face on which
-side of its coast it lies. A map that drowns streets is wrong, so a face with a town in it stays land whatever its
-coast says. What had to be guessed is counted in `WaterBodies.report`.
+A coastline in OpenStreetMap is a directed line with land on its left. An extract contains only pieces of it, cut
+anywhere. To find the sea, the pieces are extended to the edge of a box, the box is split along them into faces, and
+each face is classified by the side of the coastline that it lies on. A face with many streets is always land, because
+isochrones must not exclude streets. `WaterBodies.report` counts the repairs.
 """
 
 from __future__ import annotations
@@ -14,48 +14,47 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 from shapely import MultiPolygon
 
+from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, ObjectArray
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import FormatError
 
-FloatArray = npt.NDArray[np.float64]
-Geometries = npt.NDArray[np.object_]
+Geometries = ObjectArray
 
-#: Smaller bodies are no obstacle worth drawing: a pond, a fountain, a garden canal.
+#: Minimum area of a water body; smaller ones are ponds, fountains and garden canals.
 MIN_WATER_AREA_M2 = 20_000.0
-#: How far beyond the network the sea is drawn.
+#: Distance that the sea extends beyond the bounds of the network.
 BOX_MARGIN_M = 3_000.0
-#: Vertices of a tile; overlays cost more than linearly in them.
+#: Maximum number of vertices of a tile; the time of an overlay grows faster than the number of vertices.
 TILE_VERTICES = 256
-#: Ends of coastlines this near to each other are joined whatever else is near.
+#: Coastline ends within this distance are always joined.
 SNAP_GAP_M = 1.0
-#: Longest gap that is closed with a straight line from the end of one coastline to the start of another.
+#: Maximum length of a gap between the end of a coastline and the start of another that is closed with a straight line.
 MAX_GAP_M = 1_000.0
-#: A sea face holds at most this share of the street sample ...
+#: Maximum share of the sampled streets in a face that is classified as sea.
 MAX_STREET_SHARE = 0.2
-#: ... and streets at most this dense in relation to land, once there are a few.
+#: Maximum density of streets in such a face relative to the density on land, from a minimum number of streets on.
 MAX_STREET_DENSITY = 0.5
 MIN_STREETS_FOR_DENSITY = 20
-#: How far beside the middle of a coast segment its two sides are looked at.
+#: Distance from the midpoint of a coastline segment at which the faces on its two sides are looked up.
 SIDE_OFFSET_M = 0.05
 
 
 @dataclass(frozen=True)
 class WaterBodies:
     """
-    Large water bodies in local metres, cut into tiles of few vertices.
+    Large water bodies in local metres, subdivided into tiles with few vertices.
 
-    Build with `build`; `from_wkb` restores what `to_wkb` wrote.
+    Create them with `build`, or with `from_wkb` from the result of `to_wkb`.
 
     Parameters
     ----------
     tiles : array of shapely Polygon
-        Interiors are disjoint.
+        Polygons with disjoint interiors.
     report : dict
-        What was joined, extended, guessed and rejected; plain numbers. Not part of the WKB.
+        Counts of repairs and of rejected faces. It is not part of the WKB.
     """
 
     tiles: Geometries
@@ -63,7 +62,7 @@ class WaterBodies:
     _tree: shapely.STRtree = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Index the tiles."""
+        """Build the spatial index of the tiles."""
         object.__setattr__(self, "_tree", shapely.STRtree(self.tiles))
 
     @classmethod
@@ -84,27 +83,27 @@ class WaterBodies:
         Parameters
         ----------
         coastlines : sequence of float64 arrays of shape (n, 2)
-            (lng, lat) rows in EPSG:4326, land on the left.
+            Rows of (lng, lat) in EPSG:4326, with land on the left.
         water : sequence of shapely Polygon or MultiPolygon
-            EPSG:4326.
+            Water areas in EPSG:4326.
         bounds : tuple of float
             West, south, east, north of the network; west > east across the 180th meridian.
         frame : LocalFrame
-            Where results live.
+            Local metric coordinates of the result.
         street_xy : float64 array of shape (n, 2), optional
-            Local metres of a sample of the network, evenly by length or by node and without ferries. A face that
-            holds more streets than bridges explain is not sea.
+            Points on streets in local metres, such as the nodes of the network without those of ferries. A face with
+            more streets than bridges can explain is classified as land.
         min_area_m2 : float, default 20000
-            Smaller bodies are dropped, after touching ones are joined. Does not apply to the sea.
+            Minimum area of a water body, after joining those that touch. Does not apply to the sea.
         margin_m : float, default 3000
-            How far beyond `bounds` the sea reaches.
+            Distance that the sea extends beyond `bounds`.
 
         Returns
         -------
         WaterBodies
         """
         (west, _), (south, north) = frame.to_xy(np.array([bounds[0], bounds[2]]), np.array([bounds[1], bounds[3]]))
-        # From the width in degrees, since the two ends of the whole world have one and the same x.
+        # Computed from the width in degrees, because -180 and 180 degrees have the same x.
         width = bounds[2] - bounds[0] + (360.0 if bounds[2] < bounds[0] else 0.0)
         inner = np.array([west, south, west + width * frame.metres_per_degree_lng, north])
         box = inner + margin_m * np.array([-1.0, -1.0, 1.0, 1.0])
@@ -119,36 +118,36 @@ class WaterBodies:
         bodies = _polygons(shapely.union_all(_polygons(shapely.transform(areas, metres))))
         large = bodies[shapely.area(bodies) >= min_area_m2]
         report["water_bodies"], report["small_bodies_dropped"] = len(large), len(bodies) - len(large)
-        # Lakes that open into the sea must not overlap it, or tiles would.
+        # Lakes may overlap the sea at their outlets, but tiles must not overlap.
         tiles = _subdivide(_polygons(shapely.union_all(np.concatenate([sea, large]))) if len(sea) else large)
         report["tiles"] = len(tiles)
         return cls(tiles, report)
 
     @classmethod
     def empty(cls) -> WaterBodies:
-        """Return no water."""
+        """Return an instance without water."""
         return cls(np.zeros(0, dtype=object))
 
     @classmethod
     def from_wkb(cls, data: bytes, *, report: dict[str, Any] | None = None) -> WaterBodies:
         """
-        Return the water that `to_wkb` wrote, with the report it had if that was kept.
+        Return water bodies from the result of `to_wkb`.
 
         Raises
         ------
         FormatError
-            If `data` is anything else.
+            If `data` is not a WKB collection of polygons.
         """
         try:
             tiles = shapely.get_parts(shapely.from_wkb(data))
         except (shapely.GEOSException, TypeError) as error:
-            raise FormatError(f"Water bodies must be WKB as written by to_wkb. Got {len(data)} other bytes.") from error
+            raise FormatError(f"Water bodies must be WKB as written by to_wkb; got {len(data)} other bytes.") from error
         if not (shapely.get_type_id(tiles) == shapely.GeometryType.POLYGON).all():
-            raise FormatError("Water bodies must be a collection of polygons. Got another kind of geometry.")
+            raise FormatError("Water bodies must be a collection of polygons; got other types of geometries.")
         return cls(tiles, report or {})
 
     def to_wkb(self) -> bytes:
-        """Return the tiles as one WKB geometry collection."""
+        """Return the tiles as a geometry collection in WKB."""
         return bytes(shapely.to_wkb(shapely.geometrycollections(self.tiles)))
 
     def __len__(self) -> int:
@@ -157,45 +156,46 @@ class WaterBodies:
 
     @property
     def geometry(self) -> MultiPolygon:
-        """All water as one MultiPolygon in local metres; joins the tiles, so keep it."""
+        """All water as one MultiPolygon in local metres, computed at each access."""
         return _multipolygon(np.array([shapely.union_all(self.tiles)]))
 
     def subtract(self, shape: MultiPolygon) -> MultiPolygon:
         """
-        Return a shape in local metres without the water in it.
+        Return the difference of a shape in local metres and the water.
 
-        Nested shapes stay nested. Only polygons that meet water are cut, and only against the tiles that they meet.
+        The operation preserves nesting: if a shape contains another, so do the results. Only polygons that intersect
+        water are processed, each against the tiles that it intersects.
         """
         parts = shapely.get_parts(shape)
         part, tile = self._tree.query(parts, predicate="intersects")
         if len(part) == 0:
             return shape
-        # Neighbouring tiles share whole edges, which makes their collection no valid MultiPolygon, but the overlay
-        # merges equal edges first and so sees the union, for a fraction of the cost of computing it.
+        # Adjacent tiles share edges, so their MultiPolygon is invalid. The overlay merges equal edges first, so that
+        # the result is that of their union, which would take much longer to compute.
         wet = np.unique(part)
         water = shapely.multipolygons(self.tiles[np.unique(tile)])
         cut = shapely.difference(shapely.multipolygons(parts[wet]), water)
         return _multipolygon(np.append(np.delete(parts, wet), cut))
 
-    def contains(self, x: FloatArray, y: FloatArray) -> npt.NDArray[np.bool_]:
+    def contains(self, x: FloatArray, y: FloatArray) -> BoolArray:
         """
-        Return which points lie in water.
+        Return whether points lie in water.
 
         Parameters
         ----------
-        x, y : float64 arrays of one shape
+        x, y : float64 arrays of the same shape
             Local metres.
 
         Returns
         -------
-        bool array of that shape
+        bool array of the same shape
         """
         x, y = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(y, np.float64))
         return _first_cover(self.tiles, x.ravel(), y.ravel()).reshape(x.shape) >= 0
 
 
 def _as_rows(line: Any) -> FloatArray:
-    """Return (lng, lat) rows without gaps and repetitions."""
+    """Return rows of (lng, lat) without missing coordinates and consecutive duplicates."""
     rows = np.asarray(line, np.float64).reshape(-1, 2)
     rows = rows[np.isfinite(rows).all(axis=1)]
     if len(rows) < 2:
@@ -204,7 +204,7 @@ def _as_rows(line: Any) -> FloatArray:
 
 
 def _polygons(geometries: Any) -> Geometries:
-    """Return the polygons in one or many geometries, repaired where that is needed."""
+    """Return the polygons of one or more geometries, made valid if necessary."""
     parts = np.atleast_1d(np.asarray(geometries, dtype=object))
     if not shapely.is_valid(parts).all():
         parts = shapely.make_valid(parts, method="structure", keep_collapsed=False)
@@ -221,8 +221,8 @@ def _multipolygon(geometries: Geometries) -> MultiPolygon:
     return shapely.orient_polygons(shapely.multipolygons(parts)) if len(parts) else MultiPolygon()
 
 
-def _first_cover(polygons: Geometries, x: FloatArray, y: FloatArray) -> npt.NDArray[np.int64]:
-    """Return a polygon that each point lies in or on the edge of, -1 for none."""
+def _first_cover(polygons: Geometries, x: FloatArray, y: FloatArray) -> Int64Array:
+    """Return the index of a polygon that covers each point, -1 if there is none."""
     cover = np.full(x.size, -1, np.int64)
     order = np.argsort(y, kind="stable")
     by_y = y[order]
@@ -237,7 +237,7 @@ def _first_cover(polygons: Geometries, x: FloatArray, y: FloatArray) -> npt.NDAr
 def _sea_faces(
     lines: list[FloatArray], box: FloatArray, inner: FloatArray, street_xy: FloatArray | None, report: dict[str, Any]
 ) -> Geometries:
-    """Return the faces of the box that lie on the right of the coastlines."""
+    """Return the faces of the box that lie on the right-hand side of the coastlines."""
     report.update(coast_gaps_joined=0, coast_ends_extended=0, contradictory_faces=0, sea_faces_rejected=0, sea_faces=0)
     if not lines:
         return np.zeros(0, dtype=object)
@@ -259,14 +259,14 @@ def _sea_faces(
 
 def _complete(lines: list[FloatArray], box: FloatArray, report: dict[str, Any]) -> list[FloatArray]:
     """
-    Return the coastlines with their loose ends tied: across gaps, end to start, or else to the edge of the box.
+    Return the coastlines, with their loose ends joined to other coastlines or extended to the edge of the box.
 
-    An end is tied to the start of another line (or its own) because only that keeps land on the left all along. A
-    gap is closed where it is short and shorter than the way to the edge.
+    The end of a line is joined to the start of another line, or to its own start, because only this keeps land on the
+    left throughout. A gap is closed if it is short, and shorter than the distance to the edge of the box.
     """
     chains = list(lines)
     heads, tails = (np.array([line[k] for line in lines]) for k in (0, -1))
-    # Only loose ends inside the box matter: outside they cut nothing.
+    # Loose ends outside of the box do not split it.
     ends, starts = _loose(tails, heads, box), _loose(heads, tails, box)
     if len(ends) and len(starts):
         gap = np.hypot(*(tails[ends][:, None, :] - heads[starts][None, :, :]).transpose(2, 0, 1))
@@ -286,8 +286,8 @@ def _complete(lines: list[FloatArray], box: FloatArray, report: dict[str, Any]) 
     return chains
 
 
-def _loose(points: FloatArray, partners: FloatArray, box: FloatArray) -> npt.NDArray[np.int64]:
-    """Return which points lie inside the box and on no partner."""
+def _loose(points: FloatArray, partners: FloatArray, box: FloatArray) -> Int64Array:
+    """Return the indices of points that lie inside the box and do not coincide with a partner."""
     inside = (points > box[:2]).all(axis=1) & (points < box[2:]).all(axis=1)
     keys, known = (np.round(p * 1000.0).astype(np.int64) for p in (points, partners))
     taken = {(int(x), int(y)) for x, y in known}
@@ -299,7 +299,7 @@ def _to_edge(points: FloatArray, box: FloatArray) -> FloatArray:
 
 
 def _nearest_on_edge(point: FloatArray, box: FloatArray) -> FloatArray:
-    """Return the foot of a point on the nearest edge of the box, a metre beyond it so that the two do cross."""
+    """Return the projection of a point onto the nearest edge of the box, moved one metre outside to ensure crossing."""
     side = int(np.argmin(np.concatenate([point - box[:2], box[2:] - point])))
     foot = point.copy()
     foot[side % 2] = box[side] + (-1.0 if side < 2 else 1.0)
@@ -307,7 +307,7 @@ def _nearest_on_edge(point: FloatArray, box: FloatArray) -> FloatArray:
 
 
 def _votes(lines: list[FloatArray], faces: Geometries, box: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the metres of coast that have each face on their left, and on their right."""
+    """Return, for each face, the length of coastline with the face on its left, and with the face on its right."""
     a = np.concatenate([line[:-1] for line in lines])
     b = np.concatenate([line[1:] for line in lines])
     a, b = _clip(a, b, box)
@@ -324,7 +324,7 @@ def _votes(lines: list[FloatArray], faces: Geometries, box: FloatArray) -> tuple
 
 
 def _clip(a: FloatArray, b: FloatArray, box: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the parts of segments inside the box (Liang and Barsky), without those that miss it."""
+    """Clip segments to the box (Liang and Barsky) and drop those outside of it."""
     d: FloatArray = b - a
     with np.errstate(divide="ignore", invalid="ignore"):
         t0, t1 = (box[:2] - a) / d, (box[2:] - a) / d
@@ -338,13 +338,11 @@ def _clip(a: FloatArray, b: FloatArray, box: FloatArray) -> tuple[FloatArray, Fl
     return (a + first[:, None] * d)[hit], (a + last[:, None] * d)[hit]
 
 
-def _inhabited(
-    faces: Geometries, is_sea: npt.NDArray[np.bool_], street_xy: FloatArray, inner: FloatArray
-) -> npt.NDArray[np.bool_]:
-    """Return which sea faces hold more streets than bridges and piers explain."""
+def _inhabited(faces: Geometries, is_sea: BoolArray, street_xy: FloatArray, inner: FloatArray) -> BoolArray:
+    """Return the sea faces that contain more streets than bridges and piers can explain."""
     face = _first_cover(faces, street_xy[:, 0], street_xy[:, 1])
     count = np.bincount(face[face >= 0], minlength=len(faces))
-    # Streets end at the bounds, so does the ground that their density is measured on.
+    # There are no streets outside of the bounds, so densities refer to the area inside.
     area = np.maximum(shapely.area(shapely.intersection(faces, shapely.box(*inner))), 1.0)
     on_land, land_area = count[~is_sea].sum(), area[~is_sea].sum()
     share = count / len(street_xy)
@@ -355,7 +353,7 @@ def _inhabited(
 
 
 def _subdivide(polygons: Geometries) -> Geometries:
-    """Return polygons halved across their longer side until each has few vertices (as PostGIS ST_Subdivide)."""
+    """Split polygons across their longer side until each has few vertices, as ST_Subdivide of PostGIS does."""
     done = []
     rest = polygons
     while len(rest):
@@ -364,7 +362,7 @@ def _subdivide(polygons: Geometries) -> Geometries:
         rest = rest[~small]
         x0, y0, x1, y1 = shapely.bounds(rest).T
         wide = x1 - x0 >= y1 - y0
-        # Whole metres: both halves then share their cut to the last bit, so that joining tiles leaves no slivers.
+        # Cut at whole metres, so that both halves have exactly the same edge and their union has no slivers.
         x, y = np.where(wide, np.round((x0 + x1) / 2), x1), np.where(wide, y1, np.round((y0 + y1) / 2))
         first = shapely.intersection(rest, shapely.box(x0, y0, x, y))
         second = shapely.intersection(rest, shapely.box(np.where(wide, x, x0), np.where(wide, y0, y), x1, y1))

@@ -1,6 +1,6 @@
 """
-Files and graphs into tables: OpenStreetMap, osmnx, GTFS.
+Read files and graphs into tables: OpenStreetMap, osmnx and GTFS.
 
-The other rooms take from here `osm.streets.read_osm`, `osmnx.tables_from_osmnx` and its kin, and
-`gtfs.feed.read_timetable`.
+The entry points are `osm.streets.read_osm`, `osmnx.tables_from_osmnx` and similar functions for graphs and data
+frames, and `gtfs.feed.read_timetable`.
 """

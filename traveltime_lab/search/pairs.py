@@ -9,13 +9,14 @@ from collections.abc import Sequence, Sized
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int32Array, Int64Array
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.points import Points, plain
-from traveltime_lab.search.query import Question
+from traveltime_lab.search.query import Query
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
 from traveltime_lab.transit import travel_times
 
@@ -29,7 +30,7 @@ REASONS: Final = (
     "over_limit",
 )
 _DTYPE: Final = pd.CategoricalDtype(list(REASONS))
-PairIndex = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+PairIndex = tuple[IndexArray, IndexArray]
 
 
 def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
@@ -62,33 +63,33 @@ def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
     raise InputError(msg)
 
 
-def seconds_of(labels: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+def seconds_of(labels: Int64Array) -> Int32Array:
     """Return whole seconds of labels, rounded half up; 0 where unreached."""
-    milliseconds = np.where(labels == road.UNREACHED, 0, labels >> road.TIME_SHIFT)
+    milliseconds = np.where(labels == road.UNREACHED, 0, label_parts.ms(labels))
     return ((milliseconds + 500) // 1000).astype(np.int32)
 
 
-def metres_of(labels: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def metres_of(labels: Int64Array) -> FloatArray:
     """Return the metres of labels; 0 where unreached."""
-    return np.where(labels == road.UNREACHED, 0.0, (labels & road.LENGTH_MASK) / 100.0)
+    return np.where(labels == road.UNREACHED, 0.0, label_parts.cm(labels) / 100.0)
 
 
 def reasons_of(
-    question: Question,
+    query: Query,
     starts: Snaps,
     ends: Snaps,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
-    is_reached: npt.NDArray[np.bool_],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
+    is_reached: BoolArray,
 ) -> pd.Categorical:
     """Return why each pair is unreachable; NA where it is not."""
     codes = np.full(origin_of.size, -1, np.int8)
     lost = np.flatnonzero(~is_reached)
     if lost.size:
         a, b = origin_of[lost], destination_of[lost]
-        topology = question.graph.topology
+        topology = query.graph.topology
         why = np.full(lost.size, REASONS.index("over_limit"), np.int8)
-        if question.transit is None:
+        if query.transit is None:
             part_a, part_b = component_of(topology, starts.edge)[a], component_of(topology, ends.edge)[b]
             # Surely so only for origins in the midst of things: others may lie upstream of the same one-way street.
             inside = topology.can_leave[starts.edge[a]] & topology.can_arrive[starts.edge[a]]
@@ -102,7 +103,7 @@ def reasons_of(
     return pd.Categorical.from_codes(codes, dtype=_DTYPE)
 
 
-def component_of(topology: Any, edge: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+def component_of(topology: Any, edge: Int32Array) -> Int32Array:
     """Return the connected part that each edge is in, -1 for no edge."""
     part = np.full(edge.size, -1, np.int32)
     found = np.flatnonzero(edge >= 0)
@@ -118,14 +119,14 @@ def all_pairs(starts: Sized, ends: Sized) -> PairIndex:
 
 
 def departures(
-    question: Question, starts: Snaps, ends: Snaps, chosen: PairIndex, n_best: int
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.int64], list[Any]]:
+    query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, n_best: int
+) -> tuple[IndexArray, IndexArray, Int64Array, list[Any]]:
     """
     Return a row for each of a window's journeys, or a single one for a pair without any.
 
     Parameters
     ----------
-    question : Question
+    query : Query
         With a timetable and a window.
     starts, ends : Snaps
     chosen : pair of intp arrays of shape (n_pairs,)
@@ -139,9 +140,9 @@ def departures(
     moments : list of datetime or None
         When each journey leaves, or is to arrive.
     """
-    assert question.transit is not None
+    assert query.transit is not None
     origin_of, destination_of = chosen
-    found = travel_times.window_journeys(question.transit, starts, ends, origin_of, destination_of, n_best)
+    found = travel_times.window_itineraries(query.transit, starts, ends, origin_of, destination_of, n_best)
     n_rows = np.maximum(np.bincount(found.pair, minlength=origin_of.size), 1)
     pair_of = np.repeat(np.arange(origin_of.size), n_rows)
     first = np.concatenate([[0], np.cumsum(n_rows)])[:-1]
@@ -155,7 +156,7 @@ def departures(
 
 
 def moment_columns(
-    moments: Sequence[dt.datetime | None], seconds: npt.NDArray[np.int32], timezone: str, *, is_arrival: bool
+    moments: Sequence[dt.datetime | None], seconds: Int32Array, timezone: str, *, is_arrival: bool
 ) -> dict[str, pd.Series]:
     """
     Return ``departure_time`` and ``arrival_time`` of journeys; NaT where there is none.

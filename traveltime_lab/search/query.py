@@ -2,43 +2,46 @@
 What all searches ask: arguments checked once, and the searches behind them.
 
 Each search has two forms. The public functions take tables of places and return tables. The array-level form below
-them takes a checked question and snapped places and returns arrays: `traveltime_lab.search.time_filter.pair_times` and
+them takes a checked query and snapped places and returns arrays: `traveltime_lab.search.pair_times.pair_times` and
 `reachable_pairs`, `traveltime_lab.search.time_map.draw_shapes`, `traveltime_lab.search.routes.find_routes` and
-`traveltime_lab.search.cells.cell_times`. The HTTP service is built on the latter.
+`traveltime_lab.search.cell_times.cell_times`. The HTTP service is built on the latter.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from traveltime_lab.errors import InputError, LimitError, UnsupportedError
+from traveltime_lab._arrays import FloatArray
+from traveltime_lab._checks import whole
+from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.limits import FOREVER_S, MAX_WINDOW_S
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
 from traveltime_lab.moments import Moment, resolve_moments
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.streets import matrix
-from traveltime_lab.streets.graph import Metric, RoadGraph
-from traveltime_lab.streets.links import edge_field
+from traveltime_lab.streets.field import edge_field
+from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.labels import Metric
 from traveltime_lab.streets.snapping import Snaps, snap_points
-from traveltime_lab.surfaces.raster import Field, LengthField
-from traveltime_lab.transit import query, travel_times
-from traveltime_lab.transit.field import ride_field
+from traveltime_lab.surfaces.field import DistanceField, Field, StreetField
+from traveltime_lab.transit import travel_times
+from traveltime_lab.transit.field import transit_field
+from traveltime_lab.transit.layer import TransitLayer
+from traveltime_lab.transit.query import WALKING, TransitQuery, transit_query
 
 MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """What every search needs, checked."""
 
     network: Network
@@ -47,11 +50,11 @@ class Question:
     moment: Moment | None
     is_arrival: bool
     graph: RoadGraph
-    transit: query.TransitQuestion | None = None
+    transit: TransitQuery | None = None
     needs_length: bool = True
     is_length: bool = False
 
-    def with_limit(self, limit: int) -> Question:
+    def with_limit(self, limit: int) -> Query:
         """Return the same question with another limit on the time of trips."""
         return self if self.transit is None else replace(self, transit=replace(self.transit, limit=limit))
 
@@ -59,33 +62,33 @@ class Question:
         """Snap points to the streets of the question's mode."""
         return self.snap_at(points.lng, points.lat, is_origin=is_origin)
 
-    def snap_at(self, lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64], *, is_origin: bool = True) -> Snaps:
+    def snap_at(self, lng: FloatArray, lat: FloatArray, *, is_origin: bool = True) -> Snaps:
         """Snap coordinates to the streets on which trips leave them, or reach them."""
         if self.transit is not None:
             return self.transit.snap(lng, lat, is_origin=is_origin)
-        return snap_points(self.network, lng, lat, self.transportation, self.snapping)
+        return snap_points(self.network.streets, lng, lat, self.transportation, self.snapping)
 
     @property
-    def far_side(self) -> Transportation:
+    def egress_transportation(self) -> Transportation:
         """How one moves at the far end of a trip: rides end with a walk, and those of an arrival begin with one."""
-        return self.transportation if self.transit is None else query.WALKING
+        return self.transportation if self.transit is None else WALKING
 
-    def near_field(self, snaps: Snaps, limit: float) -> Field:
+    def field_from(self, snaps: Snaps, limit: float) -> Field:
         """Return the field of a search from, or to, one snapped point."""
         if self.transit is not None:
-            return ride_field(replace(self.transit, limit=math.ceil(limit)), snaps)
+            return transit_field(replace(self.transit, limit=math.ceil(limit)), snaps)
         if self.is_length:
-            return LengthField(
+            return DistanceField(
                 edge_field(self.graph, snaps, self.snapping, limit=FOREVER_S, is_backward=self.is_arrival)
             )
-        return edge_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival)
+        return StreetField(edge_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival))
 
     def blocks(self, starts: Snaps, ends: Snaps, limit: int, engine: str = "dijkstra") -> Iterator[matrix.Block]:
         """Return the blocks of a whole matrix."""
         if self.transit is not None:
             return travel_times.label_blocks(replace(self.transit, limit=limit), starts, ends)
         return matrix.label_blocks(
-            self.network, self.graph, starts, ends, self.snapping,
+            self.network.streets, self.graph, starts, ends, self.snapping,
             limit=limit, engine=engine, with_length=self.needs_length,
         )  # fmt: skip
 
@@ -103,7 +106,7 @@ def ask(
     percents: tuple[float, ...] = (),
     with_share: bool = False,
     with_least: bool = True,
-) -> Question:
+) -> Query:
     """Check the arguments that all searches share; without a limit no trip is searched for."""
     if not isinstance(network, Network):
         msg = f"the first argument must be a Network; got {type(network).__name__}. build_network(...) makes one"
@@ -119,63 +122,23 @@ def ask(
             msg = f"window needs a timetable; transportation {transportation.type!r} is as quick at any time"
             raise InputError(msg)
         graph = network.road_graph(transportation, moment, metric=metric)
-        return Question(network, transportation, snapping, moment, is_arrival, graph)
+        return Query(network, transportation, snapping, moment, is_arrival, graph)
     if metric == "distance":
         msg = f"distances along timetable trips say little; transportation {transportation.type!r} has no distance_map"
         raise UnsupportedError(msg)
     if limit is None:
-        return Question(
+        return Query(
             network, transportation.access, snapping, moment, is_arrival, network.road_graph(transportation.access)
         )
     seconds = 0 if window is None else whole(window, "window", 1, MAX_WINDOW_S, "seconds")
-    asked = query.transit_question(
-        network, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds,
+    asked = transit_query(
+        network.transit, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds,
         percents=percents, with_share=with_share, with_least=with_least,
     )  # fmt: skip
-    return Question(network, transportation, snapping, moment, is_arrival, asked.walking, asked)
+    return Query(network, transportation, snapping, moment, is_arrival, asked.walking, asked)
 
 
-def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
-    """Return a whole number in a range; whole floats are taken too, and durations for seconds, but bools are not."""
-    if unit == "seconds" and isinstance(value, dt.timedelta | np.timedelta64):
-        value = pd.Timedelta(value).total_seconds()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool | np.bool_):
-        more = ""
-        if isinstance(value, list | tuple | range | np.ndarray | pd.Series):
-            more = f"; ask once for each {name} and join the answers, as pd.concat([f({name}=one) for one in ...]) does"
-        msg = f"{name} must be a whole number of {unit}; got {value!r}{more}"
-        raise InputError(msg)
-    if not least <= number <= most:
-        msg = f"{name} must be from {least} to {most} {unit}; got {number}"
-        raise LimitError(msg)
-    return number
-
-
-def percent(value: Any, name: str) -> float:
-    """Return a percentage over 0 and up to 100."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
-        msg = f"{name} must be numbers over 0 and up to 100; got {value!r}"
-        raise InputError(msg)
-    if not 0.0 < float(value) <= 100.0:
-        msg = f"{name} must be over 0 and up to 100; got {value}"
-        raise LimitError(msg)
-    return float(value)
-
-
-def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
-    """Return a value that must be one of a few names."""
-    if value not in known:
-        msg = f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}"
-        raise InputError(msg)
-    return str(value)
-
-
-def finite(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return values with NaN for inf."""
-    return np.where(np.isfinite(values), values, np.nan)
+def transit_of(network: Network) -> TransitLayer:
+    """Return the timetable layer of a network that is known to have one."""
+    assert network.transit is not None
+    return network.transit

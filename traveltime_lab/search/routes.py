@@ -7,21 +7,22 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array, ObjectArray
+from traveltime_lab._checks import whole
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.itinerary import timed, unpaid
 from traveltime_lab.kernels.street import road
 from traveltime_lab.limits import MAX_RESULTS, MAX_ROUTE_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
-from traveltime_lab.points import Points, PointsLike, read_points
+from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.search.pairs import (
     PairIndex,
     all_pairs,
@@ -31,11 +32,11 @@ from traveltime_lab.search.pairs import (
     reasons_of,
     seconds_of,
 )
-from traveltime_lab.search.query import MomentLike, Question, ask, whole
+from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.paths import paths
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
-from traveltime_lab.transit.itineraries import Found, ride_routes
+from traveltime_lab.transit.itineraries import Found, transit_routes
 
 ROUTE_PROPERTIES: Final = ("travel_time", "distance", "distance_breakdown", "fares", "route")
 #: Most routes in one answer: each has a line and directions of its own.
@@ -125,11 +126,9 @@ def routes(
     if n_best > 1 and window is None:
         msg = "max_results lists the journeys of a window; give window, such as window=3600"
         raise InputError(msg)
-    question = ask(
-        network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S, window=window
-    )
-    starts = read_points(origins, "origins", network)
-    ends = read_points(destinations, "destinations", network)
+    query = ask(network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S, window=window)
+    starts = read_points(origins, "origins", network.bounds)
+    ends = read_points(destinations, "destinations", network.bounds)
     chosen = chosen_pairs(pairs, starts, ends)
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
     if n_pairs > _MOST_ROUTES:
@@ -139,8 +138,8 @@ def routes(
         raise LimitError(msg)
     if chosen is None:
         chosen = all_pairs(starts, ends)
-    start_snaps, end_snaps = question.snap(starts), question.snap(ends, is_origin=False)
-    answer = find_routes(question, start_snaps, end_snaps, chosen, n_best=n_best)
+    start_snaps, end_snaps = query.snap(starts), query.snap(ends, is_origin=False)
+    answer = find_routes(query, start_snaps, end_snaps, chosen, n_best=n_best)
     origin_of, destination_of, labels, found = answer.origin_of, answer.destination_of, answer.labels, answer.routes
     lines = np.full(labels.size, shapely.LineString(), dtype=object)
     for row, route in enumerate(found):
@@ -166,7 +165,7 @@ def routes(
             columns[name] = _objects([None if route is None else getattr(route, name) for route in found])
         else:
             columns[name] = found
-    columns["reason"] = reasons_of(question, start_snaps, end_snaps, origin_of, destination_of, is_reached)
+    columns["reason"] = reasons_of(query, start_snaps, end_snaps, origin_of, destination_of, is_reached)
     return gpd.GeoDataFrame(columns, geometry=lines, crs="EPSG:4326")
 
 
@@ -188,19 +187,19 @@ class FoundRoutes:
         `Route`, None where there is none.
     """
 
-    origin_of: npt.NDArray[np.intp]
-    destination_of: npt.NDArray[np.intp]
-    labels: npt.NDArray[np.int64]
-    routes: npt.NDArray[np.object_]
+    origin_of: IndexArray
+    destination_of: IndexArray
+    labels: Int64Array
+    routes: ObjectArray
 
 
-def find_routes(question: Question, starts: Snaps, ends: Snaps, chosen: PairIndex, *, n_best: int = 1) -> FoundRoutes:
+def find_routes(query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, *, n_best: int = 1) -> FoundRoutes:
     """
     Return the quickest routes of pairs.
 
     Parameters
     ----------
-    question : Question
+    query : Query
         What to search, checked, with `MAX_ROUTE_TIME_S` as the limit of timetable trips.
     starts, ends : Snaps
         Origins and destinations, from `Question.snap_at`.
@@ -215,55 +214,53 @@ def find_routes(question: Question, starts: Snaps, ends: Snaps, chosen: PairInde
     """
     origin_of, destination_of = chosen
     when = None
-    if question.transit is not None and question.transit.window:
-        origin_of, destination_of, _, moments = departures(question, starts, ends, chosen, n_best)
+    if query.transit is not None and query.transit.window:
+        origin_of, destination_of, _, moments = departures(query, starts, ends, chosen, n_best)
         # Rows without an itinerary have no moment of their own; they stay without one.
-        when = [moment or question.transit.moment for moment in moments]
+        when = [moment or query.transit.moment for moment in moments]
     labels = np.full(origin_of.size, road.UNREACHED, np.int64)
     found = np.full(origin_of.size, None, dtype=object)
-    if question.transit is not None:
-        # It reads coordinates only, and snaps them itself.
-        places = cast(Points, starts), cast(Points, ends)
-        answers: Iterator[Found] = ride_routes(question.transit, *places, origin_of, destination_of, when)
+    if query.transit is not None:
+        answers: Iterator[Found] = transit_routes(query.transit, starts, ends, origin_of, destination_of, when)
     else:
-        answers = _street_routes(question, starts, ends, origin_of, destination_of)
+        answers = _street_routes(query, starts, ends, origin_of, destination_of)
     for pair, route, label in answers:
         labels[pair], found[pair] = label, route
     return FoundRoutes(origin_of, destination_of, labels, found)
 
 
 def _street_routes(
-    question: Question,
+    query: Query,
     starts: Snaps,
     ends: Snaps,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
 ) -> Iterator[Found]:
     """Yield the route of each pair that has one, by streets alone."""
-    network = question.network
-    start_places = np.column_stack(snapped_coordinates(network, starts))
-    end_places = np.column_stack(snapped_coordinates(network, ends))
-    narrator = Narrator(network, question.graph, question.transportation.base)
-    moment = question.moment if isinstance(question.moment, dt.datetime) else None
-    for path in paths(question.graph, starts, ends, question.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S):
+    network = query.network
+    start_places = np.column_stack(snapped_coordinates(network.streets, starts))
+    end_places = np.column_stack(snapped_coordinates(network.streets, ends))
+    narrator = Narrator(network.streets, query.graph, query.transportation.base)
+    moment = query.moment if isinstance(query.moment, dt.datetime) else None
+    for path in paths(query.graph, starts, ends, query.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S):
         i, j = origin_of[path.pair], destination_of[path.pair]
         here = np.array([starts.lng[i], starts.lat[i]])
         there = np.array([ends.lng[j], ends.lat[j]])
         legs = narrator.legs(path, np.array([here, start_places[i], end_places[j], there]))
-        yield Found(path.pair, timed(legs, moment, is_arrival=question.is_arrival, fares=unpaid(legs)), path.label)
+        yield Found(path.pair, timed(legs, moment, is_arrival=query.is_arrival, fares=unpaid(legs)), path.label)
 
 
 # The table ------------------------------------------------------------------------------------------------------------
 
 
-def _moments(found: npt.NDArray[Any], name: str, timezone: str) -> pd.Series:
+def _moments(found: AnyArray, name: str, timezone: str) -> pd.Series:
     """Return the moments of routes as a column."""
     moments = [None if route is None else getattr(route, name) for route in found]
     utc = pd.Series([pd.NaT if moment is None else moment.astimezone(dt.UTC) for moment in moments])
     return pd.to_datetime(utc, utc=True).dt.tz_convert(timezone)
 
 
-def _objects(values: list[Any]) -> npt.NDArray[Any]:
+def _objects(values: list[Any]) -> AnyArray:
     """Return values as they are, one per row."""
     column = np.empty(len(values), dtype=object)
     column[:] = values

@@ -10,13 +10,13 @@ from typing import Any
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from traveltime_lab._arrays import ObjectArray
 from traveltime_lab.crs import WGS84
 
 
-def geo_frame(columns: Mapping[str, Any], geometry: npt.NDArray[np.object_], index: pd.Index) -> gpd.GeoDataFrame:
+def geo_frame(columns: Mapping[str, Any], geometry: ObjectArray, index: pd.Index) -> gpd.GeoDataFrame:
     """
     Return a GeoDataFrame as its constructor does, in less than half of the time.
 

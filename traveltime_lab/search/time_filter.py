@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray
+from traveltime_lab._checks import finite, one_of, percent, whole
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
@@ -22,30 +23,20 @@ from traveltime_lab.limits import MAX_RESULTS, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
+from traveltime_lab.search.pair_times import ReachablePairs, _joined, pair_times, poured, reachable_pairs
 from traveltime_lab.search.pairs import (
-    PairIndex,
-    all_pairs,
     chosen_pairs,
-    departures,
     metres_of,
     moment_columns,
     reasons_of,
     seconds_of,
 )
-from traveltime_lab.search.query import (
-    MomentLike,
-    Question,
-    ask,
-    finite,
-    one_of,
-    percent,
-    whole,
-)
+from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets import matrix, paths
-from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
-from traveltime_lab.transit import query, travel_times
-from traveltime_lab.transit.itineraries import ride_routes
+from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.transit.itineraries import transit_routes
+from traveltime_lab.transit.query import TransitQuery
 
 PROPERTIES: Final = ("travel_time", "distance", "route", "snap_distance", "share")
 FORMS: Final = ("pairs", "matrix", "sparse")
@@ -158,18 +149,18 @@ def time_filter(
     matrix.check_engine(engine)
     n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "journeys")
     needs_least = not percents or not {"travel_time", "distance", "route"}.isdisjoint(properties)
-    question = ask(
+    query = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window,
         percents=percents, with_share="share" in properties, with_least=needs_least,
     )  # fmt: skip
-    if question.transit is not None:
-        _check_transit_table(question.transit, properties, form, engine)
-    if n_best > 1 and (question.transit is None or window is None or form != "pairs" or question.transit.has_spread):
+    if query.transit is not None:
+        _check_transit_table(query.transit, properties, form, engine)
+    if n_best > 1 and (query.transit is None or window is None or form != "pairs" or query.transit.has_spread):
         msg = "max_results lists the journeys of a window: give window, form='pairs' and no percentiles or share"
         raise InputError(msg)
-    question = replace(question, needs_length="distance" in properties)
-    starts = read_points(origins, "origins", network)
-    ends = read_points(destinations, "destinations", network)
+    query = replace(query, needs_length="distance" in properties)
+    starts = read_points(origins, "origins", network.bounds)
+    ends = read_points(destinations, "destinations", network.bounds)
     chosen = chosen_pairs(pairs, starts, ends)
     if form == "matrix" and chosen is not None:
         msg = "form='matrix' needs all pairs; use form='pairs' or 'sparse' with pairs='aligned' or a table of pairs"
@@ -177,11 +168,11 @@ def time_filter(
     if form != "pairs" and "route" in properties:
         msg = f"form={form!r} has no room for routes; use form='pairs'"
         raise InputError(msg)
-    start_snaps, end_snaps = question.snap(starts), question.snap(ends, is_origin=False)
+    start_snaps, end_snaps = query.snap(starts), query.snap(ends, is_origin=False)
     if form == "matrix":
-        return _wide(question, starts, ends, start_snaps, end_snaps, limit, properties, percents, engine)
+        return _wide(query, starts, ends, start_snaps, end_snaps, limit, properties, percents, engine)
     if form == "sparse":
-        reachable = reachable_pairs(question, start_snaps, end_snaps, limit, chosen=chosen, engine=engine)
+        reachable = reachable_pairs(query, start_snaps, end_snaps, limit, chosen=chosen, engine=engine)
         return _sparse(reachable, starts, ends, start_snaps, end_snaps, properties, percents)
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
     if n_pairs > _MOST_PAIRS:
@@ -190,15 +181,15 @@ def time_filter(
             "use form='sparse', which keeps what is reachable, or form='matrix'"
         )
         raise LimitError(msg)
-    found = pair_times(question, start_snaps, end_snaps, limit, chosen=chosen, n_best=n_best, engine=engine)
+    found = pair_times(query, start_snaps, end_snaps, limit, chosen=chosen, n_best=n_best, engine=engine)
     origin_of, destination_of, labels, moments = found.origin_of, found.destination_of, found.labels, found.moments
     lines = None
-    if question.transit is not None and ("distance" in properties or "route" in properties):
+    if query.transit is not None and ("distance" in properties or "route" in properties):
         lines = np.full(labels.size, shapely.LineString(), dtype=object)
         reached = np.flatnonzero(labels != road.UNREACHED)
         when = None if moments is None else [moments[row] for row in reached]
-        for at, route, label in ride_routes(
-            question.transit, starts, ends, origin_of[reached], destination_of[reached], when
+        for at, route, label in transit_routes(
+            query.transit, start_snaps, end_snaps, origin_of[reached], destination_of[reached], when
         ):
             labels[reached[at]], lines[reached[at]] = label, route.geometry
     is_reached = labels != road.UNREACHED
@@ -213,24 +204,24 @@ def time_filter(
     if "distance" in properties:
         columns["distance"] = pd.arrays.FloatingArray(metres_of(labels), ~is_reached)
     if moments is not None:
-        columns |= moment_columns(moments, seconds_of(labels), network.timezone, is_arrival=question.is_arrival)
+        columns |= moment_columns(moments, seconds_of(labels), network.timezone, is_arrival=query.is_arrival)
     if "snap_distance" in properties:
         columns["origin_snap_distance"] = finite(start_snaps.distance_m)[origin_of]
         columns["destination_snap_distance"] = finite(end_snaps.distance_m)[destination_of]
-    columns["reason"] = reasons_of(question, start_snaps, end_snaps, origin_of, destination_of, is_reached)
+    columns["reason"] = reasons_of(query, start_snaps, end_snaps, origin_of, destination_of, is_reached)
     if "route" in properties and lines is not None:
         geometry = lines
     elif "route" in properties:
         geometry = paths.route_lines(
-            network, question.graph, starts, ends, start_snaps, end_snaps, question.snapping, origin_of, destination_of,
-            is_reached, limit,
+            network.streets, query.graph, starts, ends, start_snaps, end_snaps, query.snapping, origin_of,
+            destination_of, is_reached, limit,
         )  # fmt: skip
     else:
         geometry = ends.geometry[destination_of]
     return geo_frame(columns, geometry, pd.RangeIndex(labels.size))
 
 
-def _check_transit_table(asked: query.TransitQuestion, properties: tuple[str, ...], form: str, engine: str) -> None:
+def _check_transit_table(asked: TransitQuery, properties: tuple[str, ...], form: str, engine: str) -> None:
     """Raise an error for what a table of timetable trips cannot have."""
     if ("distance" in properties or "route" in properties) and form != "pairs":
         msg = (
@@ -268,9 +259,9 @@ def _percents(percentiles: Any) -> tuple[float, ...]:
 
 def _spread_values(
     spread: matrix.Spread, percents: tuple[float, ...], properties: tuple[str, ...]
-) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]:
+) -> dict[str, tuple[AnyArray, BoolArray]]:
     """Return the names and values of percentiles, and of shares if asked for, and where there are none."""
-    columns: dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]] = {}
+    columns: dict[str, tuple[AnyArray, BoolArray]] = {}
     for k, value in enumerate(percents):
         ms = spread.ms[..., k].astype(np.int64)
         columns[f"travel_time_p{value:g}"] = ((ms + 500) // 1000).astype(np.int32), ms >= NO_TIME
@@ -281,200 +272,13 @@ def _spread_values(
 
 def _spread_columns(
     spread: matrix.Spread, percents: tuple[float, ...], properties: tuple[str, ...]
-) -> dict[str, pd.arrays.IntegerArray | npt.NDArray[np.float64]]:
+) -> dict[str, pd.arrays.IntegerArray | FloatArray]:
     """Return percentiles, and shares if asked for, of rows as columns."""
     values = _spread_values(spread, percents, properties)
     return {
         name: column if name == "share" else pd.arrays.IntegerArray(np.where(is_lost, 0, column), is_lost)
         for name, (column, is_lost) in values.items()
     }
-
-
-# The array-level form -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PairTimes:
-    """
-    Travel times of pairs, a row each; of a window's itineraries a row for each of them.
-
-    Attributes
-    ----------
-    origin_of, destination_of : intp arrays of shape (n_rows,)
-        Positions.
-    labels : int64 array of shape (n_rows,)
-        See `traveltime_lab.kernels.street.road`; `seconds_of` and `metres_of` read them.
-    moments : list of datetime or None, optional
-        With a window: when each itinerary leaves, or is to arrive.
-    spread : Spread, optional
-        Percentiles and shares, if they were asked for.
-    """
-
-    origin_of: npt.NDArray[np.intp]
-    destination_of: npt.NDArray[np.intp]
-    labels: npt.NDArray[np.int64]
-    moments: list[Any] | None
-    spread: matrix.Spread | None
-
-
-def pair_times(
-    question: Question,
-    starts: Snaps,
-    ends: Snaps,
-    limit: int,
-    *,
-    chosen: PairIndex | None = None,
-    n_best: int = 1,
-    engine: str = "auto",
-) -> PairTimes:
-    """
-    Return the travel times of pairs, reached or not.
-
-    Parameters
-    ----------
-    question : Question
-        What to search, checked.
-    starts, ends : Snaps
-        Origins and destinations, from `Question.snap_at`.
-    limit : int
-        Seconds.
-    chosen : pair of intp arrays of shape (n_pairs,), optional
-        Positions of origins and destinations; by default all with all, origin by origin.
-    n_best : int, default 1
-        Most itineraries of a pair, with a window.
-    engine : str, default "auto"
-
-    Returns
-    -------
-    PairTimes
-    """
-    transit = question.transit
-    if transit is None or not transit.window or not transit.with_least:
-        origin_of, destination_of, labels, spread = _every(question, starts, ends, chosen, limit, engine)
-        return PairTimes(origin_of, destination_of, labels, None, spread)
-    spread = None
-    if transit.has_spread:
-        *pairs_of, _, spread = _every(question, starts, ends, chosen, limit, engine)
-        chosen = pairs_of[0], pairs_of[1]
-    chosen = all_pairs(starts, ends) if chosen is None else chosen
-    return PairTimes(*departures(question, starts, ends, chosen, n_best), spread)
-
-
-def _every(
-    question: Question, starts: Snaps, ends: Snaps, chosen: PairIndex | None, limit: int, engine: str
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.int64], matrix.Spread | None]:
-    """Return the positions and labels of all chosen pairs, and their spread if asked for."""
-    if chosen is not None and question.transit is not None:
-        return *chosen, *travel_times.pair_labels(question.transit, starts, ends, *chosen)
-    if chosen is not None:
-        labels = matrix.pair_labels(
-            question.network,
-            question.graph,
-            starts,
-            ends,
-            question.snapping,
-            *chosen,
-            limit=limit,
-            engine=engine,
-            with_length=question.needs_length,
-        )
-        return *chosen, labels, None
-    shape = (len(starts), len(ends))
-    table, spread = np.empty(shape, np.int64), None
-    for block in question.blocks(starts, ends, limit, engine):
-        table[block.rows, block.columns] = block.labels
-        if block.spread is not None:
-            if spread is None:
-                spread = matrix.Spread(
-                    np.empty((*shape, block.spread.ms.shape[-1]), np.int32), np.empty(shape, np.float32)
-                )
-            spread.ms[block.rows, block.columns] = block.spread.ms
-            spread.share[block.rows, block.columns] = block.spread.share
-    if spread is not None:
-        spread = matrix.Spread(spread.ms.reshape(table.size, -1), spread.share.ravel())
-    return *all_pairs(starts, ends), table.ravel(), spread
-
-
-@dataclass(frozen=True)
-class ReachablePairs:
-    """
-    The pairs within a limit by origin and destination, in pieces as they were found; `poured` puts pieces together.
-
-    There can be a hundred million of them: a pair takes 12 bytes, and 8 more for a distance.
-
-    Attributes
-    ----------
-    origins, destinations : lists of integer arrays
-        Positions.
-    seconds : list of int32 arrays
-    metres : list of float64 arrays
-        Empty unless the question needs lengths.
-    spreads : list of Spread
-        Empty unless percentiles or shares were asked for.
-    """
-
-    origins: list[npt.NDArray[Any]]
-    destinations: list[npt.NDArray[Any]]
-    seconds: list[npt.NDArray[Any]]
-    metres: list[npt.NDArray[Any]]
-    spreads: list[matrix.Spread]
-
-
-def reachable_pairs(
-    question: Question,
-    starts: Snaps,
-    ends: Snaps,
-    limit: int,
-    *,
-    chosen: PairIndex | None = None,
-    engine: str = "auto",
-) -> ReachablePairs:
-    """
-    Return the pairs within a limit and their travel times; see `pair_times` for the arguments.
-
-    Returns
-    -------
-    ReachablePairs
-    """
-    if chosen is not None:
-        origin_of, destination_of, labels, spread = _every(question, starts, ends, chosen, limit, engine)
-        kept = np.flatnonzero(labels != road.UNREACHED)
-        return ReachablePairs(
-            [origin_of[kept]],
-            [destination_of[kept]],
-            [seconds_of(labels[kept])],
-            [metres_of(labels[kept])],
-            [] if spread is None else [matrix.Spread(spread.ms[kept], spread.share[kept])],
-        )
-    found = ReachablePairs([], [], [], [], [])
-    is_by_row = True
-    for block in question.blocks(starts, ends, limit, engine):
-        row, column = np.nonzero(block.labels != road.UNREACHED)
-        labels = block.labels[row, column]
-        is_by_row &= block.columns == slice(0, len(ends))
-        found.origins.append((row + block.rows.start).astype(np.int32))
-        found.destinations.append((column + block.columns.start).astype(np.int32))
-        found.seconds.append(seconds_of(labels))
-        if question.needs_length:
-            found.metres.append(metres_of(labels))
-        if block.spread is not None:
-            found.spreads.append(matrix.Spread(block.spread.ms[row, column], block.spread.share[row, column]))
-    if is_by_row:
-        return found
-    # Blocks come by destination where searches begin there.
-    row, column = poured(found.origins), poured(found.destinations)
-    order = np.lexsort((column, row))
-    spreads = []
-    if found.spreads:
-        spread = _joined(found.spreads)
-        spreads = [matrix.Spread(spread.ms[order], spread.share[order])]
-    return ReachablePairs(
-        [row[order]],
-        [column[order]],
-        [poured(found.seconds)[order]],
-        [poured(found.metres)[order]] if found.metres else [],
-        spreads,
-    )
 
 
 def _sparse(
@@ -505,30 +309,8 @@ def _sparse(
     return pd.DataFrame({name: table[name] for name in order_of_columns if name in table}, copy=False)
 
 
-def _joined(spreads: list[matrix.Spread]) -> matrix.Spread:
-    """Return spreads one after the other."""
-    return matrix.Spread(
-        np.concatenate([spread.ms for spread in spreads]), np.concatenate([spread.share for spread in spreads])
-    )
-
-
-def poured(parts: list[npt.NDArray[Any]], index: pd.Index | None = None) -> Any:
-    """Return parts one after the other, or the labels of an index at these positions; empties the list as it goes."""
-    is_numeric = index is not None and isinstance(index.dtype, np.dtype) and index.dtype.kind in "iuf"
-    if index is not None and not is_numeric:
-        return index.take(poured(parts))
-    values = None if index is None else index.to_numpy()
-    joined = np.empty(sum(part.size for part in parts), parts[0].dtype if values is None else values.dtype)
-    end = joined.size
-    while parts:
-        part = parts.pop()
-        joined[end - part.size : end] = part if values is None else values[part]
-        end -= part.size
-    return joined
-
-
 def _wide(
-    question: Question,
+    query: Query,
     starts: Points,
     ends: Points,
     start_snaps: Snaps,
@@ -542,8 +324,8 @@ def _wide(
     if "snap_distance" in properties:
         msg = "form='matrix' holds what belongs to pairs; snap() gives snap distances"
         raise InputError(msg)
-    tables: dict[str, npt.NDArray[np.float32]] = {}
-    for block in question.blocks(start_snaps, end_snaps, limit, engine):
+    tables: dict[str, Float32Array] = {}
+    for block in query.blocks(start_snaps, end_snaps, limit, engine):
         is_reached = block.labels != road.UNREACHED
         values: dict[str, Any] = {}
         if "travel_time" in properties:
@@ -566,56 +348,3 @@ def _wide(
     if len(frames) == 1:
         return next(iter(frames.values()))
     return pd.concat(frames, axis=1, names=["property"])
-
-
-def snap(
-    network: Network,
-    points: PointsLike,
-    *,
-    transportation: str | Transportation | Mapping[str, Any] = "driving",
-    snapping: Snapping | Mapping[str, Any] | None = None,
-) -> gpd.GeoDataFrame:
-    """
-    Return where points meet the streets.
-
-    Parameters
-    ----------
-    network : Network
-    points : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
-        Points in any CRS, with a unique index.
-    transportation : str, Transportation or mapping, default "driving"
-    snapping : Snapping or mapping, optional
-
-    Returns
-    -------
-    GeoDataFrame
-        Indexed like `points`, in EPSG:4326: the snapped point as geometry (None where there is none),
-        ``snap_distance`` (float64, m, NaN where there is none), ``way_id`` (Int64), ``name`` and ``status``
-        (``snapped``, ``not_snapped`` or ``outside_network``).
-
-    Raises
-    ------
-    InputError, CrsError, CoordinateError, ModeError
-        As in `time_filter`.
-    """
-    question = ask(network, transportation, None, None, snapping)
-    places = read_points(points, "points", network)
-    snaps = question.snap(places)
-    found = snaps.edge >= 0
-    lng, lat = snapped_coordinates(network, snaps)
-    geometry = np.full(len(places), None, dtype=object)
-    geometry[found] = shapely.points(lng[found], lat[found])
-    t = network.tables
-    edge = np.where(found, snaps.edge, 0)
-    status = np.array(["snapped", "not_snapped", "outside_network"], dtype=object)[snaps.status]
-    return gpd.GeoDataFrame(
-        {
-            "snap_distance": finite(snaps.distance_m),
-            "way_id": pd.arrays.IntegerArray(t.edge_way_id[edge].astype(np.int64), ~found),
-            "name": np.where(found, np.array(t.names, dtype=object)[t.edge_name[edge]], ""),
-            "status": status,
-        },
-        index=places.index,
-        geometry=geometry,
-        crs="EPSG:4326",
-    )

@@ -11,10 +11,11 @@ from typing import Any, Final, Literal
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import BoolArray, ObjectArray
+from traveltime_lab._checks import finite, one_of, percent, whole
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.kernels.street import road
@@ -31,11 +32,12 @@ from traveltime_lab.limits import (
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
-from traveltime_lab.search.query import MomentLike, Question, ask, finite, one_of, percent, whole
+from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.search.tables import geo_frame
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.matrix import Block
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
-from traveltime_lab.surfaces import polygons, raster
+from traveltime_lab.surfaces import polygons, raster, road_buffer
 from traveltime_lab.surfaces.level_of_detail import LevelOfDetail, parse_level_of_detail
 
 #: Why a shape is empty.
@@ -124,7 +126,7 @@ def time_map(
     """
     limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
     percents = () if percentile is None else (percent(percentile, "percentile"),)
-    question = ask(
+    query = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window, percents=percents
     )
     if percents and render_mode == "road_buffering":
@@ -134,7 +136,7 @@ def time_map(
         parse_level_of_detail(level_of_detail).downgraded(limit), no_holes=no_holes, polygons_filter=polygons_filter,
         render_mode=render_mode, buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
     )  # fmt: skip
-    return _table(question, origins, limit, style, "travel_time")
+    return _table(query, origins, limit, style, "travel_time")
 
 
 def distance_map(
@@ -182,12 +184,12 @@ buffer_distance, remove_water_bodies, snapping
         As in `time_map`.
     """
     limit = whole(distance, "distance", MIN_DISTANCE_M, MAX_DISTANCE_M, "metres")
-    question = ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
+    query = ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
     style = shape_style(
         parse_level_of_detail(level_of_detail), no_holes=no_holes, polygons_filter=polygons_filter,
         render_mode=render_mode, buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
     )  # fmt: skip
-    return _table(question, origins, limit, style, "distance")
+    return _table(query, origins, limit, style, "distance")
 
 
 def ask_distance(
@@ -198,14 +200,14 @@ def ask_distance(
     snapping: Any,
     *,
     shortest: Any = False,
-) -> Question:
+) -> Query:
     """Check the arguments that searches within a distance share, as `ask` does for those within a time."""
     if not isinstance(shortest, bool | np.bool_):
         msg = f"shortest must be True or False; got {shortest!r}"
         raise InputError(msg)
-    question = ask(network, transportation, departure_time, arrival_time, snapping, "distance")
+    query = ask(network, transportation, departure_time, arrival_time, snapping, "distance")
     if shortest:
-        return question
+        return query
     return replace(ask(network, transportation, departure_time, arrival_time, snapping), is_length=True)
 
 
@@ -258,11 +260,11 @@ def shape_style(
     )
 
 
-def _table(question: Question, origins: Any, limit: int, style: ShapeStyle, column: str) -> gpd.GeoDataFrame:
+def _table(query: Query, origins: Any, limit: int, style: ShapeStyle, column: str) -> gpd.GeoDataFrame:
     """Return one shape per origin."""
-    places = read_points(origins, "origins", question.network)
-    snaps = question.snap(places, is_origin=not question.is_arrival)
-    geometry = draw_shapes(question, snaps, limit, style)
+    places = read_points(origins, "origins", query.network.bounds)
+    snaps = query.snap(places, is_origin=not query.is_arrival)
+    geometry = draw_shapes(query, snaps, limit, style)
     codes = np.where(snaps.status == OUTSIDE, 0, np.where(snaps.status == SNAPPED, 2, 1))
     codes[(codes == 2) & ~shapely.is_empty(geometry)] = -1
     columns = {
@@ -273,13 +275,13 @@ def _table(question: Question, origins: Any, limit: int, style: ShapeStyle, colu
     return geo_frame(columns, geometry, places.index)
 
 
-def draw_shapes(question: Question, snaps: Snaps, limit: int, style: ShapeStyle) -> npt.NDArray[np.object_]:
+def draw_shapes(query: Query, snaps: Snaps, limit: int, style: ShapeStyle) -> ObjectArray:
     """
     Return the shape of what lies within a limit of each place.
 
     Parameters
     ----------
-    question : Question
+    query : Query
         What to search, checked: by `ask`, or by `ask_distance` for a limit in metres.
     snaps : Snaps
         The places, from `Question.snap_at`; `Snaps.status` says which of them have no street.
@@ -292,34 +294,34 @@ def draw_shapes(question: Question, snaps: Snaps, limit: int, style: ShapeStyle)
     object array of shape (n_places,)
         MultiPolygons in EPSG:4326, empty where a place has no street.
     """
-    return np.array([_shape(question, snaps, i, limit, style) for i in range(len(snaps))], dtype=object)
+    return np.array([_shape(query, snaps, i, limit, style) for i in range(len(snaps))], dtype=object)
 
 
-def _shape(question: Question, snaps: Snaps, i: int, limit: int, style: ShapeStyle) -> shapely.MultiPolygon:
+def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) -> shapely.MultiPolygon:
     """Return the shape of one origin."""
     checkpoint()
     if snaps.status[i] != SNAPPED:
         return shapely.MultiPolygon()
-    network, snapping = question.network, question.snapping
-    family = question.far_side.base
+    network, snapping = query.network, query.snapping
+    family = query.egress_transportation.base
     cell_m = style.detail.cell_m(family)
     # A cell farther than the limit, so that the contour lies between true values.
-    field = question.near_field(snaps.take(np.array([i])), limit + cell_m)
+    field = query.field_from(snaps.take(np.array([i])), limit + cell_m)
     x, y = network.frame.to_xy(snaps.lng[i : i + 1], snaps.lat[i : i + 1])
     here = float(x[0]), float(y[0])
     radius = raster.origin_radius(field, snapping, cell_m, limit)
     if style.is_road_buffer:
-        pieces = raster.reached_pieces(network, field, limit)
+        pieces = road_buffer.reached_pieces(network.streets, field, limit)
         if not pieces.size:
             return shapely.MultiPolygon()
         # Distances are exact at the centres of cells, so that finer ones than a fortieth of the band draw the same.
         cell_m = float(np.clip(cell_m, style.buffer_m / 40.0, style.buffer_m / 5.0))
-        drawn = polygons.road_buffer_surface(pieces, float(style.buffer_m), cell_m=cell_m, frame=network.frame)
+        drawn = road_buffer.road_buffer_surface(pieces, float(style.buffer_m), cell_m=cell_m, frame=network.frame)
         shape = polygons.contour_polygons(drawn, float(style.buffer_m), steepest=cell_m)
     else:
         drawn = raster.surface(
-            network,
-            question.far_side,
+            network.streets,
+            query.egress_transportation,
             snapping,
             field,
             cell_m=cell_m,
@@ -395,17 +397,17 @@ def shape_accuracy(
     n_points = whole(n_points, "n_points", 1, 10_000_000, "points")
     percents = () if percentile is None else (percent(percentile, "percentile"),)
     if column == "distance":
-        question = ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
+        query = ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
     else:
-        question = ask(
+        query = ask(
             network, transportation, departure_time, arrival_time, snapping, limit=int(areas[column].max()),
             window=window, percents=percents,
         )  # fmt: skip
-    places = read_points(origins, "origins", network)
+    places = read_points(origins, "origins", network.bounds)
     if not areas.index.equals(places.index):
         msg = "areas and origins must have the same index; pass the origins that the areas were made for"
         raise InputError(msg)
-    snaps = question.snap(places, is_origin=not question.is_arrival)
+    snaps = query.snap(places, is_origin=not query.is_arrival)
     rng = np.random.default_rng(seed)
     shares = np.full(len(places), np.nan)
     for i, (shape, limit) in enumerate(zip(areas.geometry, areas[column], strict=True)):
@@ -420,24 +422,24 @@ def shape_accuracy(
             lng, lat = lng[dry], lat[dry]
         if not lng.size:
             continue
-        targets = question.snap_at(lng, lat, is_origin=question.is_arrival)
+        targets = query.snap_at(lng, lat, is_origin=query.is_arrival)
         here = snaps.take(np.array([i]))
-        starts, ends = (targets, here) if question.is_arrival else (here, targets)
+        starts, ends = (targets, here) if query.is_arrival else (here, targets)
         is_reached = np.concatenate(
             [
-                _is_within(block, question, int(limit)).ravel()
-                for block in question.blocks(starts, ends, FOREVER_S if question.is_length else int(limit), "dijkstra")
+                _is_within(block, query, int(limit)).ravel()
+                for block in query.blocks(starts, ends, FOREVER_S if query.is_length else int(limit), "dijkstra")
             ]
         )
         shares[i] = float((is_reached == shapely.contains_xy(shape, lng, lat)).mean())
     return pd.Series(shares, index=areas.index, name="accuracy")
 
 
-def _is_within(block: Block, question: Question, limit: int) -> npt.NDArray[np.bool_]:
+def _is_within(block: Block, query: Query, limit: int) -> BoolArray:
     """Return which pairs of a block keep to a limit."""
     if block.spread is not None:
         return block.spread.ms[..., 0] < NO_TIME
-    is_reached: npt.NDArray[np.bool_] = block.labels != road.UNREACHED
-    if question.is_length:
-        is_reached &= (block.labels & road.LENGTH_MASK) <= 100 * limit
+    is_reached: BoolArray = block.labels != road.UNREACHED
+    if query.is_length:
+        is_reached &= label_parts.cm(block.labels) <= 100 * limit
     return is_reached

@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import BoolArray, FloatArray
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
 from traveltime_lab.network.network import Network
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 #: Metres beyond the outermost street that still belong to a network: the default threshold of snapping.
 MARGIN_M = 1000

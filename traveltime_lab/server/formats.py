@@ -12,9 +12,9 @@ from xml.sax.saxutils import escape
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import shapely
 
+from traveltime_lab._arrays import FloatArray
 from traveltime_lab.server.contract.errors import plain_failure
 from traveltime_lab.surfaces import polygons as shapes
 
@@ -159,7 +159,7 @@ def _boxes(result: ShapeResult) -> dict[str, Any]:
     return {"search_id": result.search_id, "bounding_boxes": found, "properties": result.properties}
 
 
-def _box(bounds: npt.NDArray[np.float64]) -> dict[str, float]:
+def _box(bounds: FloatArray) -> dict[str, float]:
     west, south, east, north = (float(value) for value in bounds)
     return {"min_lat": south, "max_lat": north, "min_lng": west, "max_lng": east}
 

@@ -7,15 +7,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
 from traveltime_lab.errors import DataError, MissingFileError
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Area and district, sector and unit, spelt as in contract 7.7.
 _BRITISH: Final = r"^([A-Z]{1,2}[0-9][A-Z0-9]?) ?([0-9][A-Z]{2})$"
@@ -38,8 +36,8 @@ class Zones:
     postcodes: list[str]
     lng: FloatArray
     lat: FloatArray
-    districts: npt.NDArray[Any]
-    sectors: npt.NDArray[Any]
+    districts: AnyArray
+    sectors: AnyArray
 
     @classmethod
     def from_table(cls, table: pd.DataFrame) -> Zones:
@@ -107,7 +105,7 @@ class Zones:
             raise DataError(f"{source} cannot be read as a table of zones: {error}") from error
 
 
-def statistics(values: npt.NDArray[np.int64]) -> dict[str, int]:
+def statistics(values: Int64Array) -> dict[str, int]:
     """Return smallest, largest, mean and median of travel times, in whole seconds."""
     return {
         "min": int(values.min()),

@@ -15,7 +15,7 @@ from traveltime_lab.search.query import MomentLike
 from traveltime_lab.search.time_map import shape_style
 from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.endpoints.matrix import times
-from traveltime_lab.server.endpoints.searches import TYPICAL, question
+from traveltime_lab.server.endpoints.searches import TYPICAL, query
 from traveltime_lab.server.endpoints.shapes import draw
 from traveltime_lab.surfaces.level_of_detail import parse_level_of_detail
 from traveltime_lab.transit.timetable import service_warnings_to
@@ -57,6 +57,6 @@ def _usual_searches(item: Map) -> list[tuple[str, MomentLike]]:
 def try_out(item: Map, kind: str, moment: MomentLike) -> None:
     """Ask for a shape and a matrix around the middle of a map, for what it makes ready."""
     lng, lat = item.middle
-    asked = question(item.network, Transportation(kind), moment, is_arrival=False, limit=_LIMIT_S)
+    asked = query(item.network, Transportation(kind), moment, is_arrival=False, limit=_LIMIT_S)
     draw(asked, lng, lat, _LIMIT_S, shape_style(parse_level_of_detail().downgraded(_LIMIT_S)))
     times(asked, lng, lat, np.array([lng]), np.array([lat]), _LIMIT_S, with_distance=True)

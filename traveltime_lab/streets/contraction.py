@@ -9,38 +9,32 @@ and ports.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array
 
+from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
+from traveltime_lab._memo import Derived
+from traveltime_lab._threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import dissection, road, turns
-from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.graph import RoadGraph, Topology, take_rows
-
-if TYPE_CHECKING:
-    from traveltime_lab.streets.matrix import Ends
+from traveltime_lab.streets.layer import StreetLayer
+from traveltime_lab.streets.links import LinkedPoints
 
 logger = logging.getLogger(__name__)
 
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 Arcs = tuple[Int64Array, Int32Array, Int64Array]
 
-_T = TypeVar("_T")
-
-#: Labels in one block; with 8 bytes each a thread holds 16 MB of them.
-_BLOCK: Final = 2_000_000
 # Nanoseconds on one thread; only their ratios matter. Measured in Milan by `benchmarks/bench_matrix.py`.
 #: Per state: to contract, to customize, to select what leads to the destinations, to sweep it for all lanes.
 _CONTRACT_NS: Final = 6500
@@ -97,56 +91,54 @@ class Hierarchy:
 
 
 @dataclass
-class _Kept(Generic[_T]):
-    """What is made of an owner at most once, even by threads that ask at the same time."""
+class _Experience:
+    """
+    What requests to a search graph have shown so far.
 
-    owner: object
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    made: _T | None = None
-    #: States that a search reaches, by limit.
+    Attributes
+    ----------
+    reach : dict
+        States that a search reaches, by limit.
+    missed_ns : float
+        Nanoseconds that requests so far would have been answered sooner with a hierarchy.
+    """
+
     reach: dict[int, float] = field(default_factory=dict)
-    #: Nanoseconds that requests so far would have been answered sooner.
     missed_ns: float = 0.0
 
-    def get(self, make: Callable[[], _T]) -> _T:
-        """Return what was made before, or make it."""
-        with self.lock:
-            if self.made is None:
-                self.made = make()
-            return self.made
+
+_CONTRACTION = Derived[None, Contraction]("contraction")
+_HIERARCHY = Derived[None, Hierarchy]("hierarchy")
+_EXPERIENCE = Derived[None, _Experience]("experience with searches")
 
 
-def _kept_contraction(network: Network, topology: Topology) -> _Kept[Contraction]:
-    """Return the place of a topology's contraction; it holds on to the topology, so that no other can get its id."""
-    return network.cached(("contraction", id(topology)), lambda: _Kept[Contraction](topology))
+def contraction(streets: StreetLayer, topology: Topology) -> Contraction:
+    """Return the contraction of a topology, made once and kept with it."""
+    return _CONTRACTION.of(topology, None, lambda: _contract(streets, topology))
 
 
-def _kept_hierarchy(network: Network, graph: RoadGraph) -> _Kept[Hierarchy]:
-    """Return the place of a graph's hierarchy; it holds on to the graph."""
-    return network.cached(("hierarchy", id(graph)), lambda: _Kept[Hierarchy](graph))
-
-
-def contraction(network: Network, topology: Topology) -> Contraction:
-    """Return the contraction of a topology, made once and kept with the network."""
-    return _kept_contraction(network, topology).get(lambda: _contract(network, topology))
-
-
-def hierarchy(network: Network, graph: RoadGraph) -> Hierarchy:
-    """Return the hierarchy of a search graph, made once and kept with the network."""
-    return _kept_hierarchy(network, graph).get(lambda: _customize(network, graph))
+def hierarchy(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
+    """Return the hierarchy of a search graph, made once and kept with it."""
+    return _HIERARCHY.of(graph, None, lambda: _customize(streets, graph))
 
 
 def pays_off(
-    network: Network, graph: RoadGraph, leaving: Ends, reached: Ends, largest: np.int64, *, are_pairs: bool = False
+    streets: StreetLayer,
+    graph: RoadGraph,
+    leaving: LinkedPoints,
+    reached: LinkedPoints,
+    largest: np.int64,
+    *,
+    are_pairs: bool = False,
 ) -> bool:
     """
     Return whether a hierarchy is expected to answer a request sooner than a search from each point of one side.
 
     Parameters
     ----------
-    network : Network
+    streets : StreetLayer
     graph : RoadGraph
-    leaving, reached : Ends
+    leaving, reached : LinkedPoints
         Origins and destinations.
     largest : int64
         Largest label that counts.
@@ -165,11 +157,11 @@ def pays_off(
     n_near, n_states = len(near.snaps), graph.topology.n_states
     if not n_near or not len(far.snaps):
         return False
-    kept = _kept_hierarchy(network, graph)
+    experience = _EXPERIENCE.of(graph, None, _Experience)
     making_ns: float = 0
-    if kept.made is None:
+    if not _HIERARCHY.is_ready(graph, None):
         making_ns += n_states * _CUSTOMIZE_NS
-        if _kept_contraction(network, graph.topology).made is None:
+        if not _CONTRACTION.is_ready(graph.topology, None):
             making_ns += n_states * _CONTRACT_NS
     if are_pairs:
         asking_ns = len(far.snaps) * _PAIR_NS / settings.threads
@@ -181,22 +173,22 @@ def pays_off(
         return False
     # Limits within a tenth of each other count as one: most of them come again, and this is only about speed.
     about = int(10.0 * np.log(float(largest) + 1.0))
-    if about not in kept.reach:
-        kept.reach[about] = _states_within(graph, near, largest, is_backward)
-    gain_ns = search_ns * kept.reach[about] - asking_ns
+    if about not in experience.reach:
+        experience.reach[about] = _states_within(graph, near, largest, is_backward)
+    gain_ns = search_ns * experience.reach[about] - asking_ns
     if gain_ns <= 0 or gain_ns > making_ns:
         return gain_ns > 0
-    kept.missed_ns += gain_ns
-    if kept.missed_ns > making_ns:
-        kept.missed_ns = -np.inf
+    experience.missed_ns += gain_ns
+    if experience.missed_ns > making_ns:
+        experience.missed_ns = -np.inf
         logger.info("hierarchy begun in the background states=%d", n_states)
         threading.Thread(
-            target=hierarchy, args=(network, graph), name="traveltime_lab.streets.contraction", daemon=True
+            target=hierarchy, args=(streets, graph), name="traveltime_lab.streets.contraction", daemon=True
         ).start()
     return False
 
 
-def _states_within(graph: RoadGraph, ends: Ends, largest: np.int64, is_backward: bool) -> float:
+def _states_within(graph: RoadGraph, ends: LinkedPoints, largest: np.int64, is_backward: bool) -> float:
     """Return how many states searches from three of the points reach, on average."""
     core = graph.core(is_backward=is_backward)
     indptr, states, keys = ends.ports
@@ -208,7 +200,7 @@ def _states_within(graph: RoadGraph, ends: Ends, largest: np.int64, is_backward:
     return float(np.mean(counts))
 
 
-def _contract(network: Network, topology: Topology) -> Contraction:
+def _contract(streets: StreetLayer, topology: Topology) -> Contraction:
     """Order the states of a topology and find the shortcuts."""
     begin = time.perf_counter()
     n_states = topology.n_states
@@ -223,7 +215,7 @@ def _contract(network: Network, topology: Topology) -> Contraction:
     left, degree = indices.copy(), np.empty(n_states, np.int32)
     peeled = dissection.peel(indptr, left, degree)
     rest = np.flatnonzero(degree >= 0).astype(np.int32)
-    x, y = _places(network, topology, source)
+    x, y = _places(streets, topology, source)
     lines = np.stack([rest[np.argsort(along[rest], kind="stable")] for along in (x, y, x + y, x - y)])
     dissection.dissect(indptr, left, degree, lines)
     order = np.concatenate([peeled, lines[0]])
@@ -236,13 +228,13 @@ def _contract(network: Network, topology: Topology) -> Contraction:
     return Contraction(rank, up_indptr, up_heads, slots)
 
 
-def _places(network: Network, topology: Topology, source: Int32Array) -> tuple[FloatArray, FloatArray]:
+def _places(streets: StreetLayer, topology: Topology, source: Int32Array) -> tuple[FloatArray, FloatArray]:
     """
     Return where states are: those of nodes at the node, those of edges in the middle of the edge.
 
     Parameters
     ----------
-    network : Network
+    streets : StreetLayer
     topology : Topology
     source : int32 array of shape (n_arcs,)
         State that each arc leaves.
@@ -251,8 +243,8 @@ def _places(network: Network, topology: Topology, source: Int32Array) -> tuple[F
     -------
     x, y : float64 arrays of shape (n_states,), m
     """
-    tables = network.tables
-    tail = np.empty(2 * network.n_edges, np.int64)
+    tables = streets.tables
+    tail = np.empty(2 * streets.n_edges, np.int64)
     tail[0::2], tail[1::2] = tables.edge_from, tables.edge_to
     # A state without arcs may be anywhere.
     first = np.zeros(topology.n_states, np.int64)
@@ -262,13 +254,13 @@ def _places(network: Network, topology: Topology, source: Int32Array) -> tuple[F
     of_edges = topology.state_edge >= 0
     first[of_edges] = tail[topology.state_edge[of_edges]]
     second[of_edges] = tail[topology.state_edge[of_edges] ^ 1]
-    x, y = network.frame.to_xy(tables.node_lng, tables.node_lat)
+    x, y = streets.frame.to_xy(tables.node_lng, tables.node_lat)
     return (x[first] + x[second]) / 2.0, (y[first] + y[second]) / 2.0
 
 
-def _customize(network: Network, graph: RoadGraph) -> Hierarchy:
+def _customize(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
     """Put the labels of a search graph on its contraction."""
-    made = contraction(network, graph.topology)
+    made = contraction(streets, graph.topology)
     begin = time.perf_counter()
     labels = kernel.customize(made.slots, graph.weights, made.up_indptr, made.up_heads)
     seconds = time.perf_counter() - begin
@@ -277,16 +269,16 @@ def _customize(network: Network, graph: RoadGraph) -> Hierarchy:
 
 
 def label_blocks(
-    network: Network, graph: RoadGraph, leaving: Ends, reached: Ends, largest: np.int64
+    streets: StreetLayer, graph: RoadGraph, leaving: LinkedPoints, reached: LinkedPoints, largest: np.int64
 ) -> Iterator[tuple[slice, slice, Int64Array]]:
     """
     Yield the labels of all pairs, in blocks of whole rows or whole columns.
 
     Parameters
     ----------
-    network : Network
+    streets : StreetLayer
     graph : RoadGraph
-    leaving, reached : Ends
+    leaving, reached : LinkedPoints
         Origins and destinations.
     largest : int64
         Largest label that counts.
@@ -305,7 +297,7 @@ def label_blocks(
     """
     is_backward = len(reached.snaps) < len(leaving.snaps)
     near, far = (reached, leaving) if is_backward else (leaving, reached)
-    made = hierarchy(network, graph)
+    made = hierarchy(streets, graph)
     # Against the arcs, what leads down leads up.
     up, down = (made.down, made.up) if is_backward else (made.up, made.down)
     place, tails, stream, n_rows = kernel.restrict(*down, made.rank, *far.ports)
@@ -325,7 +317,7 @@ def label_blocks(
             far.snaps.fraction,
             far.connector,
             not is_backward,
-            graph.cross,
+            graph.traversal,
             graph.topology.is_open,
             by_edge,
             np.full(part.stop - part.start, largest),
@@ -335,36 +327,27 @@ def label_blocks(
             return slice(0, n_far), part, labels.T
         return part, slice(0, n_far), labels
 
-    size = min(_BLOCK // max(n_far, 1), -(-n_near // settings.threads))
-    size = max(1, -(-size // kernel.LANES)) * kernel.LANES
-    parts = [slice(first, min(first + size, n_near)) for first in range(0, n_near, size)]
-    if len(parts) == 1 or settings.threads == 1:
-        yield from map(sweep, parts)
-        return
-    with ThreadPoolExecutor(settings.threads) as pool:
-        # A few blocks ahead of the reader, never all of them: memory stays bounded.
-        waiting = []
-        for part in parts:
-            waiting.append(pool.submit(sweep, part))
-            if len(waiting) > settings.threads:
-                yield waiting.pop(0).result()
-        for future in waiting:
-            yield future.result()
+    yield from map_ahead(sweep, row_blocks(n_near, n_far, multiple=kernel.LANES))
 
 
 def pair_labels(
-    network: Network, graph: RoadGraph, leaving: Ends, reached: Ends, row_indptr: Int64Array, largest: np.int64
+    streets: StreetLayer,
+    graph: RoadGraph,
+    leaving: LinkedPoints,
+    reached: LinkedPoints,
+    row_indptr: Int64Array,
+    largest: np.int64,
 ) -> Int64Array:
     """
     Return the labels of chosen pairs over states; trips along a single street are left to the caller.
 
     Parameters
     ----------
-    network : Network
+    streets : StreetLayer
     graph : RoadGraph
-    leaving : Ends
+    leaving : LinkedPoints
         The origins.
-    reached : Ends
+    reached : LinkedPoints
         The destination of each pair, those of one origin behind those of the one before.
     row_indptr : int64 array of shape (n_origins + 1,)
         Where the pairs of each origin begin.
@@ -376,7 +359,7 @@ def pair_labels(
     int64 array of shape (n_pairs,)
         `UNREACHED` where over the limit.
     """
-    made = hierarchy(network, graph)
+    made = hierarchy(streets, graph)
     labels = np.full(len(reached.snaps), road.UNREACHED, np.int64)
     # Parts with as many pairs each, as far as whole origins allow.
     targets = np.linspace(0, labels.size, settings.threads * 4 + 1)
@@ -395,6 +378,5 @@ def pair_labels(
             labels[begin:end],
         )
 
-    with ThreadPoolExecutor(settings.threads) as pool:
-        list(pool.map(climb, borders[:-1].tolist(), borders[1:].tolist()))
+    side_by_side([functools.partial(climb, *ends) for ends in itertools.pairwise(borders.tolist())])
     return labels

@@ -8,10 +8,10 @@ the junctions (signals, turns). Every number names its source or says that it is
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
 
 #: Walking speed between a point and its street, km/h. Source: OSRM profiles/foot.lua, `walking_speed = 5`.
 CONNECTOR_KPH = 5.0
@@ -105,12 +105,12 @@ def congestion(traffic_model: str | None, moment: dt.datetime | object | None) -
     return 1.0 + (base - 1.0) * OUTLOOK.get(traffic_model or "balanced", 1.0)
 
 
-def delay_shares(highways: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def delay_shares(highways: AnyArray) -> FloatArray:
     """Return the share of the arterial delay for each class of street; unknown classes get 0.5 (assumed)."""
     return np.array([_DELAY_SHARE.get(str(highway), 0.5) for highway in highways], dtype=np.float64)
 
 
-def crossing_ms(length_m: npt.NDArray[np.float64], kph: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def crossing_ms(length_m: FloatArray, kph: FloatArray) -> Int64Array:
     """
     Return whole milliseconds along edges, at most `LONGEST_CROSSING_MS`.
 
@@ -121,6 +121,6 @@ def crossing_ms(length_m: npt.NDArray[np.float64], kph: npt.NDArray[np.float64])
     return np.rint(np.minimum(ms, LONGEST_CROSSING_MS)).astype(np.int64)
 
 
-def connector_ms(distance_m: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def connector_ms(distance_m: FloatArray) -> Int64Array:
     """Return whole milliseconds of the walk between points and their streets."""
     return np.rint(np.asarray(distance_m, dtype=np.float64) * (3600.0 / CONNECTOR_KPH)).astype(np.int64)

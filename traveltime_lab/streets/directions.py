@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab._memo import Derived
 from traveltime_lab.itinerary import Leg, Mode, Step, Turn
-from traveltime_lab.kernels.street import road
-from traveltime_lab.network.network import Network
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.paths import Path, Piece, line_of, part_of_line
-
-FloatArray = npt.NDArray[np.float64]
 
 _MODES: Final[dict[str, Mode]] = {"walking": "walk", "cycling": "bike", "driving": "car"}
 _VERBS: Final[dict[str, str]] = {"walk": "walk", "bike": "cycle", "car": "drive"}
@@ -70,23 +69,28 @@ class _Draft:
     name: str = ""
 
 
+#: Streets at each node, and a CSR of the open directed edges that leave each node.
+OpenEnds = tuple[Int64Array, Int64Array, Int64Array]
+_OPEN_ENDS = Derived[None, OpenEnds]("open ends")
+
+
 class Narrator:
     """
     Tells the legs of routes on one search graph.
 
     Parameters
     ----------
-    network : Network
+    streets : StreetLayer
     graph : RoadGraph
         That the routes were searched on.
     base : {"walking", "cycling", "driving"}
     """
 
-    def __init__(self, network: Network, graph: RoadGraph, base: str) -> None:
-        self.network = network
+    def __init__(self, streets: StreetLayer, graph: RoadGraph, base: str) -> None:
+        self.streets = streets
         self.graph = graph
         self.mode = _MODES[base]
-        t = network.tables
+        t = streets.tables
         self._names = t.names
         self._is_ferry = t.uses["is_ferry"].to_numpy()
         self._is_roundabout = t.uses["is_roundabout"].to_numpy()
@@ -131,7 +135,7 @@ class Narrator:
 
     def _drafts(self, pieces: list[Piece]) -> list[_Draft]:
         """Sort pieces into legs, and the pieces of streets into stretches."""
-        t = self.network.tables
+        t = self.streets.tables
         drafts: list[_Draft] = []
         for piece in pieces:
             use = t.edge_use[piece.directed // 2]
@@ -175,7 +179,7 @@ class Narrator:
             now.exits, now.name = None, name
         else:
             angle = _angle(now.lines[-1], line)
-            length_m = (piece.label & road.LENGTH_MASK) / 100.0
+            length_m = label_parts.cm(piece.label) / 100.0
             turns_here = abs(angle) >= _TURN and (self._is_junction(piece) or abs(angle) >= _SHARP)
             is_other = name != now.name and (bool(name) or length_m >= _NAMELESS_M)
             if turns_here or is_other:
@@ -185,11 +189,11 @@ class Narrator:
         now.lines.append(line)
         now.label += piece.label
 
-    def _open_ends(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _open_ends(self) -> OpenEnds:
         """Return the streets at each node, and a CSR of the open directed edges that leave each node."""
-        t, is_open = self.network.tables, self.graph.topology.is_open
+        t, is_open = self.streets.tables, self.graph.topology.is_open
         usable = is_open[0::2] | is_open[1::2]
-        n = self.network.n_nodes
+        n = self.streets.n_nodes
         streets = np.bincount(t.edge_from[usable], minlength=n) + np.bincount(t.edge_to[usable], minlength=n)
         tail = np.empty(is_open.size, np.int64)
         tail[0::2], tail[1::2] = t.edge_from, t.edge_to
@@ -197,23 +201,19 @@ class Narrator:
         leaving = leaving[np.argsort(tail[leaving], kind="stable")]
         return streets, np.searchsorted(tail[leaving], np.arange(n + 1)), leaving
 
-    def _ends(self) -> Any:
+    def _ends(self) -> OpenEnds:
         """Return what `_open_ends` made, once per topology."""
-        return self.network.cached(("open ends", id(self.graph.topology)), self._open_ends_kept)[1]
-
-    def _open_ends_kept(self) -> Any:
-        """Return the open ends with their topology, which lives as long as they do: its id is their key."""
-        return self.graph.topology, self._open_ends()
+        return _OPEN_ENDS.of(self.graph.topology, None, self._open_ends)
 
     def _is_junction(self, piece: Piece) -> bool:
         """Return whether three or more streets meet where a piece begins."""
-        t = self.network.tables
+        t = self.streets.tables
         node = (t.edge_to if piece.directed % 2 else t.edge_from)[piece.directed // 2]
         return int(self._ends()[0][node]) >= 3
 
     def _exits(self, piece: Piece) -> int:
         """Return whether one may leave a roundabout at the end of a piece of it, as 0 or 1."""
-        t = self.network.tables
+        t = self.streets.tables
         if piece.end < 1.0:
             return 0
         node = (t.edge_from if piece.directed % 2 else t.edge_to)[piece.directed // 2]
@@ -261,12 +261,12 @@ class _Clock:
         """Return the seconds and metres that a label adds."""
         before = _seconds(self.label)
         self.label += label
-        return _seconds(self.label) - before, (label & int(road.LENGTH_MASK)) / 100.0
+        return _seconds(self.label) - before, label_parts.cm(label) / 100.0
 
 
 def _seconds(label: int) -> int:
     """Return whole seconds of a label, rounded half up as in `time_filter`."""
-    return ((label >> int(road.TIME_SHIFT)) + 500) // 1000
+    return (label_parts.ms(label) + 500) // 1000
 
 
 def _plain_leg(draft: _Draft, clock: _Clock) -> Leg:

@@ -4,31 +4,28 @@ Origins × destinations: labels of many pairs, block by block, by the engine tha
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import Float32Array, IndexArray, Int32Array, Int64Array
 from traveltime_lab._interrupts import checkpoint
+from traveltime_lab._threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.modes import Snapping
-from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings
-from traveltime_lab.streets import contraction, links
-from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets import contraction
 from traveltime_lab.streets.graph import Core, Ports, RoadGraph, take_rows
+from traveltime_lab.streets.labels import limit_label
+from traveltime_lab.streets.layer import StreetLayer
+from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import Snaps
 
-Int64Array = npt.NDArray[np.int64]
-
 ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
-
-#: Labels in one block; with 8 bytes each a thread holds 16 MB of them.
-_BLOCK = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -45,8 +42,8 @@ class Spread:
         Of the departures that make it within the limit.
     """
 
-    ms: npt.NDArray[np.int32]
-    share: npt.NDArray[np.float32]
+    ms: Int32Array
+    share: Float32Array
 
 
 @dataclass(frozen=True)
@@ -70,31 +67,8 @@ class Block:
     spread: Spread | None = None
 
 
-@dataclass(frozen=True)
-class Ends:
-    """Positions at one end of trips, joined to a graph."""
-
-    snaps: Snaps
-    connector: Int64Array
-    ports: Ports
-
-    @classmethod
-    def of(cls, graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, is_entry: bool) -> Ends:
-        """Join positions to a graph, to be reached (`is_entry`) or to leave from."""
-        connector = links.connectors(graph, snaps, snapping)
-        return cls(snaps, connector, links.ports(graph, snaps, connector, is_entry=is_entry))
-
-    def part(self, rows: slice) -> Ends:
-        """Return some consecutive positions."""
-        return Ends(
-            self.snaps.take(np.arange(rows.start, rows.stop)),
-            self.connector[rows],
-            take_rows(self.ports, rows.start, rows.stop),
-        )
-
-
 def label_blocks(
-    network: Network,
+    streets: StreetLayer,
     graph: RoadGraph,
     origins: Snaps,
     destinations: Snaps,
@@ -109,7 +83,7 @@ def label_blocks(
 
     Parameters
     ----------
-    network : Network
+    streets : StreetLayer
     graph : RoadGraph
     origins, destinations : Snaps
     snapping : Snapping
@@ -133,9 +107,9 @@ def label_blocks(
     check_engine(engine)
     rows, columns = same_places(origins, destinations)
     checkpoint()
-    leaving = Ends.of(graph, origins, snapping, is_entry=False)
-    reached = Ends.of(graph, destinations, snapping, is_entry=True)
-    for block in blocks_between(network, graph, leaving, reached, limit=limit, engine=engine, with_length=with_length):
+    leaving = LinkedPoints.of(graph, origins, snapping, is_entry=False)
+    reached = LinkedPoints.of(graph, destinations, snapping, is_entry=True)
+    for block in blocks_between(streets, graph, leaving, reached, limit=limit, engine=engine, with_length=with_length):
         checkpoint()
         here = (rows >= block.rows.start) & (rows < block.rows.stop)
         here &= (columns >= block.columns.start) & (columns < block.columns.stop)
@@ -143,7 +117,7 @@ def label_blocks(
         yield block
 
 
-def same_places(origins: Snaps, destinations: Snaps) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def same_places(origins: Snaps, destinations: Snaps) -> tuple[IndexArray, IndexArray]:
     """
     Return the pairs of origin and destination that are one and the same point, if it has a street.
 
@@ -163,26 +137,26 @@ def same_places(origins: Snaps, destinations: Snaps) -> tuple[npt.NDArray[np.int
 
 
 def blocks_between(
-    network: Network,
+    streets: StreetLayer,
     graph: RoadGraph,
-    leaving: Ends,
-    reached: Ends,
+    leaving: LinkedPoints,
+    reached: LinkedPoints,
     *,
     limit: float,
     engine: str = "auto",
     with_length: bool = True,
 ) -> Iterator[Block]:
     """Yield the labels of all pairs as `label_blocks` does, equal places not told apart from others."""
-    largest = road_graph.limit_label(limit, graph.metric)
+    largest = limit_label(limit, graph.metric)
     n_origins, n_destinations = len(leaving.snaps), len(reached.snaps)
     if engine == "pandana":
         from traveltime_lab.streets import pandana  # noqa: PLC0415 - an optional extra
 
-        for part, labels in pandana.label_blocks(network, graph, leaving, reached, largest, with_length=with_length):
+        for part, labels in pandana.label_blocks(streets, graph, leaving, reached, largest, with_length=with_length):
             yield Block(slice(0, n_origins), part, labels)
         return
-    if engine == "hierarchy" or (engine == "auto" and contraction.pays_off(network, graph, leaving, reached, largest)):
-        for row_part, column_part, labels in contraction.label_blocks(network, graph, leaving, reached, largest):
+    if engine == "hierarchy" or (engine == "auto" and contraction.pays_off(streets, graph, leaving, reached, largest)):
+        for row_part, column_part, labels in contraction.label_blocks(streets, graph, leaving, reached, largest):
             yield Block(row_part, column_part, labels)
         return
     is_backward = n_destinations < n_origins
@@ -209,29 +183,29 @@ class RowSearch:
     Attributes
     ----------
     graph : RoadGraph
-    rows, columns : Ends
+    rows, columns : LinkedPoints
     is_backward : bool
         Whether trips end at the rows.
     """
 
     graph: RoadGraph
-    rows: Ends
-    columns: Ends
+    rows: LinkedPoints
+    columns: LinkedPoints
     is_backward: bool
     core: Core
     seeds: Ports
     reads: Ports
-    by_edge: npt.NDArray[np.intp]
+    by_edge: IndexArray
 
     @classmethod
-    def of(cls, graph: RoadGraph, rows: Ends, columns: Ends, *, is_backward: bool) -> RowSearch:
+    def of(cls, graph: RoadGraph, rows: LinkedPoints, columns: LinkedPoints, *, is_backward: bool) -> RowSearch:
         """Make the points ready."""
         core = graph.core(is_backward=is_backward)
         by_edge = np.argsort(columns.snaps.edge, kind="stable")
         seeds, reads = core.seed_rows(rows.ports), core.read_rows(columns.ports)
         return cls(graph, rows, columns, is_backward, core, seeds, reads, by_edge)
 
-    def starting_from(self, rows: Ends) -> RowSearch:
+    def starting_from(self, rows: LinkedPoints) -> RowSearch:
         """Return the same columns to be searched from other rows, which takes less time than making all ready."""
         return replace(self, rows=rows, seeds=self.core.seed_rows(rows.ports))
 
@@ -256,46 +230,33 @@ class RowSearch:
         road.many_to_many(*self.core.arcs(), *seeds, *self.reads, limits, graph.shift, self.core.n_buckets, labels)
         turns.improve_along_edges(
             rows.snaps.edge[part], rows.snaps.fraction[part], rows.connector[part], columns.snaps.edge,
-            columns.snaps.fraction, columns.connector, not self.is_backward, graph.cross, graph.topology.is_open,
+            columns.snaps.fraction, columns.connector, not self.is_backward, graph.traversal, graph.topology.is_open,
             self.by_edge, limits, labels,
         )  # fmt: skip
         return labels
 
 
 def _searches(
-    graph: RoadGraph, rows: Ends, columns: Ends, largest: np.int64, *, is_backward: bool
+    graph: RoadGraph, rows: LinkedPoints, columns: LinkedPoints, largest: np.int64, *, is_backward: bool
 ) -> Iterator[tuple[slice, Int64Array]]:
     """Yield rows of labels, one bounded search per row, on all threads."""
     n_rows, n_columns = len(rows.snaps), len(columns.snaps)
-    size = int(np.clip(_BLOCK // max(n_columns, 1), 1, max(1, -(-n_rows // settings.threads))))
-    parts = [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
     ready = RowSearch.of(graph, rows, columns, is_backward=is_backward)
 
     def search(part: slice) -> tuple[slice, Int64Array]:
         return part, ready.labels(part, np.full(part.stop - part.start, largest))
 
-    if len(parts) == 1 or settings.threads == 1:
-        yield from map(search, parts)
-        return
-    with ThreadPoolExecutor(settings.threads) as pool:
-        # A few blocks ahead of the reader, never all of them: memory stays bounded.
-        waiting = []
-        for part in parts:
-            waiting.append(pool.submit(search, part))
-            if len(waiting) > settings.threads:
-                yield waiting.pop(0).result()
-        for future in waiting:
-            yield future.result()
+    yield from map_ahead(search, row_blocks(n_rows, n_columns))
 
 
 def pair_labels(
-    network: Network,
+    streets: StreetLayer,
     graph: RoadGraph,
     origins: Snaps,
     destinations: Snaps,
     snapping: Snapping,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
     *,
     limit: float,
     engine: str = "auto",
@@ -306,7 +267,7 @@ def pair_labels(
 
     Parameters
     ----------
-    network : Network
+    streets : StreetLayer
     graph : RoadGraph
     origins, destinations : Snaps
     snapping : Snapping
@@ -327,20 +288,20 @@ def pair_labels(
         from traveltime_lab.streets import pandana  # noqa: PLC0415 - an optional extra
 
         return pandana.pair_labels(
-            network, graph, origins, destinations, snapping, origin_of, destination_of,
+            streets, graph, origins, destinations, snapping, origin_of, destination_of,
             limit=limit, with_length=with_length,
         )  # fmt: skip
     order = np.argsort(origin_of, kind="stable")
     used, row_of = np.unique(origin_of[order], return_inverse=True)
     row_indptr = np.searchsorted(row_of, np.arange(used.size + 1)).astype(np.int64)
     near, far = origins.take(used), destinations.take(destination_of[order])
-    leaving = Ends.of(graph, near, snapping, is_entry=False)
-    reached = Ends.of(graph, far, snapping, is_entry=True)
-    largest = road_graph.limit_label(limit, graph.metric)
+    leaving = LinkedPoints.of(graph, near, snapping, is_entry=False)
+    reached = LinkedPoints.of(graph, far, snapping, is_entry=True)
+    largest = limit_label(limit, graph.metric)
     if engine == "hierarchy" or (
-        engine == "auto" and contraction.pays_off(network, graph, leaving, reached, largest, are_pairs=True)
+        engine == "auto" and contraction.pays_off(streets, graph, leaving, reached, largest, are_pairs=True)
     ):
-        labels = contraction.pair_labels(network, graph, leaving, reached, row_indptr, largest)
+        labels = contraction.pair_labels(streets, graph, leaving, reached, row_indptr, largest)
     else:
         labels = _search_pairs(graph, leaving, reached, row_indptr, largest)
     turns.improve_aligned(
@@ -350,7 +311,7 @@ def pair_labels(
         far.edge,
         far.fraction,
         reached.connector,
-        graph.cross,
+        graph.traversal,
         graph.topology.is_open,
         largest,
         labels,
@@ -363,14 +324,14 @@ def pair_labels(
 
 
 def _search_pairs(
-    graph: RoadGraph, leaving: Ends, reached: Ends, row_indptr: Int64Array, largest: np.int64
+    graph: RoadGraph, leaving: LinkedPoints, reached: LinkedPoints, row_indptr: Int64Array, largest: np.int64
 ) -> Int64Array:
     """Return the labels of pairs, one search for each origin."""
     core = graph.core(is_backward=False)
     seeds, reads = core.seed_rows(leaving.ports), core.read_rows(reached.ports)
     labels = np.full(len(reached.snaps), road.UNREACHED, np.int64)
 
-    def search(rows: npt.NDArray[np.intp]) -> None:
+    def search(rows: IndexArray) -> None:
         first, last = row_indptr[rows[0]], row_indptr[rows[-1] + 1]
         road.one_to_some(
             *core.arcs(),
@@ -386,9 +347,5 @@ def _search_pairs(
     n_origins = len(leaving.snaps)
     n_parts = min(settings.threads * 4, max(1, n_origins // 8))
     parts = [part for part in np.array_split(np.arange(n_origins), n_parts) if part.size]
-    if len(parts) == 1:
-        search(parts[0])
-    else:
-        with ThreadPoolExecutor(settings.threads) as pool:
-            list(pool.map(search, parts))
+    side_by_side([functools.partial(search, part) for part in parts])
     return labels

@@ -25,31 +25,28 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from traveltime_lab import _threads
+from traveltime_lab._arrays import AnyArray, IndexArray, Int32Array, Int64Array
+from traveltime_lab._memo import Derived
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import joins, road, turns
 from traveltime_lab.modes import Snapping
-from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings
-from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.labels import limit_label
+from traveltime_lab.streets.layer import StreetLayer
+from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import Snaps
 
-if TYPE_CHECKING:
-    from traveltime_lab.streets.matrix import Ends
-
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
-
-#: Labels in one block, ways asked in one call (pandana answers with a list of Python floats) and paths in one call
-#: (lists of lists of Python integers).
-_BLOCK: Final = 2_000_000
+#: Ways asked in one call (pandana answers with a list of Python floats) and paths in one call (lists of lists of Python
+#: integers).
 _WAYS: Final = 500_000
 _PATHS: Final = 2_000
 #: Parts of a millisecond in graphs with arcs of 0 ms. Larger is safer against many of those, but pandana's weights
@@ -115,7 +112,7 @@ class Hierarchy:
             return found
         for first in range(0, origin.size, _WAYS):
             part = slice(first, first + _WAYS)
-            with _threads(self.threads):
+            with _pandana_threads(self.threads):
                 answer = self.contracted.shortest_path_distances(
                     origin[part].astype(np.int64), destination[part].astype(np.int64), 0
                 )
@@ -140,7 +137,7 @@ class Hierarchy:
         owner = np.repeat(np.arange(once.size), counts)
         arcs = np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts) + topology.indptr[once][owner]
         back = self._direct(topology.indices[arcs], once[owner])
-        ms = np.where(back < 0, np.int64(road.UNREACHED), back + (self.graph.weights[arcs] >> road.TIME_SHIFT))
+        ms = np.where(back < 0, np.int64(road.UNREACHED), back + label_parts.primary(self.graph.weights[arcs]))
         trips = np.full(once.size, -1, np.int32)
         first = np.full(once.size, -1, np.int64)
         best = np.lexsort((ms, owner))
@@ -177,7 +174,7 @@ class Hierarchy:
         apart = np.flatnonzero(start != end)
         for first in range(0, apart.size, _PATHS):
             part = apart[first : first + _PATHS]
-            with _threads(self.threads):
+            with _pandana_threads(self.threads):
                 paths = self.contracted.shortest_paths(start[part], end[part], 0)
             path_indptr = np.zeros(part.size + 1, np.int64)
             np.cumsum([len(path) for path in paths], out=path_indptr[1:])
@@ -186,7 +183,10 @@ class Hierarchy:
         return np.asarray(label[place])
 
 
-def hierarchy(network: Network, graph: RoadGraph) -> Hierarchy:
+_HIERARCHY = Derived[None, Hierarchy]("pandana hierarchy")
+
+
+def hierarchy(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
     """
     Return the contracted graph, made once and kept with the network.
 
@@ -195,10 +195,7 @@ def hierarchy(network: Network, graph: RoadGraph) -> Hierarchy:
     MissingDependencyError
         If pandana is not installed.
     """
-    # The value holds on to the graph, so that no other graph can get its id.
-    kept, built = network.cached(("pandana", id(graph)), lambda: (graph, _contract(graph)))
-    assert kept is graph
-    return built
+    return _HIERARCHY.of(graph, None, lambda: _contract(graph))
 
 
 def _contract(graph: RoadGraph) -> Hierarchy:
@@ -212,7 +209,7 @@ def _contract(graph: RoadGraph) -> Hierarchy:
         )
         raise MissingDependencyError(msg) from error
     topology = graph.topology
-    units = graph.weights >> road.TIME_SHIFT
+    units = label_parts.primary(graph.weights)
     parts = _PARTS if (units == 0).any() else 1
     is_of_edges = bool((topology.state_edge >= 0).any())
     contracted = None
@@ -223,7 +220,7 @@ def _contract(graph: RoadGraph) -> Hierarchy:
         source = np.repeat(np.arange(topology.n_states), np.diff(topology.indptr))
         weights = pd.DataFrame({"weight": (units * parts + 0.5) / 1000.0})
         target = pd.Series(topology.indices.astype(np.int64))
-        with _building, _threads(threads), _silenced():
+        with _building, _pandana_threads(threads), _silenced():
             contracted = pandana.Network(place, place, pd.Series(source), target, weights, twoway=False).net
     joined = _leaving_by_own_state(graph) if is_of_edges else graph
     return Hierarchy(joined, contracted, threads, parts, is_of_edges)
@@ -247,12 +244,12 @@ def _leaving_by_own_state(graph: RoadGraph) -> RoadGraph:
     return replace(
         graph,
         topology=replace(topology, exit_indptr=indptr, exit_states=plain),
-        exit_keys=-graph.cross[topology.is_open],
+        exit_keys=-graph.traversal[topology.is_open],
     )
 
 
 @contextlib.contextmanager
-def _threads(count: int) -> Iterator[None]:
+def _pandana_threads(count: int) -> Iterator[None]:
     """Let pandana use so many threads, whatever the caller or another library has set."""
     # scikit-learn, which pandana imports, depends on it.
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # noqa: PLC0415
@@ -322,10 +319,10 @@ class _Joints:
 
 
 def label_blocks(
-    network: Network,
+    streets: StreetLayer,
     graph: RoadGraph,
-    leaving: Ends,
-    reached: Ends,
+    leaving: LinkedPoints,
+    reached: LinkedPoints,
     largest: np.int64,
     *,
     with_length: bool = True,
@@ -335,9 +332,9 @@ def label_blocks(
 
     Parameters
     ----------
-    network : Network
+    streets : StreetLayer
     graph : RoadGraph
-    leaving, reached : Ends
+    leaving, reached : LinkedPoints
         Origins and destinations.
     largest : int64
         Largest label that counts.
@@ -356,13 +353,13 @@ def label_blocks(
     MissingDependencyError
         If pandana is not installed.
     """
-    contracted = hierarchy(network, graph)
+    contracted = hierarchy(streets, graph)
     starts = _Joints(*links.ports(contracted.graph, leaving.snaps, leaving.connector, is_entry=False))
     ends = _Joints(*reached.ports)
     n_rows, n_columns = len(leaving.snaps), len(reached.snaps)
     start_states, start_place = np.unique(starts.states, return_inverse=True)
     limits = np.full(n_rows, largest)
-    size = int(np.clip(_BLOCK // max(n_rows, 1), 1, max(n_columns, 1)))
+    size = int(np.clip(_threads.BLOCK // max(n_rows, 1), 1, max(n_columns, 1)))
     for first in range(0, n_columns, size):
         columns = slice(first, min(first + size, n_columns))
         far = ends.rows(columns)
@@ -378,7 +375,7 @@ def label_blocks(
             end_place.astype(np.int64),
             far.ms,
             ways.reshape(start_states.size, end_states.size),
-            largest >> road.TIME_SHIFT,
+            label_parts.primary(largest),
             labels,
             start,
             end,
@@ -395,7 +392,7 @@ def label_blocks(
             reached.snaps.fraction[columns],
             reached.connector[columns],
             True,
-            graph.cross,
+            graph.traversal,
             graph.topology.is_open,
             np.argsort(edge, kind="stable"),
             limits,
@@ -404,22 +401,20 @@ def label_blocks(
         yield columns, labels
 
 
-def _full_labels(
-    contracted: Hierarchy, starts: _Joints, ends: _Joints, start: npt.NDArray[Any], end: npt.NDArray[Any]
-) -> Int64Array:
+def _full_labels(contracted: Hierarchy, starts: _Joints, ends: _Joints, start: AnyArray, end: AnyArray) -> Int64Array:
     """Return the labels of trips between ports, lengths included."""
     between = contracted.labels(starts.states[start], ends.states[end])
     return np.asarray(starts.keys[start] + between + ends.keys[end])
 
 
 def pair_labels(
-    network: Network,
+    streets: StreetLayer,
     graph: RoadGraph,
     origins: Snaps,
     destinations: Snaps,
     snapping: Snapping,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
     *,
     limit: float,
     with_length: bool = True,
@@ -429,7 +424,7 @@ def pair_labels(
 
     Parameters
     ----------
-    network : Network
+    streets : StreetLayer
     graph : RoadGraph
     origins, destinations : Snaps
     snapping : Snapping
@@ -450,12 +445,12 @@ def pair_labels(
     MissingDependencyError
         If pandana is not installed.
     """
-    contracted = hierarchy(network, graph)
+    contracted = hierarchy(streets, graph)
     near = links.connectors(graph, origins, snapping)
     far = links.connectors(graph, destinations, snapping)
     starts = _Joints(*links.ports(contracted.graph, origins, near, is_entry=False))
     ends = _Joints(*links.ports(graph, destinations, far, is_entry=True))
-    largest = road_graph.limit_label(limit, graph.metric)
+    largest = limit_label(limit, graph.metric)
     labels = np.full(origin_of.size, road.UNREACHED, np.int64)
     # A pair has four to ten pairs of ports.
     for first in range(0, origin_of.size, _WAYS // 4):
@@ -469,7 +464,7 @@ def pair_labels(
             destinations.edge[b],
             destinations.fraction[b],
             far[b],
-            graph.cross,
+            graph.traversal,
             graph.topology.is_open,
             largest,
             labels[part],
@@ -485,8 +480,8 @@ def _labels_of_pairs(
     contracted: Hierarchy,
     starts: _Joints,
     ends: _Joints,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
     largest: np.int64,
     *,
     with_length: bool,
@@ -504,11 +499,11 @@ def _labels_of_pairs(
     asked, place = np.unique(starts.states[start].astype(np.int64) * n_states + ends.states[end], return_inverse=True)
     ways = contracted.ways((asked // n_states).astype(np.int32), (asked % n_states).astype(np.int32))[place]
     time = np.where(ways < 0, -1, starts.ms[start] + ways + ends.ms[end])
-    fastest = joins.fastest_pairs(pair_indptr, time, largest >> road.TIME_SHIFT)
+    fastest = joins.fastest_pairs(pair_indptr, time, label_parts.primary(largest))
     found = np.flatnonzero(fastest >= 0)
     best = fastest[found]
     if with_length:
         labels[found] = _full_labels(contracted, starts, ends, start[best], end[best])
     else:
-        labels[found] = time[best] << road.TIME_SHIFT
+        labels[found] = label_parts.from_ms(time[best])
     return labels

@@ -6,24 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int32Array, Int64Array
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.modes import Snapping
-from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
-from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets import links
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.labels import limit_label, make_labels
+from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
 from traveltime_lab.streets.tables import StreetTables
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +79,8 @@ def paths(
     start_snaps: Snaps,
     end_snaps: Snaps,
     snapping: Snapping,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
     limit: float,
 ) -> Iterator[Path]:
     """
@@ -104,7 +101,7 @@ def paths(
     Path
         The labels are those of `traveltime_lab.streets.matrix`, to the last bit.
     """
-    largest = int(road_graph.limit_label(limit, graph.metric))
+    largest = int(limit_label(limit, graph.metric))
     arcs = graph.arcs(is_backward=False)
     egress = links.connectors(graph, end_snaps, snapping)
     order = np.flatnonzero((start_snaps.edge[origin_of] >= 0) & (end_snaps.edge[destination_of] >= 0))
@@ -130,24 +127,24 @@ def paths(
 
 
 def route_lines(
-    network: Network,
+    streets: StreetLayer,
     graph: RoadGraph,
     starts: Points,
     ends: Points,
     start_snaps: Snaps,
     end_snaps: Snaps,
     snapping: Snapping,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
-    is_reached: npt.NDArray[np.bool_],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
+    is_reached: BoolArray,
     limit: float,
-) -> npt.NDArray[Any]:
+) -> AnyArray:
     """
     Return the line of the fastest route of each reached pair.
 
     Parameters
     ----------
-    network, graph, snapping
+    streets, graph, snapping
         As searched.
     starts, ends : Points
         What was asked.
@@ -164,14 +161,14 @@ def route_lines(
         unreachable.
     """
     lines = np.full(origin_of.size, shapely.LineString(), dtype=object)
-    start_lng, start_lat = snapped_coordinates(network, start_snaps)
-    end_lng, end_lat = snapped_coordinates(network, end_snaps)
+    start_lng, start_lat = snapped_coordinates(streets, start_snaps)
+    end_lng, end_lat = snapped_coordinates(streets, end_snaps)
     wanted = np.flatnonzero(is_reached)
     for path in paths(graph, start_snaps, end_snaps, snapping, origin_of[wanted], destination_of[wanted], limit):
         pair = wanted[path.pair]
         i, j = origin_of[pair], destination_of[pair]
         parts = [np.array([[starts.lng[i], starts.lat[i]], [start_lng[i], start_lat[i]]])]
-        parts += [part_of_line(network.tables, piece) for piece in path.pieces]
+        parts += [part_of_line(streets.tables, piece) for piece in path.pieces]
         parts.append(np.array([[end_lng[j], end_lat[j]], [ends.lng[j], ends.lat[j]]]))
         lines[pair] = line_of(parts)
     return lines
@@ -189,20 +186,20 @@ def line_of(parts: list[FloatArray]) -> shapely.LineString:
 
 def _pieces(
     graph: RoadGraph,
-    label: npt.NDArray[np.int64],
-    parent: npt.NDArray[np.int32],
+    label: Int64Array,
+    parent: Int32Array,
     start: Snaps,
     end: Snaps,
     connector: int,
 ) -> list[Piece] | None:
     """Return the pieces of a route between two different points, None if there is none."""
-    topology, cross = graph.topology, graph.cross
+    topology, traversal = graph.topology, graph.traversal
     start_edge, start_at = int(start.edge[0]), float(start.fraction[0])
     end_edge, end_at = int(end.edge[0]), float(end.fraction[0])
     best, best_state, last = int(road.UNREACHED), -1, None
     for d in (2 * end_edge, 2 * end_edge + 1):
         place = end_at if d % 2 == 0 else 1.0 - end_at
-        part = int(turns.part_of(cross[d], place))
+        part = int(turns.part_of(traversal[d], place))
         for k in range(int(topology.entry_indptr[d]), int(topology.entry_indptr[d + 1])):
             total = int(label[topology.entry_states[k]]) + part
             if total < best:
@@ -212,7 +209,7 @@ def _pieces(
         for d in (2 * start_edge, 2 * start_edge + 1):
             a = start_at if d % 2 == 0 else 1.0 - start_at
             b = end_at if d % 2 == 0 else 1.0 - end_at
-            cost = int(turns.part_of(cross[d], b)) - int(turns.part_of(cross[d], a))
+            cost = int(turns.part_of(traversal[d], b)) - int(turns.part_of(traversal[d], a))
             if topology.is_open[d] and a <= b and connector + cost <= best:
                 best, direct = connector + cost, Piece(d, a, b, cost)
         if direct is not None:
@@ -229,8 +226,8 @@ def _pieces(
     for d, begin, cost, arc in steps:
         boarding = 0
         if topology.arc_boards[arc]:
-            extra = int(road_graph.make_labels(topology.arc_extra_ms[arc], np.int64(0), graph.metric))
-            boarding = int(graph.weights[arc]) - int(cross[topology.arc_edge[arc]]) - extra
+            extra = int(make_labels(topology.arc_extra_ms[arc], np.int64(0), graph.metric))
+            boarding = int(graph.weights[arc]) - int(traversal[topology.arc_edge[arc]]) - extra
         pieces.append(Piece(d, begin, 1.0, cost - boarding, before if boards_next else boarding))
         before = boarding
     return [*pieces, last]
@@ -243,7 +240,7 @@ def _first_steps(
     topology = graph.topology
     for d in (2 * edge, 2 * edge + 1):
         place = fraction if d % 2 == 0 else 1.0 - fraction
-        rest = int(graph.cross[d]) - int(turns.part_of(graph.cross[d], place))
+        rest = int(graph.traversal[d]) - int(turns.part_of(graph.traversal[d], place))
         for k in range(int(topology.exit_indptr[d]), int(topology.exit_indptr[d + 1])):
             cost = rest + int(graph.exit_keys[k])
             if topology.exit_states[k] == root and connector + cost == label:

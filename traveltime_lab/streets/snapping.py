@@ -8,26 +8,28 @@ travel-time surface, so a shape and a matrix agree about where a place is.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array, Int64Array
+from traveltime_lab._memo import Derived
+from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.settings import settings
-
-if TYPE_CHECKING:
-    from traveltime_lab.network.network import Network
-
-FloatArray = npt.NDArray[np.float64]
+from traveltime_lab.streets.layer import RoadsKey, StreetLayer, roads_key
 
 #: How stops of a timetable join the streets: like other points.
 STOP_SNAPPING: Final = Snapping()
 #: Why a point has no street: near enough to none, or not even near the network.
 SNAPPED, TOO_FAR, OUTSIDE = 0, 1, 2
+
+#: Snap indexes of the modes asked for.
+_INDEXES = Derived[tuple[RoadsKey, str], tuple["SegmentIndex", "SegmentIndex"]]("snap indexes", kept=16)
+_SEGMENTS = Derived[None, tuple[Any, ...]]("segments")
 
 #: Side of the index's cells in metres; a city block, so that a cell holds a handful of segments.
 _CELL_M = 60.0
@@ -52,10 +54,10 @@ class Snaps:
         The points themselves, EPSG:4326.
     """
 
-    edge: npt.NDArray[np.int32]
+    edge: Int32Array
     fraction: FloatArray
     distance_m: FloatArray
-    status: npt.NDArray[np.int8]
+    status: Int8Array
     lng: FloatArray
     lat: FloatArray
 
@@ -63,7 +65,7 @@ class Snaps:
         """Return the number of points."""
         return self.edge.size
 
-    def take(self, index: npt.NDArray[np.intp]) -> Snaps:
+    def take(self, index: IndexArray) -> Snaps:
         """Return the snaps of some points."""
         return Snaps(
             self.edge[index],
@@ -83,17 +85,17 @@ class SegmentIndex:
     y1: FloatArray
     x2: FloatArray
     y2: FloatArray
-    edge: npt.NDArray[np.int32]
+    edge: Int32Array
     start: FloatArray
     span: FloatArray
     lattice: tuple[float, int, int, int, int]
-    table: npt.NDArray[np.int64]
-    members: npt.NDArray[np.int32]
+    table: Int64Array
+    members: Int32Array
 
     @classmethod
-    def build(cls, network: Network, wanted: npt.NDArray[np.bool_]) -> SegmentIndex:
+    def build(cls, streets: StreetLayer, wanted: BoolArray) -> SegmentIndex:
         """Index the segments of the edges marked in `wanted` (bool array of shape (n_edges,))."""
-        x1, y1, x2, y2, edge, start, span = segments(network)
+        x1, y1, x2, y2, edge, start, span = segments(streets)
         mine = wanted[edge]
         x1, y1, x2, y2 = x1[mine], y1[mine], x2[mine], y2[mine]
         grid = nearest.build_grid(x1, y1, x2, y2, _CELL_M)
@@ -104,7 +106,7 @@ class SegmentIndex:
         return self.x1, self.y1, self.x2, self.y2, self.lattice, self.table, self.members
 
 
-def segments(network: Network) -> tuple[Any, ...]:
+def segments(streets: StreetLayer) -> tuple[Any, ...]:
     """
     Return the straight pieces of all edges, edge by edge in order of place.
 
@@ -116,22 +118,22 @@ def segments(network: Network) -> tuple[Any, ...]:
     start, span : float64 arrays of shape (n_segments,)
         Place of the first end on the edge and share of the edge, 0 to 1.
     """
-    return network.cached(("segments",), lambda: _segments(network))
+    return _SEGMENTS.of(streets, None, lambda: _segments(streets))
 
 
-def _segments(network: Network) -> tuple[Any, ...]:
+def _segments(streets: StreetLayer) -> tuple[Any, ...]:
     """Cut the lines of all edges into straight pieces; see `segments`."""
-    t = network.tables
-    x, y = network.frame.to_xy(t.coord_lng, t.coord_lat)
-    edge_of_coord = np.repeat(np.arange(network.n_edges, dtype=np.int32), np.diff(t.coord_indptr))
+    t = streets.tables
+    x, y = streets.frame.to_xy(t.coord_lng, t.coord_lat)
+    edge_of_coord = np.repeat(np.arange(streets.n_edges, dtype=np.int32), np.diff(t.coord_indptr))
     inner = edge_of_coord[1:] == edge_of_coord[:-1]
     first = np.flatnonzero(inner)
     # The shrink at both ends averaged, as a segment's own length in true metres.
-    shrink = network.frame.shrink(y)
+    shrink = streets.frame.shrink(y)
     dx = (x[first + 1] - x[first]) * (shrink[first] + shrink[first + 1]) / 2.0
     length = np.hypot(dx, y[first + 1] - y[first])
     edge = edge_of_coord[first]
-    total = np.bincount(edge, weights=length, minlength=network.n_edges)
+    total = np.bincount(edge, weights=length, minlength=streets.n_edges)
     before = np.concatenate([[0.0], np.cumsum(length)])[:-1]
     offset = np.concatenate([[0.0], np.cumsum(total)])[:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -141,49 +143,41 @@ def _segments(network: Network) -> tuple[Any, ...]:
 
 
 def snap_indexes(
-    network: Network, transportation: Transportation, accept_roads: str
+    streets: StreetLayer, transportation: Transportation, accept_roads: str
 ) -> tuple[SegmentIndex, SegmentIndex]:
     """
     Return the index of the edges to prefer and that of the islands.
 
     Parameters
     ----------
-    network : Network
+    streets : StreetLayer
     transportation : Transportation
     accept_roads : {"both_drivable_and_walkable", "any_drivable"}
         For cars: whether a point may go to a road that pedestrians cannot use.
     """
-    key = index_key(transportation, accept_roads)
 
     def build() -> tuple[SegmentIndex, SegmentIndex]:
-        topology = network.road_graph(transportation).topology
-        uses = network.tables.uses
+        topology = streets.road_graph(transportation).topology
+        uses = streets.tables.uses
         usable = topology.is_open[0::2] | topology.is_open[1::2]
         # Nobody starts in the middle of a crossing by sea.
-        usable &= ~uses["is_ferry"].to_numpy()[network.tables.edge_use]
+        usable &= ~uses["is_ferry"].to_numpy()[streets.tables.edge_use]
         if transportation.base == "driving" and accept_roads == "both_drivable_and_walkable":
-            on_foot = network.road_graph(Transportation("walking")).topology.is_open
+            on_foot = streets.road_graph(Transportation("walking")).topology.is_open
             usable &= on_foot[0::2] | on_foot[1::2]
         main = topology.can_leave & topology.can_arrive
-        return SegmentIndex.build(network, usable & main), SegmentIndex.build(network, usable & ~main)
+        return SegmentIndex.build(streets, usable & main), SegmentIndex.build(streets, usable & ~main)
 
-    return network.cached(key, build)
+    return _INDEXES.of(streets, index_key(transportation, accept_roads), build)
 
 
-def index_key(transportation: Transportation, accept_roads: str) -> tuple[object, ...]:
+def index_key(transportation: Transportation, accept_roads: str) -> tuple[RoadsKey, str]:
     """Return what a snap index depends on."""
-    return (
-        "snap",
-        transportation.base,
-        transportation.uses_ferry,
-        transportation.include_roads,
-        transportation.exclude_roads,
-        accept_roads if transportation.base == "driving" else "",
-    )
+    return roads_key(transportation), accept_roads if transportation.base == "driving" else ""
 
 
 def snap_points(
-    network: Network,
+    streets: StreetLayer,
     lng: FloatArray,
     lat: FloatArray,
     transportation: Transportation,
@@ -194,7 +188,7 @@ def snap_points(
 
     Parameters
     ----------
-    network : Network
+    streets : StreetLayer
     lng, lat : float64 arrays of shape (n,)
         EPSG:4326.
     transportation : Transportation
@@ -206,15 +200,15 @@ def snap_points(
     -------
     Snaps
     """
-    main, islands = snap_indexes(network, transportation, snapping.accept_roads)
-    x, y = network.frame.to_xy(lng, lat)
-    shrink = network.frame.shrink(y)
+    main, islands = snap_indexes(streets, transportation, snapping.accept_roads)
+    x, y = streets.frame.to_xy(lng, lat)
+    shrink = streets.frame.shrink(y)
     n = x.size
     edge = np.full(n, -1, np.int32)
     fraction = np.zeros(n)
     distance = np.full(n, np.inf)
 
-    def look_up(index: SegmentIndex, part: npt.NDArray[np.intp]) -> None:
+    def look_up(index: SegmentIndex, part: IndexArray) -> None:
         segment = np.empty(part.size, np.int32)
         position = np.empty(part.size)
         metres = np.empty(part.size)
@@ -231,19 +225,20 @@ def snap_points(
     if n >= 20_000 and settings.threads > 1:
         # In order of place, so that each thread stays in its own corner of the index.
         parts = np.array_split(np.lexsort((x, np.floor(y / 500.0))), settings.threads * 4)
-        with ThreadPoolExecutor(settings.threads) as pool:
-            list(pool.map(lambda part: look_up(main, part), parts))
+        side_by_side([functools.partial(look_up, main, part) for part in parts])
     else:
         look_up(main, everyone)
     missing = np.flatnonzero(edge < 0)
     if missing.size and islands.edge.size:
         look_up(islands, missing)
     status = np.where(edge >= 0, SNAPPED, TOO_FAR).astype(np.int8)
-    status[(edge < 0) & _is_outside(network, x, y, snapping.threshold)] = OUTSIDE
+    status[(edge < 0) & _is_outside(streets, x, y, snapping.threshold)] = OUTSIDE
     return Snaps(edge, fraction, distance, status, lng, lat)
 
 
-def metres_to_streets(network: Network, lng: FloatArray, lat: FloatArray, transportation: Transportation) -> FloatArray:
+def metres_to_streets(
+    streets: StreetLayer, lng: FloatArray, lat: FloatArray, transportation: Transportation
+) -> FloatArray:
     """
     Return how far points are from the nearest street of a mode, however far that is.
 
@@ -254,12 +249,12 @@ def metres_to_streets(network: Network, lng: FloatArray, lat: FloatArray, transp
     float64 array of shape (n,)
         Metres; inf if there is no such street.
     """
-    x, y = network.frame.to_xy(lng, lat)
+    x, y = streets.frame.to_xy(lng, lat)
     metres = np.full(x.size, np.inf)
-    for index in snap_indexes(network, transportation, "any_drivable"):
+    for index in snap_indexes(streets, transportation, "any_drivable"):
         dy = index.y2 - index.y1
         for i in range(x.size):
-            k = float(network.frame.shrink(y[i]))
+            k = float(streets.frame.shrink(y[i]))
             to_x, to_y, dx = (index.x1 - x[i]) * k, index.y1 - y[i], (index.x2 - index.x1) * k
             squared = dx * dx + dy * dy
             along = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0.0, squared, 1.0), 0.0, 1.0)
@@ -267,16 +262,16 @@ def metres_to_streets(network: Network, lng: FloatArray, lat: FloatArray, transp
     return metres
 
 
-def _is_outside(network: Network, x: FloatArray, y: FloatArray, margin_m: float) -> npt.NDArray[np.bool_]:
+def _is_outside(streets: StreetLayer, x: FloatArray, y: FloatArray, margin_m: float) -> BoolArray:
     """Return which points lie farther than a margin from the box of the network."""
-    west, south, east, north = network.bounds
-    box_x, box_y = network.frame.to_xy(np.array([west, east]), np.array([south, north]))
+    west, south, east, north = streets.bounds
+    box_x, box_y = streets.frame.to_xy(np.array([west, east]), np.array([south, north]))
     return np.asarray(
         (x < box_x[0] - margin_m) | (x > box_x[1] + margin_m) | (y < box_y[0] - margin_m) | (y > box_y[1] + margin_m)
     )
 
 
-def snapped_coordinates(network: Network, snaps: Snaps) -> tuple[FloatArray, FloatArray]:
+def snapped_coordinates(streets: StreetLayer, snaps: Snaps) -> tuple[FloatArray, FloatArray]:
     """
     Return the coordinates of the places on the network.
 
@@ -287,7 +282,7 @@ def snapped_coordinates(network: Network, snaps: Snaps) -> tuple[FloatArray, Flo
     """
     lng = np.full(len(snaps), np.nan)
     lat = np.full(len(snaps), np.nan)
-    x1, y1, x2, y2, edge, start, span = segments(network)
+    x1, y1, x2, y2, edge, start, span = segments(streets)
     found = np.flatnonzero(snaps.edge >= 0)
     if found.size:
         e, f = snaps.edge[found], snaps.fraction[found]
@@ -299,5 +294,5 @@ def snapped_coordinates(network: Network, snaps: Snaps) -> tuple[FloatArray, Flo
         t = np.clip(t, 0.0, 1.0)
         x = x1[segment] + t * (x2[segment] - x1[segment])
         y = y1[segment] + t * (y2[segment] - y1[segment])
-        lng[found], lat[found] = network.frame.to_lnglat(x, y)
+        lng[found], lat[found] = streets.frame.to_lnglat(x, y)
     return lng, lat

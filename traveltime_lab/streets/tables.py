@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+
+from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, Int64Array, UInt16Array, UInt64Array
 
 NODE_SIGNALS = 1
 NODE_STOP = 2
@@ -169,25 +170,25 @@ class StreetTables:
         West, south, east, north of the input where it states them; west > east across the 180th meridian.
     """
 
-    node_osm_id: npt.NDArray[np.int64]
-    node_lng: npt.NDArray[np.float64]
-    node_lat: npt.NDArray[np.float64]
-    node_flags: npt.NDArray[np.uint16]
-    edge_from: npt.NDArray[np.int32]
-    edge_to: npt.NDArray[np.int32]
-    edge_length_m: npt.NDArray[np.float64]
-    edge_way_id: npt.NDArray[np.int64]
-    edge_use: npt.NDArray[np.int32]
-    edge_name: npt.NDArray[np.int32]
-    coord_indptr: npt.NDArray[np.int64]
-    coord_lng: npt.NDArray[np.float64]
-    coord_lat: npt.NDArray[np.float64]
+    node_osm_id: Int64Array
+    node_lng: FloatArray
+    node_lat: FloatArray
+    node_flags: UInt16Array
+    edge_from: Int32Array
+    edge_to: Int32Array
+    edge_length_m: FloatArray
+    edge_way_id: Int64Array
+    edge_use: Int32Array
+    edge_name: Int32Array
+    coord_indptr: Int64Array
+    coord_lng: FloatArray
+    coord_lat: FloatArray
     uses: pd.DataFrame
     names: list[str]
-    restriction_only: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
-    restriction_indptr: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
-    restriction_edges: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    coastlines: list[npt.NDArray[np.float64]] = field(default_factory=list)
+    restriction_only: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
+    restriction_indptr: Int64Array = field(default_factory=lambda: np.zeros(1, np.int64))
+    restriction_edges: Int32Array = field(default_factory=lambda: np.zeros(0, np.int32))
+    coastlines: list[FloatArray] = field(default_factory=list)
     water: list[Any] = field(default_factory=list)
     places: pd.DataFrame = field(default_factory=lambda: places_frame({}))
     report: dict[str, Any] = field(default_factory=dict)
@@ -316,7 +317,7 @@ def in_order_of_place(tables: StreetTables) -> StreetTables:
     )
 
 
-def _morton_codes(lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+def _morton_codes(lng: FloatArray, lat: FloatArray) -> UInt64Array:
     """Return the place of each coordinate on a Z-order curve of 2**16 by 2**16 cells over their box."""
     code = np.zeros(lng.size, np.uint64)
     for axis, values in enumerate((lng, lat)):

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int64Array, UInt64Array
 from traveltime_lab.crs import WGS84_A_M, metres_per_degree
 from traveltime_lab.errors import InputError, LimitError
 
-FloatArray = npt.NDArray[np.float64]
 Grid = Literal["h3", "geohash"]
 
 #: Finest and coarsest cells that are answered. Contract 7.13: at least 4 to 12 and 4 to 9; older clients also ask for
@@ -59,7 +59,7 @@ def check_resolution(grid: Grid, resolution: Any) -> int:
 # H3 ------------------------------------------------------------------------------------------------------------------
 
 
-def h3_cells_of(lng: FloatArray, lat: FloatArray, resolution: int) -> npt.NDArray[np.uint64]:
+def h3_cells_of(lng: FloatArray, lat: FloatArray, resolution: int) -> UInt64Array:
     """
     Return the H3 cell of each of many points that lie near each other.
 
@@ -92,13 +92,13 @@ def h3_cells_of(lng: FloatArray, lat: FloatArray, resolution: int) -> npt.NDArra
     return cells.reshape(shape)
 
 
-def _one_by_one(lng: FloatArray, lat: FloatArray, resolution: int) -> npt.NDArray[np.uint64]:
+def _one_by_one(lng: FloatArray, lat: FloatArray, resolution: int) -> UInt64Array:
     """Return the cells that the library names."""
     pairs = zip(lat.tolist(), lng.tolist(), strict=True)
     return np.array([h3.latlng_to_cell(*pair, resolution) for pair in pairs], np.uint64)
 
 
-def _lattice(lng: FloatArray, lat: FloatArray, resolution: int) -> tuple[Any, Any, npt.NDArray[np.bool_]] | None:
+def _lattice(lng: FloatArray, lat: FloatArray, resolution: int) -> tuple[Any, Any, BoolArray] | None:
     """
     Return the place of each point on the lattice of cell centres, and whether it is clearly inside of its cell.
 
@@ -140,7 +140,7 @@ def _lattice(lng: FloatArray, lat: FloatArray, resolution: int) -> tuple[Any, An
     return _round_to_lattice(u, v)
 
 
-def _round_to_lattice(u: FloatArray, v: FloatArray) -> tuple[Any, Any, npt.NDArray[np.bool_]]:
+def _round_to_lattice(u: FloatArray, v: FloatArray) -> tuple[Any, Any, BoolArray]:
     """Return the nearest lattice point of each place, and whether no other one is about as near."""
     w = -u - v
     i, j, k = np.rint(u), np.rint(v), np.rint(w)
@@ -178,12 +178,12 @@ def h3_area_m2(resolution: int) -> float:
     return float(h3.average_hexagon_area(resolution, unit="m^2"))
 
 
-def h3_names(cells: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+def h3_names(cells: UInt64Array) -> AnyArray:
     """Return H3 indexes as the usual 15 hexadecimal digits."""
     return np.array([f"{cell:x}" for cell in cells.tolist()], dtype=object)
 
 
-def h3_indexes(names: Sequence[str]) -> npt.NDArray[np.uint64]:
+def h3_indexes(names: Sequence[str]) -> UInt64Array:
     """
     Return H3 indexes from their hexadecimal names.
 
@@ -205,13 +205,13 @@ def h3_indexes(names: Sequence[str]) -> npt.NDArray[np.uint64]:
     return cells
 
 
-def h3_centres(cells: npt.NDArray[np.uint64]) -> tuple[FloatArray, FloatArray]:
+def h3_centres(cells: UInt64Array) -> tuple[FloatArray, FloatArray]:
     """Return longitudes and latitudes of the centres of H3 cells."""
     lat, lng = np.array([h3.cell_to_latlng(cell) for cell in cells.tolist()]).reshape(-1, 2).T
     return lng, lat
 
 
-def h3_polygons(cells: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+def h3_polygons(cells: UInt64Array) -> AnyArray:
     """Return the outlines of H3 cells in EPSG:4326, in two parts where they cross the 180th meridian."""
     rings = [h3.cell_to_boundary(cell) for cell in cells.tolist()]
     if not rings:
@@ -241,17 +241,17 @@ def geohash_bits(resolution: int) -> tuple[int, int]:
     return (5 * resolution + 1) // 2, 5 * resolution // 2
 
 
-def geohash_columns(lng: FloatArray, resolution: int) -> npt.NDArray[np.int64]:
+def geohash_columns(lng: FloatArray, resolution: int) -> Int64Array:
     """Return the column of the globe, counted from 180 degrees west, that each longitude is in."""
     return _halved(lng, 360.0, geohash_bits(resolution)[0])
 
 
-def geohash_rows(lat: FloatArray, resolution: int) -> npt.NDArray[np.int64]:
+def geohash_rows(lat: FloatArray, resolution: int) -> Int64Array:
     """Return the row of the globe, counted from the south pole, that each latitude is in."""
     return _halved(lat, 180.0, geohash_bits(resolution)[1])
 
 
-def _halved(degrees: FloatArray, span: float, bits: int) -> npt.NDArray[np.int64]:
+def _halved(degrees: FloatArray, span: float, bits: int) -> Int64Array:
     """Return which of ``2**bits`` parts of a span around 0 each angle is in; the end of the span is in the last."""
     size = span / (1 << bits)
     part = np.floor((degrees + span / 2.0) / size)
@@ -260,7 +260,7 @@ def _halved(degrees: FloatArray, span: float, bits: int) -> npt.NDArray[np.int64
     return np.clip(part, 0, (1 << bits) - 1).astype(np.int64)
 
 
-def geohash_names(columns: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], resolution: int) -> npt.NDArray[Any]:
+def geohash_names(columns: Int64Array, rows: Int64Array, resolution: int) -> AnyArray:
     """Return the geohashes of columns and rows."""
     n_lng, n_lat = geohash_bits(resolution)
     code = np.zeros(columns.size, np.int64)
@@ -317,7 +317,7 @@ def geohash_centre(name: str) -> tuple[float, float]:
     return (column + 0.5) * width - 180.0, (row + 0.5) * height - 90.0
 
 
-def geohash_polygons(columns: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], resolution: int) -> npt.NDArray[Any]:
+def geohash_polygons(columns: Int64Array, rows: Int64Array, resolution: int) -> AnyArray:
     """Return the outlines of geohashes in EPSG:4326."""
     width, height = geohash_size_deg(resolution)
     west, south = columns * width - 180.0, rows * height - 90.0

@@ -13,23 +13,17 @@ All steps but `largest_polygons` keep shapes nested: a larger limit never loses 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
-import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import shapely
 from shapely import MultiPolygon
 
+from traveltime_lab._arrays import Float32Array, FloatArray
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.errors import CrsError, InputError, LimitError
+from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.raster import contours
-from traveltime_lab.kernels.raster.buffers import update_squared_distances
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Contour vertices keep this share of a cell away from cell centres, so that no two of them ever meet.
 VERTEX_CLEARANCE = 0.01
@@ -56,7 +50,7 @@ class Surface:
     x0: float
     y0: float
     cell_m: float
-    values: npt.NDArray[np.float32]
+    values: Float32Array
 
 
 def contour_polygons(surface: Surface, limit: float, *, steepest: float | None = None) -> MultiPolygon:
@@ -156,45 +150,6 @@ def coarse_grid_polygons(
         (first[:, 0] + 1) * square_size_m,
     )
     return as_multipolygon(shapely.simplify(shapely.union_all(runs), 0.0))
-
-
-def road_buffer_surface(segments_xy: FloatArray, buffer_m: float, *, cell_m: float, frame: LocalFrame) -> Surface:
-    """
-    Return metres to the nearest of some straight pieces of road; contour it at `buffer_m`.
-
-    Parameters
-    ----------
-    segments_xy : float64 array of shape (n, 4)
-        Ends (x, y, x, y) of the reached pieces in local metres; pieces of no length are points.
-    buffer_m : float
-        Width to be drawn on each side.
-    cell_m : float
-        Side of a cell; distances are exact at cell centres, so a fifth of `buffer_m` draws smooth bands.
-    frame : LocalFrame
-        What the metres are relative to.
-
-    Returns
-    -------
-    Surface
-        Exact to just beyond `buffer_m`, inf further away. All surfaces of one frame and cell size share a lattice,
-        so bands of more reached pieces contain bands of fewer.
-    """
-    segments = np.ascontiguousarray(segments_xy, dtype=np.float64).reshape(-1, 4)
-    if not (buffer_m > 0 and cell_m > 0 and np.isfinite(buffer_m)):
-        raise LimitError(f"The buffer distance and the cell must be positive metres. Got {buffer_m} and {cell_m}.")
-    if len(segments) == 0:
-        return Surface(frame, 0.5 * cell_m, 0.5 * cell_m, cell_m, np.full((1, 1), np.inf, np.float32))
-    # One cell more than the buffer, so that the contour at the buffer is interpolated between exact values.
-    reach_m = buffer_m + 1.001 * cell_m
-    x, y = segments[:, ::2], segments[:, 1::2]
-    col0, row0 = math.floor((x.min() - reach_m) / cell_m), math.floor((y.min() - reach_m) / cell_m)
-    nx = math.ceil((x.max() + reach_m) / cell_m) - col0 + 1
-    ny = math.ceil((y.max() + reach_m) / cell_m) - row0 + 1
-    x0, y0 = (col0 + 0.5) * cell_m, (row0 + 0.5) * cell_m
-    squared = np.full((ny, nx), np.finfo(np.float32).max, np.float32)  # fast arithmetic knows no infinity
-    update_squared_distances(squared, segments, x0, y0, cell_m, reach_m)
-    squared[squared > np.float32(reach_m) ** 2] = np.inf
-    return Surface(frame, x0, y0, cell_m, np.sqrt(squared, out=squared))
 
 
 def as_multipolygon(geometry: Any) -> MultiPolygon:
@@ -367,110 +322,3 @@ def bounding_boxes(shape: MultiPolygon, *, step: float | None = None) -> list[tu
             previous_row = k
         answer.append((envelope, np.array(boxes)))
     return answer
-
-
-def union(
-    shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
-) -> gpd.GeoDataFrame:
-    """
-    Return the ground that at least one shape covers.
-
-    Parameters
-    ----------
-    shapes, *others : GeoDataFrame or GeoSeries
-        Polygons, of all tables together, each in any CRS; missing geometries are empty.
-    search_id : hashable, optional
-        Value of a ``search_id`` column in the answer; without it there is none.
-
-    Returns
-    -------
-    GeoDataFrame of shape (1, 1) or (1, 2)
-        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if all shapes are.
-
-    Raises
-    ------
-    CrsError
-        If a table has no CRS.
-    """
-    return _one_row(shapely.union_all(_all_members(shapes, *others)), search_id)
-
-
-def intersection(
-    shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
-) -> gpd.GeoDataFrame:
-    """
-    Return the ground that every shape covers.
-
-    Parameters
-    ----------
-    shapes, *others : GeoDataFrame or GeoSeries
-        At least one polygon, of all tables together, each in any CRS; missing geometries are empty, and so is the
-        answer then.
-    search_id : hashable, optional
-        Value of a ``search_id`` column in the answer; without it there is none.
-
-    Returns
-    -------
-    GeoDataFrame of shape (1, 1) or (1, 2)
-        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if there is no such ground.
-
-    Raises
-    ------
-    CrsError
-        If a table has no CRS.
-    InputError
-        If there are no shapes.
-    """
-    members = _all_members(shapes, *others)
-    if len(members) == 0:
-        raise InputError("An intersection needs at least one shape. Got an empty table instead.")
-    return _one_row(reduce(lambda a, b: as_multipolygon(shapely.intersection(a, b)), members), search_id)
-
-
-def difference(
-    minuend: gpd.GeoDataFrame | gpd.GeoSeries,
-    subtrahend: gpd.GeoDataFrame | gpd.GeoSeries,
-    *,
-    search_id: Hashable = None,
-) -> gpd.GeoDataFrame:
-    """
-    Return the ground that a shape of `minuend` covers and no shape of `subtrahend`.
-
-    Parameters
-    ----------
-    minuend, subtrahend : GeoDataFrame or GeoSeries
-        Polygons in any CRS, each with its own; missing geometries are empty.
-    search_id : hashable, optional
-        Value of a ``search_id`` column in the answer; without it there is none.
-
-    Returns
-    -------
-    GeoDataFrame of shape (1, 1) or (1, 2)
-        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if nothing is left.
-
-    Raises
-    ------
-    CrsError
-        If one of the two has no CRS.
-    """
-    whole = shapely.union_all(_members(minuend, "minuend"))
-    return _one_row(shapely.difference(whole, shapely.union_all(_members(subtrahend, "subtrahend"))), search_id)
-
-
-def _all_members(*tables: gpd.GeoDataFrame | gpd.GeoSeries) -> npt.NDArray[Any]:
-    """Return the polygons of several tables in EPSG:4326."""
-    return np.concatenate([_members(table, "shapes") for table in tables])
-
-
-def _members(shapes: gpd.GeoDataFrame | gpd.GeoSeries, name: str) -> list[MultiPolygon]:
-    if not isinstance(shapes, gpd.GeoDataFrame | gpd.GeoSeries):
-        raise InputError(f"'{name}' must be a GeoDataFrame or a GeoSeries. Got {type(shapes).__name__} instead.")
-    geometry = shapes.geometry
-    if geometry.crs is None:
-        raise CrsError(f"'{name}' has no CRS, so its coordinates mean nothing. Use set_crs to say what they are.")
-    return [as_multipolygon(member) for member in geometry.to_crs(4326)]
-
-
-def _one_row(geometry: Any, search_id: Hashable) -> gpd.GeoDataFrame:
-    columns = {} if search_id is None else {"search_id": [search_id]}
-    return gpd.GeoDataFrame(columns, geometry=[as_multipolygon(geometry)], crs=4326)

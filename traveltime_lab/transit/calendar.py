@@ -13,8 +13,8 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import BoolArray, Int32Array, UInt8Array
 from traveltime_lab.kernels.transit import stop_times
 
 
@@ -33,18 +33,18 @@ class Services:
         Dates on which a service runs or does not run against its calendar, sorted by date.
     """
 
-    weekdays: npt.NDArray[np.uint8]
-    start: npt.NDArray[np.int32]
-    end: npt.NDArray[np.int32]
-    exception_date: npt.NDArray[np.int32]
-    exception_service: npt.NDArray[np.int32]
-    exception_added: npt.NDArray[np.bool_]
+    weekdays: UInt8Array
+    start: Int32Array
+    end: Int32Array
+    exception_date: Int32Array
+    exception_service: Int32Array
+    exception_added: BoolArray
 
     def __len__(self) -> int:
         """Return the number of services."""
         return int(self.weekdays.size)
 
-    def on(self, date: dt.date | int) -> npt.NDArray[np.bool_]:
+    def on(self, date: dt.date | int) -> BoolArray:
         """Return by service whether it runs on a date."""
         ordinal = date.toordinal() if isinstance(date, dt.date) else int(date)
         runs = (self.weekdays >> ((ordinal - 1) % 7) & 1).astype(np.bool_)
@@ -53,7 +53,7 @@ class Services:
         runs[self.exception_service[begin:stop]] = self.exception_added[begin:stop]
         return runs
 
-    def spans(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def spans(self) -> tuple[Int32Array, Int32Array]:
         """Return the first and the last date that each service runs on, first > last for one that never runs."""
         order = np.lexsort((self.exception_date, self.exception_service))
         indptr = np.searchsorted(self.exception_service[order], np.arange(len(self) + 1)).astype(np.int64)

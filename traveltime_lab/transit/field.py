@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.raster import transit_surface
 from traveltime_lab.kernels.street import road
@@ -20,18 +20,21 @@ from traveltime_lab.kernels.transit import access as ports
 from traveltime_lab.kernels.transit import drives, egress
 from traveltime_lab.kernels.transit import walks as stop_kernel
 from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.transit.range_raptor import nearest_rank
+from traveltime_lab.modes import Transportation
 from traveltime_lab.settings import settings
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links as travel_times
-from traveltime_lab.streets.links import EdgeField, edge_field
+from traveltime_lab.streets.field import EdgeField, edge_field
+from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps
-from traveltime_lab.surfaces.raster import Driven, Reached, RideField
+from traveltime_lab.surfaces.field import CellReader, RoadValues, StreetField, edge_boxes, label_rows
+from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links as street_side
-from traveltime_lab.transit.query import WALKING, TransitQuestion
+from traveltime_lab.transit.query import WALKING, TransitQuery
 from traveltime_lab.transit.raptor import StopLinks
-from traveltime_lab.transit.stop_links import FEW, Links, Stations, Walks
-
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
+from traveltime_lab.transit.stop_links import FEW, LinkedStops, Links, Walks
 
 #: Links from which on it is worth the while to share them out among threads (measured in Porto Alegre).
 _MANY_LINKS = 2_000_000
@@ -39,53 +42,227 @@ _MANY_LINKS = 2_000_000
 _LINK_COST = 8
 
 
-def ride_field(question: TransitQuestion, snaps: Snaps) -> RideField:
+@dataclass(frozen=True)
+class EgressOnFoot:
+    """
+    What the rides of one departure reach with a walk after them.
+
+    Attributes
+    ----------
+    stop_ms : int32 array of shape (n_stops,)
+        Milliseconds until one is at each stop (backwards: from there), `UNREACHED` if one is not.
+    starts : int32 array of shape (n_edges, 8)
+        At both ends of each edge; see `traveltime_lab.kernels.raster.transit_surface.edge_starts`.
+    """
+
+    stop_ms: Int32Array
+    starts: Int32Array
+
+
+@dataclass(frozen=True)
+class AccessByVehicle:
+    """
+    From where the rides of one arrival are reached by car or bicycle.
+
+    Attributes
+    ----------
+    stop_ms : int32 array of shape (n_stops,)
+        Milliseconds from being at each stop, parking included.
+    labels : tuple of int64, int32, int32 arrays
+        By state the times and drives of which none is worse in both; see `traveltime_lab.kernels.transit.drives`.
+    """
+
+    stop_ms: Int32Array
+    labels: tuple[Int64Array, Int32Array, Int32Array]
+
+
+@dataclass(frozen=True)
+class TransitField:
+    """
+    What rides reach of a whole network, or those on foot all the way.
+
+    Attributes
+    ----------
+    graph : RoadGraph
+        Of the streets between the rides and the places.
+    is_backward : bool
+        Whether trips end at the origin of the field instead of beginning there.
+    direct : EdgeField
+        On foot all the way.
+    quickest : EgressOnFoot or AccessByVehicle
+        By the best of all departures that count.
+    reached : tuple of EgressOnFoot or of AccessByVehicle
+        By each departure that counts, where a percentile of them is wanted; else empty.
+    percent : float
+        Values are those that so many percent of the departures keep to.
+    budget_ms : int
+        Longest walk, or drive.
+    limit_ms : int
+        Longest time; where rides bring one later only, values may be higher than they would be without a limit.
+    around : Walks, optional
+        Where one walks: the walks from, or to, stops.
+    stops : LinkedStops
+        On the streets of `graph`.
+    transportation : Transportation
+        How one moves there.
+    """
+
+    graph: RoadGraph
+    is_backward: bool
+    direct: EdgeField
+    quickest: EgressOnFoot | AccessByVehicle
+    reached: tuple[EgressOnFoot, ...] | tuple[AccessByVehicle, ...]
+    percent: float
+    budget_ms: int
+    limit_ms: int
+    around: Walks | None
+    stops: LinkedStops
+    transportation: Transportation
+
+    def start(self) -> float:
+        """Return the value at the place where the field begins: the walk between the point and its street."""
+        return self.direct.start()
+
+    @property
+    def is_length(self) -> bool:
+        """Whether values are metres: they are seconds."""
+        return False
+
+    def cell_readers(
+        self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
+    ) -> tuple[list[CellReader], FloatArray]:
+        """Return what fills the values of cells, and the box of all that is reached; see `Field`."""
+        readers, box = StreetField(self.direct).cell_readers(
+            streets, transportation, limit=limit, per_metre=per_metre, buffer_m=buffer_m
+        )
+        readers.append(CellReader(self.transportation, self._gatherer(per_metre, buffer_m)))
+        other = self._box(streets, limit)
+        return readers, np.concatenate([np.minimum(box[:2], other[:2]), np.maximum(box[2:], other[2:])])
+
+    def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
+        """Return values along roads; see `Field`."""
+        return [*StreetField(self.direct).road_values(streets, limit), RoadValues(self._rows(streets, limit)[0])]
+
+    def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
+        """Return the values along all edges by transit and the box of what it reaches."""
+        return label_rows(streets, self.graph, self._label(), limit, self.direct.edge, is_backward=self.is_backward)
+
+    def _box(self, streets: StreetLayer, limit: float) -> FloatArray:
+        """Return the box of what transit reaches."""
+        if isinstance(self.quickest, AccessByVehicle):
+            return self._rows(streets, limit)[1]
+        return np.array(transit_surface.box_of(self.quickest.starts, *edge_boxes(streets), limit * 1000.0))
+
+    def _label(self) -> Int64Array:
+        """
+        Return the labels at the start of each directed edge (backwards: from its end) by the quickest rides.
+
+        Budgets of walks and drives are kept at the ends of edges only.
+        """
+        if isinstance(self.quickest, EgressOnFoot):
+            ms = self.quickest.starts[:, [4, 0] if self.is_backward else [0, 4]].ravel()
+            return np.where(ms >= UNREACHED, road.UNREACHED, label_parts.from_ms(ms.astype(np.int64)))
+        indptr, times, _ = self.quickest.labels
+        has_any = np.diff(indptr) > 0
+        least = np.full(has_any.size, road.UNREACHED, np.int64)
+        least[has_any] = label_parts.from_ms(times[indptr[:-1][has_any]].astype(np.int64))
+        return road.field_of_edges(least, *self.graph.exit_ports())  # type: ignore[no-any-return]
+
+    def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
+        """Return what lowers the values of cells, given their tile."""
+        graph, is_open = self.graph, self.graph.topology.is_open
+        ports = graph.exit_ports() if self.is_backward else graph.entry_ports()
+        there = (
+            self.stops.edge_indptr, self.stops.edge_stops, self.stops.snaps.fraction,
+            label_parts.ms(self.stops.connector),
+        )  # fmt: skip
+
+        def lower_one(rides: EgressOnFoot | AccessByVehicle, tile: Tile, values: Any) -> None:
+            cells = (tile.edge, tile.fraction, tile.distance, per_metre, buffer_m)
+            if isinstance(rides, AccessByVehicle):
+                drives.gather_drives(
+                    *cells,
+                    graph.traversal,
+                    is_open,
+                    self.budget_ms,
+                    *ports,
+                    *rides.labels,
+                    rides.stop_ms,
+                    *there,
+                    values,
+                )
+                return
+            assert self.around is not None
+            transit_surface.gather_rides(
+                *cells, rides.starts, graph.traversal, is_open, self.is_backward, self.budget_ms, self.limit_ms, *ports,
+                *self.around.by_state, rides.stop_ms, *there, values,
+            )  # fmt: skip
+
+        def lower(tile: Tile, values: Any) -> None:
+            if not self.reached:
+                lower_one(self.quickest, tile, values)
+                return
+            # Most cells are reached on foot as quickly by any departure, or by none at all.
+            least = values.copy()
+            lower_one(self.quickest, tile, least)
+            depends = least < values
+            cells = tile.some(depends)
+            of_each = np.repeat(values[depends][None], len(self.reached), axis=0)
+            for k, part in enumerate(of_each):
+                lower_one(self.reached[k], cells, part[None])
+            rank = nearest_rank(self.percent, len(self.reached))
+            values[depends] = np.partition(np.ascontiguousarray(of_each.T), rank, axis=1)[:, rank]
+
+        return lower
+
+
+def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
     """
     Return the field of travel times from, or to, one point.
 
     Parameters
     ----------
-    question : TransitQuestion
+    query : TransitQuery
     snaps : Snaps of length 1
         On the streets of the near side; must be snapped.
     """
-    is_arrival, means = question.is_arrival, question.transportation
-    is_driven = is_arrival and not question.is_walked_to
-    graph = question.access_graph() if is_driven else question.walking
-    stops, around = question.stops, None
+    is_arrival, means = query.is_arrival, query.transportation
+    is_driven = is_arrival and not query.is_walked_to
+    graph = query.access_graph() if is_driven else query.walking
+    stops, around = query.stops, None
     if is_driven:
-        stops = street_side.stations(question.network, graph, means.access)
+        stops = street_side.linked_stops(query.layer, graph, means.access)
     else:
-        around = question.walks(is_leaving=not is_arrival)
-    feet = question.on_foot(snaps, is_origin=not is_arrival)
+        around = query.walks(is_leaving=not is_arrival)
+    feet = query.on_foot(snaps, is_origin=not is_arrival)
 
     def walk() -> EdgeField:
-        return edge_field(question.walking, feet, question.snapping, limit=question.limit, is_backward=is_arrival)
+        return edge_field(query.walking, feet, query.snapping, limit=query.limit, is_backward=is_arrival)
 
     def reach(stop_ms: Int32Array, n_parts: int = 1) -> Any:
         if around is None:
-            return _driven(question, stops, stop_ms)
-        return _reached(question, stops, stop_ms, around, n_parts)
+            return _driven(query, stops, stop_ms)
+        return _reached(query, stops, stop_ms, around, n_parts)
 
-    jobs: list[Callable[[], Any]] = [walk, functools.partial(_stop_times, question, snaps)]
+    jobs: list[Callable[[], Any]] = [walk, functools.partial(_stop_times, query, snaps)]
     direct, times = side_by_side(jobs)
     quickest = reach(times.min(axis=0), settings.threads)
-    return RideField(
+    return TransitField(
         graph=graph,
         is_backward=is_arrival,
         direct=direct,
         quickest=quickest,
-        reached=tuple(side_by_side([functools.partial(reach, row) for row in times])) if question.percents else (),
-        percent=question.percents[0] if question.percents else 0.0,
+        reached=tuple(side_by_side([functools.partial(reach, row) for row in times])) if query.percents else (),
+        percent=query.percents[0] if query.percents else 0.0,
         budget_ms=(means.access_time if is_driven else means.walking_time) * 1000,
-        limit_ms=question.limit * 1000,
+        limit_ms=query.limit * 1000,
         around=around,
         stops=stops,
         transportation=means.access if is_driven else WALKING,
     )
 
 
-def _stop_times(question: TransitQuestion, snaps: Snaps) -> Int32Array:
+def _stop_times(query: TransitQuery, snaps: Snaps) -> Int32Array:
     """
     Return the milliseconds between one point and all stops.
 
@@ -95,63 +272,61 @@ def _stop_times(question: TransitQuestion, snaps: Snaps) -> Int32Array:
         A single row where only the quickest departure counts. In an arrival search what the first boarding costs is
         part of it.
     """
-    is_arrival, means = question.is_arrival, question.transportation
-    links, search = question.links(snaps, is_origin=not is_arrival), question.search()
+    is_arrival, means = query.is_arrival, query.transportation
+    links, search = query.links(snaps, is_origin=not is_arrival), query.search()
     access = StopLinks(links.indptr, links.stops, links.ms)
-    if question.percents:
-        times = search.stop_times_by_moment(
-            access.of(0), question.samples(search), question.options, is_arrival=is_arrival
-        )
-    elif question.window:
+    if query.percents:
+        times = search.stop_times_by_moment(access.of(0), query.samples(search), query.options, is_arrival=is_arrival)
+    elif query.window:
         times = search.window_stop_times(
-            access, question.at(search), question.window * 1000, question.options, is_arrival=is_arrival, step=1000
+            access, query.at(search), query.window * 1000, query.options, is_arrival=is_arrival, step=1000
         )
     else:
-        times = search.stop_times(access, question.at(search), question.options, is_arrival=is_arrival)
+        times = search.stop_times(access, query.at(search), query.options, is_arrival=is_arrival)
     extra = (means.access_penalty + means.pt_change_delay) * 1000 if is_arrival else 0
     return np.where(times < UNREACHED, times + extra, UNREACHED).astype(np.int32)
 
 
-def _driven(question: TransitQuestion, stops: Stations, stop_ms: Int32Array) -> Driven:
+def _driven(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array) -> AccessByVehicle:
     """Return from where one drives to the stops at which one can be at known times."""
     graph = stops.graph
     topology = graph.topology
     entries = travel_times.ports(graph, stops.snaps, stops.connector, is_entry=True)
     labels = drives.drives_to_stops(
         topology.indptr_rev, topology.indices_rev, graph.weights_rev, stop_ms, *entries,
-        question.transportation.access_time * 1000, question.limit * 1000,
+        query.transportation.access_time * 1000, query.limit * 1000,
     )  # fmt: skip
-    return Driven(stop_ms, labels)
+    return AccessByVehicle(stop_ms, labels)
 
 
-def _reached(question: TransitQuestion, stops: Stations, stop_ms: Int32Array, around: Walks, n_parts: int) -> Reached:
+def _reached(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, around: Walks, n_parts: int) -> EgressOnFoot:
     """Return what lies within the walks from stops where one is at known times; see `_spread_out`."""
-    graph = question.walking
+    graph = query.walking
     starts = np.empty((stops.edge_indptr.size - 1, 8), np.int32)
-    ports_of_edges = graph.exit_ports() if question.is_arrival else graph.entry_ports()
+    ports_of_edges = graph.exit_ports() if query.is_arrival else graph.entry_ports()
     transit_surface.edge_starts(
-        _spread_out(question, stop_ms, around, n_parts), *ports_of_edges, graph.cross, graph.topology.is_open,
-        question.is_arrival, stop_ms, stops.edge_indptr, stops.edge_stops, stops.connector >> road.TIME_SHIFT, starts,
+        _spread_out(query, stop_ms, around, n_parts), *ports_of_edges, graph.traversal, graph.topology.is_open,
+        query.is_arrival, stop_ms, stops.edge_indptr, stops.edge_stops, label_parts.ms(stops.connector), starts,
     )  # fmt: skip
-    return Reached(stop_ms, starts)
+    return EgressOnFoot(stop_ms, starts)
 
 
-def _spread_out(question: TransitQuestion, stop_ms: Int32Array, around: Walks, n_parts: int = 1) -> Int64Array:
+def _spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts: int = 1) -> Int64Array:
     """
     Return the times of all states by rides and a walk, and those walks.
 
     Parameters
     ----------
-    question : TransitQuestion
+    query : TransitQuery
     stop_ms : int32 array of shape (n_stops,)
     around : Walks
     n_parts : int, default 1
         How many to make side by side at most, which a part of something that is made side by side must not.
     """
-    limit_ms = question.limit * 1000
+    limit_ms = query.limit * 1000
 
     def spread(first: int, last: int) -> Int64Array:
-        keys = np.full(question.walking.topology.n_states, stop_kernel.NEVER_KEY)
+        keys = np.full(query.walking.topology.n_states, stop_kernel.NEVER_KEY)
         stop_kernel.spread(stop_ms, first, last, limit_ms, *around.by_stop, keys)
         return keys
 
@@ -166,7 +341,7 @@ def _spread_out(question: TransitQuestion, stop_ms: Int32Array, around: Walks, n
     return first
 
 
-class FarSide(Protocol):
+class EgressSide(Protocol):
     """Points at the far end of searches, made ready to be read many times."""
 
     def read(self, stop_ms: Int32Array) -> Int32Array:
@@ -202,8 +377,8 @@ class _Linked:
 class _OnStreets:
     """Points on streets, over which the times of the stops are spread for each reading."""
 
-    question: TransitQuestion
-    stops: Stations
+    query: TransitQuery
+    stops: LinkedStops
     snaps: Snaps
     connector_ms: Int64Array
     ports: tuple[Int64Array, Int32Array, Int64Array]
@@ -211,56 +386,56 @@ class _OnStreets:
     extra_ms: int
 
     def read(self, stop_ms: Int32Array) -> Int32Array:
-        question, stops, graph = self.question, self.stops, self.stops.graph
-        means = question.transportation
+        query, stops, graph = self.query, self.stops, self.stops.graph
+        means = query.transportation
         stop_ms = np.where(stop_ms < UNREACHED, stop_ms + self.extra_ms, UNREACHED).astype(np.int32)
         out = np.empty(len(self.snaps), np.int32)
         points = (self.snaps.edge, self.snaps.fraction, self.connector_ms, *self.ports)
         there = (
-            stop_ms, stops.edge_indptr, stops.edge_stops, stops.snaps.fraction, stops.connector >> road.TIME_SHIFT,
-            graph.cross, graph.topology.is_open,
+            stop_ms, stops.edge_indptr, stops.edge_stops, stops.snaps.fraction, label_parts.ms(stops.connector),
+            graph.traversal, graph.topology.is_open,
         )  # fmt: skip
-        limit = question.limit * 1000
+        limit = query.limit * 1000
         if self.around is None:
-            labels = _driven(question, stops, stop_ms).labels
+            labels = _driven(query, stops, stop_ms).labels
             egress.read_drives(*points, *labels, *there, means.access_time * 1000, limit, out)
         else:
             egress.read_walks(
-                *points, _spread_out(question, stop_ms, self.around), *self.around.by_state, *there,
+                *points, _spread_out(query, stop_ms, self.around), *self.around.by_state, *there,
                 self.around.is_leaving, means.walking_time * 1000, limit, out,
             )  # fmt: skip
         return out
 
 
-def far_side(question: TransitQuestion, snaps: Snaps, *, is_origin: bool, n_readings: int) -> FarSide:
+def egress_side(query: TransitQuery, snaps: Snaps, *, is_origin: bool, n_readings: int) -> EgressSide:
     """
     Make points ready to be read.
 
     Parameters
     ----------
-    question : TransitQuestion
+    query : TransitQuery
     snaps : Snaps
     is_origin : bool
         Whether trips begin at the points.
     n_readings : int
         How many times they are going to be read: many readings are worth more preparation. The answers are the same.
     """
-    means = question.transportation
-    is_driven = is_origin and not question.is_walked_to
-    around = None if is_driven or len(snaps) <= FEW else question.walks(is_leaving=not is_origin)
+    means = query.transportation
+    is_driven = is_origin and not query.is_walked_to
+    around = None if is_driven or len(snaps) <= FEW else query.walks(is_leaving=not is_origin)
     is_linked = len(snaps) <= FEW
     if around is not None:
         n_entries = around.by_stop[1].size
-        links = len(snaps) * n_entries / max(1, question.walking.topology.n_states)
+        links = len(snaps) * n_entries / max(1, query.walking.topology.n_states)
         is_linked = links * (_LINK_COST + n_readings) < n_readings * (n_entries + len(snaps))
     if is_linked:
-        return _Linked(question.links(snaps, is_origin=is_origin), question.limit * 1000)
-    stops = question.stops
+        return _Linked(query.links(snaps, is_origin=is_origin), query.limit * 1000)
+    stops = query.stops
     if is_driven:
-        stops = street_side.stations(question.network, question.access_graph(), means.access)
-    connector = travel_times.connectors(stops.graph, snaps, question.snapping)
+        stops = street_side.linked_stops(query.layer, query.access_graph(), means.access)
+    connector = travel_times.connectors(stops.graph, snaps, query.snapping)
     indptr, states, keys = travel_times.ports(stops.graph, snaps, connector, is_entry=not is_origin)
     return _OnStreets(
-        question, stops, snaps, connector >> road.TIME_SHIFT, (indptr, states, keys >> road.TIME_SHIFT), around,
+        query, stops, snaps, label_parts.ms(connector), (indptr, states, label_parts.ms(keys)), around,
         (means.access_penalty + means.pt_change_delay) * 1000 if is_origin else 0,
     )  # fmt: skip

@@ -15,27 +15,26 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 import shapely.ops
 
+from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array
+from traveltime_lab._memo import Derived
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
-from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.points import Points
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.paths import paths
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
 from traveltime_lab.transit.fares import FareBook, PaidRide
-from traveltime_lab.transit.query import TransitQuestion
-from traveltime_lab.transit.raptor import Journeys, RideSearch, StopLinks
-from traveltime_lab.transit.stop_links import Links, stations, timetable_of
+from traveltime_lab.transit.query import TransitQuery
+from traveltime_lab.transit.raptor import Itineraries, StopLinks, TransitSearch
+from traveltime_lab.transit.stop_links import Links, linked_stops
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.trip_table import TripTable
 
-FloatArray = npt.NDArray[np.float64]
 _PARKING: dict[str, Mode] = {"driving": "parking", "cycling": "bike_parking"}
 
 
@@ -47,12 +46,12 @@ class Found(NamedTuple):
     label: int
 
 
-def ride_routes(
-    question: TransitQuestion,
-    starts: Points,
-    ends: Points,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+def transit_routes(
+    query: TransitQuery,
+    starts: Snaps,
+    ends: Snaps,
+    origin_of: IndexArray,
+    destination_of: IndexArray,
     moments: Sequence[dt.datetime] | None = None,
 ) -> Iterator[Found]:
     """
@@ -60,8 +59,9 @@ def ride_routes(
 
     Parameters
     ----------
-    question : TransitQuestion
-    starts, ends : Points
+    query : TransitQuery
+    starts, ends : Snaps
+        Origins and destinations, from `TransitQuery.snap`.
     origin_of, destination_of : intp arrays of shape (n_pairs,)
         A pair may occur more than once.
     moments : sequence of datetime of length n_pairs, optional
@@ -72,31 +72,31 @@ def ride_routes(
     Found
         With the label of `traveltime_lab.transit.query.label_blocks` and the length of the route in its lower half.
     """
-    is_arrival = question.is_arrival
-    teller = _Teller(question, starts, ends)
+    is_arrival = query.is_arrival
+    teller = ItineraryBuilder(query, starts, ends)
     near_of, far_of = (destination_of, origin_of) if is_arrival else (origin_of, destination_of)
     near, far = (teller.end_snaps, teller.start_snaps) if is_arrival else (teller.start_snaps, teller.end_snaps)
-    far_links = question.links(far, is_origin=is_arrival)
-    search, options = question.search(), question.options
-    begin = question.at(search)
+    egress_links = query.links(far, is_origin=is_arrival)
+    search, options = query.search(), query.options
+    begin = query.at(search)
     offsets = np.zeros(near_of.size, np.int64)
     if moments is not None:
-        offsets[:] = [round((when.timestamp() - question.moment.timestamp()) * 1000) for when in moments]
+        offsets[:] = [round((when.timestamp() - query.moment.timestamp()) * 1000) for when in moments]
     order = np.lexsort((offsets, near_of))
     is_new = (np.diff(near_of[order]) != 0) | (np.diff(offsets[order]) != 0)
-    here, links = -1, far_links
+    here, links = -1, egress_links
     for pairs in np.split(order, np.flatnonzero(is_new) + 1):
         if not pairs.size:
             continue
         if near_of[pairs[0]] != here:
             here = int(near_of[pairs[0]])
-            links = question.links(near.take(np.array([here])), is_origin=not is_arrival)
-        when = question.moment if moments is None else moments[int(pairs[0])]
+            links = query.links(near.take(np.array([here])), is_origin=not is_arrival)
+        when = query.moment if moments is None else moments[int(pairs[0])]
         moment = begin + int(offsets[pairs[0]])
         times = search.stop_times(
             StopLinks(links.indptr, links.stops, links.ms), moment, options, is_arrival=is_arrival
         )[0]
-        best = {int(pair): _best_stop(times, far_links, int(far_of[pair])) for pair in pairs}
+        best = {int(pair): _best_stop(times, egress_links, int(far_of[pair])) for pair in pairs}
         stops = sorted({stop for stop, _ in best.values() if stop >= 0})
         _, journeys = search.journeys((links.stops, links.ms), moment, stops, options, is_arrival=is_arrival)
         direct = teller.on_foot(origin_of[pairs], destination_of[pairs])
@@ -104,8 +104,8 @@ def ride_routes(
             i, j = int(origin_of[pair]), int(destination_of[pair])
             stop, ms = best[pair]
             walked = direct.get(k)
-            walk_ms = UNREACHED if walked is None else walked[1] >> road.TIME_SHIFT
-            if min(ms, walk_ms) > question.limit * 1000:
+            walk_ms = UNREACHED if walked is None else label_parts.ms(walked[1])
+            if min(ms, walk_ms) > query.limit * 1000:
                 continue
             if walked is not None and walk_ms <= ms:
                 legs, total = walked[0], walk_ms
@@ -113,10 +113,10 @@ def ride_routes(
             else:
                 route, total = teller.ridden(search, journeys, stops.index(stop), i, j, ms, when), ms
             centimetres = sum(round(leg.distance * 100.0) for leg in route.legs)
-            yield Found(pair, route, (int(total) << road.TIME_SHIFT) + centimetres)
+            yield Found(pair, route, label_parts.from_ms(int(total)) + centimetres)
 
 
-def _best_stop(times: npt.NDArray[np.int32], links: Links, point: int) -> tuple[int, int]:
+def _best_stop(times: Int32Array, links: Links, point: int) -> tuple[int, int]:
     """Return the stop by which a point is reached first, and when in milliseconds; -1 for none."""
     part = slice(int(links.indptr[point]), int(links.indptr[point + 1]))
     stops = links.stops[part]
@@ -127,29 +127,30 @@ def _best_stop(times: npt.NDArray[np.int32], links: Links, point: int) -> tuple[
     return (int(stops[k]), int(total[k])) if times[stops[k]] < UNREACHED else (-1, UNREACHED)
 
 
-class _Teller:
+_FARES = Derived[None, FareBook]("fares")
+
+
+class ItineraryBuilder:
     """Tells routes between some points; what pairs share is found once."""
 
-    def __init__(self, question: TransitQuestion, starts: Points, ends: Points) -> None:
-        self.question = question
-        self.network = network = question.network
-        self.timetable: Timetable = timetable_of(network)
-        self.starts, self.ends = starts, ends
-        self.start_snaps = question.snap(starts.lng, starts.lat, is_origin=True)
-        self.end_snaps = question.snap(ends.lng, ends.lat, is_origin=False)
-        self.start_feet = question.on_foot(self.start_snaps, is_origin=True)
-        self.walking = question.walking
-        self.stops = question.stops
-        self.narrator = Narrator(network, self.walking, "walking")
-        access = question.transportation.access
-        self.access_graph = question.access_graph()
+    def __init__(self, query: TransitQuery, starts: Snaps, ends: Snaps) -> None:
+        self.query = query
+        self.layer = layer = query.layer
+        self.timetable: Timetable = layer.timetable
+        self.start_snaps, self.end_snaps = starts, ends
+        self.start_feet = query.on_foot(self.start_snaps, is_origin=True)
+        self.walking = query.walking
+        self.stops = query.stops
+        self.narrator = Narrator(layer.streets, self.walking, "walking")
+        access = query.transportation.access
+        self.access_graph = query.access_graph()
         self.access_stops = self.stops
         self.access_narrator = self.narrator
-        if not question.is_walked_to:
-            self.access_stops = stations(network, self.access_graph, access)
-            self.access_narrator = Narrator(network, self.access_graph, access.base)
-        self.zone = ZoneInfo(network.timezone)
-        self.fares = network.cached(("fares",), lambda: FareBook.of(self.timetable))
+        if not query.is_walked_to:
+            self.access_stops = linked_stops(layer, self.access_graph, access)
+            self.access_narrator = Narrator(layer.streets, self.access_graph, access.base)
+        self.zone = ZoneInfo(layer.timezone)
+        self.fares = _FARES.of(layer, None, lambda: FareBook.of(self.timetable))
 
     # On streets
 
@@ -158,26 +159,24 @@ class _Teller:
     ) -> tuple[tuple[Leg, ...], int] | None:
         """Return the legs on streets between two positions and their label, None if there is no way."""
         both = (start, end)
-        places = [np.column_stack(snapped_coordinates(self.network, snaps))[0] for snaps in both]
+        places = [np.column_stack(snapped_coordinates(self.layer.streets, snaps))[0] for snaps in both]
         points = [np.array([snaps.lng[0], snaps.lat[0]]) for snaps in both]
         zero = np.zeros(1, np.intp)
-        for path in paths(graph, start, end, self.question.snapping, zero, zero, limit_s):
+        for path in paths(graph, start, end, self.query.snapping, zero, zero, limit_s):
             return narrator.legs(path, np.array([points[0], places[0], places[1], points[1]])), path.label
         return None
 
-    def on_foot(
-        self, origins: npt.NDArray[np.intp], destinations: npt.NDArray[np.intp]
-    ) -> dict[int, tuple[tuple[Leg, ...], int]]:
+    def on_foot(self, origins: IndexArray, destinations: IndexArray) -> dict[int, tuple[tuple[Leg, ...], int]]:
         """Return the legs and labels of pairs on foot all the way, by the position of the pair."""
-        question = self.question
-        start_places = np.column_stack(snapped_coordinates(self.network, self.start_feet))
-        end_places = np.column_stack(snapped_coordinates(self.network, self.end_snaps))
+        query = self.query
+        start_places = np.column_stack(snapped_coordinates(self.layer.streets, self.start_feet))
+        end_places = np.column_stack(snapped_coordinates(self.layer.streets, self.end_snaps))
         found = {}
         for path in paths(
-            self.walking, self.start_feet, self.end_snaps, question.snapping, origins, destinations, question.limit
+            self.walking, self.start_feet, self.end_snaps, query.snapping, origins, destinations, query.limit
         ):
             i, j = origins[path.pair], destinations[path.pair]
-            here, there = ([side.lng[at], side.lat[at]] for side, at in ((self.starts, i), (self.ends, j)))
+            here, there = ([side.lng[at], side.lat[at]] for side, at in ((self.start_snaps, i), (self.end_snaps, j)))
             corners = np.array([here, start_places[i], end_places[j], there])
             found[path.pair] = (self.narrator.legs(path, corners), path.label)
         return found
@@ -196,10 +195,10 @@ class _Teller:
     # With rides
 
     def ridden(
-        self, search: RideSearch, journeys: Journeys, row: int, i: int, j: int, ms: int, moment: dt.datetime
+        self, search: TransitSearch, journeys: Itineraries, row: int, i: int, j: int, ms: int, moment: dt.datetime
     ) -> Route:
         """Return the route of a pair with the rides of a journey that leaves, or arrives, at a moment."""
-        question, means, table = self.question, self.question.transportation, search.table
+        query, means, table = self.query, self.query.transportation, search.table
         rides = range(int(journeys.indptr[row]), int(journeys.indptr[row + 1]))
         first, last = int(journeys.board_stop[rides[0]]), int(journeys.alight_stop[rides[-1]])
         origin, destination = self.start_snaps.take(np.array([i])), self.end_snaps.take(np.array([j]))
@@ -226,7 +225,7 @@ class _Teller:
                 Leg(_PARKING[means.access.base], text, means.access_penalty, 0.0, _line(np.array([where, where])))
             )
         total = (int(ms) + 500) // 1000
-        begin = moment.timestamp() - (total if question.is_arrival else 0)
+        begin = moment.timestamp() - (total if query.is_arrival else 0)
         reference = table.reference
         now = begin + sum(leg.travel_time for leg in legs)
         paid = []
@@ -250,23 +249,23 @@ class _Teller:
                 legs[-1], travel_time=legs[-1].travel_time + spare, waiting_time=legs[-1].waiting_time + spare
             )
         fares = None if unpaid(tuple(legs)) is None else self.fares.cheapest(paid)
-        return timed(tuple(legs), moment, is_arrival=question.is_arrival, fares=fares)
+        return timed(tuple(legs), moment, is_arrival=query.is_arrival, fares=fares)
 
-    def _calls(self, table: TripTable, journeys: Journeys, ride: int) -> Iterator[tuple[int, int, int]]:
+    def _calls(self, table: TripTable, journeys: Itineraries, ride: int) -> Iterator[tuple[int, int, int]]:
         """Yield the trips of a ride, several if the vehicle goes on as another, and the positions ridden of each."""
         t = self.timetable
         run, end_run = int(journeys.board_run[ride]), int(journeys.alight_run[ride])
         position = int(journeys.board_position[ride])
         while True:
-            trip = int(table.run_trip[run])
+            trip = int(table.instance_trip[run])
             pattern = int(t.hot.trip_pattern[trip])
             size = int(t.pattern_indptr[pattern + 1] - t.pattern_indptr[pattern])
             yield trip, position, int(journeys.alight_position[ride]) if run == end_run else size - 1
             if run == end_run:
                 return
-            run, position = int(table.stay_run[run]), 0
+            run, position = int(table.stay_instance[run]), 0
 
-    def _paid_ride(self, table: TripTable, journeys: Journeys, ride: int, leg: int, leaves: int) -> PaidRide:
+    def _paid_ride(self, table: TripTable, journeys: Itineraries, ride: int, leg: int, leaves: int) -> PaidRide:
         """Return what the price of a ride depends on."""
         t = self.timetable
         stops: list[int] = []
@@ -287,7 +286,7 @@ class _Teller:
             board=leaves,
         )
 
-    def _ride_leg(self, table: TripTable, journeys: Journeys, ride: int, leaves: int, arrives: int, now: int) -> Leg:
+    def _ride_leg(self, table: TripTable, journeys: Itineraries, ride: int, leaves: int, arrives: int, now: int) -> Leg:
         """Return the leg of one ride, the wait before it included."""
         t = self.timetable
         calls = list(self._calls(table, journeys, ride))

@@ -13,59 +13,47 @@ one; departures and arrivals of vehicles are whole seconds.
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
-import threading
-from collections import OrderedDict
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab._memo import Derived
 from traveltime_lab.errors import InputError, MomentError, NoServiceError
-from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.moments import Moment, TypicalMoment
-from traveltime_lab.network.network import Network
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.snapping import Snaps, snap_points
 from traveltime_lab.transit import stop_links as street_side
-from traveltime_lab.transit.raptor import RideOptions, RideSearch
+from traveltime_lab.transit.layer import TransitLayer
+from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.route_types import is_selected
-from traveltime_lab.transit.stop_links import Links, Stations, Walks
+from traveltime_lab.transit.stop_links import LinkedStops, Links, Walks
 from traveltime_lab.transit.trip_instances import trip_table
 from traveltime_lab.transit.trip_table import TripTable
 
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
-
 #: Trip tables are made for whole hours, so that neighbouring moments share one.
 _HOUR_S: Final = 3600
-#: Trip tables kept per network.
-_KEPT_TABLES: Final = 6
 #: Seconds between two departures (or arrivals) of a window of which percentiles are taken (assumed: what r5 does).
 SAMPLE_S: Final = 60
 WALKING: Final = Transportation("walking")
 
-
-@dataclass
-class _Tables:
-    """Recently used trip tables, made ready for searches."""
-
-    made: OrderedDict[tuple[Any, ...], RideSearch] = field(default_factory=OrderedDict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+#: Trip tables made ready for searches, by vehicles and interval.
+_SEARCHES = Derived[tuple[str, int, int], TransitSearch]("trip tables", kept=6)
+_TYPICAL_DAY = Derived[None, dt.date]("typical day")
 
 
 @dataclass(frozen=True)
-class TransitQuestion:
+class TransitQuery:
     """
     A question to a timetable, checked.
 
     Attributes
     ----------
-    network : Network
+    layer : TransitLayer
     transportation : Transportation
     snapping : Snapping
     moment : datetime
@@ -83,7 +71,7 @@ class TransitQuestion:
         Whether to tell the least time of the window; without, that of the departures behind percentiles and share.
     """
 
-    network: Network
+    layer: TransitLayer
     transportation: Transportation
     snapping: Snapping
     moment: dt.datetime
@@ -99,7 +87,7 @@ class TransitQuestion:
     @property
     def walking(self) -> RoadGraph:
         """The graph of those on foot."""
-        return self.network.road_graph(WALKING)
+        return self.layer.streets.road_graph(WALKING)
 
     @property
     def is_walked_to(self) -> bool:
@@ -108,22 +96,22 @@ class TransitQuestion:
 
     def access_graph(self) -> RoadGraph:
         """Return the graph of the way to the first stop."""
-        return self.network.road_graph(self.transportation.access, self.moment)
+        return self.layer.streets.road_graph(self.transportation.access, self.moment)
 
-    def snap(self, lng: npt.NDArray[np.float64], lat: npt.NDArray[np.float64], *, is_origin: bool) -> Snaps:
+    def snap(self, lng: FloatArray, lat: FloatArray, *, is_origin: bool) -> Snaps:
         """Snap points to the streets on which a trip leaves them or reaches them."""
         means = self.transportation.access if is_origin else WALKING
-        return snap_points(self.network, lng, lat, means, self.snapping)
+        return snap_points(self.layer.streets, lng, lat, means, self.snapping)
 
     def on_foot(self, snaps: Snaps, *, is_origin: bool) -> Snaps:
         """Return the snaps of the same points to walkable streets."""
         if self.is_walked_to or not is_origin:
             return snaps
-        return snap_points(self.network, snaps.lng, snaps.lat, WALKING, self.snapping)
+        return snap_points(self.layer.streets, snaps.lng, snaps.lat, WALKING, self.snapping)
 
     # Rides
 
-    def search(self) -> RideSearch:
+    def search(self) -> TransitSearch:
         """Return the runs of the hours in question, in milliseconds after its reference."""
         begin = int(self.moment.timestamp())
         first, last = (begin - self.limit - self.window, begin) if self.is_arrival else (begin, begin + self.limit)
@@ -131,45 +119,29 @@ class TransitQuestion:
         first = first // _HOUR_S * _HOUR_S
         last = (last // _HOUR_S + 1) * _HOUR_S
         key = (self.transportation.vehicles, first, last)
-        tables: _Tables = self.network.cached(("trip tables",), _Tables)
-        with tables.lock:
-            if key in tables.made:
-                tables.made.move_to_end(key)
-                return tables.made[key]
-            made = tables.made[key] = RideSearch(self._table(first, last))
-            while len(tables.made) > _KEPT_TABLES:
-                tables.made.popitem(last=False)
-            return made
+        return _SEARCHES.of(self.layer, key, lambda: TransitSearch(self._table(first, last)))
 
     def _table(self, first: int, last: int) -> TripTable:
         """Return the runs of an interval with times in milliseconds."""
-        timetable = street_side.timetable_of(self.network)
+        timetable = self.layer.timetable
         is_used = None
         if self.transportation.vehicles != "public_transport":
             is_used = is_selected(timetable.column("routes", "group"), self.transportation.vehicles)
-        table = trip_table(
-            timetable, first, last, is_used=is_used, changes=street_side.changes(self.network, self.stops)
-        )
-        return dataclasses.replace(
-            table,
-            arrival=table.arrival * np.int32(1000),
-            departure=table.departure * np.int32(1000),
-            transfer_s=table.transfer_s * np.int32(1000),
-            change_s=np.where(table.change_s >= UNREACHED, UNREACHED, table.change_s * 1000).astype(np.int32),
-        )
+        changes = street_side.changes(self.layer, self.stops)
+        return trip_table(timetable, first, last, is_used=is_used, changes=changes).in_milliseconds()
 
     @property
-    def stops(self) -> Stations:
+    def stops(self) -> LinkedStops:
         """The stops on walkable streets."""
-        return street_side.stations(self.network, self.walking, WALKING)
+        return street_side.linked_stops(self.layer, self.walking, WALKING)
 
     @property
-    def options(self) -> RideOptions:
+    def options(self) -> TransitOptions:
         """What the rides are bound to."""
         means = self.transportation
-        return RideOptions(self.limit * 1000, means.max_changes, means.pt_change_delay * 1000)
+        return TransitOptions(self.limit * 1000, means.max_changes, means.pt_change_delay * 1000)
 
-    def at(self, search: RideSearch) -> int:
+    def at(self, search: TransitSearch) -> int:
         """Return the moment in milliseconds after the reference of a search."""
         return round(self.moment.timestamp() * 1000) - search.table.reference * 1000
 
@@ -178,7 +150,7 @@ class TransitQuestion:
         """Whether single departures of the window count."""
         return bool(self.percents) or self.with_share
 
-    def samples(self, search: RideSearch) -> Int64Array:
+    def samples(self, search: TransitSearch) -> Int64Array:
         """Return the departures (or arrivals) of which percentiles are taken, as `at` does."""
         steps = np.arange(0, max(self.window, 1), SAMPLE_S, dtype=np.int64) * 1000
         return self.at(search) + (-steps if self.is_arrival else steps)
@@ -187,7 +159,7 @@ class TransitQuestion:
 
     def walks(self, *, is_leaving: bool) -> Walks:
         """Return the walks around all stops."""
-        return street_side.walks(self.network, self.stops, self.transportation.walking_time, is_leaving=is_leaving)
+        return street_side.walks(self.layer, self.stops, self.transportation.walking_time, is_leaving=is_leaving)
 
     def links(self, snaps: Snaps, *, is_origin: bool) -> Links:
         """
@@ -197,15 +169,15 @@ class TransitQuestion:
         """
         means = self.transportation
         if is_origin and not self.is_walked_to:
-            joined = street_side.stations(self.network, self.access_graph(), means.access)
+            joined = street_side.linked_stops(self.layer, self.access_graph(), means.access)
             links = street_side.street_links(
-                self.network, joined, snaps, self.snapping, means.access_time, is_leaving=False
+                self.layer, joined, snaps, self.snapping, means.access_time, is_leaving=False
             )
         elif len(snaps) <= street_side.FEW and not street_side.has_walks(
-            self.network, means.walking_time, is_leaving=not is_origin
+            self.layer, means.walking_time, is_leaving=not is_origin
         ):
             links = street_side.street_links(
-                self.network, self.stops, snaps, self.snapping, means.walking_time, is_leaving=not is_origin
+                self.layer, self.stops, snaps, self.snapping, means.walking_time, is_leaving=not is_origin
             )
         else:
             around = self.walks(is_leaving=not is_origin)
@@ -213,8 +185,8 @@ class TransitQuestion:
         return links.later((means.access_penalty + means.pt_change_delay) * 1000) if is_origin else links
 
 
-def transit_question(
-    network: Network,
+def transit_query(
+    layer: TransitLayer | None,
     transportation: Transportation,
     snapping: Snapping,
     moment: Moment | None,
@@ -225,7 +197,7 @@ def transit_question(
     percents: tuple[float, ...] = (),
     with_share: bool = False,
     with_least: bool = True,
-) -> TransitQuestion:
+) -> TransitQuery:
     """
     Check a question to a timetable.
 
@@ -237,25 +209,27 @@ def transit_question(
         If no moment is given, or the timetable does not cover it.
     """
     kind = transportation.type
-    if network.timetable is None:
+    if layer is None:
         msg = f"transportation {kind!r} needs a timetable, which this network has not; build it with gtfs=[...]"
         raise InputError(msg)
     if moment is None:
         msg = f"transportation {kind!r} needs departure_time or arrival_time: timetables differ by date and hour"
         raise MomentError(msg)
     if isinstance(moment, TypicalMoment):
-        moment = typical_moment(network, is_arrival=is_arrival)
-    network.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")
-    return TransitQuestion(network, transportation, snapping, moment, is_arrival, limit, window, percents, with_share)
+        moment = typical_moment(layer, is_arrival=is_arrival)
+    layer.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")
+    return TransitQuery(
+        layer, transportation, snapping, moment, is_arrival, limit, window, percents, with_share, with_least
+    )
 
 
-def typical_moment(network: Network, *, is_arrival: bool) -> dt.datetime:
+def typical_moment(layer: TransitLayer, *, is_arrival: bool) -> dt.datetime:
     """
     Return what ``"weekday_morning"`` means for a timetable: between 8 and 9 on the busiest Tuesday to Thursday.
 
     The first one among equally busy days. A departure is at 8, an arrival at 9, local time (contract 4.9).
     """
-    timetable = street_side.timetable_of(network)
+    timetable = layer.timetable
 
     def find() -> dt.date:
         spans = timetable.dates().dropna(subset=["first", "last"])
@@ -269,5 +243,5 @@ def typical_moment(network: Network, *, is_arrival: bool) -> dt.datetime:
         busy = [int(per_service[timetable.services_on(day)].sum()) for day in days]
         return days[int(np.argmax(busy))]
 
-    day: dt.date = network.cached(("typical day",), find)
-    return dt.datetime(day.year, day.month, day.day, 9 if is_arrival else 8, tzinfo=ZoneInfo(network.timezone))
+    day = _TYPICAL_DAY.of(layer, None, find)
+    return dt.datetime(day.year, day.month, day.day, 9 if is_arrival else 8, tzinfo=ZoneInfo(layer.timezone))

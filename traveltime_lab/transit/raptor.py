@@ -1,7 +1,7 @@
 """
 Searches in a `TripTable`: travel times by rides, at a moment or over a window, and the rides themselves.
 
-`RideSearch` knows stops only. Where a search starts and ends on the streets is given as `StopLinks`, seconds between
+`TransitSearch` knows stops only. Where a search starts and ends on the streets is given as `StopLinks`, seconds between
 points and stops. Everything works in both directions of time: a search that leaves from its points at a moment, or one
 that arrives at them (``is_arrival=True``), whose links are walks *from* the stops.
 """
@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
 from traveltime_lab.errors import DataError, InputError, LimitError
 from traveltime_lab.kernels.transit import access as ports
 from traveltime_lab.kernels.transit import patterns as line_kernels
@@ -21,10 +22,6 @@ from traveltime_lab.kernels.transit import range_raptor, raptor
 from traveltime_lab.kernels.transit import reconstruct as journey_kernels
 from traveltime_lab.kernels.transit.patterns import UNREACHED, Lines
 from traveltime_lab.transit.trip_table import TripTable
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
 
 #: What `kernels.lines.first_fault` finds.
 _FAULTS: Final = {
@@ -40,33 +37,33 @@ _FAULTS: Final = {
 @dataclass(frozen=True)
 class StopLinks:
     """
-    Seconds between points and stops.
+    Times between points and stops, in the unit of the trip table that is searched.
 
     Parameters
     ----------
     indptr : int64 array of shape (n_points + 1,)
         Range of each point in the other two.
     stops : int32 array of shape (n_links,)
-    seconds : int32 array of shape (n_links,)
+    time : int32 array of shape (n_links,)
         Not negative.
     """
 
-    indptr: Int64
-    stops: Int32
-    seconds: Int32
+    indptr: Int64Array
+    stops: Int32Array
+    time: Int32Array
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "indptr", _array(self.indptr, np.int64))
         object.__setattr__(self, "stops", _array(self.stops, np.int32))
-        object.__setattr__(self, "seconds", _array(self.seconds, np.int32))
-        if self.stops.size != self.seconds.size or self.indptr.size == 0 or self.indptr[-1] != self.stops.size:
+        object.__setattr__(self, "time", _array(self.time, np.int32))
+        if self.stops.size != self.time.size or self.indptr.size == 0 or self.indptr[-1] != self.stops.size:
             msg = (
                 f"links need a stop and seconds each, and indptr must end with their number; got {self.stops.size} "
-                f"stops, {self.seconds.size} seconds, indptr ending with {self.indptr[-1:].tolist()}"
+                f"stops, {self.time.size} seconds, indptr ending with {self.indptr[-1:].tolist()}"
             )
             raise InputError(msg)
-        if self.seconds.size and self.seconds.min() < 0:
-            msg = f"links cannot take less than no time; got {self.seconds.min()} s"
+        if self.time.size and self.time.min() < 0:
+            msg = f"links cannot take less than no time; got {self.time.min()} s"
             raise InputError(msg)
 
     @property
@@ -74,40 +71,40 @@ class StopLinks:
         """Number of points."""
         return self.indptr.size - 1
 
-    def of(self, point: int) -> tuple[Int32, Int32]:
+    def of(self, point: int) -> tuple[Int32Array, Int32Array]:
         """Return the stops and seconds of one point."""
         rows = slice(int(self.indptr[point]), int(self.indptr[point + 1]))
-        return self.stops[rows], self.seconds[rows]
+        return self.stops[rows], self.time[rows]
 
 
 @dataclass(frozen=True)
 class StopReach:
     """
-    Seconds between stops and targets, by stop; `StopLinks` the other way around.
+    Times between stops and targets, by stop; `StopLinks` the other way around.
 
     Parameters
     ----------
     indptr : int64 array of shape (n_stops + 1,)
     targets : int32 array of shape (n_links,)
-    seconds : int32 array of shape (n_links,)
+    time : int32 array of shape (n_links,)
         Rising within each stop.
     n_targets : int
     """
 
-    indptr: Int64
-    targets: Int32
-    seconds: Int32
+    indptr: Int64Array
+    targets: Int32Array
+    time: Int32Array
     n_targets: int
 
     @classmethod
     def of(cls, links: StopLinks, n_stops: int) -> StopReach:
         """Turn links by point into links by stop."""
-        indptr, targets, seconds = ports.ports_by_stop(links.indptr, links.stops, links.seconds, n_stops)
+        indptr, targets, seconds = ports.ports_by_stop(links.indptr, links.stops, links.time, n_stops)
         return cls(indptr, targets, seconds, links.n_points)
 
 
 @dataclass(frozen=True)
-class RideOptions:
+class TransitOptions:
     """
     What limits a search.
 
@@ -144,7 +141,7 @@ class RideOptions:
 
 
 @dataclass(frozen=True)
-class Journeys:
+class Itineraries:
     """
     Rides of several journeys in the order of travel, whatever the direction of the search.
 
@@ -153,7 +150,8 @@ class Journeys:
     indptr : int64 array of shape (n_journeys + 1,)
         Rides of each journey; none if there is no journey.
     board_run, alight_run : int32 arrays of shape (n_rides,)
-        Rows of `TripTable.run_trip`. They differ where one stays seated: follow `TripTable.stay_run` from the first.
+        Rows of `TripTable.instance_trip`. They differ where one stays seated: follow `TripTable.stay_instance` from
+        the first.
     board_position, alight_position : int32 arrays of shape (n_rides,)
         Positions within the patterns of these runs.
     board_stop, alight_stop : int32 arrays of shape (n_rides,)
@@ -161,19 +159,19 @@ class Journeys:
         Seconds after the reference.
     """
 
-    indptr: Int64
-    board_run: Int32
-    board_position: Int32
-    alight_run: Int32
-    alight_position: Int32
-    board_stop: Int32
-    alight_stop: Int32
-    departure: Int32
-    arrival: Int32
+    indptr: Int64Array
+    board_run: Int32Array
+    board_position: Int32Array
+    alight_run: Int32Array
+    alight_position: Int32Array
+    board_stop: Int32Array
+    alight_stop: Int32Array
+    departure: Int32Array
+    arrival: Int32Array
 
 
 @dataclass
-class RideSearch:
+class TransitSearch:
     """
     A table made ready for searches in both directions of time.
 
@@ -202,10 +200,10 @@ class RideSearch:
         t = self.table
         forward = line_kernels.forward_lines(
             _array(t.pattern_indptr, np.int64), _array(t.pattern_stops, np.int32), _array(t.can_board, np.bool_),
-            _array(t.can_alight, np.bool_), _array(t.run_indptr, np.int64), _array(t.time_indptr, np.int64),
+            _array(t.can_alight, np.bool_), _array(t.instance_indptr, np.int64), _array(t.time_indptr, np.int64),
             _array(t.arrival, np.int32), _array(t.departure, np.int32), _array(t.transfer_indptr, np.int64),
-            _array(t.transfer_stop, np.int32), _array(t.transfer_s, np.int32), _array(t.change_s, np.int32),
-            _array(t.stay_run, np.int32),
+            _array(t.transfer_stop, np.int32), _array(t.transfer_time, np.int32), _array(t.change_time, np.int32),
+            _array(t.stay_instance, np.int32),
         )  # fmt: skip
         kind, *place = line_kernels.first_fault(forward)
         if kind:
@@ -219,8 +217,8 @@ class RideSearch:
         return self._lines[is_arrival]
 
     def stop_times(
-        self, access: StopLinks, moments: npt.ArrayLike, options: RideOptions, *, is_arrival: bool = False
-    ) -> Int32:
+        self, access: StopLinks, moments: npt.ArrayLike, options: TransitOptions, *, is_arrival: bool = False
+    ) -> Int32Array:
         """
         Return travel times by rides between points and stops.
 
@@ -230,7 +228,7 @@ class RideSearch:
             Links of the points where the searches start.
         moments : int array of shape (n_points,) or int
             When to leave the points, or to arrive there.
-        options : RideOptions
+        options : TransitOptions
         is_arrival : bool, default False
 
         Returns
@@ -241,43 +239,8 @@ class RideSearch:
         starts = self._starts(access, moments, is_arrival)
         out = np.empty((access.n_points, self.table.n_stops), np.int32)
         ports.many_to_stops(
-            self.lines(is_arrival), access.indptr, access.stops, access.seconds, starts, *options._limits, out
+            self.lines(is_arrival), access.indptr, access.stops, access.time, starts, *options._limits, out
         )
-        return out
-
-    def target_times(
-        self,
-        access: StopLinks,
-        moments: npt.ArrayLike,
-        egress: StopLinks | StopReach,
-        options: RideOptions,
-        *,
-        is_arrival: bool = False,
-        direct_s: Int32 | None = None,
-    ) -> Int32:
-        """
-        Return travel times between points and targets; see `stop_times`.
-
-        Parameters
-        ----------
-        egress : StopLinks or StopReach
-            Links of the targets. By target suits a few, by stop suits all street nodes.
-        direct_s : int32 array of shape (n_points, n_targets), optional
-            Seconds of another way, such as on foot; the answer is the lesser of the two.
-
-        Returns
-        -------
-        int32 array of shape (n_points, n_targets)
-        """
-        starts = self._starts(access, moments, is_arrival)
-        is_by_stop = isinstance(egress, StopReach)
-        n_targets = egress.n_targets if isinstance(egress, StopReach) else egress.n_points
-        ends = egress.targets if isinstance(egress, StopReach) else egress.stops
-        out = _direct(direct_s, (access.n_points, n_targets), options)
-        ports.many_to_targets(
-            self.lines(is_arrival), access.indptr, access.stops, access.seconds, starts, *options._limits,
-            is_by_stop, egress.indptr, ends, egress.seconds, out,
-        )  # fmt: skip
         return out
 
     def window_stop_times(
@@ -285,11 +248,11 @@ class RideSearch:
         access: StopLinks,
         moments: npt.ArrayLike,
         width: int,
-        options: RideOptions,
+        options: TransitOptions,
         *,
         is_arrival: bool = False,
         step: int = 1,
-    ) -> Int32:
+    ) -> Int32Array:
         """
         Return the least travel time to each stop over all starts of a window; see `stop_times`.
 
@@ -315,18 +278,18 @@ class RideSearch:
         width: int,
         egress: StopLinks,
         n_best: int,
-        options: RideOptions,
+        options: TransitOptions,
         *,
         is_arrival: bool = False,
         step: int = 1,
-        direct_s: Int32 | None = None,
-    ) -> tuple[Int32, Int32]:
+        direct_time: Int32Array | None = None,
+    ) -> tuple[Int32Array, Int32Array]:
         """
         Return the shortest journeys of a window between points and targets; see `window_stop_times`.
 
         Parameters
         ----------
-        direct_s : int32 array of shape (n_points, n_targets), optional
+        direct_time : int32 array of shape (n_points, n_targets), optional
             Seconds of another way that is open at any time, such as on foot. It is one of the journeys, once, if at
             any start of the window nothing is quicker.
 
@@ -344,14 +307,14 @@ class RideSearch:
         reach = StopReach.of(egress, self.table.n_stops)
         out_s = np.empty((access.n_points, egress.n_points, n_best), np.int32)
         out_start = np.empty_like(out_s)
-        direct = _direct(direct_s, out_s.shape[:2], options)
+        direct = _direct(direct_time, out_s.shape[:2], options)
         for point in range(access.n_points):
             stops, seconds = access.of(point)
             events = range_raptor.window_starts(
                 lines, stops, seconds, int(starts[point]), _end(starts[point], width), step
             )
             range_raptor.window_best(
-                lines, state, stops, seconds, events, *options._limits, reach.indptr, reach.targets, reach.seconds,
+                lines, state, stops, seconds, events, *options._limits, reach.indptr, reach.targets, reach.time,
                 direct[point], int(starts[point]), step, out_s[point], out_start[point],
             )  # fmt: skip
         if is_arrival:
@@ -360,16 +323,16 @@ class RideSearch:
 
     def window_times(
         self,
-        access: tuple[Int32, Int32],
+        access: tuple[Int32Array, Int32Array],
         moments: npt.ArrayLike,
         egress: StopLinks | StopReach,
-        options: RideOptions,
+        options: TransitOptions,
         *,
         is_arrival: bool = False,
-        direct_s: Int32 | None = None,
-    ) -> Int32:
+        direct_time: Int32Array | None = None,
+    ) -> Int32Array:
         """
-        Return travel times between one point and targets for each of many moments; see `target_times`.
+        Return travel times between one point and targets for each of many moments; see `stop_times`.
 
         Parameters
         ----------
@@ -377,7 +340,7 @@ class RideSearch:
             Stops and seconds of the point.
         moments : int array of shape (n_moments,)
             In any order.
-        direct_s : int32 array of shape (n_targets,), optional
+        direct_time : int32 array of shape (n_targets,), optional
 
         Returns
         -------
@@ -388,11 +351,11 @@ class RideSearch:
         starts, order = _falling(moments, is_arrival)
         reach = egress if isinstance(egress, StopReach) else StopReach.of(egress, self.table.n_stops)
         state = range_raptor.window_state(lines, options.max_rides)
-        direct = _direct(direct_s, (reach.n_targets,), options)
+        direct = _direct(direct_time, (reach.n_targets,), options)
         found = np.empty((starts.size, reach.n_targets), np.int32)
         range_raptor.window_times(
             lines, state, _array(access[0], np.int32), _array(access[1], np.int32), starts, *options._limits,
-            reach.indptr, reach.targets, reach.seconds, direct, found,
+            reach.indptr, reach.targets, reach.time, direct, found,
         )  # fmt: skip
         out = np.empty_like(found)
         out[order] = found
@@ -400,12 +363,12 @@ class RideSearch:
 
     def stop_times_by_moment(
         self,
-        access: tuple[Int32, Int32],
+        access: tuple[Int32Array, Int32Array],
         moments: npt.ArrayLike,
-        options: RideOptions,
+        options: TransitOptions,
         *,
         is_arrival: bool = False,
-    ) -> Int32:
+    ) -> Int32Array:
         """
         Return travel times between one point and all stops for each of many moments; see `stop_times`.
 
@@ -427,13 +390,13 @@ class RideSearch:
 
     def journeys(
         self,
-        access: tuple[Int32, Int32],
+        access: tuple[Int32Array, Int32Array],
         moment: int,
         stops: npt.ArrayLike,
-        options: RideOptions,
+        options: TransitOptions,
         *,
         is_arrival: bool = False,
-    ) -> tuple[Int32, Journeys]:
+    ) -> tuple[Int32Array, Itineraries]:
         """
         Return travel times between one point and some stops, as `stop_times` gives them, and the rides they take.
 
@@ -442,7 +405,7 @@ class RideSearch:
         Returns
         -------
         seconds : int32 array of shape (n_targets,)
-        journeys : Journeys
+        journeys : Itineraries
         """
         lines = self.lines(is_arrival)
         start = int(_moments(np.array([moment]), is_arrival)[0])
@@ -460,14 +423,14 @@ class RideSearch:
 
     def _journeys(
         self,
-        indptr: Int64,
-        board_run: Int32,
-        board_position: Int32,
-        alight_run: Int32,
-        alight_position: Int32,
+        indptr: Int64Array,
+        board_run: Int32Array,
+        board_position: Int32Array,
+        alight_run: Int32Array,
+        alight_position: Int32Array,
         *,
         is_arrival: bool,
-    ) -> Journeys:
+    ) -> Itineraries:
         """Return the rides of a search in the order and the runs of the table."""
         t = self.table
         run_pattern = self._lines[False].run_pattern
@@ -479,23 +442,23 @@ class RideSearch:
             ends = []
             for run, position in ((alight_run, alight_position), (board_run, board_position)):
                 p = run_pattern[run]
-                ends.append((t.run_indptr[p] + t.run_indptr[p + 1] - 1 - run)[order].astype(np.int32))
+                ends.append((t.instance_indptr[p] + t.instance_indptr[p + 1] - 1 - run)[order].astype(np.int32))
                 ends.append((sizes[p] - 1 - position)[order].astype(np.int32))
             board_run, board_position, alight_run, alight_position = ends
 
-        def calls(run: Int32, position: Int32) -> tuple[Int32, Int64]:
+        def calls(run: Int32Array, position: Int32Array) -> tuple[Int32Array, Int64Array]:
             p = run_pattern[run]
-            at = t.time_indptr[p] + (run - t.run_indptr[p]) * sizes[p] + position
+            at = t.time_indptr[p] + (run - t.instance_indptr[p]) * sizes[p] + position
             return t.pattern_stops[t.pattern_indptr[p] + position], at
 
         board_stop, leaves = calls(board_run, board_position)
         alight_stop, arrives = calls(alight_run, alight_position)
-        return Journeys(
+        return Itineraries(
             indptr, board_run, board_position, alight_run, alight_position, board_stop, alight_stop,
             t.departure[leaves], t.arrival[arrives],
         )  # fmt: skip
 
-    def _starts(self, access: StopLinks, moments: npt.ArrayLike, is_arrival: bool) -> Int32:
+    def _starts(self, access: StopLinks, moments: npt.ArrayLike, is_arrival: bool) -> Int32Array:
         """Return a start per point in the direction of the search; raise if a link leads to no stop."""
         if access.stops.size and not 0 <= access.stops.min() <= access.stops.max() < self.table.n_stops:
             msg = f"links name stops {access.stops.min()} to {access.stops.max()}; the table has {self.table.n_stops}"
@@ -508,7 +471,7 @@ def _array(values: npt.ArrayLike, dtype: type) -> Any:
     return np.require(values, dtype, ["C", "W"])
 
 
-def _moments(moments: npt.NDArray[np.int64], is_arrival: bool) -> Int32:
+def _moments(moments: Int64Array, is_arrival: bool) -> Int32Array:
     """Return moments in the direction of a search."""
     if moments.size and max(-int(moments.min()), int(moments.max())) >= UNREACHED // 4:
         msg = f"moments must be seconds around the table's reference; got {moments.min()} to {moments.max()}"
@@ -516,7 +479,7 @@ def _moments(moments: npt.NDArray[np.int64], is_arrival: bool) -> Int32:
     return (-moments if is_arrival else moments).astype(np.int32)
 
 
-def _falling(moments: npt.ArrayLike, is_arrival: bool) -> tuple[Int32, npt.NDArray[np.intp]]:
+def _falling(moments: npt.ArrayLike, is_arrival: bool) -> tuple[Int32Array, IndexArray]:
     """Return moments in the direction of a search, latest first, and where each was."""
     when = np.atleast_1d(np.asarray(moments, np.int64))
     order = np.argsort(when, kind="stable")
@@ -533,11 +496,11 @@ def _end(begin: np.int32, width: int) -> int:
     return int(begin) + int(width)
 
 
-def _direct(direct_s: Int32 | None, shape: tuple[int, ...], options: RideOptions) -> Int32:
+def _direct(direct_time: Int32Array | None, shape: tuple[int, ...], options: TransitOptions) -> Int32Array:
     """Return a new array of the seconds of another way, `UNREACHED` where it is over the limit or there is none."""
-    if direct_s is None:
+    if direct_time is None:
         return np.full(shape, UNREACHED, np.int32)
-    if direct_s.shape != shape:
-        msg = f"direct_s must have the shape {shape}; got {direct_s.shape}"
+    if direct_time.shape != shape:
+        msg = f"direct_time must have the shape {shape}; got {direct_time.shape}"
         raise InputError(msg)
-    return np.where(direct_s <= options.travel_limit, direct_s, UNREACHED).astype(np.int32)
+    return np.where(direct_time <= options.travel_limit, direct_time, UNREACHED).astype(np.int32)

@@ -33,7 +33,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from traveltime_lab._arrays import BoolArray, ObjectArray
 
 GROUPS: Final = ("train", "bus", "coach", "ferry", "other")
 
@@ -95,6 +96,6 @@ def route_class(route_type: int) -> RouteClass | None:
     return None
 
 
-def is_selected(groups: npt.NDArray[np.object_] | list[str], transportation_type: str) -> npt.NDArray[np.bool_]:
+def is_selected(groups: ObjectArray | list[str], transportation_type: str) -> BoolArray:
     """Return by route whether a transportation type rides it; `groups` is the ``group`` column of the routes."""
     return np.isin(np.asarray(groups, dtype=object).astype(str), sorted(SELECTS[transportation_type]))

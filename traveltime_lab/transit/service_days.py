@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import BoolArray, Int32Array
 from traveltime_lab.transit.route_types import is_selected
 from traveltime_lab.transit.timetable import Timetable
 
-Trips = npt.NDArray[np.bool_]
+Trips = BoolArray
 
 _DAY_S: Final = 86_400
 #: Days looked through on either side of a date; timetables rarely pause for longer.
@@ -36,7 +36,7 @@ def trips_of(timetable: Timetable, vehicles: str) -> Trips:
     return np.asarray(is_selected(timetable.column("routes", "group"), vehicles)[timetable.hot.trip_route])
 
 
-def trips_at(timetable: Timetable, trips: Trips, stops: npt.NDArray[np.int32], *, is_boarding: bool) -> Trips:
+def trips_at(timetable: Timetable, trips: Trips, stops: Int32Array, *, is_boarding: bool) -> Trips:
     """Return which of some trips call at one of some stops (stop_idx) to let people in, or out."""
     rules = timetable.pattern_pickup if is_boarding else timetable.pattern_drop_off
     hit = np.isin(timetable.pattern_stop, stops) & (rules != 1)
@@ -44,7 +44,7 @@ def trips_at(timetable: Timetable, trips: Trips, stops: npt.NDArray[np.int32], *
     return np.asarray(trips & (np.diff(counts) > 0)[timetable.hot.trip_pattern])
 
 
-def stops_of(timetable: Timetable, trips: Trips, *, is_boarding: bool) -> npt.NDArray[np.bool_]:
+def stops_of(timetable: Timetable, trips: Trips, *, is_boarding: bool) -> BoolArray:
     """Return by stop whether one of some trips lets people in there, or out."""
     rules = timetable.pattern_pickup if is_boarding else timetable.pattern_drop_off
     is_used = np.zeros(timetable.pattern_indptr.size - 1, np.bool_)

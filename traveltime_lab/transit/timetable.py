@@ -20,9 +20,9 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int32Array, Int64Array, UInt8Array
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.transit.calendar import Services, day_origin
 
@@ -147,28 +147,28 @@ class Timetable:
     fare_rules: pd.DataFrame
     services: Services
     zones: list[str]
-    trip_indptr: npt.NDArray[np.int64]
-    arrival: npt.NDArray[np.int32]
-    departure: npt.NDArray[np.int32]
-    pattern_indptr: npt.NDArray[np.int64]
-    pattern_stop: npt.NDArray[np.int32]
-    pattern_pickup: npt.NDArray[np.uint8]
-    pattern_drop_off: npt.NDArray[np.uint8]
-    course_pattern: npt.NDArray[np.int32]
-    course_shape: npt.NDArray[np.int32]
-    course_indptr: npt.NDArray[np.int64]
-    course_along: npt.NDArray[np.float32]
-    course_headsign: npt.NDArray[np.int32]
+    trip_indptr: Int64Array
+    arrival: Int32Array
+    departure: Int32Array
+    pattern_indptr: Int64Array
+    pattern_stop: Int32Array
+    pattern_pickup: UInt8Array
+    pattern_drop_off: UInt8Array
+    course_pattern: Int32Array
+    course_shape: Int32Array
+    course_indptr: Int64Array
+    course_along: Float32Array
+    course_headsign: Int32Array
     headsigns: list[str]
-    shape_indptr: npt.NDArray[np.int64]
-    shape_lng: npt.NDArray[np.float64]
-    shape_lat: npt.NDArray[np.float64]
-    shape_along: npt.NDArray[np.float64]
-    frequency_trip: npt.NDArray[np.int32]
-    frequency_start: npt.NDArray[np.int32]
-    frequency_end: npt.NDArray[np.int32]
-    frequency_headway: npt.NDArray[np.int32]
-    frequency_exact: npt.NDArray[np.bool_]
+    shape_indptr: Int64Array
+    shape_lng: FloatArray
+    shape_lat: FloatArray
+    shape_along: FloatArray
+    frequency_trip: Int32Array
+    frequency_start: Int32Array
+    frequency_end: Int32Array
+    frequency_headway: Int32Array
+    frequency_exact: BoolArray
     notes: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -191,12 +191,12 @@ class Timetable:
         """Number of trips, repeated ones counted once."""
         return len(self.trips)
 
-    def column(self, table: str, name: str) -> npt.NDArray[Any]:
+    def column(self, table: str, name: str) -> AnyArray:
         """Return a column of a table as a contiguous array."""
         return np.ascontiguousarray(getattr(self, table)[name].to_numpy())
 
     @functools.cached_property
-    def is_called(self) -> npt.NDArray[np.bool_]:
+    def is_called(self) -> BoolArray:
         """By stop whether a trip calls there and its place is known, shape (n_stops,)."""
         found = np.zeros(self.n_stops, np.bool_)
         found[self.pattern_stop] = True
@@ -244,12 +244,12 @@ class Timetable:
 
     # When it runs
 
-    def services_on(self, date: dt.date | int) -> npt.NDArray[np.bool_]:
+    def services_on(self, date: dt.date | int) -> BoolArray:
         """Return by service whether it runs on a service date, given as a date or its ordinal."""
         return self.services.on(date)
 
     @functools.cached_property
-    def _feed_spans(self) -> npt.NDArray[np.int64]:
+    def _feed_spans(self) -> Int64Array:
         """First and last ordinal of service by feed, shape (n_feeds, 2); first > last for none."""
         first, last = self.services.spans()
         spans = np.full((len(self.feeds), 2), (2_000_000_000, -1), np.int64)
@@ -281,7 +281,7 @@ class Timetable:
         )
 
     @functools.cached_property
-    def _per_service(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _per_service(self) -> tuple[Int64Array, Int64Array]:
         """Trips and departures by (feed, service), shape (n_feeds, n_services) each."""
         repeats = (~self.hot.is_repeated).astype(np.int64)
         times = -(-(self.frequency_end - self.frequency_start) // self.frequency_headway)
@@ -462,21 +462,21 @@ class HotColumns:
         Whether frequencies.txt repeats the trip, which then does not run by itself.
     """
 
-    trip_route: npt.NDArray[np.int32]
-    trip_service: npt.NDArray[np.int32]
-    trip_pattern: npt.NDArray[np.int32]
-    trip_block: npt.NDArray[np.int32]
-    trip_zone: npt.NDArray[np.int32]
-    trip_feed: npt.NDArray[np.int32]
-    first_departure: npt.NDArray[np.int32]
-    last_arrival: npt.NDArray[np.int32]
-    is_repeated: npt.NDArray[np.bool_]
+    trip_route: Int32Array
+    trip_service: Int32Array
+    trip_pattern: Int32Array
+    trip_block: Int32Array
+    trip_zone: Int32Array
+    trip_feed: Int32Array
+    first_departure: Int32Array
+    last_arrival: Int32Array
+    is_repeated: BoolArray
 
 
 _WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
-def plain_arrays(value: Any) -> dict[str, npt.NDArray[Any]]:
+def plain_arrays(value: Any) -> dict[str, AnyArray]:
     """Return the plain arrays of a dataclass by field name."""
     return {
         item.name: getattr(value, item.name)

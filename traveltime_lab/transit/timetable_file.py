@@ -10,10 +10,10 @@ from dataclasses import fields
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from traveltime_lab._arrays import AnyArray, Int32Array
 from traveltime_lab.transit.calendar import Services
 from traveltime_lab.transit.timetable import TABLES, Timetable, plain_arrays
 
@@ -156,12 +156,12 @@ def _check_consistent(timetable: Timetable) -> None:
         raise ValueError("column trip_indptr does not fit the patterns")
 
 
-def _moved(rows: npt.NDArray[Any], offset: int) -> npt.NDArray[np.int32]:
+def _moved(rows: AnyArray, offset: int) -> Int32Array:
     """Return row numbers moved up, -1 left as it is."""
     return np.where(rows >= 0, rows + offset, -1).astype(np.int32)
 
 
-def _check_range(rows: npt.NDArray[Any], size: int, name: str) -> None:
+def _check_range(rows: AnyArray, size: int, name: str) -> None:
     lowest = -1 if name in _MAY_BE_NONE or name.startswith("transfers.") else 0
     if rows.size and (int(rows.min()) < lowest or int(rows.max()) >= size):
         raise ValueError(f"column {name} points outside of its table")

@@ -6,42 +6,40 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Array
+from traveltime_lab._memo import Derived
+from traveltime_lab._threads import map_ahead, row_blocks
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction, matrix
-from traveltime_lab.streets import graph as road_graph
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.labels import limit_label
+from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
-from traveltime_lab.transit.field import far_side
-from traveltime_lab.transit.query import TransitQuestion
+from traveltime_lab.transit.field import egress_side
+from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import StopLinks
 from traveltime_lab.transit.stop_links import FEW
 
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-
-#: Times in one block of a matrix.
-_BLOCK: Final = 2_000_000
+#: Greatest speed on any street of a graph, m/s.
+_FASTEST_MPS = Derived[None, float]("fastest street")
 
 
-def label_blocks(question: TransitQuestion, origins: Snaps, destinations: Snaps) -> Iterator[matrix.Block]:
+def label_blocks(query: TransitQuery, origins: Snaps, destinations: Snaps) -> Iterator[matrix.Block]:
     """
     Yield the labels of all pairs, in blocks of whole rows (departures) or whole columns (arrivals).
 
     Parameters
     ----------
-    question : TransitQuestion
+    query : TransitQuery
     origins : Snaps
         On the streets of the way to the first stop.
     destinations : Snaps
@@ -57,22 +55,20 @@ def label_blocks(question: TransitQuestion, origins: Snaps, destinations: Snaps)
     The time of a departure search ends on arrival, that of an arrival search begins on departure; with a window it is
     the least over all seconds of the window.
     """
-    is_arrival = question.is_arrival
+    is_arrival = query.is_arrival
     near, far = (destinations, origins) if is_arrival else (origins, destinations)
-    near_links = question.links(near, is_origin=not is_arrival)
-    search, options = question.search(), question.options
-    moment, samples = question.at(search), question.samples(search)
-    n_readings = len(near) * (1 + (samples.size if question.has_spread else 0))
-    there = far_side(question, far, is_origin=is_arrival, n_readings=n_readings)
-    walks = _Walks.of(question, near, far)
-    size = int(np.clip(_BLOCK // max(len(far), 1), 1, max(1, -(-len(near) // settings.threads))))
-    parts = [slice(first, min(first + size, len(near))) for first in range(0, len(near), size)]
+    search_links = query.links(near, is_origin=not is_arrival)
+    search, options = query.search(), query.options
+    moment, samples = query.at(search), query.samples(search)
+    n_readings = len(near) * (1 + (samples.size if query.has_spread else 0))
+    there = egress_side(query, far, is_origin=is_arrival, n_readings=n_readings)
+    walks = _Walks.of(query, near, far)
 
     def ride(part: slice) -> matrix.Block:
-        mine = near_links.rows(part.start, part.stop)
+        mine = search_links.rows(part.start, part.stop)
         access = StopLinks(mine.indptr, mine.stops, mine.ms)
         spread = None
-        if question.has_spread:
+        if query.has_spread:
             by_moment = [
                 np.stack(
                     [
@@ -84,11 +80,11 @@ def label_blocks(question: TransitQuestion, origins: Snaps, destinations: Snaps)
             ]
             direct = walks.of_rows(part, np.stack([each.max(axis=0) for each in by_moment]))
             times = np.stack([each.min(axis=0) for each in by_moment])
-            spread = _spread(question, by_moment, direct)
-        if spread is None or question.with_least:
-            if question.window:
+            spread = _spread(query, by_moment, direct)
+        if spread is None or query.with_least:
+            if query.window:
                 at_stops = search.window_stop_times(
-                    access, moment, question.window * 1000, options, is_arrival=is_arrival, step=1000
+                    access, moment, query.window * 1000, options, is_arrival=is_arrival, step=1000
                 )
             else:
                 at_stops = search.stop_times(access, moment, options, is_arrival=is_arrival)
@@ -96,7 +92,7 @@ def label_blocks(question: TransitQuestion, origins: Snaps, destinations: Snaps)
         if spread is None:
             direct = walks.of_rows(part, times)
         np.minimum(times, direct, out=times)
-        labels = np.where(times >= UNREACHED, road.UNREACHED, times.astype(np.int64) << road.TIME_SHIFT)
+        labels = np.where(times >= UNREACHED, road.UNREACHED, label_parts.from_ms(times.astype(np.int64)))
         everyone = slice(0, len(far))
         if not is_arrival:
             return matrix.Block(part, everyone, labels, spread)
@@ -104,27 +100,17 @@ def label_blocks(question: TransitQuestion, origins: Snaps, destinations: Snaps)
             spread = matrix.Spread(spread.ms.transpose(1, 0, 2), spread.share.T)
         return matrix.Block(everyone, part, labels.T, spread)
 
-    if len(parts) == 1 or settings.threads == 1:
-        yield from map(ride, parts)
-        return
-    with ThreadPoolExecutor(settings.threads) as pool:
-        waiting = []
-        for part in parts:
-            waiting.append(pool.submit(ride, part))
-            if len(waiting) > settings.threads:
-                yield waiting.pop(0).result()
-        for future in waiting:
-            yield future.result()
+    yield from map_ahead(ride, row_blocks(len(near), len(far)))
 
 
 @dataclass(frozen=True)
 class _Walks:
     """Walks all the way between near and far points, searched as far as they can be the quickest way."""
 
-    question: TransitQuestion
+    query: TransitQuery
     search: matrix.RowSearch
     by_hierarchy: bool
-    same: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+    same: tuple[IndexArray, IndexArray]
     near_xy: FloatArray
     far_xy: FloatArray
     shrink: FloatArray
@@ -132,32 +118,32 @@ class _Walks:
     limit_ms: int
 
     @classmethod
-    def of(cls, question: TransitQuestion, near: Snaps, far: Snaps) -> _Walks:
+    def of(cls, query: TransitQuery, near: Snaps, far: Snaps) -> _Walks:
         """Make the points of a question ready."""
-        is_arrival, graph, network = question.is_arrival, question.walking, question.network
-        feet = question.on_foot(near, is_origin=not is_arrival), question.on_foot(far, is_origin=is_arrival)
+        is_arrival, graph, streets = query.is_arrival, query.walking, query.layer.streets
+        feet = query.on_foot(near, is_origin=not is_arrival), query.on_foot(far, is_origin=is_arrival)
         ends = [
-            matrix.Ends.of(graph, snaps, question.snapping, is_entry=is_entry)
+            LinkedPoints.of(graph, snaps, query.snapping, is_entry=is_entry)
             for snaps, is_entry in zip(feet, (is_arrival, not is_arrival), strict=True)
         ]
-        near_xy, far_xy = (np.column_stack(network.frame.to_xy(*snapped_coordinates(network, snaps))) for snaps in feet)
+        near_xy, far_xy = (np.column_stack(streets.frame.to_xy(*snapped_coordinates(streets, snaps))) for snaps in feet)
         # East-west metres are the shorter the farther from the equator.
-        shrink = network.frame.shrink(np.concatenate([near_xy[:, 1], far_xy[:, 1]]))
+        shrink = streets.frame.shrink(np.concatenate([near_xy[:, 1], far_xy[:, 1]]))
         reached, leaving = ends if is_arrival else ends[::-1]
-        largest = road_graph.limit_label(question.limit, graph.metric)
+        largest = limit_label(query.limit, graph.metric)
         if len(near) > FEW:
             # The walks around all stops, which such a question needs too, take longer to make.
-            contraction.hierarchy(network, graph)
+            contraction.hierarchy(streets, graph)
         return cls(
-            question=question,
+            query=query,
             search=matrix.RowSearch.of(graph, *ends, is_backward=is_arrival),
-            by_hierarchy=contraction.pays_off(network, graph, leaving, reached, largest),
+            by_hierarchy=contraction.pays_off(streets, graph, leaving, reached, largest),
             same=matrix.same_places(*feet),
             near_xy=near_xy,
             far_xy=far_xy,
             shrink=np.array([np.nanmin(shrink, initial=1.0), 1.0]),
-            fastest=network.cached(("fastest walk",), lambda: _fastest_mps(graph)),
-            limit_ms=question.limit * 1000,
+            fastest=_FASTEST_MPS.of(graph, None, lambda: _fastest_mps(graph)),
+            limit_ms=query.limit * 1000,
         )
 
     def of_rows(self, part: slice, bounds: Int32Array) -> Int32Array:
@@ -175,16 +161,16 @@ class _Walks:
         rows, columns = self.same
         here = (rows >= part.start) & (rows < part.stop)
         labels[rows[here] - part.start, columns[here]] = 0
-        return np.where(labels == road.UNREACHED, UNREACHED, labels >> road.TIME_SHIFT).astype(np.int32)
+        return np.where(labels == road.UNREACHED, UNREACHED, label_parts.ms(labels)).astype(np.int32)
 
     def _swept(self, part: slice) -> Int64Array:
         """Return the labels of some near points by hierarchy."""
-        question, is_arrival = self.question, self.question.is_arrival
+        query, is_arrival = self.query, self.query.is_arrival
         near, far = self.search.rows.part(part), self.search.columns
         labels = np.empty((part.stop - part.start, len(far.snaps)), np.int64)
         leaving, reached = (far, near) if is_arrival else (near, far)
         for block in matrix.blocks_between(
-            question.network, question.walking, leaving, reached, limit=question.limit, engine="hierarchy"
+            query.layer.streets, query.walking, leaving, reached, limit=query.limit, engine="hierarchy"
         ):
             rows, columns = (block.columns, block.rows) if is_arrival else (block.rows, block.columns)
             labels[rows, columns] = block.labels.T if is_arrival else block.labels
@@ -199,59 +185,59 @@ class _Walks:
             least = np.where(np.isnan(away), np.inf, away * (980.0 / self.fastest))
             most = np.minimum(bounds[row], self.limit_ms)
             limits[row] = most[least <= most].max(initial=-1)
-        return self.search.labels(part, ((limits + 1) << road.TIME_SHIFT) - 1)
+        return self.search.labels(part, label_parts.from_ms(limits + 1) - 1)
 
 
 def _fastest_mps(graph: RoadGraph) -> float:
     """Return the greatest speed on any street, m/s."""
-    ms, cm = graph.cross >> road.TIME_SHIFT, graph.cross & road.LENGTH_MASK
+    ms, cm = label_parts.ms(graph.traversal), label_parts.cm(graph.traversal)
     # Half a millisecond may have been rounded away.
     return float((10.0 * cm / np.maximum(ms - 0.5, 0.1)).max(initial=0.001))
 
 
-def _spread(question: TransitQuestion, by_moment: list[Int32Array], direct: Int32Array) -> matrix.Spread:
+def _spread(query: TransitQuery, by_moment: list[Int32Array], direct: Int32Array) -> matrix.Spread:
     """
     Return how the times of some near points differ over the window.
 
     Parameters
     ----------
-    question : TransitQuestion
+    query : TransitQuery
     by_moment : list of int32 arrays of shape (n_moments, n_far)
         By rides, one for each near point.
     direct : int32 array of shape (n_near, n_far)
         On foot.
     """
-    ms = np.empty((*direct.shape, len(question.percents)), np.int32)
+    ms = np.empty((*direct.shape, len(query.percents)), np.int32)
     share = np.empty(direct.shape, np.float64)
     for row, times in enumerate(by_moment):
         np.minimum(times, direct[row], out=times)
-        range_raptor.percentiles(times, np.array(question.percents, np.float64), ms[row])
-        range_raptor.share_within(times, question.limit * 1000, share[row])
+        range_raptor.percentiles(times, np.array(query.percents, np.float64), ms[row])
+        range_raptor.share_within(times, query.limit * 1000, share[row])
     return matrix.Spread(ms, share.astype(np.float32))
 
 
 def pair_labels(
-    question: TransitQuestion,
+    query: TransitQuery,
     origins: Snaps,
     destinations: Snaps,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
 ) -> tuple[Int64Array, matrix.Spread | None]:
     """Return the labels of chosen pairs, one search for each point of the near side; see `label_blocks`."""
-    near_of = destination_of if question.is_arrival else origin_of
+    near_of = destination_of if query.is_arrival else origin_of
     labels = np.full(near_of.size, road.UNREACHED, np.int64)
     spread = None
-    if question.has_spread:
+    if query.has_spread:
         spread = matrix.Spread(
-            np.empty((near_of.size, len(question.percents)), np.int32), np.empty(near_of.size, np.float32)
+            np.empty((near_of.size, len(query.percents)), np.int32), np.empty(near_of.size, np.float32)
         )
     order = np.argsort(near_of, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(near_of[order])) + 1):
         if rows.size:
             mine = origins.take(origin_of[rows]), destinations.take(destination_of[rows])
             one = tuple(side.take(np.zeros(1, np.intp)) for side in mine)
-            sides = (mine[0], one[1]) if question.is_arrival else (one[0], mine[1])
-            for block in label_blocks(question, *sides):
+            sides = (mine[0], one[1]) if query.is_arrival else (one[0], mine[1])
+            for block in label_blocks(query, *sides):
                 labels[rows] = block.labels.ravel()
                 if spread is not None and block.spread is not None:
                     spread.ms[rows] = block.spread.ms.reshape(rows.size, -1)
@@ -261,7 +247,7 @@ def pair_labels(
 
 class Departures(NamedTuple):
     """
-    Journeys of a window by pair, each pair's shortest first.
+    Itineraries of a window by pair, each pair's shortest first.
 
     Attributes
     ----------
@@ -272,17 +258,17 @@ class Departures(NamedTuple):
         Aware, in the network's zone: when each leaves its origin, or is to be at its destination.
     """
 
-    pair: npt.NDArray[np.intp]
+    pair: IndexArray
     labels: Int64Array
     moments: list[dt.datetime]
 
 
-def window_journeys(
-    question: TransitQuestion,
+def window_itineraries(
+    query: TransitQuery,
     origins: Snaps,
     destinations: Snaps,
-    origin_of: npt.NDArray[np.intp],
-    destination_of: npt.NDArray[np.intp],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
     n_best: int,
 ) -> Departures:
     """
@@ -293,44 +279,44 @@ def window_journeys(
 
     Parameters
     ----------
-    question : TransitQuestion
+    query : TransitQuery
         With a window.
     origins, destinations : Snaps
     origin_of, destination_of : intp arrays of shape (n_pairs,)
     n_best : int
         Most journeys of a pair.
     """
-    is_arrival = question.is_arrival
+    is_arrival = query.is_arrival
     near, far = (destinations, origins) if is_arrival else (origins, destinations)
     near_of, far_of = (destination_of, origin_of) if is_arrival else (origin_of, destination_of)
-    near_links = question.links(near, is_origin=not is_arrival)
-    far_links = question.links(far, is_origin=is_arrival)
-    search, options = question.search(), question.options
-    begin = question.at(search)
+    search_links = query.links(near, is_origin=not is_arrival)
+    egress_links = query.links(far, is_origin=is_arrival)
+    search, options = query.search(), query.options
+    begin = query.at(search)
     walked = matrix.pair_labels(
-        question.network, question.walking, question.on_foot(origins, is_origin=True), destinations,
-        question.snapping, origin_of, destination_of, limit=question.limit, engine="dijkstra",
+        query.layer.streets, query.walking, query.on_foot(origins, is_origin=True), destinations,
+        query.snapping, origin_of, destination_of, limit=query.limit, engine="dijkstra",
     )  # fmt: skip
-    walk_ms = np.where(walked == road.UNREACHED, UNREACHED, walked >> road.TIME_SHIFT).astype(np.int32)
+    walk_ms = np.where(walked == road.UNREACHED, UNREACHED, label_parts.ms(walked)).astype(np.int32)
     ms = np.full((near_of.size, n_best), UNREACHED, np.int64)
     starts = np.full((near_of.size, n_best), begin, np.int64)
     order = np.argsort(near_of, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(near_of[order])) + 1):
         if not rows.size:
             continue
-        mine = near_links.rows(int(near_of[rows[0]]), int(near_of[rows[0]]) + 1)
-        theirs = far_links.take(far_of[rows])
+        mine = search_links.rows(int(near_of[rows[0]]), int(near_of[rows[0]]) + 1)
+        theirs = egress_links.take(far_of[rows])
         seconds, moments = search.window_best(
-            StopLinks(mine.indptr, mine.stops, mine.ms), begin, question.window * 1000,
+            StopLinks(mine.indptr, mine.stops, mine.ms), begin, query.window * 1000,
             StopLinks(theirs.indptr, theirs.stops, theirs.ms), n_best, options, is_arrival=is_arrival, step=1000,
-            direct_s=walk_ms[None, rows],
+            direct_time=walk_ms[None, rows],
         )  # fmt: skip
         ms[rows], starts[rows] = seconds[0], moments[0]
     pair, column = np.nonzero(ms < UNREACHED)
-    zone = ZoneInfo(question.network.timezone)
+    zone = ZoneInfo(query.layer.timezone)
     epoch = search.table.reference
     when = [
         (dt.datetime.fromtimestamp(epoch, dt.UTC) + dt.timedelta(milliseconds=int(start))).astimezone(zone)
         for start in starts[pair, column]
     ]
-    return Departures(pair, ms[pair, column] << road.TIME_SHIFT, when)
+    return Departures(pair, label_parts.from_ms(ms[pair, column]), when)

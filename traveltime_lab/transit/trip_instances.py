@@ -13,8 +13,8 @@ from dataclasses import fields
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.transit import trip_instances
 from traveltime_lab.transit.calendar import day_origin
@@ -29,9 +29,6 @@ STAY_SEATED_M: Final = 200.0
 #: Longest interval; more does not fit into the kernels' seconds.
 _LONGEST_S: Final = 366 * 86400
 
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-
 
 class Footpaths(NamedTuple):
     """
@@ -45,12 +42,12 @@ class Footpaths(NamedTuple):
     seconds : int32 array
     """
 
-    indptr: Longs
-    stop: Ints
-    seconds: Ints
+    indptr: Int64Array
+    stop: Int32Array
+    seconds: Int32Array
 
 
-class Changes(NamedTuple):
+class Transfers(NamedTuple):
     """
     How one changes between stops and at stops.
 
@@ -58,14 +55,14 @@ class Changes(NamedTuple):
     ----------
     indptr, stop, seconds : int64, int32, int32 arrays
         As `Footpaths`, after the rules of transfers.txt.
-    change_s : int32 array of shape (n_stops,), s
+    change_time : int32 array of shape (n_stops,), s
         Least time for a change at the stop itself, `UNREACHED` where it is forbidden.
     """
 
-    indptr: Longs
-    stop: Ints
-    seconds: Ints
-    change_s: Ints
+    indptr: Int64Array
+    stop: Int32Array
+    seconds: Int32Array
+    change_time: Int32Array
 
 
 def trip_table(
@@ -73,8 +70,8 @@ def trip_table(
     begin: int,
     end: int,
     *,
-    is_used: npt.NDArray[np.bool_] | None = None,
-    changes: Changes | None = None,
+    is_used: BoolArray | None = None,
+    changes: Transfers | None = None,
 ) -> TripTable:
     """
     Return the runs that are on their way at some moment of an interval, of whatever service dates.
@@ -87,7 +84,7 @@ def trip_table(
     is_used : bool array of shape (n_routes,), optional
         Routes to ride; all without it.
     changes : Changes, optional
-        From `merge_changes`, with walks along streets; without it only transfers.txt links stops.
+        From `merge_transfers`, with walks along streets; without it only transfers.txt links stops.
 
     Returns
     -------
@@ -108,7 +105,7 @@ def trip_table(
             f"is_used must be a bool array of {len(timetable.routes)} routes; got {is_used.dtype} {is_used.shape}"
         )
     if changes is None:
-        changes = merge_changes(timetable, None)
+        changes = merge_transfers(timetable, None)
     hot = timetable.hot
     trip, date, shift = _runs_between(timetable, begin, end, is_used)
     first = hot.first_departure[trip] + shift
@@ -119,18 +116,15 @@ def trip_table(
     n_lanes = trip_instances.assign_lanes(trip, shift, hot.trip_pattern[trip], *times, lane)
     order = np.argsort(lane, kind="stable")
     trip, date, shift, lane = trip[order], date[order], shift[order], lane[order]
-    run_indptr = np.searchsorted(lane, np.arange(n_lanes + 1)).astype(np.int64)
-    kind = hot.trip_pattern[trip[run_indptr[:-1]]]
+    instance_indptr = np.searchsorted(lane, np.arange(n_lanes + 1)).astype(np.int64)
+    kind = hot.trip_pattern[trip[instance_indptr[:-1]]]
     lengths = np.diff(timetable.pattern_indptr)[kind]
     pattern_indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     rows = np.repeat(timetable.pattern_indptr[kind] - pattern_indptr[:-1], lengths) + np.arange(pattern_indptr[-1])
     pattern_stops = timetable.pattern_stop[rows]
-    time_indptr = np.concatenate([[0], np.cumsum(lengths * np.diff(run_indptr))]).astype(np.int64)
+    time_indptr = np.concatenate([[0], np.cumsum(lengths * np.diff(instance_indptr))]).astype(np.int64)
     arrival, departure = np.empty(time_indptr[-1], np.int32), np.empty(time_indptr[-1], np.int32)
     trip_instances.write_times(trip, shift, *times, arrival, departure)
-    stop_indptr, stop_pattern, stop_position = trip_instances.calls_by_stop(
-        pattern_indptr, pattern_stops, timetable.n_stops
-    )
     table = TripTable(
         reference=begin,
         n_stops=timetable.n_stops,
@@ -138,20 +132,17 @@ def trip_table(
         pattern_stops=pattern_stops,
         can_board=timetable.pattern_pickup[rows] != 1,
         can_alight=timetable.pattern_drop_off[rows] != 1,
-        run_indptr=run_indptr,
+        instance_indptr=instance_indptr,
         time_indptr=time_indptr,
         arrival=arrival,
         departure=departure,
-        run_trip=trip,
-        run_date=date,
-        stop_indptr=stop_indptr,
-        stop_pattern=stop_pattern,
-        stop_position=stop_position,
+        instance_trip=trip,
+        instance_date=date,
         transfer_indptr=changes.indptr,
         transfer_stop=changes.stop,
-        transfer_s=changes.seconds,
-        change_s=changes.change_s,
-        stay_run=_stay_runs(timetable, trip, date, shift),
+        transfer_time=changes.seconds,
+        change_time=changes.change_time,
+        stay_instance=_stay_instances(timetable, trip, date, shift),
     )
     for item in fields(table):
         value = getattr(table, item.name)
@@ -161,8 +152,8 @@ def trip_table(
 
 
 def _runs_between(
-    timetable: Timetable, begin: int, end: int, is_used: npt.NDArray[np.bool_] | None
-) -> tuple[Ints, Ints, Ints]:
+    timetable: Timetable, begin: int, end: int, is_used: BoolArray | None
+) -> tuple[Int32Array, Int32Array, Int32Array]:
     """Return trip, service date and shift (s after `begin`) of the runs that overlap an interval."""
     hot = timetable.hot
     is_open = np.ones(timetable.n_trips, np.bool_) if is_used is None else is_used[hot.trip_route]
@@ -209,8 +200,8 @@ def _dates_between(begin: int, end: int, zone: str) -> list[int]:
 
 
 def _repetitions(
-    timetable: Timetable, rows: npt.NDArray[np.intp], span: Ints, shift: int, length: int
-) -> tuple[Ints, Ints]:
+    timetable: Timetable, rows: IndexArray, span: Int32Array, shift: int, length: int
+) -> tuple[Int32Array, Int32Array]:
     """Return trips and shifts of the repetitions on a date that overlap an interval of `length` seconds."""
     start, headway = timetable.frequency_start[rows].astype(np.int64), timetable.frequency_headway[rows]
     until = timetable.frequency_end[rows]
@@ -224,7 +215,7 @@ def _repetitions(
     return np.repeat(trip, counts), (np.repeat(base, counts) + k * np.repeat(headway, counts)).astype(np.int32)
 
 
-def _stay_runs(timetable: Timetable, trip: Ints, date: Ints, shift: Ints) -> Ints:
+def _stay_instances(timetable: Timetable, trip: Int32Array, date: Int32Array, shift: Int32Array) -> Int32Array:
     """Return the run that each run's vehicle continues as, by block_id and in-seat transfers; -1 for none."""
     hot = timetable.hot
     stay = np.full(trip.size, -1, np.int32)
@@ -243,7 +234,7 @@ def _stay_runs(timetable: Timetable, trip: Ints, date: Ints, shift: Ints) -> Int
     last_stop = timetable.pattern_stop[ends[hot.trip_pattern + 1] - 1]
     lat, lng = timetable.column("stops", "stop_lat"), timetable.column("stops", "stop_lon")
     is_plain = ~hot.is_repeated[trip]
-    run_of: dict[int, Ints] = {}
+    run_of: dict[int, Int32Array] = {}
     for day in np.unique(date):
         on = np.flatnonzero(is_plain & (date == day))
         run_of[int(day)] = np.full(timetable.n_trips, -1, np.int32)
@@ -269,7 +260,7 @@ def _stay_runs(timetable: Timetable, trip: Ints, date: Ints, shift: Ints) -> Int
     return stay
 
 
-def merge_changes(timetable: Timetable, footpaths: Footpaths | None) -> Changes:
+def merge_transfers(timetable: Timetable, footpaths: Footpaths | None) -> Transfers:
     """
     Return how one changes: walks along streets and the rules of transfers.txt.
 
@@ -299,9 +290,9 @@ def merge_changes(timetable: Timetable, footpaths: Footpaths | None) -> Changes:
         start = np.repeat(np.arange(n), np.diff(footpaths.indptr))
         stop, seconds = footpaths.stop.astype(np.int64), footpaths.seconds.astype(np.int64)
     rules = _rules(timetable)
-    change_s = np.zeros(n, np.int32)
+    change_time = np.zeros(n, np.int32)
     at_stop = rules[rules[:, 0] == rules[:, 1]]
-    change_s[at_stop[:, 0]] = np.where(at_stop[:, 2] == 3, UNREACHED, at_stop[:, 3])
+    change_time[at_stop[:, 0]] = np.where(at_stop[:, 2] == 3, UNREACHED, at_stop[:, 3])
     between = rules[rules[:, 0] != rules[:, 1]]
     is_ruled = np.isin(start * n + stop, between[:, 0] * n + between[:, 1]) | (start == stop)
     timed = between[between[:, 2] == 2]
@@ -310,10 +301,10 @@ def merge_changes(timetable: Timetable, footpaths: Footpaths | None) -> Changes:
     seconds = np.concatenate([seconds[~is_ruled], timed[:, 3]])
     order = np.lexsort((stop, start))
     indptr = np.searchsorted(start[order], np.arange(n + 1)).astype(np.int64)
-    return Changes(indptr, stop[order].astype(np.int32), seconds[order].astype(np.int32), change_s)
+    return Transfers(indptr, stop[order].astype(np.int32), seconds[order].astype(np.int32), change_time)
 
 
-def _rules(timetable: Timetable) -> Longs:
+def _rules(timetable: Timetable) -> Int64Array:
     """Return rows of (from, to, type 2 or 3, s) between stops, at most one per pair."""
     frame = timetable.transfers
     is_general = np.ones(len(frame), np.bool_)
@@ -328,7 +319,7 @@ def _rules(timetable: Timetable) -> Longs:
     children = np.argsort(parent, kind="stable")
     begins = np.searchsorted(parent[children], np.arange(timetable.n_stops + 1))
 
-    def members(stop: int) -> npt.NDArray[np.int64]:
+    def members(stop: int) -> Int64Array:
         """Return a stop, and those in it if it is a station."""
         return np.append(children[begins[stop] : begins[stop + 1]], stop)
 

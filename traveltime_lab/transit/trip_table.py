@@ -4,20 +4,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bool = npt.NDArray[np.bool_]
+from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
+from traveltime_lab.kernels.transit.patterns import UNREACHED
 
 
 @dataclass(frozen=True)
 class TripTable:
     """
-    Runs of trips by pattern, in seconds after a reference moment.
+    Runs of trips by pattern, in seconds (or milliseconds, see `in_milliseconds`) after a reference moment.
 
     A run is one trip on one service date or one repetition of a frequency. A pattern is a sequence of stops; none of
     its runs overtakes another at any position, neither arriving nor departing.
@@ -32,43 +30,49 @@ class TripTable:
     pattern_stops : int32 array of shape (n_positions,)
         stop_idx by position; a loop has a stop twice.
     can_board, can_alight : bool arrays of shape (n_positions,)
-    run_indptr : int64 array of shape (n_patterns + 1,)
+    instance_indptr : int64 array of shape (n_patterns + 1,)
         Runs of each pattern, sorted by departure.
     time_indptr : int64 array of shape (n_patterns + 1,)
         Where the times of each pattern begin.
     arrival, departure : int32 arrays of shape (n_times,)
         Time of run r (from 0 within pattern p) at position k: ``[time_indptr[p] + r * n_positions(p) + k]``.
-    run_trip : int32 array of shape (n_runs,)
+    instance_trip : int32 array of shape (n_runs,)
         trip_idx.
-    run_date : int32 array of shape (n_runs,)
+    instance_date : int32 array of shape (n_runs,)
         Service date as proleptic ordinal.
-    stop_indptr : int64 array of shape (n_stops + 1,)
-        By stop the patterns and positions that call there, in `stop_pattern` and `stop_position` (int32).
     transfer_indptr : int64 array of shape (n_stops + 1,)
-        Footpaths from each stop to others, in `transfer_stop` and `transfer_s` (int32, s).
-    change_s : int32 array of shape (n_stops,)
-        Least seconds for a change at the stop itself, 1,000,000,000 where it is forbidden.
-    stay_run : int32 array of shape (n_runs,)
+        Footpaths from each stop to others, in `transfer_stop` and `transfer_time` (int32).
+    change_time : int32 array of shape (n_stops,)
+        Least time for a change at the stop itself, 1,000,000,000 where it is forbidden.
+    stay_instance : int32 array of shape (n_runs,)
         Run that the vehicle continues as, its passengers seated; -1 for none.
     """
 
     reference: int
     n_stops: int
-    pattern_indptr: Int64
-    pattern_stops: Int32
-    can_board: Bool
-    can_alight: Bool
-    run_indptr: Int64
-    time_indptr: Int64
-    arrival: Int32
-    departure: Int32
-    run_trip: Int32
-    run_date: Int32
-    stop_indptr: Int64
-    stop_pattern: Int32
-    stop_position: Int32
-    transfer_indptr: Int64
-    transfer_stop: Int32
-    transfer_s: Int32
-    change_s: Int32
-    stay_run: Int32
+    pattern_indptr: Int64Array
+    pattern_stops: Int32Array
+    can_board: BoolArray
+    can_alight: BoolArray
+    instance_indptr: Int64Array
+    time_indptr: Int64Array
+    arrival: Int32Array
+    departure: Int32Array
+    instance_trip: Int32Array
+    instance_date: Int32Array
+    transfer_indptr: Int64Array
+    transfer_stop: Int32Array
+    transfer_time: Int32Array
+    change_time: Int32Array
+    stay_instance: Int32Array
+
+    def in_milliseconds(self) -> TripTable:
+        """Return the table with all times in milliseconds, in which walks count; `reference` stays in seconds."""
+        is_allowed = self.change_time < UNREACHED
+        return replace(
+            self,
+            arrival=self.arrival * np.int32(1000),
+            departure=self.departure * np.int32(1000),
+            transfer_time=self.transfer_time * np.int32(1000),
+            change_time=np.where(is_allowed, self.change_time * np.int32(1000), UNREACHED).astype(np.int32),
+        )

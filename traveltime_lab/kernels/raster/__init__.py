@@ -1,1 +1,1 @@
-"""Square cells: values of a field at their centres, contours through them, distances to roads."""
+"""Kernels on rasters: travel times at cell centres, contours, statistics by grid cell, distances to roads."""

@@ -1,4 +1,4 @@
-"""Distances from the cells of a lattice to straight pieces of road."""
+"""Compute distances from the cells of a raster to straight segments of roads."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def update_squared_distances(
     """
     Lower the squared distance of every cell within reach of a segment.
 
-    Brute force on purpose: it is exact, which propagation of the nearest segment over the lattice is not, and its
-    inner loop is a handful of vector instructions.
+    The kernel visits all cells in the extended bounding box of each segment. Unlike propagation of the nearest segment
+    from cell to cell this is exact, and its inner loop compiles to a few vector instructions.
 
     Parameters
     ----------
     squared : float32 array of shape (ny, nx), m2, finite
-        Mutated. Cells within `reach_m` of a segment are updated, and some others.
-    segments : float64 array of shape (n, 4)
-        x, y, x, y of the ends; a segment of no length is a point.
+        Lowered in place. All cells within `reach_m` of a segment are updated, and some others.
+    segments : float64 array of shape (n, 4), m
+        x, y, x, y of both ends; a segment of zero length is a point.
     x0, y0, cell_m : float
-        Centre of ``squared[0, 0]`` and side of a cell, in the metres of `segments`.
+        Centre of ``squared[0, 0]`` and side of a cell, in the coordinates of `segments`.
     reach_m : float
-        How far beyond a segment cells are updated.
+        Distance from a segment up to which cells are updated, m.
     """
     ny, nx = squared.shape
     steps = (np.arange(nx) * cell_m).astype(np.float32)
@@ -41,7 +41,7 @@ def update_squared_distances(
         ax, ay, bx, by = segments[k, 0], segments[k, 1], segments[k, 2], segments[k, 3]
         dx, dy = np.float32(bx - ax), np.float32(by - ay)
         length2 = dx * dx + dy * dy
-        # Pieces under a micrometre are points: the inverse of their squared length could overflow.
+        # Segments shorter than a micrometre are points: the inverse of their squared length could overflow.
         inverse = np.float32(1.0) / length2 if length2 > np.float32(1e-12) else np.float32(0.0)
         row_first = max(0, math.ceil((min(ay, by) - reach_m - y0) / cell_m))
         row_last = min(ny - 1, math.floor((max(ay, by) + reach_m - y0) / cell_m))
@@ -49,8 +49,8 @@ def update_squared_distances(
         col_last = min(nx - 1, math.floor((max(ax, bx) + reach_m - x0) / cell_m))
         if col_last < col_first:
             continue
-        # Relative to the start of the segment float32 is exact to well under a millimetre. Whole rows of the box: cut
-        # to the chord of a circle they are fewer cells but take longer.
+        # Relative to the start of the segment float32 is exact to well under a millimetre. Rows of the box are not cut
+        # to the cells within reach: there would be fewer cells, but the loop would take longer.
         px0 = np.float32(x0 + col_first * cell_m - ax)
         for row in range(row_first, row_last + 1):
             py = np.float32(y0 + row * cell_m - ay)

@@ -1,5 +1,5 @@
 """
-Statistics of the samples of a travel-time surface in each cell of a grid.
+Aggregate the samples of a travel-time surface by the cells of a grid such as H3 or geohash.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ def add_samples(values, cell, limit, low, high, total, count):
 
     Parameters
     ----------
-    values : float32 array of shape (n_rows, n_columns)
-        Seconds; inf where not reached.
-    cell : int32 array of the same shape
-        Cell of each sample, -1 for samples that count nowhere.
-    limit : float
-        Larger values do not count.
-    low, high, total : float64 arrays of shape (n_cells,)
-        Smallest value, largest value and sum so far; updated in place.
+    values : float32 array of shape (n_rows, n_columns), s
+        inf where not reached.
+    cell : int32 array of shape (n_rows, n_columns)
+        Cell of each sample, -1 for samples outside of all cells.
+    limit : float, s
+        Larger values are ignored.
+    low, high, total : float64 arrays of shape (n_cells,), s
+        Minimum, maximum and sum; updated in place.
     count : int64 array of shape (n_cells,)
-        Number of samples so far; updated in place.
+        Number of samples; updated in place.
     """
     for r in range(values.shape[0]):
         for c in range(values.shape[1]):

@@ -1,10 +1,18 @@
 """
-Outlines of the cells of a raster that are within a limit, by marching squares.
+Trace the contours of a raster at a limit with marching squares, as polygons with holes.
 
-Between the centres of four cells lies a square; where a side of it has one end within the limit and one beyond, the
-outline crosses that side once, at the place where the linearly interpolated value is the limit. Outlines are followed,
-crossing by crossing, with what is within on their left, so that exteriors run counter-clockwise and holes clockwise.
-Where only two opposite corners are within, the mean of the four decides whether they are joined.
+The centres of four neighbouring cells form a square. If one end of a side is within the limit and the other is not,
+the contour crosses that side once, where the linearly interpolated value equals the limit. Each contour is followed
+from crossing to crossing with the area within the limit on its left, so exteriors run counter-clockwise and holes
+clockwise. If only two opposite corners of a square are within the limit, the mean of the four corners decides whether
+the contour connects them.
+
+The package has its own implementation for two properties that its shapes rely on. The polygons are *valid* by
+construction: no crossing is nearer to a cell centre than `clearance` allows, so rings neither touch nor cross, and each
+hole is assigned to its exterior by following the raster, without geometric tests. And they are *nested* by
+construction: values are clipped to within `step` of the limit, so every crossing moves away from the cell within as the
+limit grows, also next to cells without a value, and a smaller limit never gives a polygon outside of a larger one. The
+tests compare the result with contourpy, as a second implementation.
 
 References
 ----------
@@ -17,13 +25,14 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-#: Bits of a mark: the cell is within the limit; the outline north between it and its eastern neighbour was followed.
+#: Bits of a mark: the cell is within the limit; the contour that runs north between the cell and its eastern neighbour
+#: has been followed.
 _WITHIN, _FOLLOWED = np.uint8(1), np.uint8(2)
 
 
 @numba.njit(cache=True, nogil=True)
 def _marks(values, limit):
-    """Return which cells are within the limit, with a ring of cells around that are not, and how many are."""
+    """Return the marks of all cells, with a border of one cell that is not within the limit, and the number within."""
     n_rows, n_columns = values.shape
     marks = np.zeros((n_rows + 2, n_columns + 2), np.uint8)
     n_within = 0
@@ -38,7 +47,7 @@ def _marks(values, limit):
 
 @numba.njit(cache=True, nogil=True)
 def _n_crossings(marks):
-    """Return how many sides of squares the outlines cross, and how many of them northwards."""
+    """Return the number of crossings of all contours, and the number of crossings northwards."""
     n, n_north = 0, 0
     for r in range(1, marks.shape[0]):
         for c in range(1, marks.shape[1]):
@@ -49,7 +58,7 @@ def _n_crossings(marks):
 
 @numba.njit(cache=True, nogil=True)
 def _depth(values, limit, step, clearance, row, column):
-    """Return a value relative to the limit, brought within `step` of it and never nearer than `clearance`."""
+    """Return a value minus the limit, its magnitude clipped to between `clearance` and `step`."""
     if not (0 <= row < values.shape[0] and 0 <= column < values.shape[1]):
         return step
     value = values[row, column]
@@ -61,17 +70,18 @@ def _depth(values, limit, step, clearance, row, column):
 @numba.njit(cache=True, nogil=True)
 def _follow(values, limit, step, clearance, marks, row, column, ring, ring_of, points, n):
     """
-    Follow the outline that runs north between a marked cell and its eastern neighbour, once around.
+    Follow the contour that runs north between a marked cell and its eastern neighbour until it closes.
 
     Returns
     -------
     n : int
-        Points so far.
+        Number of points written so far.
     west_row, west_column : int
-        The westernmost cell from which it runs north so.
+        The westernmost cell that has this contour on its eastern side, running north.
     """
     west_row, west_column = row, column
-    # The cells on the left and on the right of where the outline runs, and the step ahead. On the left all are within.
+    # The contour runs between cell (r, c) on its left, which is within the limit, and cell (r2, c2) on its right; the
+    # step ahead is `up` rows and `right` columns.
     r, c, up, right = row, column, 1, 0
     while True:
         r2, c2 = r - right, c + up
@@ -110,7 +120,7 @@ def _follow(values, limit, step, clearance, marks, row, column, ring, ring_of, p
 
 @numba.njit(cache=True, nogil=True)
 def _twice_the_area(points, first, last):
-    """Return twice the signed area of a ring without its closing point, positive if counter-clockwise."""
+    """Return twice the signed area of a ring without its closing point; it is positive if counter-clockwise."""
     area = 0.0
     x0, y0 = points[first]
     for i in range(first + 1, last - 1):
@@ -121,23 +131,25 @@ def _twice_the_area(points, first, last):
 @numba.njit(cache=True, nogil=True)
 def outlines(values, limit, step, clearance):
     """
-    Return the outlines of what is within a limit.
+    Return the polygons of the area where a raster is within a limit.
 
     Parameters
     ----------
     values : float32 array of shape (n_rows, n_columns)
-        At the centres of cells, row 0 southernmost; inf or NaN where there is none. Outside of it nothing is within.
+        Values at the centres of cells, row 0 southernmost; inf or NaN where there is none. Everything outside of the
+        raster is beyond the limit.
     limit, step, clearance : float32
-        Values are taken relative to the limit, brought within `step` of it, and never nearer than `clearance`.
+        Contours are interpolated between differences to the limit whose magnitudes are clipped to between `clearance`
+        and `step`. All three have the unit of `values`.
 
     Returns
     -------
     points : float64 array of shape (n_points, 2)
-        Columns and rows, cells having whole numbers; the first point of each ring is its last one, too.
+        Column and row of each point; centres of cells have whole numbers. The last point of a ring repeats its first.
     ring_starts : int64 array of shape (n_rings + 1,)
-        Points of each ring.
+        Index pointer from rings to points.
     polygon_starts : int64 array of shape (n_polygons + 1,)
-        Rings of each polygon: its exterior, then its holes.
+        Index pointer from polygons to rings: first the exterior, then the holes.
     """
     marks, n_within = _marks(values, limit)
     if n_within == 0:
@@ -157,7 +169,8 @@ def outlines(values, limit, step, clearance):
                 )
                 n_rings += 1
                 starts[n_rings] = n
-    # Whose hole a ring is: west of its westernmost place lies, all within, the next ring of the same polygon.
+    # Assign holes to exteriors: going west from the westernmost cell of a hole over cells within the limit, the first
+    # ring that is met belongs to the same polygon.
     owner = np.empty(n_rings, np.int64)
     n_polygons = 0
     for ring in range(n_rings):
@@ -177,7 +190,7 @@ def outlines(values, limit, step, clearance):
         owner[ring] = exterior
         sizes[exterior] += 1
     polygon_starts = np.zeros(n_polygons + 1, np.int64)
-    place = np.empty(n_rings, np.int64)  # of the next ring of each exterior
+    place = np.empty(n_rings, np.int64)  # next free place for a hole of each exterior
     k = 0
     for ring in range(n_rings):
         if sizes[ring] > 0:

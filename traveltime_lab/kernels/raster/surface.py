@@ -1,5 +1,5 @@
 """
-Travel times at the cells of a raster, gathered from the labels of edges.
+Compute travel times at the cells of a raster from the labels of directed edges.
 """
 
 from __future__ import annotations
@@ -9,36 +9,37 @@ import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
-def edge_rows(start, cross, unit, is_backward, boxes, is_land, limit, own_edge, rows, box):
+def edge_rows(start, traversal, unit, is_backward, boxes, is_land, limit, own_edge, rows, box):
     """
-    Turn the labels of directed edges into what `gather` reads, and find the box of what is reached.
+    Prepare the labels of directed edges for `gather`, and find the bounding box of the reached edges.
 
     Parameters
     ----------
     start : int64 array of shape (n_directed,)
         Labels of a field, see `traveltime_lab.streets.links.EdgeField.label`.
-    cross : int64 array of shape (n_directed,)
+    traversal : int64 array of shape (n_directed,)
         Labels of the directed edges from start to end.
     unit : float
-        Units of a label's upper part in a second or metre.
+        Units of the upper part of a label per second or metre.
     is_backward : bool
-    boxes : float64 array of shape (n_edges, 4)
+        True if the labels come from a backward search.
+    boxes : float64 array of shape (n_edges, 4), m
         West, south, east, north of each edge in local metres.
     is_land : bool array of shape (n_edges,)
-        Edges that count for the box.
+        Edges that extend the bounding box, in contrast to ferries.
     limit : float
-        Values above it do not count for the box.
+        Edges with larger values do not extend the bounding box.
     own_edge : int
-        Edge that counts in any case.
+        Edge that always extends the bounding box.
     rows : float32 array of shape (n_edges, 4)
-        Overwritten: the value at a place `f` from 0 to 1 is the smaller of ``row[0] + f * row[1]`` and
+        Overwritten: the value at position `f` (0 to 1) on the edge is the smaller of ``row[0] + f * row[1]`` and
         ``row[2] + (1 - f) * row[3]``; inf where a side is not reached.
-    box : float64 array of shape (4,)
-        Overwritten: west, south, east, north.
+    box : float64 array of shape (4,), m
+        Overwritten with west, south, east, north.
     """
     unreached = np.int64(1) << np.int64(62)
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
-    # Against the direction of travel it is what is left of the edge behind a place, then the label of its end.
+    # In a backward search the value is the rest of the edge after the position plus the label at the end of the edge.
     first, second = (1, 0) if is_backward else (0, 1)
     for e in range(rows.shape[0]):
         a, b = start[2 * e + first], start[2 * e + second]
@@ -46,7 +47,7 @@ def edge_rows(start, cross, unit, is_backward, boxes, is_land, limit, own_edge, 
         if a != unreached:
             low = (a >> 32) / unit
             rows[e, 0] = low
-            rows[e, 1] = (cross[2 * e + first] >> 32) / unit
+            rows[e, 1] = (traversal[2 * e + first] >> 32) / unit
         else:
             rows[e, 0] = np.inf
             rows[e, 1] = 0.0
@@ -54,7 +55,7 @@ def edge_rows(start, cross, unit, is_backward, boxes, is_land, limit, own_edge, 
             value = (b >> 32) / unit
             low = min(low, value)
             rows[e, 2] = value
-            rows[e, 3] = (cross[2 * e + second] >> 32) / unit
+            rows[e, 3] = (traversal[2 * e + second] >> 32) / unit
         else:
             rows[e, 2] = np.inf
             rows[e, 3] = 0.0
@@ -81,26 +82,26 @@ def gather(
     values,
 ):
     """
-    Fill the value of each cell from the edge that it belongs to.
+    Fill the value of each cell from its nearest edge.
 
     Parameters
     ----------
     edge : int32 array of shape (n_rows, n_columns)
-        Nearest edge of each cell's centre, -1 for none.
-    fraction, distance : float32 arrays of the same shape
-        Place on the edge and metres to it.
+        Nearest edge of the centre of each cell, -1 for none.
+    fraction, distance : float32 arrays of shape (n_rows, n_columns)
+        Position on the edge (0 to 1) and distance to it in metres.
     rows : float32 array of shape (n_edges, 4)
-        See `edge_rows`.
+        From `edge_rows`.
     per_metre : float
-        What a metre between the centre and its edge costs.
+        Value of one metre between the centre and its edge, in seconds or metres.
     buffer_m : float
-        Cells farther from their edge than this get inf.
+        Cells farther than this from their edge get inf.
     field_edge, field_fraction : int, float
-        Where the field begins: cells on the same edge may be reached straight along it.
+        Position of the origin of the field. Cells on the same edge may be reached along it, without a junction.
     field_ahead : float array of shape (2,)
-        What crossing the field's edge costs towards higher and towards lower fractions; inf where closed.
+        Values of the whole edge of the origin, towards higher and towards lower fractions; inf where closed.
     field_start : float
-        Value at the place where the field begins.
+        Value at the position of the origin.
     values : float32 array of shape (n_rows, n_columns)
         Overwritten; inf where not reached.
     """
@@ -123,16 +124,16 @@ def gather(
 
 
 @numba.njit(cache=True, nogil=True)
-def length_rows(start, cross, is_backward, boxes, is_land, limit, own_edge, rows, box):
+def length_rows(start, traversal, is_backward, boxes, is_land, limit, own_edge, rows, box):
     """
-    Turn the labels of directed edges into what `gather_lengths` reads; see `edge_rows`.
+    Prepare the labels of directed edges for `gather_lengths`; see `edge_rows`.
 
     Parameters
     ----------
-    limit : float
-        Metres.
+    limit : float, m
     rows : float32 array of shape (n_edges, 8)
-        Overwritten: twice the four numbers of `edge_rows`, seconds and then metres of the same ways.
+        Overwritten with two groups of four numbers as in `edge_rows`: the first in seconds, the second in metres of the
+        same routes.
     """
     unreached = np.int64(1) << np.int64(62)
     length = (np.int64(1) << np.int64(32)) - 1
@@ -142,7 +143,7 @@ def length_rows(start, cross, is_backward, boxes, is_land, limit, own_edge, rows
         low = np.inf
         for side in range(2):
             d = 2 * e + (first if side == 0 else second)
-            label, along = start[d], cross[d]
+            label, along = start[d], traversal[d]
             if label == unreached:
                 rows[e, 2 * side] = np.inf
                 rows[e, 2 * side + 1] = 0.0
@@ -177,14 +178,14 @@ def gather_lengths(
     values,
 ):
     """
-    Fill the metres of the fastest way to each cell; see `gather`.
+    Fill the length in metres of the fastest route to each cell; see `gather`.
 
     Parameters
     ----------
     rows : float32 array of shape (n_edges, 8)
         From `length_rows`.
     ahead_m, start_m : float
-        Metres that go with the seconds of `field_ahead` and `field_start`.
+        Lengths that belong to the seconds of `field_ahead` and `field_start`.
     """
     for r in range(edge.shape[0]):
         for c in range(edge.shape[1]):

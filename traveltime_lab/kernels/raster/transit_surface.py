@@ -1,8 +1,9 @@
 """
-Times at the cells of a raster that rides bring, with a walk of at most so long from the last stop.
+Compute travel times by transit at the cells of a raster, within a budget for the walk between stop and cell.
 
-The earliest way to a junction may have used up its walk, while a later one has not. So a cell takes the quick answer
-of its street's ends where that keeps the budget, and else asks all stops around. Cells on streets with stops ask too.
+The fastest journey to a junction may have used up its walking budget there, while a slower one has not. A cell
+therefore takes the fastest journey over the ends of its edge if its walk is within the budget, and otherwise compares
+all stops around. Stops on the edge of the cell are always compared.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def edge_starts(
     port_indptr,
     port_states,
     port_keys,
-    cross,
+    traversal,
     is_open,
     is_backward,
     stop_ms,
@@ -31,25 +32,27 @@ def edge_starts(
     starts,
 ):
     """
-    Fill what `gather_rides` reads of each edge.
+    Prepare the numbers that `gather_rides` reads for each edge.
 
     Parameters
     ----------
     state_keys : int64 array of shape (n_states,)
-        See `traveltime_lab.kernels.transit.walks.spread`.
+        From `traveltime_lab.kernels.transit.walks.spread`.
     port_indptr, port_states, port_keys : int64, int32, int64 arrays
-        Entry ports of directed edges, or backwards their exit ports.
-    cross : int64 array of shape (n_directed,)
-        Labels of the directed edges.
+        CSR of the entry ports of each directed edge, or of the exit ports if `is_backward`.
+    traversal : int64 array of shape (n_directed,)
+        Labels of the directed edges from start to end.
     is_open : bool array of shape (n_directed,)
+        Whether each directed edge may be used.
     is_backward : bool
+        True if cells are origins, False if they are destinations.
     stop_ms, edge_indptr, edge_stops, stop_connector_ms
         As in `gather_rides`.
-    starts : int32 array of shape (n_edges, 8)
-        Overwritten, all in milliseconds. 0: the time of being at the start of the edge, `NEVER` where not reached. 1:
-        what of it is the walk after the ride. 2: the way along the edge. 3: the earliest time of being on the edge next
-        to one of its stops. 4 to 6: as 0 to 2, at its end. 7 stays as it is: half a cache line, since each cell reads
-        all of it. Backwards the times are of what lies between the edge and where one is going.
+    starts : int32 array of shape (n_edges, 8), ms
+        Overwritten. Column 0: travel time at the start of the edge, `NEVER` where not reached; backwards the travel
+        time from there to the destination. Column 1: the walk in column 0. Column 2: the time along the edge. Column 3:
+        the least travel time at a stop of the edge, connector included. Columns 4 to 6: as 0 to 2, at the end of the
+        edge. Column 7 is not written; with it a row fills half a cache line, which each cell reads at once.
     """
     for e in range(starts.shape[0]):
         for side in range(2):
@@ -59,12 +62,12 @@ def edge_starts(
                 for k in range(port_indptr[d], port_indptr[d + 1]):
                     key = state_keys[port_states[k]]
                     if key != NEVER_KEY:
-                        # What lies in between adds to the time and to the walk.
+                        # The key of a port adds to the travel time and to the walk.
                         extra = port_keys[k] >> TIME_SHIFT
                         least = min(least, key + (extra << TIME_SHIFT) + extra)
             starts[e, 4 * side] = NEVER if least == NEVER_KEY else np.int32(least >> TIME_SHIFT)
             starts[e, 4 * side + 1] = 0 if least == NEVER_KEY else np.int32(least & WALK_MASK)
-            starts[e, 4 * side + 2] = np.int32(cross[d] >> TIME_SHIFT)
+            starts[e, 4 * side + 2] = np.int32(traversal[d] >> TIME_SHIFT)
         starts[e, 3] = NEVER
         for k in range(edge_indptr[e], edge_indptr[e + 1]):
             stop = edge_stops[k]
@@ -73,7 +76,7 @@ def edge_starts(
 
 @numba.njit(cache=True, nogil=True)
 def box_of(starts, boxes, is_land, limit_ms):
-    """Return the box (west, south, east, north) of the edges entered within a limit; see `edge_starts`."""
+    """Return the bounding box (west, south, east, north) of the edges reached within a limit; see `edge_starts`."""
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
     for e in range(starts.shape[0]):
         if min(starts[e, 0], starts[e, 4]) <= limit_ms and is_land[e]:
@@ -96,7 +99,7 @@ def _ask_all(
     state_ms,
     stop_ms,
 ):
-    """Return the least time over all stops around the start of a directed edge, walked on for `part_ms`."""
+    """Return the least time over all stops around the start of a directed edge, plus a walk of `part_ms`."""
     best = np.float64(NEVER)
     for k in range(port_indptr[d], port_indptr[d + 1]):
         state = port_states[k]
@@ -117,7 +120,7 @@ def gather_rides(
     per_metre,
     buffer_m,
     starts,
-    cross,
+    traversal,
     is_open,
     is_backward,
     budget_ms,
@@ -136,33 +139,36 @@ def gather_rides(
     values,
 ):
     """
-    Lower the value of each cell to what rides and a walk bring.
+    Lower the value of each cell to its travel time by transit and a walk.
 
     Parameters
     ----------
     edge, fraction, distance, per_metre, buffer_m
         As in `traveltime_lab.kernels.raster.surface.gather`.
-    starts : int32 array of shape (n_edges, 8)
+    starts : int32 array of shape (n_edges, 8), ms
         From `edge_starts`.
-    cross : int64 array of shape (n_directed,)
-        Labels of the directed edges.
+    traversal : int64 array of shape (n_directed,)
+        Labels of the directed edges from start to end.
     is_open : bool array of shape (n_directed,)
+        Whether each directed edge may be used.
     is_backward : bool
+        True if cells are origins, False if they are destinations.
     budget_ms : int
-        Longest walk, the cell's own metres to its street included.
+        Longest walk, including the connector between the cell and its street.
     limit_ms : int
-        Longer times are of no interest; `starts` need not have them either.
+        Longest travel time of interest. Longer times may be missing from `starts`.
     port_indptr, port_states, port_keys
         As in `edge_starts`.
     state_indptr, state_stops, state_ms : int64, int32, int32 arrays
-        By state the stops around it.
+        CSR of the stops within walking distance of each state.
     stop_ms : int32 array of shape (n_stops,)
-        Time of being at each stop, `NEVER` if one is not.
+        Travel time at each stop, `NEVER` if it was not reached.
     edge_indptr, edge_stops : int64, int32 arrays
-        By edge the stops on it.
+        CSR of the stops on each edge.
     stop_fraction, stop_connector_ms : float64, int64 arrays of shape (n_stops,)
-    values : float32 array
-        Seconds, lowered.
+        Position of each stop on its edge, and the walking time of its connector.
+    values : float32 array of shape (n_rows, n_columns), s
+        Lowered in place.
     """
     for r in range(edge.shape[0]):
         for c in range(edge.shape[1]):
@@ -176,7 +182,8 @@ def gather_rides(
             first_ms = f * starts[e, 2] + off_ms
             second_ms = (1.0 - f) * starts[e, 6] + off_ms
             first, second = starts[e, 0] + first_ms, starts[e, 4] + second_ms
-            # Which end is nearer nobody can foresee, so no branch asks; if the nearer will do, the other is no better.
+            # Which end of the edge is faster is unpredictable, so it is selected without a branch. If the walk over the
+            # faster end is within the budget, the other end cannot be better.
             if min(first, second) < best:
                 is_first = first <= second
                 side, part_ms, time = (0, first_ms, first) if is_first else (1, second_ms, second)
@@ -197,7 +204,9 @@ def gather_rides(
                     stop = edge_stops[k]
                     to_street_ms = stop_connector_ms[stop] + off_ms
                     if stop_ms[stop] + to_street_ms < best:
-                        walk = to_street_ms + straight_ms(e, f, stop_fraction[stop], cross, is_open, not is_backward)
+                        walk = to_street_ms + straight_ms(
+                            e, f, stop_fraction[stop], traversal, is_open, not is_backward
+                        )
                         if walk <= budget_ms:
                             best = min(best, stop_ms[stop] + walk)
             if best < bound:

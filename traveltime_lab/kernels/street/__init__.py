@@ -1,1 +1,1 @@
-"""Searches on street graphs: shortest paths, contraction hierarchies, turns, the nearest street."""
+"""Kernels on street graphs: shortest paths, contraction hierarchies, turn costs and snapping to the nearest street."""

@@ -1,10 +1,12 @@
 """
-Customizable contraction hierarchies on CSR arrays, and sweeps that answer many-to-many requests with them.
+Build customizable contraction hierarchies on CSR arrays and compute many-to-many labels with sweeps over them.
 
-Vertices are numbered by rank: vertex 0 is contracted first. The chordal graph holds for each vertex the higher-ranked
-vertices that become its neighbours when lower ones are contracted; every such pair has a label upwards (from the lower
-to the higher vertex) and one downwards. Labels are those of `traveltime_lab.kernels.street.road`; as they are integers
-and a sum of labels does not depend on the order of additions, the answers equal those of a plain search bit by bit.
+Vertices are numbered by rank in the contraction order: vertex 0 is contracted first. Contracting a vertex adds
+shortcuts between its higher-ranked neighbours; the result is the chordal graph, which holds the higher-ranked
+neighbours of each vertex. Each pair of neighbours has one label upwards (from the lower to the higher vertex) and one
+downwards. Customization computes these labels for the current weights. The labels are those of
+`traveltime_lab.kernels.street.road`. They are integers, whose sums do not depend on the order of the additions, so the
+results equal those of `road` exactly.
 
 References
 ----------
@@ -19,7 +21,7 @@ import numpy as np
 
 from traveltime_lab.kernels.street.road import UNREACHED
 
-#: Searches that one sweep answers at a time; their labels fill whole cache lines and vector registers.
+#: Number of searches in one sweep. Their labels for one vertex, 64 bytes, fill a cache line and whole vector registers.
 LANES = 8
 
 
@@ -33,14 +35,14 @@ def fill(indptr, indices, rank, order):
     indptr, indices : int32 arrays
         CSR of an undirected graph without loops.
     rank : int32 array of shape (n,)
-        Place of each vertex in the order.
+        Rank of each vertex.
     order : int32 array of shape (n,)
-        Vertex at each place.
+        Vertex of each rank, the inverse of `rank`.
 
     Returns
     -------
     up_indptr, up_heads : int64 and int32 arrays
-        CSR by rank of the higher neighbours, as ranks in ascending order.
+        CSR of the higher-ranked neighbours of each vertex. Rows and entries are ranks; the entries of a row ascend.
     """
     n = order.size
     up_indptr = np.zeros(n + 1, np.int64)
@@ -79,7 +81,7 @@ def fill(indptr, indices, rank, order):
             next_child[v] = first_child[parent]
             first_child[parent] = v
         up_indptr[v + 1] = at
-    # Turned round twice, the rows are sorted.
+    # Transposing twice sorts the entries of each row.
     in_indptr, in_tails, _ = turned(up_indptr, heads[:at])
     _, up_heads, _ = turned(in_indptr, in_tails)
     return up_indptr, up_heads
@@ -87,7 +89,21 @@ def fill(indptr, indices, rank, order):
 
 @numba.njit(cache=True, nogil=True)
 def turned(indptr, indices):
-    """Return the transposed CSR, its rows in ascending order, and the place of each entry in the one given."""
+    """
+    Return the transposed CSR.
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (n + 1,)
+    indices : int32 array
+
+    Returns
+    -------
+    turned_indptr, turned_indices : int64 and int32 arrays
+        The entries of each row ascend.
+    places : int32 array
+        Position in `indices` of each transposed entry.
+    """
     n = indptr.size - 1
     turned_indptr = np.zeros(n + 1, np.int64)
     for k in range(indices.size):
@@ -109,7 +125,7 @@ def turned(indptr, indices):
 @numba.njit(cache=True, nogil=True)
 def slots_of_arcs(indptr, indices, rank, up_indptr, up_heads):
     """
-    Return where the label of each arc goes: ``2 * pair``, plus one if the arc leads downwards, -1 for loops.
+    Return the slot of the chordal graph that the weight of each arc belongs to.
 
     Parameters
     ----------
@@ -117,6 +133,12 @@ def slots_of_arcs(indptr, indices, rank, up_indptr, up_heads):
         CSR of the directed graph.
     rank, up_indptr, up_heads
         See `fill`.
+
+    Returns
+    -------
+    int64 array of shape (n_arcs,)
+        ``2 * pair`` for arcs upwards, ``2 * pair + 1`` for arcs downwards, where `pair` is a position in `up_heads`; -1
+        for loops.
     """
     slots = np.empty(indices.size, np.int64)
     for state in range(indptr.size - 1):
@@ -141,17 +163,18 @@ def slots_of_arcs(indptr, indices, rank, up_indptr, up_heads):
 @numba.njit(cache=True, nogil=True)
 def customize(slots, weights, up_indptr, up_heads):
     """
-    Return the labels of a hierarchy, without the pairs that no shortest path needs.
+    Return the labels of a hierarchy, without the arcs that no shortest path needs.
 
-    Lower triangles make every label that of the shortest path over lower vertices; upper triangles then make it that
-    of the shortest path at all, and whatever is not shorter than a way over a third vertex is left out.
+    The basic customization relaxes lower triangles: each label becomes that of the shortest path through lower-ranked
+    vertices. The perfect customization then relaxes the other triangles from the top down: each label becomes that of
+    the shortest path in the whole graph. Arcs for which a path through a third vertex is as short are removed.
 
     Parameters
     ----------
     slots : int64 array of shape (n_arcs,)
         From `slots_of_arcs`.
     weights : int64 array of shape (n_arcs,)
-        Labels, not negative.
+        Labels, non-negative.
     up_indptr, up_heads
         See `fill`.
 
@@ -182,7 +205,7 @@ def customize(slots, weights, up_indptr, up_heads):
             below = in_pairs[i]
             to_v, from_v = down[below], up[below]
             last = up_indptr[in_tails[i] + 1]
-            # Heads ascend, so those behind u in the row of v are its higher ones.
+            # Heads ascend, so the entries after u in the row of v rank higher than u.
             if to_v < UNREACHED:
                 for pair in range(below + 1, last):
                     mine = pair_to[up_heads[pair]]
@@ -191,8 +214,8 @@ def customize(slots, weights, up_indptr, up_heads):
                 for pair in range(below + 1, last):
                     mine = pair_to[up_heads[pair]]
                     down[mine] = min(down[mine], down[pair] + from_v)
-    # From the top down, so that pairs of higher vertices have their final labels. A way over a third vertex replaces
-    # an arc only if its other half is longer than nothing: no two arcs can then stand in for each other.
+    # From the top down, so that pairs of higher-ranked vertices have their final labels already. A path through a third
+    # vertex replaces an arc only if its other arc has a positive label. Otherwise two arcs could replace each other.
     needs_up = np.ones(m, np.bool_)
     needs_down = np.ones(m, np.bool_)
     for x in range(n - 1, -1, -1):
@@ -255,7 +278,9 @@ def customize(slots, weights, up_indptr, up_heads):
 @numba.njit(cache=True, nogil=True)
 def restrict(indptr_down, tails_down, labels_down, rank, read_indptr, read_states, read_keys):
     """
-    Return the part of the downward arcs that can matter to some readings, as one stream for `many_to_many`.
+    Return the downward arcs that lead to some readings, as one stream for `many_to_many`.
+
+    This is the target selection of RPHAST.
 
     Parameters
     ----------
@@ -264,17 +289,18 @@ def restrict(indptr_down, tails_down, labels_down, rank, read_indptr, read_state
     rank : int32 array
         See `fill`.
     read_indptr, read_states, read_keys : int64, int32, int64 arrays
-        CSR of each column's readings: the label of the column is the smallest of ``label[state] + key``.
+        CSR of the readings of each column: the label of a column is the smallest of ``label[state] + key``.
 
     Returns
     -------
     place : int32 array of shape (n,)
-        Row of each vertex in the restricted graph, by rank; -1 for none. Higher vertices have lower rows.
+        Row of each vertex in the restricted graph, by rank; -1 for vertices outside of it. Higher-ranked vertices have
+        lower rows.
     tails, labels : int32 and int64 arrays
-        Row by row the arcs into it, all of them from rows before it, and a tail of -1 at the end of each row. The
-        columns follow as rows of their own, their readings as arcs.
+        For each row the arcs into it, which come from earlier rows, followed by one entry with a tail of -1. After the
+        vertices each column has a row, whose arcs are its readings.
     n_rows : int
-        Number of rows before those of the columns.
+        Number of rows of vertices.
     """
     n = indptr_down.size - 1
     n_columns = read_indptr.size - 1
@@ -341,9 +367,10 @@ def many_to_many(
     result,
 ):
     """
-    Fill ``result[i, j]`` with the smallest label from seeds `i` to column `j`.
+    Fill ``result[i, j]`` with the smallest label from the seeds of search `i` to the readings of column `j`.
 
-    `LANES` searches run at a time: upwards from all their seeds, then once down the restricted graph.
+    `LANES` searches run side by side: each climbs from its seeds to higher-ranked vertices, then one sweep down the
+    restricted graph serves them all.
 
     Parameters
     ----------
@@ -361,7 +388,7 @@ def many_to_many(
     n = indptr_up.size - 1
     n_searches, n_columns = result.shape
     slot = np.full(n, -1, np.int32)
-    # Whether anything waits among 64 vertices of neighbouring ranks.
+    # One flag for each block of 64 vertices of consecutive ranks: whether some of them wait to be relaxed.
     has_work = np.zeros((n >> 6) + 1, np.bool_)
     above = np.empty((1024, LANES), np.int64)
     start = np.full(n_rows, -1, np.int32)
@@ -410,7 +437,8 @@ def many_to_many(
                 a0, a1, a2, a3 = above[mine, 0], above[mine, 1], above[mine, 2], above[mine, 3]
                 a4, a5, a6, a7 = above[mine, 4], above[mine, 5], above[mine, 6], above[mine, 7]
             tail = tails[at]
-            # Spelt out so that all lanes stay in registers, and without a count so that the compiler leaves it so.
+            # The loop over the lanes is unrolled by hand, so that all lanes stay in registers. It ends at a sentinel:
+            # given a count, the compiler would transform it.
             while tail >= 0:
                 label = labels[at]
                 a0 = min(a0, below[tail, 0] + label)
@@ -435,7 +463,7 @@ def many_to_many(
 
 @numba.njit(cache=True, nogil=True)
 def _room_for(above, slot):
-    """Return `above` with row `slot` unreached in all lanes, twice as long if that row is behind its end."""
+    """Return `above` with row `slot` set to `UNREACHED`, reallocated with twice as many rows if it is full."""
     if slot == above.shape[0]:
         longer = np.empty((2 * slot, LANES), np.int64)
         longer[:slot] = above
@@ -447,7 +475,14 @@ def _room_for(above, slot):
 
 @numba.njit(cache=True, nogil=True)
 def _climb(indptr, heads, arc_labels, rank, states, keys, limit, label, has_work, found):
-    """Label all vertices that arcs upwards reach within a limit from seeds; return how many stand in `found`."""
+    """
+    Label the vertices that arcs upwards reach from seeds within a limit.
+
+    Returns
+    -------
+    int
+        Number of labelled vertices, which are listed in `found`.
+    """
     n = label.size
     for k in range(states.size):
         v = rank[states[k]]
@@ -494,7 +529,10 @@ def one_to_some(
     result,
 ):
     """
-    Fill `result` with the smallest labels of chosen pairs: a climb from both ends of each, and the best place to meet.
+    Fill `result` with the smallest labels of chosen pairs.
+
+    A search upwards from the seeds meets a search upwards from the readings; the best vertex that both reach gives the
+    label of the pair.
 
     Parameters
     ----------

@@ -1,9 +1,11 @@
 """
-Nested dissection of street graphs: an order of contraction from structure and coordinates alone.
+Compute contraction orders of street graphs by nested dissection.
 
-A graph is cut in two by few vertices, the vertices of the cut come last in the order, and both sides are cut on. The
-cut is the smallest that parts the first from the last quarter of the vertices along one of four compass lines, found
-by maximum flow with room for one unit through each vertex.
+A small set of vertices, the separator, cuts the graph into two parts. The vertices of the separator come last in the
+order, and both parts are dissected in the same way. To find a separator, the vertices are sorted along a compass
+direction, and a maximum flow with vertex capacities of one is pushed from the first quarter of the vertices to the
+last. The minimum cut of this flow is a separator; the smallest over all directions is used (inertial flow). The order
+depends on the structure and the coordinates of the graph only, not on its weights.
 
 References
 ----------
@@ -16,7 +18,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-#: Before the first and behind the last vertex of a flow path.
+#: Predecessor of the first vertex of a flow path and successor of the last.
 _SOURCE = np.int32(-2)
 _SINK = np.int32(-3)
 
@@ -24,20 +26,21 @@ _SINK = np.int32(-3)
 @numba.njit(cache=True, nogil=True)
 def peel(indptr, indices, degree):
     """
-    Take off, one by one, the vertices that have at most two neighbours; neighbours of a vertex taken off become
-    neighbours of each other.
+    Contract the vertices with at most two neighbours, one after the other.
+
+    The neighbours of a contracted vertex become neighbours of each other, so the graph does not grow.
 
     Parameters
     ----------
     indptr, indices : int32 arrays
-        CSR of an undirected graph without loops and parallel edges; `indices` is overwritten with what is left.
+        CSR of an undirected graph without loops and parallel edges. `indices` is overwritten with the remaining graph.
     degree : int32 array of shape (n,)
-        Overwritten with the number of neighbours left in each row, -1 for vertices taken off.
+        Overwritten with the number of remaining neighbours of each vertex, -1 for contracted vertices.
 
     Returns
     -------
     int32 array
-        The vertices taken off, first one first.
+        The contracted vertices in the order of their contraction.
     """
     n = indptr.size - 1
     queue = np.empty(n, np.int32)
@@ -98,18 +101,41 @@ def _flow(
     stamp,
 ):
     """
-    Push unit flows through the vertices of a part and leave marked what can still be reached.
+    Compute a maximum flow with unit vertex capacities inside one part of the graph.
 
-    The first `n_sources` of `vertices` are sources. A vertex `v` is two nodes, ``2 * v`` where flow comes in and
-    ``2 * v + 1`` where it goes out. Every pass grows one search tree from each source and takes at most one path out
-    of each tree, as the paths of different trees cannot meet.
+    Each vertex `v` is split into two nodes: flow enters at ``2 * v`` and leaves at ``2 * v + 1``. Each pass grows one
+    search tree from every source and augments at most one path per tree; trees are disjoint, so these paths do not
+    meet.
+
+    Parameters
+    ----------
+    indptr, indices, degree : int32 arrays
+        As in `dissect`.
+    part, name : int32 array of shape (n,) and int32
+        Number of the part that each vertex belongs to, and the part to search.
+    vertices, n_sources : int32 array and int
+        Vertices of the part; the first `n_sources` are the sources.
+    is_target : bool array of shape (n,)
+        Vertices where the flow may end.
+    most : int
+        Flow at which to give up.
+    before, after : int32 arrays of shape (n,)
+        Previous and next vertex on the flow path through each used vertex.
+    used : bool array of shape (n,)
+        Whether a flow path passes the vertex.
+    seen, parent, root, queue : int32 arrays of shape (2 * n,)
+        Working arrays of the search over the split nodes.
+    done : int32 array of shape (n,)
+        Stamp of the last pass in which the tree of a source found a path.
+    stamp : int32
+        Number of the previous pass.
 
     Returns
     -------
     flow : int
-        Number of paths, or the most that was allowed when that was reached.
+        Number of paths. If it is `most` or more, the flow may not be maximal.
     stamp : int
-        Nodes that the sources still reach have it in `seen`.
+        Number of the last pass. ``seen[node] == stamp`` where the residual graph leads from a source to the node.
     """
     flow = 0
     while True:
@@ -132,7 +158,7 @@ def _flow(
                 continue
             v = node >> 1
             if node & 1 == 0:
-                # Through the vertex if it is free, else back along the flow that fills it.
+                # Pass the vertex if it is free, otherwise go back along the flow path that uses it.
                 if not used[v]:
                     onward = node + 1
                 elif before[v] >= 0:
@@ -192,8 +218,9 @@ def dissect(indptr, indices, degree, lines):
     indptr, indices, degree : int32 arrays
         Undirected graph; row `v` begins at ``indptr[v]`` and has ``degree[v]`` entries.
     lines : int32 array of shape (n_directions, n_vertices)
-        The vertices to order, sorted along some compass lines. Overwritten: every row holds the order then, to be
-        contracted first to last, save that vertices cut off together may stand in any order.
+        The vertices to order, sorted along each compass direction. Overwritten: afterwards each row holds the vertices
+        in a contraction order. The rows differ only in how they order the vertices of one separator or of one part that
+        was not cut further.
     """
     n = indptr.size - 1
     part = np.full(n, -1, np.int32)
@@ -256,7 +283,7 @@ def dissect(indptr, indices, degree, lines):
                     side[v] = 0 if seen[2 * v + 1] == stamp else (2 if seen[2 * v] == stamp else 1)
         if best == size:
             continue
-        # Each line is parted in place and stays sorted on both sides of the cut.
+        # Each line is partitioned in place by a stable sort, so that both parts remain sorted along it.
         n_first = n_second = 0
         for direction in range(lines.shape[0]):
             line = lines[direction, begin:end]
@@ -279,7 +306,7 @@ def dissect(indptr, indices, degree, lines):
                     at_cut += 1
         middle = begin + n_first
         last = middle + n_second
-        # The smaller side is cut next, so that few wait at any time.
+        # The smaller part is cut next, which bounds the height of the stack by the logarithm of the number of vertices.
         if n_first > n_second:
             stack_begin[top], stack_end[top] = begin, middle
             stack_begin[top + 1], stack_end[top + 1] = middle, last

@@ -1,5 +1,8 @@
 """
-Trips put together from two ends and a way between states: the smallest sum over the ports of both ends.
+Combine the ports of origins and destinations with travel times between nodes that another engine computed.
+
+Pandana returns travel times between nodes. The kernels here add what lies between the points and those nodes and take
+the smallest sum over all pairs of an origin port and a destination port.
 """
 
 from __future__ import annotations
@@ -13,22 +16,22 @@ from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED
 @numba.njit(cache=True, nogil=True)
 def best_joins(start_indptr, start_place, start_ms, end_indptr, end_place, end_ms, ways, most, label, start, end):
     """
-    Fill ``label[i, j]`` with the fastest way from a port of row `i` to a port of column `j`.
+    Fill ``label[i, j]`` with the fastest route from a port of row `i` to a port of column `j`.
 
     Parameters
     ----------
     start_indptr, start_place, start_ms : int64 arrays
         CSR of the ports of each row: their row in `ways` and the milliseconds to add, which may be negative.
     end_indptr, end_place, end_ms : int64 arrays
-        The same for columns.
+        CSR of the ports of each column: their column in `ways` and the milliseconds to add.
     ways : int32 array of shape (n_start_places, n_end_places), ms
-        Negative where there is no way.
+        Travel times between nodes, negative where there is no route.
     most : int64, ms
-        Slower trips do not count.
+        Slower routes are ignored.
     label : int64 array of shape (n_rows, n_columns)
-        Overwritten; milliseconds above `TIME_SHIFT` bits of zeros, `UNREACHED` where there is no trip.
+        Overwritten; milliseconds above `TIME_SHIFT` zero bits, `UNREACHED` where there is no route.
     start, end : int32 arrays of shape (n_rows, n_columns) or (0, 0)
-        Overwritten with the ports of the fastest trip, -1 where there is none.
+        Overwritten with the ports of the fastest route, -1 where there is none. Not written if of shape (0, 0).
     """
     with_ports = start.size > 0
     for i in range(start_indptr.size - 1):
@@ -53,23 +56,25 @@ def best_joins(start_indptr, start_place, start_ms, end_indptr, end_place, end_m
 @numba.njit(cache=True, nogil=True)
 def port_pairs(start_indptr, end_indptr, start_of, end_of, pair_indptr, start, end):
     """
-    List the pairs of ports of chosen trips; call with empty `start` and `end` first to count.
+    List the pairs of an origin port and a destination port of each requested pair of points.
+
+    Call it with empty `start` and `end` to count the pairs, then with arrays of that size.
 
     Parameters
     ----------
     start_indptr, end_indptr : int64 arrays
-        CSR pointers of the ports of both ends.
+        Index pointers of the ports of origins and of destinations.
     start_of, end_of : intp arrays of shape (n_trips,)
-        Rows of the two.
+        Origin and destination of each pair of points.
     pair_indptr : int64 array of shape (n_trips + 1,)
-        Overwritten: where the pairs of each trip begin.
-    start, end : int32 arrays of shape (n_pairs,)
-        Overwritten: a port of either end.
+        Overwritten: where the pairs of ports of each pair of points begin.
+    start, end : int32 arrays of shape (n_pairs,) or (0,)
+        Overwritten with the port of the origin and of the destination.
 
     Returns
     -------
     int
-        Number of pairs.
+        Number of pairs of ports.
     """
     write = start.size > 0
     at = 0
@@ -87,7 +92,22 @@ def port_pairs(start_indptr, end_indptr, start_of, end_of, pair_indptr, start, e
 
 @numba.njit(cache=True, nogil=True)
 def fastest_pairs(pair_indptr, time, most):
-    """Return the fastest pair of each trip, -1 where all are slower than `most` or negative; see `port_pairs`."""
+    """
+    Return the fastest pair of ports of each pair of points; see `port_pairs`.
+
+    Parameters
+    ----------
+    pair_indptr : int64 array of shape (n_trips + 1,)
+    time : array of shape (n_pairs,), ms
+        Negative where there is no route.
+    most : int, ms
+        Slower pairs are ignored.
+
+    Returns
+    -------
+    int64 array of shape (n_trips,)
+        -1 where no pair of ports has a route.
+    """
     fastest = np.full(pair_indptr.size - 1, -1, np.int64)
     for trip in range(fastest.size):
         best = most
@@ -101,12 +121,12 @@ def fastest_pairs(pair_indptr, time, most):
 @numba.njit(cache=True, nogil=True)
 def path_labels(path_indptr, path_states, indptr, indices, weights):
     """
-    Return the sum of the smallest labels between the states of each path.
+    Return the label of each path, taking the smallest arc between consecutive states.
 
     Parameters
     ----------
     path_indptr, path_states : int64 arrays
-        CSR of the states that each path passes, its ends included.
+        CSR of the states of each path, both ends included.
     indptr, indices, weights : arrays
         CSR of states, see `traveltime_lab.kernels.street.road`.
 

@@ -1,8 +1,9 @@
 """
-Nearest street: a uniform grid over line segments, hashed so that empty land costs nothing.
+Find the nearest street segment of a point with a uniform grid in a hash table.
 
-Coordinates are local metres of a `LocalFrame`; `shrink` says by how much true east-west metres differ from frame
-metres at the query's latitude, so answers are right far from the frame's centre too.
+Only cells that a segment crosses are stored, so empty land takes no memory. Coordinates are local metres of a
+`LocalFrame`. East-west distances in the frame are exact at the latitude of its centre only; `shrink` is the ratio of
+true east-west metres to frame metres at the latitude of a point.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ def _slot(key, mask):
 
 @numba.njit(cache=True, nogil=True)
 def _cells_of(x1, y1, x2, y2, cell, keys, at):
-    """Write the keys of the cells that a segment crosses to `keys` from `at` (only count if empty); return the end."""
+    """
+    Write the keys of the cells that a segment crosses to `keys`, starting at position `at`.
+
+    If `keys` is empty, the keys are only counted.
+
+    Returns
+    -------
+    int
+        Position after the last key.
+    """
     write = keys.size > 0
     if y1 > y2:
         x1, y1, x2, y2 = x2, y2, x1, y1
@@ -29,14 +39,14 @@ def _cells_of(x1, y1, x2, y2, cell, keys, at):
         if row1 == row2:
             xa, xb = x1, x2
         else:
-            # The part of the segment inside this row of cells.
+            # Clip the segment to this row of cells.
             low = max(y1, row * cell)
             high = min(y2, (row + 1) * cell)
             xa = x1 + (x2 - x1) * (low - y1) / (y2 - y1)
             xb = x1 + (x2 - x1) * (high - y1) / (y2 - y1)
         if xa > xb:
             xa, xb = xb, xa
-        # A hair wider than exact: rounding must not lose the cell in which a segment only touches a corner.
+        # A micrometre wider than exact, so that rounding does not lose a cell of which the segment touches a corner.
         column1 = np.int64(np.floor((xa - 1e-6) / cell))
         column2 = np.int64(np.floor((xb + 1e-6) / cell))
         for column in range(column1, column2 + 1):
@@ -60,12 +70,13 @@ def build_grid(x1, y1, x2, y2, cell):
     Returns
     -------
     lattice : tuple of float, int, int, int, int
-        Side of a cell, first and last row and first and last column that hold anything: searches begin there, however
-        far away their points are.
+        Side of a cell, then the first and last row and the first and last column with a segment. Searches skip the
+        cells outside of this range.
     table : int64 array of shape (n_slots, 3)
-        Open-addressing hash table: cell key, begin and end in `members`; begin is -1 in free slots.
+        Open-addressing hash table with the key of a cell and the begin and end of its segments in `members`; begin is
+        -1 in free slots.
     members : int32 array
-        Segments, cell by cell, ascending.
+        Segments of each cell, ascending within a cell.
     """
     n = x1.size
     none = np.empty(0, np.int64)
@@ -116,7 +127,7 @@ def build_grid(x1, y1, x2, y2, cell):
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def _place_on(px, py, k, ax, ay, bx, by):
-    """Return the place on a segment that is nearest to a point, 0 to 1, and the square of its distance."""
+    """Return the position (0 to 1) on a segment that is nearest to a point, and its squared distance."""
     to_x = (ax - px) * k
     to_y = ay - py
     dx = (bx - ax) * k
@@ -134,15 +145,34 @@ def _place_on(px, py, k, ax, ay, bx, by):
 @numba.njit(cache=True, nogil=True)
 def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, lattice, table, members):
     """
-    Return the nearest segment to a point within `limit` metres: index (-1 if none), position 0..1, distance.
+    Return the nearest segment within `limit` metres of a point.
 
-    `k` is the shrink at the point; rings of cells nearer than `skip` metres are known to be empty.
+    Rings of cells around the point are searched until the next ring is farther than the best segment. Among equally
+    near segments the one with the lowest index is returned.
+
+    Parameters
+    ----------
+    px, py, k : float
+        Point in local metres, and the shrink at its latitude.
+    limit, skip : float
+        Farthest distance to search, and a distance within which no segment is known to be, m.
+    x1, y1, x2, y2, lattice, table, members
+        The grid, see `build_grid`.
+
+    Returns
+    -------
+    segment : int
+        -1 if there is none.
+    position : float
+        Position on the segment, 0 to 1.
+    distance : float
+        Metres.
     """
     cell, first_row, last_row, first_column, last_column = lattice
     mask = np.int64(table.shape[0] - 1)
     column = np.int64(np.floor(px / cell))
     row = np.int64(np.floor(py / cell))
-    # How far the point is from the sides of its cell, the start of every ring's inner distance.
+    # Distance from the point to the nearest side of its cell: the inner distance of the first ring.
     inside = min(min(px - column * cell, (column + 1) * cell - px) * k, min(py - row * cell, (row + 1) * cell - py))
     narrow = min(1.0, k) * cell
     best = limit * limit
@@ -152,7 +182,7 @@ def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, lattice, table, members):
     if skip > 0.0:
         wide = max(1.0, k) * cell
         ring = max(0, np.int64(np.floor(skip / (wide * 1.4142135623730951))) - 1)
-    # Rings before the first cell that holds anything, and behind the last.
+    # Skip the rings before the first row or column with a segment, and stop after the last.
     ring = max(ring, max(max(first_row - row, row - last_row), max(first_column - column, column - last_column)))
     last_ring = max(max(row - first_row, last_row - row), max(column - first_column, last_column - column))
     while ring <= last_ring:
@@ -174,7 +204,7 @@ def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, lattice, table, members):
                 for m in range(table[slot, 1], table[slot, 2]):
                     i = members[m]
                     t, d2 = _place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
-                    # Equally near segments: the lowest index, so the answer never depends on the order of cells.
+                    # Ties go to the lowest index, so the result does not depend on the order of the cells.
                     if d2 < best or (d2 == best and (best_segment == -1 or i < best_segment)):
                         best = d2
                         best_segment = i
@@ -186,18 +216,19 @@ def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, lattice, table, members):
 @numba.njit(cache=True, nogil=True)
 def nearest_segments(px, py, shrink, limit, x1, y1, x2, y2, lattice, table, members, segment, position, distance):
     """
-    Fill the nearest segment of each point.
+    Find the nearest segment of each point.
 
     Parameters
     ----------
     px, py, shrink : float64 arrays of shape (n,)
         Points in local metres and the shrink at their latitudes.
     limit : float
-        Farthest segment to accept, m.
+        Farthest distance to search, m.
     x1, y1, x2, y2, lattice, table, members
         The grid, see `build_grid`.
     segment, position, distance : int32, float64, float64 arrays of shape (n,)
-        Overwritten: segment or -1, place on it from 0 to 1, metres (inf if none).
+        Overwritten with the segment (-1 if there is none), the position on it from 0 to 1, and its distance in metres
+        (inf if there is none).
     """
     for i in range(px.size):
         s, t, d = _nearest(px[i], py[i], shrink[i], limit, 0.0, x1, y1, x2, y2, lattice, table, members)
@@ -209,9 +240,14 @@ def nearest_segments(px, py, shrink, limit, x1, y1, x2, y2, lattice, table, memb
 @numba.njit(cache=True, nogil=True)
 def _candidates(px, py, k, least, most, x1, y1, x2, y2, lattice, table, members, found):
     """
-    Write the segments within `most` metres of a point to `found`; return how many, -1 if there is no room.
+    Write the segments within `most` metres of a point to `found`.
 
-    None is nearer than `least` metres. Segments in several cells of the grid are found several times.
+    No segment may be nearer than `least` metres. Segments in several cells of the grid are written several times.
+
+    Returns
+    -------
+    int
+        Number of segments written, -1 if `found` is too short.
     """
     cell, first_row, last_row, first_column, last_column = lattice
     mask = np.int64(table.shape[0] - 1)
@@ -220,7 +256,7 @@ def _candidates(px, py, k, least, most, x1, y1, x2, y2, lattice, table, members,
     rings = np.int64(np.ceil(most / (min(1.0, k) * cell))) + 1
     n = 0
     for r in range(max(row - rings, first_row), min(row + rings, last_row) + 1):
-        # Nearest and farthest place of the row of cells, then of each cell in it.
+        # Distance to the nearest and farthest place of the row of cells, then of each cell in it.
         near_y = max(0.0, max(r * cell - py, py - (r + 1) * cell))
         far_y = max(abs(r * cell - py), abs((r + 1) * cell - py))
         if near_y > most:
@@ -254,7 +290,7 @@ def nearest_on_raster(
     first_x, first_y, step, shrink, limit, x1, y1, x2, y2, lattice, table, members, segment, position, distance
 ):
     """
-    Fill the nearest segment of each cell centre of a raster, row 0 in the south.
+    Find the nearest segment of each cell centre of a raster, row 0 in the south.
 
     Parameters
     ----------
@@ -268,9 +304,9 @@ def nearest_on_raster(
 
     Notes
     -----
-    The raster is worked off in blocks of 8 by 8. Far from the streets all centres of a block have their nearest
-    segment among the few that are about as near to its middle as the nearest one is; in the streets neighbouring
-    centres bound each other's distances.
+    The raster is processed in blocks of 8 by 8 cells. Far from the streets few segments can be nearest to any centre
+    of a block, because their distances to the middle of the block are about the same; they are collected once per
+    block. Near the streets the distance at one centre bounds the distance at the next.
     """
     n_rows, n_columns = segment.shape
     side = 8
@@ -282,7 +318,7 @@ def nearest_on_raster(
             k = shrink[middle]
             px = first_x + (left + right - 1) / 2.0 * step
             py = first_y + (top + bottom - 1) / 2.0 * step
-            # A hair more than half of the diagonal, because the shrink differs from row to row.
+            # Slightly more than half of the diagonal, because the shrink differs from row to row.
             half = np.hypot((right - left) / 2.0 * k, (bottom - top) / 2.0) * step * 1.001 + 0.1
             s, _, d = _nearest(px, py, k, limit + half, 0.0, x1, y1, x2, y2, lattice, table, members)
             n = -1
@@ -306,7 +342,7 @@ def nearest_on_raster(
 
 @numba.njit(cache=True, nogil=True)
 def _nearest_of(first_x, py, step, k, limit, left, right, candidates, x1, y1, x2, y2, segment, position, distance):
-    """Fill the nearest of some segments for the columns `left` to `right` of a row."""
+    """Find the nearest of the given candidates for columns `left` to `right - 1` of a row."""
     for c in range(left, right):
         px = first_x + c * step
         best = limit * limit
@@ -327,7 +363,7 @@ def _nearest_of(first_x, py, step, k, limit, left, right, candidates, x1, y1, x2
 def _nearest_in_row(
     first_x, py, step, k, limit, left, right, x1, y1, x2, y2, lattice, table, members, segment, position, distance
 ):
-    """Fill the nearest segment for the columns `left` to `right` of a row, each bounding the distance of the next."""
+    """Find the nearest segment for columns `left` to `right - 1` of a row, bounding the distance from cell to cell."""
     hop = step * k
     known = -1.0
     found = False

@@ -1,19 +1,55 @@
 """
-Shortest paths on street graphs given as CSR arrays.
+Find shortest paths on street graphs given as CSR arrays.
 
-A label is one int64: travel time in milliseconds in the upper 32 bits and length in centimetres in the lower 32, so
-the smallest label is the fastest route and, among equally fast ones, the shortest; adding labels adds both parts.
-Integers make the answer independent of the order of additions: every engine, and a search run backwards, returns the
-same number.
+This is the first kernel to read. The other kernels use the same labels, the same ports and the same way of searching
+backwards.
 
-The queue is a ring of buckets, each a few seconds wide. States inside one bucket are scanned in any order and, if one
-improves, again (label correcting inside a bucket, label setting between buckets), which beats a heap because nothing
-is ever sorted.
+**States and arcs.** A search runs over *states* 0 to n_states - 1, joined by directed arcs in compressed sparse row
+(CSR) form: the arcs that leave state `s` are ``indptr[s]`` to ``indptr[s + 1] - 1``, arc `a` leads to ``indices[a]``
+and costs ``weights[a]``. When walking or cycling, a state is a node of the street network. When driving, a state is a
+directed edge that the car is about to enter, so that an arc can carry the cost of a turn and a banned turn is an arc
+that is missing. The kernels do not know which of the two they search; `traveltime_lab.streets.graph` builds both.
+
+**Labels.** Every weight and every distance is one int64 number, a *label*: the travel time in milliseconds in the upper
+32 bits and the length in centimetres in the lower 32 bits. Adding two labels adds both parts, and comparing them
+compares the times first and the lengths second. The smallest label therefore belongs to the fastest route and, among
+equally fast routes, to the shortest. To minimise the length instead, the caller exchanges the two parts. Sums of
+integers do not depend on the order of the additions, so a forward search, a backward search and every other engine of
+this package return exactly the same number. `UNREACHED` marks states without a label.
+
+**Bucket queue.** States wait in a ring of buckets. ``label >> shift`` is the number of a state's bucket, and the ring
+has more buckets than the longest arc spans. The search empties the buckets in ascending order and relaxes the arcs of
+the states in each. It does not sort the states of one bucket: if the label of a state improves while its bucket is
+being emptied, the state is relaxed again. The search is thus label-correcting within a bucket and label-setting
+between buckets, as in delta-stepping [2]_. The caller chooses buckets about a fifth as wide as a typical arc, so that
+few states are relaxed twice.
+
+**Ports.** An origin or destination is a point, snapped to a position on a directed edge. *Ports* connect positions to
+states; a port is a state and a label to add. The *entry ports* of a directed edge are the states that stand for its
+start: the label of a position on the edge is the least ``label[state] + key`` over them, where `key` holds the part of
+the edge before the position and the connector from the edge to the point. The *exit ports* are the states where a route
+can continue after the end of the edge: their `key` holds the connector, the rest of the edge and the turn at its end.
+A search from an origin to a destination has three steps:
+
+1. seed the exit ports of the origin with their keys;
+2. relax arcs until all states within the limit are settled;
+3. read the label of the destination at its entry ports.
+
+A directed edge `d` runs along edge ``d // 2``; ``d ^ 1`` is the same edge in the opposite direction. A route that
+begins and ends on one edge may need no junction at all; `traveltime_lab.kernels.street.turns` handles that case.
+
+**Backward searches.** To find all origins that reach a destination, the caller passes the transposed CSR, seeds the
+entry ports of the destination and reads at the exit ports of the origins. The kernels are the same: a label then
+leads from a state to the destination.
+
+**Left-out states.** Nearly half of the directed edges of a city have exactly one predecessor. `contract` removes such
+states before the search, `expand_seeds` and `expand_reads` adapt seeds and readings to the smaller graph, and `fill`
+labels the removed states afterwards. The labels do not change.
 
 References
 ----------
-R. Dial, "Algorithm 360: Shortest-path forest with topological ordering", CACM 12 (1969).
-U. Meyer, P. Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J. Algorithms 49 (2003).
+.. [1] R. Dial, "Algorithm 360: Shortest-path forest with topological ordering", CACM 12 (1969).
+.. [2] U. Meyer, P. Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J. Algorithms 49 (2003).
 """
 
 from __future__ import annotations
@@ -21,17 +57,17 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-#: Label of a state that was not reached; never leaves the package.
+#: Label of a state that was not reached. Public results never contain it.
 UNREACHED = np.int64(1) << np.int64(62)
-#: Position of the travel time inside a label.
+#: Number of bits of the length, which stand below the travel time in a label.
 TIME_SHIFT = 32
-#: Mask of the length inside a label.
+#: Mask of the bits of the length in a label.
 LENGTH_MASK = np.int64((1 << 32) - 1)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def _push(state, bucket, heads, pool_state, pool_next, free):
-    """Put `state` in front of a bucket's list, taking place `free` of the pool."""
+    """Prepend `state` to the linked list of a bucket, in place `free` of the pool."""
     pool_state[free] = state
     pool_next[free] = heads[bucket]
     heads[bucket] = free
@@ -65,8 +101,28 @@ def _search(
     """
     Settle every state whose label is at most `limit`; see `one_to_all` for the arrays.
 
-    `label` must hold `UNREACHED`, `queued` -1 and `heads` -1; they are left so except for `label`. Returns the pool,
-    which may have grown, and the states that got a label.
+    `label` must hold `UNREACHED`, and `queued` and `heads` must hold -1. The search leaves `queued` and `heads` in that
+    state, so that the arrays serve many searches; only `label` has to be reset by the caller.
+
+    Parameters
+    ----------
+    label : int64 array of shape (n_states,)
+        Overwritten where states are reached.
+    queued : int32 array of shape (n_states,)
+        Bucket that a state waits in, -1 for none.
+    parent : int32 array of shape (n_states,) or (0,)
+        Overwritten if `with_parents`.
+    heads : int32 array of shape (n_buckets,)
+        Place in the pool of the first state of each bucket, -1 if empty.
+    pool_state, pool_next : int32 arrays
+        Linked lists of the buckets: a state, and the place of the next one. They grow where necessary.
+
+    Returns
+    -------
+    pool_state, pool_next : int32 arrays
+        The pool, which may have been reallocated.
+    touched : int32 array
+        States that have a label.
     """
     # The number of buckets is a power of two: a mask costs less than a division.
     ring = np.int64(heads.size - 1)
@@ -88,7 +144,7 @@ def _search(
         label[state] = key
         if with_parents:
             parent[state] = -1
-    # Seeds enter the ring in order of time, so that the ring need only be as wide as the longest arc.
+    # Seeds enter the ring in the order of their labels, so that the ring only has to span the longest arc.
     seeds = touched[:n_touched].copy()
     order = np.argsort(label[seeds])
     next_seed = 0
@@ -99,7 +155,8 @@ def _search(
             current = label[seeds[order[next_seed]]] >> shift
         else:
             current += 1
-        # A seed joins when the ring has come to its bucket; a better label found meanwhile has replaced it already.
+        # A seed is queued once the ring has come to its bucket. If the search has found a better label for its state
+        # in the meantime, that label has replaced the seed already.
         while next_seed < seeds.size:
             state = seeds[order[next_seed]]
             bucket = label[state] >> shift
@@ -158,25 +215,28 @@ def one_to_all(indptr, indices, weights, seed_states, seed_keys, limit, shift, n
     Parameters
     ----------
     indptr : int32 array of shape (n_states + 1,)
+        Where the arcs of each state begin.
     indices : int32 array of shape (n_arcs,)
-    weights : int64 array of shape (n_arcs,), labels, non-negative
-    seed_states, seed_keys : int32 and int64 arrays
-        Where the search begins and with which labels.
+        State that each arc leads to.
+    weights : int64 array of shape (n_arcs,)
+        Labels of the arcs, non-negative.
+    seed_states, seed_keys : int32 and int64 arrays of shape (n_seeds,)
+        States where the search begins, and their labels.
     limit : int64
         Largest label to settle.
     shift : int
-        Bits of a label below a bucket's number.
+        ``label >> shift`` is the number of a bucket.
     n_buckets : int
-        A power of two larger than the largest weight shifted by `shift`, plus two.
+        Size of the ring: a power of two larger than ``(weights.max() >> shift) + 2``.
     with_parents : bool
-        Whether to record the tree.
+        Whether to record the shortest-path tree.
 
     Returns
     -------
     label : int64 array of shape (n_states,)
         `UNREACHED` beyond the limit.
     parent : int32 array of shape (n_states,) or (0,)
-        State before on the best route; -1 at seeds, -2 where not reached.
+        Previous state on the best route; -1 at seeds, -2 where not reached.
     """
     n_states = indptr.size - 1
     label = np.full(n_states, UNREACHED, np.int64)
@@ -221,18 +281,20 @@ def many_to_many(
     result,
 ):
     """
-    Fill ``result[i, j]`` with the smallest label from seeds `i` to readings `j`.
+    Fill ``result[i, j]`` with the smallest label from the seeds of row `i` to the readings of column `j`.
 
     Parameters
     ----------
-    indptr, indices, weights, limit, shift, n_buckets
-        As in `one_to_all`; `limit` is an int64 array with one limit per row.
+    indptr, indices, weights, shift, n_buckets
+        As in `one_to_all`.
     seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
         CSR of the seeds of each row.
     read_indptr, read_states, read_keys : int64, int32, int64 arrays
-        CSR of each column's readings: the label of the column is the smallest of ``label[state] + key``.
+        CSR of the readings of each column: the label of a column is the smallest of ``label[state] + key``.
+    limit : int64 array of shape (n_rows,)
+        Largest label to settle, by row.
     result : int64 array of shape (n_rows, n_columns)
-        Overwritten; `UNREACHED` beyond the row's limit.
+        Overwritten; `UNREACHED` beyond the limit of the row.
     """
     n_states = indptr.size - 1
     label = np.full(n_states, UNREACHED, np.int64)
@@ -291,8 +353,20 @@ def one_to_some(
     """
     Fill ``result[j]`` with the smallest label from the seeds of the row that reading `j` belongs to.
 
-    As `many_to_many`, but row `i` is read only at the readings ``row_indptr[i]`` to ``row_indptr[i + 1]``; `limit`
-    is one label for all.
+    In contrast to `many_to_many`, each row has readings of its own.
+
+    Parameters
+    ----------
+    indptr, indices, weights, seed_indptr, seed_states, seed_keys, shift, n_buckets
+        As in `many_to_many`.
+    read_indptr, read_states, read_keys : int64, int32, int64 arrays
+        CSR of the states and keys of each reading.
+    row_indptr : int64 array of shape (n_rows + 1,)
+        The readings of row `i` are ``row_indptr[i]`` to ``row_indptr[i + 1] - 1``.
+    limit : int64
+        Largest label to settle, for all rows.
+    result : int64 array of shape (n_readings,)
+        Overwritten; `UNREACHED` beyond the limit.
     """
     n_states = indptr.size - 1
     label = np.full(n_states, UNREACHED, np.int64)
@@ -332,7 +406,20 @@ def one_to_some(
 
 @numba.njit(cache=True, nogil=True)
 def reach(indptr, indices, start):
-    """Return which states can be reached from the states marked in the bool array `start`."""
+    """
+    Return which states can be reached from a set of states.
+
+    Parameters
+    ----------
+    indptr, indices : int32 arrays
+        CSR of states.
+    start : bool array of shape (n_states,)
+
+    Returns
+    -------
+    bool array of shape (n_states,)
+        True also for the states in `start`.
+    """
     reached = start.copy()
     stack = np.empty(reached.size, np.int32)
     top = 0
@@ -357,8 +444,20 @@ def field_of_edges(label, port_indptr, port_states, port_keys):
     """
     Return for each directed edge the smallest ``label[state] + key`` over its ports.
 
-    With entry ports of a forward search this is the label at the start of the edge, with exit ports of a backward
-    search the label from its end.
+    With the labels of a forward search and entry ports this is the label at the start of the edge; with the labels of
+    a backward search and exit ports it is the label from the end of the edge to the destination.
+
+    Parameters
+    ----------
+    label : int64 array of shape (n_states,)
+        From `one_to_all`.
+    port_indptr, port_states, port_keys : int64, int32, int64 arrays
+        CSR of the ports of each directed edge.
+
+    Returns
+    -------
+    int64 array of shape (n_directed,)
+        `UNREACHED` where no port was reached.
     """
     n = port_indptr.size - 1
     field = np.full(n, UNREACHED, np.int64)
@@ -373,11 +472,12 @@ def field_of_edges(label, port_indptr, port_states, port_keys):
 @numba.njit(cache=True, nogil=True)
 def trace(state, label, parent, indptr, indices, weights):
     """
-    Return the root of the tree that `state` hangs on and the arcs from there to `state`.
+    Return the seed that `state` was reached from and the arcs from there to `state`.
 
     Parameters
     ----------
     state : int
+        A state that was reached.
     label, parent : int64 and int32 arrays of shape (n_states,)
         From `one_to_all`.
     indptr, indices, weights : arrays
@@ -386,8 +486,9 @@ def trace(state, label, parent, indptr, indices, weights):
     Returns
     -------
     root : int
+        State of the seed.
     arcs : int64 array
-        In travel order.
+        Arcs in the order of the search.
     """
     n = 0
     at = state
@@ -410,9 +511,9 @@ def trace(state, label, parent, indptr, indices, weights):
 @numba.njit(cache=True, nogil=True)
 def single_entries(indptr_rev, indices_rev):
     """
-    Return which states have exactly one way in, so that a search need not queue them.
+    Return which states have exactly one incoming arc, so that a search need not queue them.
 
-    Of a ring of such states, which nothing leads into, one is left out.
+    If such states form a ring, one of them is returned as False: otherwise none of them would keep a label of its own.
 
     Parameters
     ----------
@@ -441,7 +542,7 @@ def single_entries(indptr_rev, indices_rev):
 @numba.njit(cache=True, nogil=True)
 def contract(indptr, indices, weights, single):
     """
-    Leave the states with one way in out of a CSR, joining the arcs through them.
+    Remove the states with one incoming arc from a CSR and replace the paths through them by single arcs.
 
     Parameters
     ----------
@@ -453,11 +554,11 @@ def contract(indptr, indices, weights, single):
     Returns
     -------
     core_indptr, core_indices, core_weights : int32, int32, int64 arrays
-        Arcs between the other states; rows of left-out states are empty.
+        Arcs between the states that are kept. The numbers of states do not change; rows of removed states are empty.
     above : int32 array of shape (n_states,)
-        The other state through which each left-out state is reached, -1 for states not left out.
+        For each removed state the last kept state on the only path to it; -1 for kept states.
     above_key : int64 array of shape (n_states,)
-        Label from there to the state.
+        Label of the path from there to the removed state.
     """
     n = indptr.size - 1
     above = np.full(n, -1, np.int32)
@@ -493,20 +594,21 @@ def contract(indptr, indices, weights, single):
 @numba.njit(cache=True, nogil=True)
 def expand_seeds(indptr, indices, weights, single, seed_indptr, seed_states, seed_keys):
     """
-    Carry seeds at left-out states on to the states behind them.
+    Add seeds at the states that follow a removed state with a seed.
 
     Parameters
     ----------
     indptr, indices, weights : arrays
-        The whole CSR.
+        The CSR before `contract`.
     single : bool array of shape (n_states,)
+        From `single_entries`.
     seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
-        CSR of seeds by row.
+        CSR of the seeds of each row.
 
     Returns
     -------
     seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
-        The seeds and those that follow from them.
+        CSR of the given seeds and of the added ones.
     """
     n_rows = seed_indptr.size - 1
     out_indptr = np.zeros(n_rows + 1, np.int64)
@@ -515,7 +617,7 @@ def expand_seeds(indptr, indices, weights, single, seed_indptr, seed_states, see
     size = 0
     for row in range(n_rows):
         for k in range(seed_indptr[row], seed_indptr[row + 1]):
-            # The output doubles as the queue: what is appended while it is read is expanded in its turn.
+            # The output is also the queue: seeds that are appended here are expanded in a later pass of the loop.
             at = size
             if size == out_states.size:
                 out_states = _grow(out_states)
@@ -542,18 +644,19 @@ def expand_seeds(indptr, indices, weights, single, seed_indptr, seed_states, see
 @numba.njit(cache=True, nogil=True)
 def expand_reads(above, above_key, read_indptr, read_states, read_keys):
     """
-    Let readings at left-out states also look at the state that those are reached through.
+    Add to each reading at a removed state a reading at the kept state that leads to it.
 
     Parameters
     ----------
     above, above_key : int32 and int64 arrays of shape (n_states,)
         From `contract`.
     read_indptr, read_states, read_keys : int64, int32, int64 arrays
-        CSR of readings.
+        CSR of the readings of each column.
 
     Returns
     -------
     read_indptr, read_states, read_keys : int64, int32, int64 arrays
+        CSR of the given readings and of the added ones.
     """
     n = read_indptr.size - 1
     extra = 0
@@ -580,7 +683,18 @@ def expand_reads(above, above_key, read_indptr, read_states, read_keys):
 
 @numba.njit(cache=True, nogil=True)
 def fill(label, above, above_key, limit):
-    """Label the left-out states of a finished search, in place; see `contract`."""
+    """
+    Label the removed states after a search of the contracted graph, in place.
+
+    Parameters
+    ----------
+    label : int64 array of shape (n_states,)
+        Labels of the kept states, and of removed states with seeds of their own; lowered.
+    above, above_key : int32 and int64 arrays of shape (n_states,)
+        From `contract`.
+    limit : int64
+        Larger labels are not written.
+    """
     for state in range(label.size):
         if above[state] >= 0 and label[above[state]] != UNREACHED:
             through = label[above[state]] + above_key[state]

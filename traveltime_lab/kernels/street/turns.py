@@ -1,5 +1,8 @@
 """
-Arcs between directed edges: which turns a junction allows and what they cost.
+Build the arcs between directed edges and the ports of positions on edges.
+
+An arc between two directed edges is a turn; its cost follows the turn function of OSRM, see
+`traveltime_lab.streets.costs`.
 """
 
 from __future__ import annotations
@@ -10,7 +13,11 @@ import numpy as np
 
 @numba.njit(cache=True, nogil=True)
 def _turn_ms(bearing_in, bearing_out, is_left_hand, penalty_s, bias):
-    """Return the milliseconds of a turn, a logistic curve of its angle, dearer across the oncoming lane."""
+    """
+    Return the milliseconds of a turn, a logistic function of its angle.
+
+    `bias` makes turns across the oncoming lane cost more than the others.
+    """
     angle = (bearing_out - bearing_in + 540.0) % 360.0 - 180.0
     if is_left_hand:
         angle = -angle
@@ -39,7 +46,7 @@ def turn_arcs(
     signal_ms,
 ):
     """
-    Return every physically possible turn of a network.
+    Return every turn that the geometry of a network allows, with its cost.
 
     Parameters
     ----------
@@ -48,9 +55,9 @@ def turn_arcs(
     edge_head : int32 array of shape (n_directed,)
         Node at the end of each directed edge.
     bearing_start, bearing_end : float64 arrays of shape (n_directed,)
-        Compass degrees at the ends of each directed edge, in its own direction.
+        Compass bearings in degrees at the start and the end of each directed edge, in its own direction.
     node_signals, node_blocks : bool arrays of shape (n_nodes,)
-        Traffic lights; barriers that nobody may drive through.
+        Nodes with traffic signals; nodes with barriers that block driving.
     is_roundabout, is_ferry : bool arrays of shape (n_directed,)
     is_left_hand : bool
         Whether traffic keeps left.
@@ -66,8 +73,8 @@ def turn_arcs(
 
     Notes
     -----
-    Turning back is allowed only where there is no other way on: at dead ends and in front of barriers. Staying on a
-    roundabout and passing a node where only two streets meet cost nothing.
+    U-turns are allowed only where there is no other turn: at dead ends and in front of barriers. Staying on a
+    roundabout and passing a node with at most two outgoing edges cost nothing but the signal.
     """
     total = 0
     for i in range(out_edges.size):
@@ -91,7 +98,7 @@ def turn_arcs(
                 if f == d ^ 1:
                     continue
                 extra = signal
-                # A ferry's quay and the inside of a roundabout are not junctions where one slows down for a turn.
+                # Cars do not slow down for a turn inside a roundabout, and boarding a ferry is not a turn.
                 if streets > 2 and not (is_roundabout[d] and is_roundabout[f]) and not (is_ferry[d] or is_ferry[f]):
                     extra += _turn_ms(bearing_end[d], bearing_start[f], is_left_hand, penalty_s, bias)
                 source[n] = d
@@ -116,30 +123,32 @@ def position_ports(
     port_indptr,
     port_states,
     port_keys,
-    cross,
+    traversal,
     is_entry,
     out_indptr,
     out_states,
     out_keys,
 ):
     """
-    Join positions on edges to the states of a search graph; call with empty outputs first to count.
+    Return the ports of positions on edges.
+
+    Call it with empty `out_states` and `out_keys` to count the ports, then with arrays of that size.
 
     Parameters
     ----------
     edges, fractions : int32 and float64 arrays of shape (n,)
-        Edge of each position (-1 for none) and its place from 0 at ``edge_from`` to 1.
+        Edge of each position (-1 for none) and the fraction of the edge before it, from 0 at ``edge_from`` to 1.
     connectors : int64 array of shape (n,)
-        Label of the walk between the point and the position.
+        Label of the connector between the point and the position.
     port_indptr, port_states, port_keys
         Entry or exit ports of directed edges, see `traveltime_lab.streets.graph.RoadGraph`.
-    cross : int64 array of shape (n_directed,)
+    traversal : int64 array of shape (n_directed,)
         Label of each directed edge from start to end.
     is_entry : bool
-        True for ports by which a position is reached (from the start of its edge), False for ports by which it is
-        left (to the end of its edge).
+        True for ports by which a position is reached, along the part of the edge before it; False for ports by which
+        it is left, along the part after it.
     out_indptr, out_states, out_keys : int64, int32, int64 arrays
-        Overwritten; `out_states` empty means count only.
+        Overwritten with the CSR of the ports of each position. Nothing is written if `out_states` is empty.
 
     Returns
     -------
@@ -154,8 +163,8 @@ def position_ports(
         if edges[i] >= 0:
             for side in range(2):
                 d = 2 * edges[i] + side
-                part = part_of(cross[d], fractions[i] if side == 0 else 1.0 - fractions[i])
-                key = connectors[i] + (part if is_entry else cross[d] - part)
+                part = part_of(traversal[d], fractions[i] if side == 0 else 1.0 - fractions[i])
+                key = connectors[i] + (part if is_entry else traversal[d] - part)
                 for k in range(port_indptr[d], port_indptr[d + 1]):
                     if write:
                         out_states[at] = port_states[k]
@@ -167,16 +176,16 @@ def position_ports(
 
 
 @numba.njit(cache=True, nogil=True)
-def part_of(cross, share):
-    """Return the label of the first `share` (0 to 1) of an edge with label `cross`, both parts rounded."""
-    time = np.int64((cross >> 32) * share + 0.5)
-    length = np.int64((cross & 0xFFFFFFFF) * share + 0.5)
+def part_of(traversal, share):
+    """Return the label of the first `share` (0 to 1) of an edge with label `traversal`, time and length rounded."""
+    time = np.int64((traversal >> 32) * share + 0.5)
+    length = np.int64((traversal & 0xFFFFFFFF) * share + 0.5)
     return (time << 32) + length
 
 
 @numba.njit(cache=True, nogil=True)
-def along_same_edge(edge_a, fraction_a, edge_b, fraction_b, cross, is_open):
-    """Return the label of driving straight from one position to another on one edge, or a huge one."""
+def along_same_edge(edge_a, fraction_a, edge_b, fraction_b, traversal, is_open):
+    """Return the label of travelling from one position to another along one edge, ``1 << 62`` if that is impossible."""
     best = np.int64(1) << np.int64(62)
     if edge_a < 0 or edge_a != edge_b:
         return best
@@ -187,29 +196,41 @@ def along_same_edge(edge_a, fraction_a, edge_b, fraction_b, cross, is_open):
         a = fraction_a if side == 0 else 1.0 - fraction_a
         b = fraction_b if side == 0 else 1.0 - fraction_b
         if a <= b:
-            best = min(best, part_of(cross[d], b) - part_of(cross[d], a))
+            best = min(best, part_of(traversal[d], b) - part_of(traversal[d], a))
     return best
 
 
 @numba.njit(cache=True, nogil=True)
 def improve_along_edges(
-    edge_a, fraction_a, connector_a, edge_b, fraction_b, connector_b, is_forward, cross, is_open, by_edge, limit, result
+    edge_a,
+    fraction_a,
+    connector_a,
+    edge_b,
+    fraction_b,
+    connector_b,
+    is_forward,
+    traversal,
+    is_open,
+    by_edge,
+    limit,
+    result,
 ):
     """
-    Lower a matrix of labels where both ends lie on one edge and the way between them needs no junction.
+    Lower the labels of a matrix where origin and destination lie on one edge and no junction is between them.
 
     Parameters
     ----------
-    edge_a, fraction_a, connector_a : arrays of shape (n_rows,)
-    edge_b, fraction_b, connector_b : arrays of shape (n_columns,)
-        Positions and the labels of their connectors.
+    edge_a, fraction_a, connector_a : int32, float64, int64 arrays of shape (n_rows,)
+    edge_b, fraction_b, connector_b : int32, float64, int64 arrays of shape (n_columns,)
+        Positions of rows and of columns and the labels of their connectors.
     is_forward : bool
-        Whether rows travel to columns (True) or columns to rows.
-    cross, is_open
-        By directed edge.
+        True if routes lead from rows to columns, False if they lead from columns to rows.
+    traversal, is_open : int64 and bool arrays of shape (n_directed,)
+        Labels of the directed edges, and whether they may be used.
     by_edge : int64 array of shape (n_columns,)
         Columns sorted by edge.
     limit : int64 array of shape (n_rows,)
+        Larger labels are not written.
     result : int64 array of shape (n_rows, n_columns)
         Lowered in place.
     """
@@ -228,11 +249,11 @@ def improve_along_edges(
             column = by_edge[low]
             if is_forward:
                 direct = along_same_edge(
-                    edge_a[row], fraction_a[row], edge_b[column], fraction_b[column], cross, is_open
+                    edge_a[row], fraction_a[row], edge_b[column], fraction_b[column], traversal, is_open
                 )
             else:
                 direct = along_same_edge(
-                    edge_b[column], fraction_b[column], edge_a[row], fraction_a[row], cross, is_open
+                    edge_b[column], fraction_b[column], edge_a[row], fraction_a[row], traversal, is_open
                 )
             direct += connector_a[row] + connector_b[column]
             if direct <= limit[row] and direct < result[row, column]:
@@ -241,10 +262,24 @@ def improve_along_edges(
 
 
 @numba.njit(cache=True, nogil=True)
-def improve_aligned(edge_a, fraction_a, connector_a, edge_b, fraction_b, connector_b, cross, is_open, limit, result):
-    """Lower the labels of aligned pairs whose ends lie on one edge; see `improve_along_edges`."""
+def improve_aligned(
+    edge_a, fraction_a, connector_a, edge_b, fraction_b, connector_b, traversal, is_open, limit, result
+):
+    """
+    Lower the labels of pairs whose origin and destination lie on one edge; see `improve_along_edges`.
+
+    Parameters
+    ----------
+    edge_a, fraction_a, connector_a, edge_b, fraction_b, connector_b : arrays of shape (n_pairs,)
+        Positions of origins and of destinations and the labels of their connectors.
+    traversal, is_open : int64 and bool arrays of shape (n_directed,)
+    limit : int64
+        Larger labels are not written.
+    result : int64 array of shape (n_pairs,)
+        Lowered in place.
+    """
     for i in range(edge_a.size):
-        direct = along_same_edge(edge_a[i], fraction_a[i], edge_b[i], fraction_b[i], cross, is_open)
+        direct = along_same_edge(edge_a[i], fraction_a[i], edge_b[i], fraction_b[i], traversal, is_open)
         direct += connector_a[i] + connector_b[i]
         if direct <= limit and direct < result[i]:
             result[i] = direct

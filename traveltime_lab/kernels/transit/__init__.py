@@ -1,1 +1,1 @@
-"""Searches on timetables: RAPTOR over departures and windows, and the streets before and after it."""
+"""Kernels on timetables: RAPTOR and range RAPTOR, access and egress, and what prepares the timetable for them."""

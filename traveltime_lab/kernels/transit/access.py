@@ -1,9 +1,8 @@
 """
-From times at stops to times at targets and street nodes, and many searches in a row.
+Many searches in a row, and from times at stops to times at targets.
 
-A port is a stop together with the seconds between it and a target. Ports are given by target (`gather`, for a few
-chosen targets) or by stop, nearest target first (`scatter`, for all street nodes around every stop). All functions are
-blind to the direction of time: with mirrored lines the seeds are at the destination and the targets are origins.
+A port is a stop together with the time between it and a target. All functions work in both directions of time: with
+mirrored lines the seeds are at the destination and the targets are origins.
 """
 
 from __future__ import annotations
@@ -17,7 +16,20 @@ from traveltime_lab.kernels.transit.raptor import new_state, search
 
 @numba.njit(cache=True, nogil=True)
 def ports_by_stop(indptr, stops, seconds, n_stops):
-    """Return ports given by target as ports by stop, (indptr, targets, seconds), nearest target first."""
+    """
+    Regroup ports that are given by target by their stops.
+
+    Parameters
+    ----------
+    indptr, stops, seconds : int64, int32, int32 arrays
+        CSR of the ports of each target.
+    n_stops : int
+
+    Returns
+    -------
+    indptr, targets, seconds : int64, int32, int32 arrays
+        CSR of the ports of each stop, nearest target first.
+    """
     order = np.argsort(seconds, kind="mergesort")
     target_of = np.empty(stops.size, np.int32)
     for target in range(indptr.size - 1):
@@ -45,12 +57,13 @@ def gather(times, offset, limit, indptr, stops, seconds, out):
     Parameters
     ----------
     times : int32 array of shape (n_stops,)
-        `UNREACHED` where there is none.
+        Arrival times, `UNREACHED` where there is none.
     offset, limit : int
-    indptr, stops, seconds : int64, int32 and int32 arrays
-        Ports by target.
+        Time to subtract, and the longest travel time to write.
+    indptr, stops, seconds : int64, int32, int32 arrays
+        CSR of the ports of each target.
     out : int32 array of shape (n_targets,)
-        Changed.
+        Lowered in place.
     """
     for target in range(indptr.size - 1):
         least = UNREACHED
@@ -61,35 +74,21 @@ def gather(times, offset, limit, indptr, stops, seconds, out):
 
 
 @numba.njit(cache=True, nogil=True)
-def scatter(times, offset, limit, indptr, targets, seconds, out):
-    """Lower ``out`` as `gather` does, with ports by stop, nearest target first."""
-    for stop in range(times.size):
-        time = times[stop] - offset
-        if time > limit:
-            continue
-        for k in range(indptr[stop], indptr[stop + 1]):
-            at = time + seconds[k]
-            if at > limit:
-                break
-            if at < out[targets[k]]:
-                out[targets[k]] = at
-
-
-@numba.njit(cache=True, nogil=True)
 def many_to_stops(lines, seed_indptr, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
     """
-    Fill ``out[search, stop]`` with seconds from each search's start to the arrival of a ride at each stop.
+    Fill ``out[search, stop]`` with the time from the start of each search to the arrival by transit at each stop.
 
     Parameters
     ----------
     lines : Lines
-    seed_indptr, seed_stop, seed_s : int64, int32 and int32 arrays
-        By search the stops that it starts at and the seconds to get there.
+    seed_indptr, seed_stop, seed_s : int64, int32, int32 arrays
+        CSR of the access stops of each search and the access times.
     starts : int32 array of shape (n_searches,)
+        Departure times.
     travel_limit, max_rides, change_delay : int
-        See `raptor.search`; the limit counts from the start.
+        As in `raptor.search`; the limit counts from the departure.
     out : int32 array of shape (n_searches, n_stops)
-        `UNREACHED` where there is no journey within the limit.
+        Overwritten; `UNREACHED` where there is no journey within the limit.
     """
     state = new_state(lines, 1)
     for i in range(starts.size):
@@ -98,36 +97,3 @@ def many_to_stops(lines, seed_indptr, seed_stop, seed_s, starts, travel_limit, m
         times = search(lines, state, seed_stop[seeds], seed_s[seeds] + starts[i], limit, max_rides, change_delay)
         for stop in range(times.size):
             out[i, stop] = times[stop] - starts[i] if times[stop] != UNREACHED else UNREACHED
-
-
-@numba.njit(cache=True, nogil=True)
-def many_to_targets(
-    lines,
-    seed_indptr,
-    seed_stop,
-    seed_s,
-    starts,
-    travel_limit,
-    max_rides,
-    change_delay,
-    is_by_stop,
-    port_indptr,
-    ports,
-    port_s,
-    out,
-):
-    """
-    Lower ``out[search, target]`` to the seconds from each search's start to each target; see `many_to_stops`.
-
-    `out` comes filled with `UNREACHED`, or with the seconds of another way (on foot all along). `is_by_stop` says how
-    the ports are given: by stop for `scatter`, else by target for `gather`.
-    """
-    state = new_state(lines, 1)
-    for i in range(starts.size):
-        seeds = slice(seed_indptr[i], seed_indptr[i + 1])
-        limit = starts[i] + travel_limit
-        times = search(lines, state, seed_stop[seeds], seed_s[seeds] + starts[i], limit, max_rides, change_delay)
-        if is_by_stop:
-            scatter(times, starts[i], travel_limit, port_indptr, ports, port_s, out[i])
-        else:
-            gather(times, starts[i], travel_limit, port_indptr, ports, port_s, out[i])

@@ -1,11 +1,13 @@
 """
-Ways by car or bicycle to the stops of an arrival search, each of at most so long.
+Find access by car or bicycle to the stops of an arrival search, within a budget of driving time.
 
-Who is to be at a stop by some moment leaves home the later the nearer home is; but the stop that allows the latest
-start may be too far to drive to, while another is not. So every state of the graph keeps all pairs of time and drive
-of which none is worse in both (a search with two criteria: E. Martins, "On a multicriteria shortest path problem",
-European Journal of Operational Research 16, 1984), and a place takes the first whose drive, its own way included,
-keeps the budget.
+The stop with the shortest total travel time may be too far away to drive to, while another stop is not. Every state of
+the street graph therefore keeps all Pareto-optimal pairs of travel time and driving time. A point takes the fastest
+pair whose driving time, including the drive from the point to the state, is within the budget.
+
+References
+----------
+E. Martins, "On a multicriteria shortest path problem", European Journal of Operational Research 16 (1984).
 """
 
 from __future__ import annotations
@@ -23,24 +25,24 @@ from traveltime_lab.kernels.transit.walks import straight_ms
 @numba.njit(cache=True, nogil=True)
 def drives_to_stops(indptr, indices, weights, stop_ms, port_indptr, port_states, port_keys, budget_ms, limit_ms):
     """
-    Search backwards from all stops at once.
+    Search the street graph backwards from all stops at once, with travel time and driving time as criteria.
 
     Parameters
     ----------
     indptr, indices, weights : int64, int32, int64 arrays
-        Reversed arcs of the graph.
+        Transposed CSR of the street graph.
     stop_ms : int32 array of shape (n_stops,)
-        Time from being at each stop, `NEVER` if that leads nowhere.
+        Travel time from each stop to the destination, `NEVER` if there is no journey.
     port_indptr, port_states, port_keys : int64, int32, int64 arrays
-        Entry ports of the stops, connectors included.
+        CSR of the entry ports of each stop, connectors included.
     budget_ms, limit_ms : int
-        Longest drive, and largest time.
+        Longest driving time, and longest travel time.
 
     Returns
     -------
     label_indptr : int64 array of shape (n_states + 1,)
     label_ms, drive_ms : int32 arrays
-        By state, times rising and drives falling.
+        CSR of the Pareto-optimal pairs of each state: travel times ascend and driving times descend.
     """
     n_states = indptr.size - 1
     least = np.full(n_states, NEVER, np.int32)
@@ -91,7 +93,7 @@ def gather_drives(
     distance,
     per_metre,
     buffer_m,
-    cross,
+    traversal,
     is_open,
     budget_ms,
     port_indptr,
@@ -108,24 +110,26 @@ def gather_drives(
     values,
 ):
     """
-    Lower the value of each cell to what a drive to a stop and rides from there take.
+    Lower the value of each cell to the travel time of driving to a stop and taking transit from there.
 
     Parameters
     ----------
     edge, fraction, distance, per_metre, buffer_m
         As in `traveltime_lab.kernels.raster.surface.gather`.
-    cross : int64 array of shape (n_directed,)
+    traversal : int64 array of shape (n_directed,)
+        Labels of the directed edges from start to end.
     is_open : bool array of shape (n_directed,)
+        Whether each directed edge may be used.
     budget_ms : int
-        Longest drive, the cell's own metres to its street included.
+        Longest driving time, including the connector between the cell and its street.
     port_indptr, port_states, port_keys : int64, int32, int64 arrays
-        Exit ports of directed edges.
+        CSR of the exit ports of each directed edge.
     label_indptr, label_ms, drive_ms : int64, int32, int32 arrays
         From `drives_to_stops`.
     stop_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms
         As in `traveltime_lab.kernels.raster.transit_surface.gather_rides`.
-    values : float32 array
-        Seconds, lowered.
+    values : float32 array of shape (n_rows, n_columns), s
+        Lowered in place.
     """
     for r in range(edge.shape[0]):
         for c in range(edge.shape[1]):
@@ -136,11 +140,11 @@ def gather_drives(
             off_ms = 1000.0 * per_metre * distance[r, c]
             best = 1000.0 * np.float64(values[r, c])
             for side in range(2):
-                # What lies between the place and the end of the edge.
+                # The car drives from the cell to the end of the edge.
                 d = 2 * e + 1 - side
                 if not is_open[d]:
                     continue
-                part_ms = (f if side == 0 else 1.0 - f) * (cross[d] >> TIME_SHIFT) + off_ms
+                part_ms = (f if side == 0 else 1.0 - f) * (traversal[d] >> TIME_SHIFT) + off_ms
                 for k in range(port_indptr[d], port_indptr[d + 1]):
                     onward = part_ms + (port_keys[k] >> TIME_SHIFT)
                     state = port_states[k]
@@ -152,7 +156,7 @@ def gather_drives(
                 stop = edge_stops[k]
                 if stop_ms[stop] == NEVER:
                     continue
-                drive = straight_ms(e, f, stop_fraction[stop], cross, is_open, False)
+                drive = straight_ms(e, f, stop_fraction[stop], traversal, is_open, False)
                 drive += stop_connector_ms[stop] + off_ms
                 if drive <= budget_ms:
                     best = min(best, stop_ms[stop] + drive)

@@ -1,8 +1,8 @@
 """
-Times at points that rides bring, with a walk (or before them a drive) of at most so long between stop and point.
+Compute travel times between points and stops, within a budget of walking or driving time.
 
-What `traveltime_lab.kernels.raster.transit_surface` and `traveltime_lab.kernels.transit.drives` do for the cells of a
-raster, in whole milliseconds.
+These kernels do for points, in whole milliseconds, what `traveltime_lab.kernels.raster.transit_surface` and
+`traveltime_lab.kernels.transit.drives` do for the cells of a raster.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from traveltime_lab.kernels.transit.walks import WALK_MASK, straight_ms
 
 @numba.njit(cache=True, nogil=True)
 def _along_the_edge(
-    i, edges, fractions, connector_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms, cross, is_open,
+    i, edges, fractions, connector_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms, traversal, is_open,
     is_leaving, budget_ms, stop_ms, best,
 ):  # fmt: skip
-    """Return the least of `best` and the times by stops on the point's own edge."""
+    """Return the least of `best` and the times through the stops on the edge of point `i`."""
     edge = edges[i]
     for k in range(edge_indptr[edge], edge_indptr[edge + 1]):
         stop = edge_stops[k]
         if stop_ms[stop] == NEVER:
             continue
-        way = straight_ms(edge, fractions[i], stop_fraction[stop], cross, is_open, is_leaving)
+        way = straight_ms(edge, fractions[i], stop_fraction[stop], traversal, is_open, is_leaving)
         way += connector_ms[i] + stop_connector_ms[stop]
         if way <= budget_ms:
             best = min(best, stop_ms[stop] + way)
@@ -50,7 +50,7 @@ def read_walks(
     edge_stops,
     stop_fraction,
     stop_connector_ms,
-    cross,
+    traversal,
     is_open,
     is_leaving,
     budget_ms,
@@ -58,37 +58,42 @@ def read_walks(
     out,
 ):
     """
-    Fill the times of points.
+    Fill the travel times of points that are reached on foot from stops, or from which stops are reached on foot.
 
     Parameters
     ----------
     edges, fractions, connector_ms : int32, float64, int64 arrays of shape (n_points,)
-        Where the points are on the streets (edge -1 for nowhere) and the walk there.
+        Position of each point on its edge (-1 if it was not snapped), and the walking time of the connector.
     port_indptr, port_states, port_ms : int64, int32, int64 arrays
-        Ports of the points, connectors included.
+        CSR of the ports of each point, connectors included.
     state_keys : int64 array of shape (n_states,)
-        See `traveltime_lab.kernels.transit.walks.spread`.
+        From `traveltime_lab.kernels.transit.walks.spread`.
     state_indptr, state_stops, state_walk_ms : int64, int32, int32 arrays
-        By state the stops around it.
+        CSR of the stops within walking distance of each state.
     stop_ms : int32 array of shape (n_stops,)
-        Time of being at each stop, `NEVER` if one is not.
+        Travel time at each stop, `NEVER` if it was not reached.
     edge_indptr, edge_stops : int64, int32 arrays
-        By edge the stops on it.
+        CSR of the stops on each edge.
     stop_fraction, stop_connector_ms : float64, int64 arrays of shape (n_stops,)
-    cross : int64 array of shape (n_directed,)
+        Position of each stop on its edge, and the walking time of its connector.
+    traversal : int64 array of shape (n_directed,)
+        Labels of the directed edges from start to end.
     is_open : bool array of shape (n_directed,)
+        Whether each directed edge may be used.
     is_leaving : bool
-        Whether the walks lead from the stops to the points.
+        True if one walks from the stops to the points, False if one walks from the points to the stops.
     budget_ms, limit_ms : int
+        Longest walk, and longest travel time.
     out : int32 array of shape (n_points,)
-        `NEVER` where over the limit.
+        Overwritten; `NEVER` beyond the limit.
     """
     for i in range(edges.size):
         best = np.int64(NEVER)
         if edges[i] >= 0:
             for k in range(port_indptr[i], port_indptr[i + 1]):
                 state, extra = port_states[k], port_ms[k]
-                # The quick answer is a bound; it holds unless its walk is too long.
+                # The least time of the state is a lower bound. It is exact if its walk is within the budget; otherwise
+                # all stops around the state are compared.
                 time = (state_keys[state] >> TIME_SHIFT) + extra
                 if time >= best:
                     continue
@@ -100,7 +105,7 @@ def read_walks(
                     if walk <= budget_ms:
                         best = min(best, stop_ms[state_stops[j]] + walk)
             best = _along_the_edge(
-                i, edges, fractions, connector_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms, cross,
+                i, edges, fractions, connector_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms, traversal,
                 is_open, is_leaving, budget_ms, stop_ms, best,
             )  # fmt: skip
         out[i] = best if best <= limit_ms else NEVER
@@ -122,19 +127,21 @@ def read_drives(
     edge_stops,
     stop_fraction,
     stop_connector_ms,
-    cross,
+    traversal,
     is_open,
     budget_ms,
     limit_ms,
     out,
 ):
     """
-    Fill the times of points from which one drives to a stop; see `read_walks`.
+    Fill the travel times of points from which one drives to a stop; see `read_walks`.
 
     Parameters
     ----------
     label_indptr, label_ms, drive_ms : int64, int32, int32 arrays
         From `traveltime_lab.kernels.transit.drives.drives_to_stops`.
+    budget_ms, limit_ms : int
+        Longest drive, and longest travel time.
     """
     for i in range(edges.size):
         best = np.int64(NEVER)
@@ -146,7 +153,7 @@ def read_drives(
                         best = min(best, label_ms[j] + extra)
                         break
             best = _along_the_edge(
-                i, edges, fractions, connector_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms, cross,
+                i, edges, fractions, connector_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms, traversal,
                 is_open, False, budget_ms, stop_ms, best,
             )  # fmt: skip
         out[i] = best if best <= limit_ms else NEVER

@@ -1,7 +1,7 @@
 """
-Numbers and times out of the text of CSV columns, and the lines that records begin on.
+Parse numbers and times in CSV columns, and find the lines that CSV records begin on.
 
-A column is a pair of arrays as Arrow keeps strings: ``offsets`` (int32, shape (n + 1,)) into ``data`` (uint8).
+A column is stored as in Arrow: ``offsets`` (int32 array of shape (n + 1,)) point into ``data`` (uint8 array).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-#: What the parsers write for an empty field and for one that cannot be read.
+#: Values that the parsers write for an empty field and for an invalid one.
 MISSING = np.int64(-(1 << 62))
 BROKEN = np.int64(-(1 << 62) + 1)
 
@@ -20,7 +20,13 @@ _ZERO, _NINE, _COLON, _DOT, _MINUS, _PLUS = 48, 57, 58, 46, 45, 43
 @numba.njit(cache=True, nogil=True)
 def parse_times(offsets, data, out):
     """
-    Fill `out` (int64) with the seconds of H:MM:SS, `MISSING` or `BROKEN`; hours have one to three digits.
+    Parse times of the form H:MM:SS, whose hours have one to three digits.
+
+    Parameters
+    ----------
+    offsets, data : int32 array of shape (n + 1,) and uint8 array
+    out : int64 array of shape (n,), s
+        Overwritten; `MISSING` for empty and `BROKEN` for invalid fields.
     """
     for i in range(offsets.size - 1):
         start, stop = offsets[i], offsets[i + 1]
@@ -49,7 +55,13 @@ def parse_times(offsets, data, out):
 @numba.njit(cache=True, nogil=True)
 def parse_integers(offsets, data, out):
     """
-    Fill `out` (int64) with whole numbers, `MISSING` or `BROKEN`; ``7.0`` is read as 7.
+    Parse whole numbers; ``7.0`` is read as 7.
+
+    Parameters
+    ----------
+    offsets, data : int32 array of shape (n + 1,) and uint8 array
+    out : int64 array of shape (n,)
+        Overwritten; `MISSING` for empty and `BROKEN` for invalid fields.
     """
     for i in range(offsets.size - 1):
         at, stop = offsets[i], offsets[i + 1]
@@ -78,7 +90,7 @@ def parse_integers(offsets, data, out):
 
 @numba.njit(cache=True, nogil=True)
 def has_outer_spaces(offsets, data):
-    """Return whether some field begins or ends with a space or another control character."""
+    """Return whether any field begins or ends with a space or a control character."""
     for i in range(offsets.size - 1):
         if offsets[i] < offsets[i + 1] and (data[offsets[i]] <= 32 or data[offsets[i + 1] - 1] <= 32):
             return True
@@ -87,7 +99,7 @@ def has_outer_spaces(offsets, data):
 
 @numba.njit(cache=True, nogil=True)
 def has_quoted_lines(data):
-    """Return whether a line may end inside of quotes, which an odd number of quotes before it shows."""
+    """Return whether a line may end inside quotes, which is the case after an odd number of quotes."""
     quoted = False
     for byte in data:
         if byte == _QUOTE:
@@ -100,7 +112,9 @@ def has_quoted_lines(data):
 @numba.njit(cache=True, nogil=True)
 def scan_records(data, first_line, lines, n_fields):
     """
-    List the records of a CSV text; call with empty outputs first to count them.
+    List the records of a CSV text.
+
+    Call it with empty outputs to count the records, then with arrays of that size.
 
     Parameters
     ----------
@@ -108,12 +122,12 @@ def scan_records(data, first_line, lines, n_fields):
     first_line : int
         Number of the first line of `data`.
     lines, n_fields : int64 arrays of shape (n_records,) or (0,)
-        Overwritten: the line that each record begins on, and its number of fields.
+        Overwritten with the line that each record begins on and its number of fields.
 
     Returns
     -------
     int
-        Number of records; empty lines are none.
+        Number of records. Empty lines are not counted.
     """
     write = lines.size > 0
     n_records = 0

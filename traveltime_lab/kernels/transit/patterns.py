@@ -1,10 +1,13 @@
 """
-Timetables as the searches want them, and the same timetables read backwards.
+Arrange a timetable for RAPTOR, forwards and backwards in time.
 
-`Lines` holds a `TripTable` in one direction of time. `forward_lines` takes it as it is; `mirrored` turns time around:
-times are negated, positions and runs of each pattern reversed, footpaths and in-seat continuations turned, boarding
-and alighting swapped. A search for the earliest arrival in mirrored lines is a search for the latest departure, to the
-second, at the same cost.
+`Lines` holds a `TripTable` in one direction of time. `forward_lines` keeps the direction. `mirrored` reverses it: it
+negates all times, reverses the positions and the trip instances of each pattern, transposes footpaths and in-seat
+continuations, and exchanges boarding and alighting. A search for the earliest arrival in mirrored lines is therefore
+an exact search for the latest departure, at the same cost.
+
+In identifiers, `run` and `instance` both mean a trip instance: one trip on one service date, or one repetition of a
+frequency. `stay` means an in-seat continuation: the vehicle continues as another trip of its block.
 """
 
 from __future__ import annotations
@@ -14,44 +17,47 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-#: Time of what was not reached; two of them still fit in int32. Never leaves the package.
+#: Time at stops and targets that were not reached. Twice this number still fits in int32. Public results never contain
+#: it.
 UNREACHED = 1_000_000_000
 
 
 class Lines(NamedTuple):
     """
-    Patterns, runs, footpaths and in-seat continuations in one direction of time.
+    Patterns, trip instances, footpaths and in-seat continuations in one direction of time.
 
-    Times are int32 seconds; the time of run r of pattern p at position k has the index
-    ``time_indptr[p] + r * n_positions(p) + k``. ``stop_*`` lists by stop the patterns and, as indices of
-    `pattern_stops`, the positions where one can board (so not the last ones). ``stay_indptr`` has length 1 if no run
-    continues as another.
+    All times are int32 numbers in one unit: seconds, or milliseconds after `TripTable.in_milliseconds`. The kernels
+    that take lines return times of the same unit, also where the name of an argument ends in ``_s``. The time of trip
+    instance r of pattern p at position k has the index ``time_indptr[p] + r * n_positions(p) + k``. ``stop_*`` lists
+    for each stop the patterns that can be boarded there and the positions of boarding as indices of `pattern_stops`;
+    the last position of a pattern is never among them. ``stay_indptr`` has length 1 if no trip instance continues as
+    another.
     """
 
     pattern_indptr: np.ndarray  # int64 (n_patterns + 1,)
     pattern_stops: np.ndarray  # int32 (n_positions,)
     can_board: np.ndarray  # bool (n_positions,)
     can_alight: np.ndarray  # bool (n_positions,)
-    run_indptr: np.ndarray  # int64 (n_patterns + 1,)
+    instance_indptr: np.ndarray  # int64 (n_patterns + 1,)
     time_indptr: np.ndarray  # int64 (n_patterns + 1,)
     arrival: np.ndarray  # int32 (n_times,)
     departure: np.ndarray  # int32 (n_times,)
-    last_departure: np.ndarray  # int32 (n_positions,), the latest, -UNREACHED where one cannot board
+    last_departure: np.ndarray  # int32 (n_positions,), -UNREACHED where boarding is not possible
     stop_indptr: np.ndarray  # int64 (n_stops + 1,)
     stop_pattern: np.ndarray  # int32 (n_boardings,)
     stop_boarding: np.ndarray  # int32 (n_boardings,)
     transfer_indptr: np.ndarray  # int64 (n_stops + 1,)
     transfer_stop: np.ndarray  # int32 (n_transfers,), nearest first
-    transfer_s: np.ndarray  # int32 (n_transfers,), rising within a stop
-    change_s: np.ndarray  # int32 (n_stops,)
+    transfer_time: np.ndarray  # int32 (n_transfers,), ascending within a stop
+    change_time: np.ndarray  # int32 (n_stops,)
     stay_indptr: np.ndarray  # int64 (n_runs + 1,), or (1,)
-    stay_run: np.ndarray  # int32 (n_stays,)
+    stay_instance: np.ndarray  # int32 (n_stays,)
     run_pattern: np.ndarray  # int32 (n_runs,)
 
 
 @numba.njit(cache=True, nogil=True)
 def _csr(rows, n_rows):
-    """Return where each row begins and the order of a stable counting sort by row; rows below 0 are left out."""
+    """Return the index pointer of rows and the order of a stable counting sort by row, without negative rows."""
     indptr = np.zeros(n_rows + 1, np.int64)
     for row in rows:
         if row >= 0:
@@ -69,7 +75,7 @@ def _csr(rows, n_rows):
 
 @numba.njit(cache=True, nogil=True)
 def _boardings(pattern_indptr, pattern_stops, can_board, n_stops):
-    """Return by stop the patterns and the indices of positions where one can board, the last of a pattern left out."""
+    """Return the CSR of the patterns and positions that can be boarded at each stop, without last positions."""
     rows = np.full(pattern_stops.size, -1, np.int32)
     pattern = np.empty(pattern_stops.size, np.int32)
     for p in range(pattern_indptr.size - 1):
@@ -88,7 +94,7 @@ def _boardings(pattern_indptr, pattern_stops, can_board, n_stops):
 
 @numba.njit(cache=True, nogil=True)
 def _nearest_first(indptr, stops, seconds):
-    """Return the footpaths with those of each stop sorted by seconds."""
+    """Return the footpaths with those of each stop sorted by duration."""
     out_stops = np.empty_like(stops)
     out_seconds = np.empty_like(seconds)
     for row in range(indptr.size - 1):
@@ -101,12 +107,12 @@ def _nearest_first(indptr, stops, seconds):
 
 
 @numba.njit(cache=True, nogil=True)
-def _last_departures(pattern_indptr, can_board, run_indptr, time_indptr, departure):
-    """Return the latest departure from each position, -UNREACHED where one cannot board, as at ends of patterns."""
+def _last_departures(pattern_indptr, can_board, instance_indptr, time_indptr, departure):
+    """Return the latest departure from each position, -UNREACHED where boarding is not possible."""
     out = np.full(pattern_indptr[-1], -UNREACHED, np.int32)
     for p in range(pattern_indptr.size - 1):
         start, end = pattern_indptr[p], pattern_indptr[p + 1]
-        if run_indptr[p + 1] > run_indptr[p]:
+        if instance_indptr[p + 1] > instance_indptr[p]:
             for i in range(start, end - 1):
                 if can_board[i]:
                     out[i] = departure[time_indptr[p + 1] - end + i]
@@ -119,46 +125,46 @@ def forward_lines(
     pattern_stops,
     can_board,
     can_alight,
-    run_indptr,
+    instance_indptr,
     time_indptr,
     arrival,
     departure,
     transfer_indptr,
     transfer_stop,
-    transfer_s,
-    change_s,
-    stay_run,
+    transfer_time,
+    change_time,
+    stay_instance,
 ):
-    """Return the `Lines` of the arrays of a `TripTable`; see there for shapes and dtypes."""
-    n_stops = change_s.size
+    """Return the `Lines` of the arrays of a `TripTable`, which documents their shapes and dtypes."""
+    n_stops = change_time.size
     stop_indptr, stop_pattern, stop_boarding = _boardings(pattern_indptr, pattern_stops, can_board, n_stops)
-    near_stop, near_s = _nearest_first(transfer_indptr, transfer_stop, transfer_s)
-    run_pattern = np.empty(run_indptr[-1], np.int32)
-    for p in range(run_indptr.size - 1):
-        run_pattern[run_indptr[p] : run_indptr[p + 1]] = p
+    near_stop, near_s = _nearest_first(transfer_indptr, transfer_stop, transfer_time)
+    run_pattern = np.empty(instance_indptr[-1], np.int32)
+    for p in range(instance_indptr.size - 1):
+        run_pattern[instance_indptr[p] : instance_indptr[p + 1]] = p
     n_stays = 0
-    for run in stay_run:
+    for run in stay_instance:
         n_stays += run >= 0
-    stay_indptr = np.zeros(1 if n_stays == 0 else stay_run.size + 1, np.int64)
+    stay_indptr = np.zeros(1 if n_stays == 0 else stay_instance.size + 1, np.int64)
     stays = np.empty(n_stays, np.int32)
     if n_stays > 0:
         size = 0
-        for run in range(stay_run.size):
-            if stay_run[run] >= 0:
-                stays[size] = stay_run[run]
+        for run in range(stay_instance.size):
+            if stay_instance[run] >= 0:
+                stays[size] = stay_instance[run]
                 size += 1
             stay_indptr[run + 1] = size
     return Lines(
-        pattern_indptr, pattern_stops, can_board, can_alight, run_indptr, time_indptr, arrival, departure,
-        _last_departures(pattern_indptr, can_board, run_indptr, time_indptr, departure), stop_indptr, stop_pattern,
-        stop_boarding, transfer_indptr, near_stop, near_s, change_s,
+        pattern_indptr, pattern_stops, can_board, can_alight, instance_indptr, time_indptr, arrival, departure,
+        _last_departures(pattern_indptr, can_board, instance_indptr, time_indptr, departure), stop_indptr, stop_pattern,
+        stop_boarding, transfer_indptr, near_stop, near_s, change_time,
         stay_indptr, stays, run_pattern,
     )  # fmt: skip
 
 
 @numba.njit(cache=True, nogil=True)
 def _reversed_blocks(indptr, values):
-    """Return values with the order inside each block turned around."""
+    """Return values with the order inside each block reversed."""
     out = np.empty_like(values)
     for block in range(indptr.size - 1):
         start, end = indptr[block], indptr[block + 1]
@@ -170,11 +176,12 @@ def _reversed_blocks(indptr, values):
 @numba.njit(cache=True, nogil=True)
 def mirrored(lines):
     """
-    Return the lines with time running backwards.
+    Return the lines with time reversed.
 
-    Run r of a pattern with n runs becomes run n - 1 - r, position k of m becomes m - 1 - k, time t becomes -t.
+    In a pattern with n trip instances and m positions, instance r becomes n - 1 - r, position k becomes m - 1 - k, and
+    time t becomes -t.
     """
-    n_stops = lines.change_s.size
+    n_stops = lines.change_time.size
     n_runs = lines.run_pattern.size
     pattern_stops = _reversed_blocks(lines.pattern_indptr, lines.pattern_stops)
     can_board = _reversed_blocks(lines.pattern_indptr, lines.can_alight)
@@ -185,27 +192,27 @@ def mirrored(lines):
     for stop in range(n_stops):
         source[lines.transfer_indptr[stop] : lines.transfer_indptr[stop + 1]] = stop
     transfer_indptr, order = _csr(lines.transfer_stop, n_stops)
-    near_stop, near_s = _nearest_first(transfer_indptr, source[order], lines.transfer_s[order])
+    near_stop, near_s = _nearest_first(transfer_indptr, source[order], lines.transfer_time[order])
 
     stay_indptr = np.zeros(1, np.int64)
     stays = np.empty(0, np.int32)
-    if lines.stay_run.size > 0:
-        before = np.empty(lines.stay_run.size, np.int32)
-        after = np.empty(lines.stay_run.size, np.int32)
+    if lines.stay_instance.size > 0:
+        before = np.empty(lines.stay_instance.size, np.int32)
+        after = np.empty(lines.stay_instance.size, np.int32)
         for run in range(n_runs):
             p = lines.run_pattern[run]
             for k in range(lines.stay_indptr[run], lines.stay_indptr[run + 1]):
-                q = lines.run_pattern[lines.stay_run[k]]
-                after[k] = lines.run_indptr[p] + lines.run_indptr[p + 1] - 1 - run
-                before[k] = lines.run_indptr[q] + lines.run_indptr[q + 1] - 1 - lines.stay_run[k]
+                q = lines.run_pattern[lines.stay_instance[k]]
+                after[k] = lines.instance_indptr[p] + lines.instance_indptr[p + 1] - 1 - run
+                before[k] = lines.instance_indptr[q] + lines.instance_indptr[q + 1] - 1 - lines.stay_instance[k]
         stay_indptr, order = _csr(before, n_runs)
         stays = after[order]
     departure = -_reversed_blocks(lines.time_indptr, lines.arrival)
     return Lines(
-        lines.pattern_indptr, pattern_stops, can_board, can_alight, lines.run_indptr, lines.time_indptr,
+        lines.pattern_indptr, pattern_stops, can_board, can_alight, lines.instance_indptr, lines.time_indptr,
         -_reversed_blocks(lines.time_indptr, lines.departure), departure,
-        _last_departures(lines.pattern_indptr, can_board, lines.run_indptr, lines.time_indptr, departure), stop_indptr,
-        stop_pattern, stop_boarding, transfer_indptr, near_stop, near_s, lines.change_s,
+        _last_departures(lines.pattern_indptr, can_board, lines.instance_indptr, lines.time_indptr, departure),
+        stop_indptr, stop_pattern, stop_boarding, transfer_indptr, near_stop, near_s, lines.change_time,
         stay_indptr, stays, lines.run_pattern,
     )  # fmt: skip
 
@@ -213,14 +220,20 @@ def mirrored(lines):
 @numba.njit(cache=True, nogil=True)
 def first_fault(lines):
     """
-    Return the first broken promise of the lines as (kind, pattern, run, position); kind 0 means none.
+    Return the first violation of what the searches require of lines.
 
-    1: a run departs before it arrives. 2: it arrives before it departed from the stop before. 3: it overtakes the run
-    before it. 4: a vehicle continues before it has arrived. 5: a footpath takes less than no time. 6: a change does.
+    Returns
+    -------
+    kind : int
+        0: there is none. 1: a trip instance departs before it arrives. 2: it arrives before it departed from the
+        previous stop. 3: it overtakes the previous instance of its pattern. 4: a vehicle continues as another trip
+        before it has arrived. 5: the duration of a footpath is negative. 6: a minimum transfer time is negative.
+    pattern, run, position : int
+        Where the violation is.
     """
     for p in range(lines.pattern_indptr.size - 1):
         n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
-        for r in range(lines.run_indptr[p + 1] - lines.run_indptr[p]):
+        for r in range(lines.instance_indptr[p + 1] - lines.instance_indptr[p]):
             row = lines.time_indptr[p] + r * n
             for k in range(n):
                 i = row + k
@@ -230,18 +243,18 @@ def first_fault(lines):
                     return 2, p, r, k
                 if r > 0 and (lines.arrival[i] < lines.arrival[i - n] or lines.departure[i] < lines.departure[i - n]):
                     return 3, p, r, k
-            run = lines.run_indptr[p] + r
-            if lines.stay_run.size > 0:
+            run = lines.instance_indptr[p] + r
+            if lines.stay_instance.size > 0:
                 for s in range(lines.stay_indptr[run], lines.stay_indptr[run + 1]):
-                    q = lines.run_pattern[lines.stay_run[s]]
+                    q = lines.run_pattern[lines.stay_instance[s]]
                     m = lines.pattern_indptr[q + 1] - lines.pattern_indptr[q]
-                    entry = lines.time_indptr[q] + (lines.stay_run[s] - lines.run_indptr[q]) * m
+                    entry = lines.time_indptr[q] + (lines.stay_instance[s] - lines.instance_indptr[q]) * m
                     if lines.departure[entry] < lines.arrival[row + n - 1]:
                         return 4, p, r, n - 1
-    for stop in range(lines.change_s.size):
-        if lines.change_s[stop] < 0:
+    for stop in range(lines.change_time.size):
+        if lines.change_time[stop] < 0:
             return 6, stop, 0, 0
         for k in range(lines.transfer_indptr[stop], lines.transfer_indptr[stop + 1]):
-            if lines.transfer_s[k] < 0:
+            if lines.transfer_time[k] < 0:
                 return 5, stop, 0, 0
     return 0, 0, 0, 0

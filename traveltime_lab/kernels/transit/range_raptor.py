@@ -1,18 +1,24 @@
 """
-Searches for every start in a window (rRAPTOR): from the last start to the first, labels kept.
+Search all departures in a window with range RAPTOR (rRAPTOR).
 
-Whoever leaves earlier can wait and do what is possible later, so labels of later starts are bounds for earlier ones,
-and each start costs only what it improves. With a limit on changes labels are kept per number of rides; without one,
-one label per stop is enough.
+The search handles the departures from the last to the first and keeps its labels. Whoever departs earlier can wait, so
+the labels of later departures are upper bounds for earlier ones, and each departure costs only what it improves. With
+a limit on transfers, labels are kept for each number of transit legs; without a limit, one label per stop is enough.
 
-All starts count: who leaves at `start` and waits travels from `start` on. The answers are
+The travel time of a departure includes the wait before the first leg. There are three kinds of results:
 
-- times by start, for percentiles (`window_times`);
-- the least seconds over all starts (`window_least`), which is the union of all journeys of the window;
-- the few shortest journeys none of which is beaten by one that leaves no earlier and arrives no later (`window_best`).
+- the travel time of every departure, for percentiles (`window_times`);
+- the least travel time over all departures (`window_least`);
+- the shortest journeys that are not dominated by a journey that departs no earlier and arrives no later
+  (`window_best`).
 
-For the last two the starts at which something changes are enough, see `window_starts`. With mirrored lines a window
-of departures becomes one of arrivals.
+For the last two it is enough to search the departures that just catch a vehicle, see `window_starts`. With mirrored
+lines a window of departures becomes a window of arrivals. In identifiers, `start` is a departure from the origin and
+`ride` is a transit leg. Times have the unit of the lines, see `traveltime_lab.kernels.transit.patterns.Lines`.
+
+References
+----------
+D. Delling, T. Pajor, R. Werneck, "Round-Based Public Transit Routing", ALENEX 2012.
 """
 
 from __future__ import annotations
@@ -27,23 +33,24 @@ from traveltime_lab.kernels.transit.raptor import UNLIMITED, forget_changes, new
 @numba.njit(cache=True, nogil=True)
 def window_starts(lines, seed_stop, seed_s, begin, end, step):
     """
-    Return the last start of the window and those with which some departure is just caught, latest first.
+    Return the last departure of the window and those that just catch a vehicle at an access stop, latest first.
 
-    Starts are `step` apart, counted from the first.
+    Departures are multiples of `step` after the first.
 
     Parameters
     ----------
     lines : Lines
     seed_stop, seed_s : int32 arrays of shape (n_seeds,)
-        Stops and the seconds to get there.
+        Access stops and access times.
     begin, end : int
-        First start, and the latest one if it is a step; both included.
+        Window of departures, both ends included.
     step : int
+        Time between two departures.
 
     Returns
     -------
     int32 array of shape (n_starts,)
-        Falling; no journey of another start is both quicker and not beaten.
+        Descending. Itineraries of the other departures are dominated or no shorter.
     """
     is_start = np.zeros((end - begin) // step + 1, np.bool_)
     is_start[-1] = True
@@ -53,7 +60,7 @@ def window_starts(lines, seed_stop, seed_s, begin, end, step):
             n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
             at = lines.time_indptr[p] + lines.stop_boarding[e] - lines.pattern_indptr[p]
             low = np.int64(0)
-            high = lines.run_indptr[p + 1] - lines.run_indptr[p]
+            high = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
             last = high
             while low < high:
                 middle = (low + high) >> 1
@@ -71,13 +78,13 @@ def window_starts(lines, seed_stop, seed_s, begin, end, step):
 
 @numba.njit(cache=True, nogil=True)
 def window_state(lines, max_rides):
-    """Return working arrays for windows; see `raptor.new_state`."""
+    """Return working arrays for searches of windows; see `raptor.new_state`."""
     return new_state(lines, 1 if max_rides >= UNLIMITED else max_rides + 1)
 
 
 @numba.njit(cache=True, nogil=True)
 def _add_start(lines, state, seed_stop, seed_s, start, travel_limit, max_rides, change_delay):
-    """Search from one more start, not after the one before; `state.changed` then lists the stops that improved."""
+    """Search one more departure, not later than the previous one; `state.changed` lists the stops that it improved."""
     forget_changes(state)
     n_marked = seed(state, seed_stop, seed_s, start, start + travel_limit)
     ride(lines, state, n_marked, start + travel_limit, max_rides, change_delay)
@@ -86,7 +93,7 @@ def _add_start(lines, state, seed_stop, seed_s, start, travel_limit, max_rides, 
 @numba.njit(cache=True, nogil=True)
 def window_stops(lines, state, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
     """
-    Fill ``out[start, stop]`` with seconds from each start to the arrival of a ride at each stop.
+    Fill ``out[start, stop]`` with the time from each departure to the arrival by transit at each stop.
 
     Parameters
     ----------
@@ -94,11 +101,13 @@ def window_stops(lines, state, seed_stop, seed_s, starts, travel_limit, max_ride
     state : State
         From `window_state` with the same `max_rides`.
     seed_stop, seed_s : int32 arrays of shape (n_seeds,)
+        Access stops and access times.
     starts : int32 array of shape (n_starts,)
-        Not rising.
+        Departures, not ascending.
     travel_limit, max_rides, change_delay : int
+        As in `raptor.search`; the limit counts from the departure.
     out : int32 array of shape (n_starts, n_stops)
-        `UNREACHED` where there is no journey within the limit.
+        Overwritten; `UNREACHED` where there is no journey within the limit.
     """
     reset(state)
     best = state.best[state.best.shape[0] - 1]
@@ -111,7 +120,7 @@ def window_stops(lines, state, seed_stop, seed_s, starts, travel_limit, max_ride
 
 @numba.njit(cache=True, nogil=True)
 def window_least(lines, state, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
-    """Fill ``out[stop]`` with the least seconds from any start to the arrival of a ride; see `window_stops`."""
+    """Fill ``out[stop]`` with the least time from any departure to an arrival by transit; see `window_stops`."""
     reset(state)
     out[:] = UNREACHED
     best = state.best[state.best.shape[0] - 1]
@@ -139,15 +148,16 @@ def window_times(
     out,
 ):
     """
-    Fill ``out[start, target]`` with seconds from each start to each target; see `window_stops`.
+    Fill ``out[start, target]`` with the travel time of each departure to each target; see `window_stops`.
 
     Parameters
     ----------
-    port_indptr, port_target, port_s : int64, int32 and int32 arrays
-        Ports by stop, nearest target first.
+    port_indptr, port_target, port_s : int64, int32, int32 arrays
+        CSR of the ports of each stop, nearest target first.
     direct_s : int32 array of shape (n_targets,)
-        Seconds of another way that is open at any time, `UNREACHED` where there is none.
+        Travel time without transit, `UNREACHED` where there is none.
     out : int32 array of shape (n_starts, n_targets)
+        Overwritten; `UNREACHED` beyond the limit.
     """
     reset(state)
     best = state.best[state.best.shape[0] - 1]
@@ -191,16 +201,17 @@ def window_best(
 
     Parameters
     ----------
-    starts : int32 array
+    starts : int32 array of shape (n_starts,)
         From `window_starts`.
     direct_s : int32 array of shape (n_targets,)
-        Seconds of another way that is open at any time, `UNREACHED` where there is none. It is a journey once, at a
-        start at which nothing is quicker, if there is one.
+        Travel time without transit, `UNREACHED` where there is none. It is listed as one journey, at a departure with
+        no faster journey, if there is such a departure.
     begin, step : int
-        First start, and how far starts are apart.
+        First departure, and the time between two departures.
     out_s, out_start : int32 arrays of shape (n_targets, n_best)
-        Seconds, rising, `UNREACHED` beyond the last journey, and when each starts; of equally long ones the later.
-        No journey is beaten by one that starts no earlier and ends no later.
+        Overwritten with the travel times of the shortest journeys, ascending, and their departures; `UNREACHED` after
+        the last journey. Of equally long journeys the later comes first. No journey is dominated by one that departs
+        no earlier and arrives no later.
     """
     reset(state)
     out_s[:] = UNREACHED
@@ -246,7 +257,7 @@ def window_best(
 
 @numba.njit(cache=True, nogil=True)
 def _insert(times, starts, time, start):
-    """Put a journey in its place among the shortest; of equally long ones the earlier comer stays first."""
+    """Insert a journey into the list of the shortest; it comes after those of equal length."""
     n = times.size
     place = n
     while place > 0 and time < times[place - 1]:
@@ -261,28 +272,31 @@ def _insert(times, starts, time, start):
 
 @numba.njit(cache=True, nogil=True)
 def nearest_rank(percent, n):
-    """Return the position among n rising values of the least that at least so many percent do not exceed."""
+    """Return the position in n ascending values of the least value that at least `percent` percent do not exceed."""
     return min(max(np.int64(np.ceil(percent * n / 100.0 - 1e-9)) - 1, 0), n - 1)
 
 
 @numba.njit(cache=True, nogil=True)
 def percentiles(times, percents, out):
     """
-    Fill ``out[target, percent]`` with the least time that at least so many percent of the starts keep to.
+    Fill ``out[target, percent]`` with percentiles of the travel times over all departures.
+
+    The p-th percentile is the least travel time that at least p percent of the departures do not exceed (nearest rank,
+    without interpolation).
 
     Parameters
     ----------
     times : int32 array of shape (n_starts, n_targets)
     percents : float64 array of shape (n_percents,)
-        Above 0, up to 100.
+        Greater than 0, at most 100.
     out : int32 array of shape (n_targets, n_percents)
-        `UNREACHED` where too few starts get there at all. Nearest rank, never interpolated.
+        Overwritten; `UNREACHED` where too few departures reach the target.
     """
     n_starts, n_targets = times.shape
     ranks = np.empty(percents.size, np.int64)
     for i in range(percents.size):
         ranks[i] = nearest_rank(percents[i], n_starts)
-    # Blocks of targets: a column at a time would fetch a cache line per number.
+    # Targets are transposed in blocks: reading one column at a time would fetch a cache line for each number.
     width = 64
     block = np.empty((width, n_starts), np.int32)
     for first in range(0, n_targets, width):
@@ -298,7 +312,7 @@ def percentiles(times, percents, out):
 
 @numba.njit(cache=True, nogil=True)
 def share_within(times, limit, out):
-    """Fill ``out[target]``, float64, with the share of starts that get there within the limit."""
+    """Fill ``out[target]`` (float64) with the share of departures that reach the target within the limit."""
     out[:] = 0.0
     for i in range(times.shape[0]):
         for target in range(times.shape[1]):

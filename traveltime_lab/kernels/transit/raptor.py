@@ -1,27 +1,31 @@
 """
-RAPTOR on flat arrays: the earliest time at which rides get a traveller to each stop.
+Compute the earliest arrival by transit at each stop with RAPTOR on flat arrays.
 
-What a journey is, exactly. It starts at seeds, stops at which one can be at given times (the walk, drive or cycle
-there is the caller's), and alternates rides and changes. A ride boards a run at a position with `can_board` whose
-departure is not before one is ready, and leaves it at a later position with `can_alight`; where the vehicle continues
-as another run (`stay_run`) it stays the same ride. At a seed one is ready at the seed's time. After a ride that
-arrives at stop s at time t one is ready
+**Itineraries.** A search starts at *seeds*: access stops with the time at which the traveller is there. How the
+traveller gets to them, and walks on from the last stop, is left to the caller. A journey alternates transit legs
+(`ride` in identifiers) and transfers (`change`). A leg boards a trip instance (`run`) at a position with `can_board`
+that departs no earlier than the traveller is ready, and alights at a later position with `can_alight`. If the vehicle
+continues as another trip instance (`stay_instance`), the traveller may stay seated and the leg goes on. At a seed the
+traveller is ready at the time of the seed. After a leg that arrives at stop s at time t the traveller is ready to board
 
-- at s itself at t + change_s[s] + change_delay (never where change_s is `UNREACHED`),
-- at the end of a footpath of w seconds from s at t + w + change_delay,
+- at s itself at t + change_time[s] + change_delay, or never if change_time[s] is `UNREACHED`;
+- at the end of a footpath of duration w from s at t + w + change_delay.
 
-so `change_s` concerns changes at the stop itself only, footpaths are not chained and none follows a seed directly.
-Labels are arrival times *of rides*: what comes after the last ride, and so has its own walking budget, starts from
-them, and stops that were only walked to have no label.
+So `change_time` is the minimum time of a transfer at the stop itself, footpaths are not chained, and no footpath
+follows a seed. A label is the arrival time *of a leg*. Egress starts from these labels with its own walking budget, and
+stops that are reached on foot only have no label. Times have the unit of the lines, see
+`traveltime_lab.kernels.transit.patterns.Lines`.
 
-Three things differ from the paper. (1) `reached` remembers by pattern and position the first run that was ever on board
-there, and `usable` when the run before it departs: only who is ready by then has anything to gain from boarding. It
-prunes repeated rounds and, in windows, repeated departures. (2) With in-seat continuations the earliest run of a
-pattern does not dominate the later ones, which may continue elsewhere: all runs from the boarded one on pass their
-continuation on, each once. (3) Labels carry a row per round only where searches are stacked (windows with a limit on
-changes); otherwise one row serves all rounds.
+**Differences from the paper.**
 
-The innermost loops index by unsigned integers, for which Numba does not look after negative ones: a fifth of the time.
+1. `reached` stores for each pattern and position the earliest trip instance on board so far, and `usable` stores the
+   departure of the instance before it. Boarding at a position can only improve an arrival if the traveller is ready by
+   then. This prunes later rounds and, in windows, earlier departures.
+2. With in-seat continuations the earliest trip instance of a pattern does not dominate the later ones, which may
+   continue as other trips. All instances from the boarded one on follow their continuations, each of them once.
+3. Labels have one row per round only in windows with a limit on transfers. Otherwise one row serves all rounds.
+
+The innermost loops use unsigned indices: Numba then omits the check for negative ones, which saves a fifth of the time.
 
 References
 ----------
@@ -37,31 +41,36 @@ import numpy as np
 
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 
-#: As many rides as it takes.
+#: Value of `max_rides` for searches without a limit on transfers.
 UNLIMITED = 1 << 30
-#: One in so many stops is touched where to look at all of them is quicker (measured).
+#: If more than one stop in this many is touched, relaxing the footpaths of all stops without a branch is faster
+#: (measured).
 _MANY = 8
-#: Departure that nobody is ready for.
+#: Departure that is too early for every traveller.
 NEVER = -UNREACHED
 
 
 class State(NamedTuple):
-    """Working arrays of a search; between searches only `reset` is needed. The row of round k is min(k, n_rows - 1)."""
+    """
+    Working arrays of a search, which `reset` prepares for the next one.
 
-    best: np.ndarray  # int32 (n_rows, n_stops), earliest arrival of a ride after at most k rides
-    ready: np.ndarray  # int32 (n_rows, n_stops), earliest time to board after at most k rides
-    reached: np.ndarray  # int32 (n_rows, n_positions), first run (within its pattern) on board after at most k rides
+    Round k uses row ``min(k, n_rows - 1)``.
+    """
+
+    best: np.ndarray  # int32 (n_rows, n_stops), earliest arrival of a leg after at most k legs
+    ready: np.ndarray  # int32 (n_rows, n_stops), earliest time to board after at most k legs
+    reached: np.ndarray  # int32 (n_rows, n_positions), first run (within its pattern) on board after at most k legs
     usable: np.ndarray  # int32 (n_rows, n_positions), latest departure before that run, or NEVER
-    last_departure: np.ndarray  # int32 (n_positions,), `usable` at first
+    last_departure: np.ndarray  # int32 (n_positions,), initial value of `usable`
     handled: np.ndarray  # int32 (n_rows, n_patterns), first run whose continuations were followed
     seated: np.ndarray  # int32 (n_runs,) or (0,), lowest row in which a run was entered by staying seated
     fresh: np.ndarray  # int32 (n_stops,), time to board at the marked stops, UNREACHED elsewhere
     marked: np.ndarray  # int32 (n_stops + 1,), stops where the round may board
-    touched: np.ndarray  # int32 (n_stops + 1,), stops at which the round arrived earlier
+    touched: np.ndarray  # int32 (n_stops + 1,), stops whose arrival the round improved
     is_touched: np.ndarray  # bool (n_stops,)
-    is_marked: np.ndarray  # bool (n_stops,), whether a change marked the stop
-    before: np.ndarray  # int32 (n_stops,), labels before a part of a round that lowers them
-    changed: np.ndarray  # int32 (n_stops,), stops at which the search arrived earlier; n_changed[0] of them
+    is_marked: np.ndarray  # bool (n_stops,), whether a transfer marked the stop
+    before: np.ndarray  # int32 (n_stops,), copy of the labels from before a step that lowers them
+    changed: np.ndarray  # int32 (n_stops,), stops whose arrival the search improved; n_changed[0] of them
     is_changed: np.ndarray  # bool (n_stops,)
     n_changed: np.ndarray  # int64 (1,)
     queue: np.ndarray  # int32 (n_patterns + 1,)
@@ -71,10 +80,10 @@ class State(NamedTuple):
 
 @numba.njit(cache=True, nogil=True)
 def new_state(lines, n_rows):
-    """Return working arrays for searches in `lines`; one row, or one per number of rides from 0."""
-    n_stops = lines.change_s.size
+    """Return working arrays for searches in `lines` with one row, or with one row per number of legs from 0."""
+    n_stops = lines.change_time.size
     n_patterns = lines.pattern_indptr.size - 1
-    n_runs = lines.run_pattern.size if lines.stay_run.size > 0 else 0
+    n_runs = lines.run_pattern.size if lines.stay_instance.size > 0 else 0
     return State(
         np.full((n_rows, n_stops), UNREACHED, np.int32),
         np.full((n_rows, n_stops), UNREACHED, np.int32),
@@ -100,7 +109,7 @@ def new_state(lines, n_rows):
 
 @numba.njit(cache=True, nogil=True)
 def reset(state):
-    """Forget the labels of earlier searches."""
+    """Clear the labels of earlier searches."""
     state.best.fill(UNREACHED)
     state.ready.fill(UNREACHED)
     state.reached.fill(UNREACHED)
@@ -120,7 +129,7 @@ def forget_changes(state):
 
 @numba.njit(cache=True, nogil=True)
 def _lower(rows, row, i, value):
-    """Lower entry i of a row, and of the rows below it, which allow more rides."""
+    """Lower entry i of a row and of the following rows, which allow more legs."""
     for j in range(row, rows.shape[0]):
         if rows[j, i] <= value:
             break
@@ -130,14 +139,21 @@ def _lower(rows, row, i, value):
 @numba.njit(cache=True, nogil=True)
 def seed(state, stops, times, offset, limit):
     """
-    Mark the stops where a search starts; return how many.
+    Mark the stops where a search starts.
 
     Parameters
     ----------
+    state : State
+        Changed.
     stops, times : int32 arrays of shape (n_seeds,)
-        Being at ``stops[i]`` is possible from ``times[i] + offset`` on. A stop may occur twice.
-    limit : int
-        Latest time of interest.
+        The traveller can board at ``stops[i]`` from ``times[i] + offset`` on. A stop may occur twice.
+    offset, limit : int
+        Time to add, and the latest arrival of interest.
+
+    Returns
+    -------
+    int
+        Number of marked stops.
     """
     n_marked = 0
     for i in range(stops.size):
@@ -154,7 +170,14 @@ def seed(state, stops, times, offset, limit):
 
 @numba.njit(cache=True, nogil=True)
 def _queue_patterns(lines, state, row, n_marked):
-    """Queue the patterns of which an earlier run than ever before can be caught at a marked stop; return how many."""
+    """
+    Queue the patterns of which an earlier trip instance than before can be boarded at a marked stop.
+
+    Returns
+    -------
+    int
+        Number of queued patterns.
+    """
     stop_indptr, stop_pattern, stop_boarding = lines.stop_indptr, lines.stop_pattern, lines.stop_boarding
     usable_rows = state.usable
     usable = usable_rows[row]
@@ -167,7 +190,7 @@ def _queue_patterns(lines, state, row, n_marked):
             position = np.uint64(stop_boarding[e])
             p = np.uint64(stop_pattern[e])
             earliest = first[p]
-            # Whether it can be caught nobody can foresee: a branch takes longer than to do all of this in vain.
+            # Without a branch: the outcome is unpredictable, and a mispredicted branch costs more than the assignments.
             is_caught = time <= usable[position]
             queue[n_queued] = p
             n_queued += np.uint64(is_caught & (earliest == UNREACHED))
@@ -177,9 +200,9 @@ def _queue_patterns(lines, state, row, n_marked):
 
 @numba.njit(cache=True, nogil=True)
 def _push_continuations(lines, state, row, run, n_stack):
-    """Put the runs that `run` continues as on the stack, those that were not entered before; return its height."""
+    """Push the trip instances that `run` continues as and that were not entered before; return the stack height."""
     for s in range(lines.stay_indptr[run], lines.stay_indptr[run + 1]):
-        other = lines.stay_run[s]
+        other = lines.stay_instance[s]
         if state.seated[other] > row:
             state.seated[other] = row
             state.stack[n_stack] = other
@@ -189,15 +212,15 @@ def _push_continuations(lines, state, row, run, n_stack):
 
 @numba.njit(cache=True, nogil=True)
 def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
-    """Follow the continuations of all runs of a pattern from r_first on; return how many stops are touched."""
+    """Follow the continuations of all instances of a pattern from r_first on; return the number of touched stops."""
     start = lines.pattern_indptr[p]
     n = lines.pattern_indptr[p + 1] - start
-    n_runs = lines.run_indptr[p + 1] - lines.run_indptr[p]
+    n_runs = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
     n_stack = 0
     for r in range(r_first, min(n_runs, state.handled[row, p])):
         if lines.arrival[lines.time_indptr[p] + r * n + n - 1] > limit:
             break
-        n_stack = _push_continuations(lines, state, row, lines.run_indptr[p] + r, n_stack)
+        n_stack = _push_continuations(lines, state, row, lines.instance_indptr[p] + r, n_stack)
     _lower(state.handled, row, p, r_first)
     while n_stack > 0:
         n_stack -= 1
@@ -205,7 +228,7 @@ def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
         q = lines.run_pattern[run]
         start = lines.pattern_indptr[q]
         n = lines.pattern_indptr[q + 1] - start
-        r = run - lines.run_indptr[q]
+        r = run - lines.instance_indptr[q]
         at = lines.time_indptr[q] + r * n
         for k in range(1, n):
             time = lines.arrival[at + k]
@@ -219,7 +242,7 @@ def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
                     state.touched[n_touched] = stop
                     n_touched += 1
             if state.reached[row, start + k] <= r:
-                # Someone who boarded, here at the latest, is no later at what follows.
+                # An earlier leg has this trip instance, or one before it, from here on: nothing can improve.
                 break
         if lines.arrival[at + n - 1] <= limit:
             n_stack = _push_continuations(lines, state, row, run, n_stack)
@@ -228,7 +251,16 @@ def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
 
 @numba.njit(cache=True, nogil=True)
 def _lowered(before, after, out):
-    """List in `out`, which has room for one more, where labels are lower than before; return how many."""
+    """
+    List the stops whose labels are lower than before.
+
+    `out` needs one place more than there are stops, because the loop writes before it counts.
+
+    Returns
+    -------
+    int
+        Number of stops in `out`.
+    """
     n = np.uint64(0)
     for stop in range(np.uint64(after.size)):
         out[n] = stop
@@ -239,13 +271,18 @@ def _lowered(before, after, out):
 @numba.njit(cache=True, nogil=True)
 def _scan_queue(lines, state, row, n_queued, limit):
     """
-    Ride the earliest runs that can be caught along the queued patterns; return how many stops are touched.
+    Scan the queued patterns with the earliest trip instances that can be boarded.
 
-    Whether a run is the first at a stop nobody can foresee. Where most stops are on the way, to lower all labels
-    without looking and to compare them afterwards takes less time than a branch and a list.
+    Whether an arrival improves a label is unpredictable. If the patterns cover most stops, it is faster to lower all
+    labels without a branch and to compare them with a copy afterwards.
+
+    Returns
+    -------
+    int
+        Number of touched stops.
     """
-    # Arrays are taken out of their tuples once: each access in a loop would count references.
-    pattern_indptr, run_indptr, time_indptr = lines.pattern_indptr, lines.run_indptr, lines.time_indptr
+    # Arrays are taken out of their tuples before the loops, where each access would count references.
+    pattern_indptr, instance_indptr, time_indptr = lines.pattern_indptr, lines.instance_indptr, lines.time_indptr
     pattern_stops, can_alight = lines.pattern_stops, lines.can_alight
     arrival, departure = lines.arrival, lines.departure
     best_rows, reached_rows, usable_rows = state.best, state.reached, state.usable
@@ -254,17 +291,17 @@ def _scan_queue(lines, state, row, n_queued, limit):
     touched, is_touched = state.touched, state.is_touched
     before = state.before
     last_row = best_rows.shape[0] - 1
-    # As many positions are scanned as there are stops, if these patterns are as long as most.
+    # Estimated with the mean length of all patterns: the queued ones have more positions than there are stops.
     are_most = n_queued * pattern_stops.size > queue.size * best.size
     if are_most:
         before[:] = best
-    with_stays = lines.stay_run.size > 0
+    with_stays = lines.stay_instance.size > 0
     n_touched = 0
     for i in range(n_queued):
         p = queue[i]
         start = pattern_indptr[p]
         n = pattern_indptr[p + 1] - start
-        n_runs = run_indptr[p + 1] - run_indptr[p]
+        n_runs = instance_indptr[p + 1] - instance_indptr[p]
         times = time_indptr[p]
         run = n_runs
         at = times
@@ -286,7 +323,7 @@ def _scan_queue(lines, state, row, n_queued, limit):
                             is_touched[stop] = True
                             touched[n_touched] = stop
                             n_touched += 1
-                    # Otherwise, from here on an earlier search or round sat in this run or in one before it.
+                    # Otherwise an earlier round or departure had this trip instance, or one before it, from here on.
                     is_new = reached[position] > run
                     run = run if is_new else n_runs
             ready = fresh[stop]
@@ -328,9 +365,16 @@ def _scan_queue(lines, state, row, n_queued, limit):
 
 @numba.njit(cache=True, nogil=True)
 def _change_from_few(lines, state, row, n_touched, limit, change_delay):
-    """Walk from the touched stops to those where the next ride may begin; return how many are marked."""
-    transfer_indptr, transfer_stop, transfer_s = lines.transfer_indptr, lines.transfer_stop, lines.transfer_s
-    change_s = lines.change_s
+    """
+    Relax the transfers of the touched stops one by one and mark the stops that improve.
+
+    Returns
+    -------
+    int
+        Number of marked stops.
+    """
+    transfer_indptr, transfer_stop, transfer_time = lines.transfer_indptr, lines.transfer_stop, lines.transfer_time
+    change_time = lines.change_time
     ready_rows, best_rows = state.ready, state.best
     ready, best = ready_rows[row], best_rows[row]
     touched, marked, is_marked = state.touched, state.marked, state.is_marked
@@ -338,7 +382,7 @@ def _change_from_few(lines, state, row, n_touched, limit, change_delay):
     for i in range(np.uint64(n_touched)):
         stop = np.uint64(touched[i])
         time = best[stop] + change_delay
-        at = time + change_s[stop]
+        at = time + change_time[stop]
         if at <= limit and at < ready[stop]:
             ready[stop] = at
             if not is_marked[stop]:
@@ -346,8 +390,8 @@ def _change_from_few(lines, state, row, n_touched, limit, change_delay):
                 marked[n_marked] = stop
                 n_marked += 1
         for e in range(np.uint64(transfer_indptr[stop]), np.uint64(transfer_indptr[stop + np.uint64(1)])):
-            at = time + transfer_s[e]
-            if at > limit:  # the nearest come first
+            at = time + transfer_time[e]
+            if at > limit:  # footpaths are sorted by duration
                 break
             end = np.uint64(transfer_stop[e])
             if at < ready[end]:
@@ -364,13 +408,13 @@ def _change_from_few(lines, state, row, n_touched, limit, change_delay):
 @numba.njit(cache=True, nogil=True)
 def _change_from_many(lines, state, row, n_touched, limit, change_delay):
     """
-    Do as `_change_from_few`, in less time where most stops are touched.
+    Relax transfers as `_change_from_few` does, faster if most stops are touched.
 
-    Nobody can foresee which walks gain something: to lower all labels without looking, and to compare them afterwards,
-    takes half the time of a branch or a mark at each walk.
+    Whether a footpath improves a label is unpredictable. To lower all labels without a branch and to compare them with
+    a copy afterwards takes half the time of a branch at each footpath.
     """
-    transfer_indptr, transfer_stop, transfer_s = lines.transfer_indptr, lines.transfer_stop, lines.transfer_s
-    change_s = lines.change_s
+    transfer_indptr, transfer_stop, transfer_time = lines.transfer_indptr, lines.transfer_stop, lines.transfer_time
+    change_time = lines.change_time
     ready_rows, best_rows = state.ready, state.best
     ready, best = ready_rows[row], best_rows[row]
     touched, marked, before = state.touched, state.marked, state.before
@@ -379,12 +423,12 @@ def _change_from_many(lines, state, row, n_touched, limit, change_delay):
     for i in range(np.uint64(n_touched)):
         stop = np.uint64(touched[i])
         time = np.int32(best[stop] + delay)
-        at = np.int32(time + change_s[stop])
+        at = np.int32(time + change_time[stop])
         if at <= latest:
             ready[stop] = min(ready[stop], at)
         for e in range(np.uint64(transfer_indptr[stop]), np.uint64(transfer_indptr[stop + np.uint64(1)])):
-            at = np.int32(time + transfer_s[e])
-            if at > latest:  # the nearest come first
+            at = np.int32(time + transfer_time[e])
+            if at > latest:  # footpaths are sorted by duration
                 break
             end = np.uint64(transfer_stop[e])
             ready[end] = min(ready[end], at)
@@ -394,22 +438,28 @@ def _change_from_many(lines, state, row, n_touched, limit, change_delay):
 @numba.njit(cache=True, nogil=True)
 def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     """
-    Ride once from the marked stops, then change; return how many stops are marked for the next round.
+    Run one round: scan the patterns at the marked stops, then relax transfers.
 
     Parameters
     ----------
     lines : Lines
     state : State
-        Changed. `marked` and `fresh` say where the ride may begin.
+        Changed. `marked` lists the stops where the round may board, `fresh` the times to board there.
     n_marked : int
+        Number of marked stops.
     k : int
-        Number of the ride, from 1.
+        Number of the round, from 1.
     limit : int
-        Later times are of no interest.
+        Latest arrival of interest.
     change_delay : int
-        Seconds that every change takes beyond its walk.
+        Time added to each transfer.
     is_last : bool
-        Whether no change follows.
+        True if no transfer follows.
+
+    Returns
+    -------
+    int
+        Number of stops marked for the next round.
     """
     row = min(k, state.best.shape[0] - 1)
     n_queued = _queue_patterns(lines, state, row, n_marked)
@@ -428,7 +478,7 @@ def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     state.n_changed[0] = n_changed
     if is_last:
         return 0
-    if n_touched * _MANY > lines.change_s.size:
+    if n_touched * _MANY > lines.change_time.size:
         n_marked = _change_from_many(lines, state, row, n_touched, limit, change_delay)
     else:
         n_marked = _change_from_few(lines, state, row, n_touched, limit, change_delay)
@@ -444,7 +494,7 @@ def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
 
 @numba.njit(cache=True, nogil=True)
 def ride(lines, state, n_marked, limit, max_rides, change_delay):
-    """Ride and change until nothing improves or `max_rides` is spent; see `ride_round`. Returns the last round."""
+    """Run rounds until no label improves or there were `max_rides`; return the number of the last round."""
     k = 0
     while n_marked > 0 and k < max_rides:
         k += 1
@@ -457,27 +507,27 @@ def ride(lines, state, n_marked, limit, max_rides, change_delay):
 @numba.njit(cache=True, nogil=True)
 def search(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
     """
-    Find the earliest arrival by rides at every stop.
+    Find the earliest arrival by transit at every stop.
 
     Parameters
     ----------
     lines : Lines
-        Forward lines, or mirrored ones for the latest departure: then all times are negated, too.
+        Forward lines, or mirrored lines for the latest departure; with mirrored lines all times are negated.
     state : State
-        From ``new_state(lines, 1)``, used for any number of searches in a row.
+        From ``new_state(lines, 1)``; can be used for any number of searches.
     seed_stop, seed_time : int32 arrays of shape (n_seeds,)
-        Stops where one can be, and from when.
+        Access stops, and the times at which the traveller is there.
     limit : int
         Latest arrival of interest.
     max_rides : int
-        Most rides, one more than changes; `UNLIMITED` for as many as it takes.
+        Largest number of transit legs, one more than the number of transfers, or `UNLIMITED`.
     change_delay : int
-        Seconds added to each change.
+        Time added to each transfer.
 
     Returns
     -------
     int32 array of shape (n_stops,)
-        Arrival times, `UNREACHED` if none is within the limit. A view that the next search overwrites.
+        Arrival times, `UNREACHED` beyond the limit. This is a view into `state`: the next search overwrites it.
     """
     reset(state)
     n_marked = seed(state, seed_stop, seed_time, 0, limit)
@@ -488,15 +538,15 @@ def search(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
 @numba.njit(cache=True, nogil=True)
 def search_rounds(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
     """
-    Search and keep the labels of every round; see `search`.
+    Search as `search` does, and keep the labels of every round.
 
     Returns
     -------
     best, ready : int32 arrays of shape (n_rounds + 1, n_stops)
-        Earliest arrival of a ride, and earliest time to board, after at most k rides; row 0 has the seeds.
+        Earliest arrival of a leg and earliest time to board after at most k legs; row 0 holds the seeds.
     """
     reset(state)
-    n_stops = lines.change_s.size
+    n_stops = lines.change_time.size
     best = np.full((8, n_stops), UNREACHED, np.int32)
     ready = np.full((8, n_stops), UNREACHED, np.int32)
     n_marked = seed(state, seed_stop, seed_time, 0, limit)

@@ -1,8 +1,9 @@
 """
-From the labels of a search back to the rides that explain them.
+Reconstruct the transit legs of journeys from the labels of a search.
 
-No search carries pointers to its parents: labels by round are enough to find, from the last ride to the first, a run
-that arrives at the very second and a stop where it could be boarded. Plain searches pay nothing for routes.
+The searches store no parent pointers, so that searches without routes do not pay for them. The labels of each round
+are sufficient: going from the last leg to the first, there is a trip instance that arrives at exactly the time of the
+label, and a stop where it could be boarded.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from traveltime_lab.kernels.transit.patterns import UNREACHED
 
 @numba.njit(cache=True, nogil=True)
 def _fewest_rides(labels, stop, time):
-    """Return the lowest round whose label at a stop is not after a time, -1 if none is."""
+    """Return the lowest round whose label at a stop is no later than `time`, -1 if there is none."""
     for k in range(labels.shape[0]):
         if labels[k, stop] <= time:
             return k
@@ -25,10 +26,27 @@ def _fewest_rides(labels, stop, time):
 @numba.njit(cache=True, nogil=True)
 def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
     """
-    Return (board_run, board_position, alight_run, alight_position, round) of a k-th ride that arrives at `time`.
+    Find the k-th leg of a journey that arrives at a stop at `time`.
 
-    Among several it has the fewest rides before it and then the longest wait at its boarding, which leaves home latest
-    or has the safest change. `seen` and `stack` (by run) are scratch.
+    Among several legs the one with the fewest legs before it is chosen, then the one with the longest wait before
+    boarding: as the first leg it allows the latest departure, as a later leg it has the safest transfer.
+
+    Parameters
+    ----------
+    lines, back, ready
+        As in `trace`.
+    k, stop, time : int
+    seen, stack : int32 arrays of shape (n_runs,) and (n_runs + 1,)
+        Working arrays.
+    stamp : int
+        Last number that was written to `seen`.
+
+    Returns
+    -------
+    found : tuple of five int
+        board_run, board_position, alight_run, alight_position and the number of legs before; -1 if there is no leg.
+    stamp : int
+        For the next call.
     """
     found = (np.int64(-1), np.int64(-1), np.int64(-1), np.int64(-1), np.int64(k))
     longest = np.int64(-1)
@@ -36,7 +54,7 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
         p = back.stop_pattern[e]
         n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
         last = lines.pattern_indptr[p + 1] - 1 - back.stop_boarding[e]
-        n_runs = lines.run_indptr[p + 1] - lines.run_indptr[p]
+        n_runs = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
         at = lines.time_indptr[p] + last
         low = np.int64(0)
         high = n_runs
@@ -49,7 +67,7 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
         for r in range(low, n_runs):
             if lines.arrival[at + r * n] != time:
                 break
-            alight_run = lines.run_indptr[p] + r
+            alight_run = lines.instance_indptr[p] + r
             stack[0] = alight_run
             n_stack = 1
             stamp += 1
@@ -59,7 +77,7 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
                 run = stack[n_stack]
                 q = lines.run_pattern[run]
                 m = lines.pattern_indptr[q + 1] - lines.pattern_indptr[q]
-                row = lines.time_indptr[q] + (run - lines.run_indptr[q]) * m
+                row = lines.time_indptr[q] + (run - lines.instance_indptr[q]) * m
                 if end < 0:
                     end = m - 1
                 for i in range(end - 1, -1, -1):
@@ -74,12 +92,12 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
                         found = (np.int64(run), np.int64(i), np.int64(alight_run), np.int64(last), np.int64(rides))
                         longest = np.int64(wait)
                 end = -1
-                if back.stay_run.size > 0:
-                    turned = back.run_indptr[q] + back.run_indptr[q + 1] - 1 - run
+                if back.stay_instance.size > 0:
+                    turned = back.instance_indptr[q] + back.instance_indptr[q + 1] - 1 - run
                     for s in range(back.stay_indptr[turned], back.stay_indptr[turned + 1]):
-                        before = back.stay_run[s]
+                        before = back.stay_instance[s]
                         o = back.run_pattern[before]
-                        before = back.run_indptr[o] + back.run_indptr[o + 1] - 1 - before
+                        before = back.instance_indptr[o] + back.instance_indptr[o + 1] - 1 - before
                         if seen[before] != stamp:
                             seen[before] = stamp
                             stack[n_stack] = before
@@ -89,12 +107,12 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
 
 @numba.njit(cache=True, nogil=True)
 def _find_change(lines, back, best, k, stop, time, change_delay):
-    """Return the stop from whose k-th ride one is ready at `stop` at `time`: the same, or the nearest."""
-    if best[k, stop] != UNREACHED and best[k, stop] + lines.change_s[stop] + change_delay == time:
+    """Return the stop where the k-th leg ends before a transfer that is ready at `stop` at `time`, nearest first."""
+    if best[k, stop] != UNREACHED and best[k, stop] + lines.change_time[stop] + change_delay == time:
         return stop
     for e in range(back.transfer_indptr[stop], back.transfer_indptr[stop + 1]):
         before = back.transfer_stop[e]
-        if best[k, before] != UNREACHED and best[k, before] + back.transfer_s[e] + change_delay == time:
+        if best[k, before] != UNREACHED and best[k, before] + back.transfer_time[e] + change_delay == time:
             return before
     return -1
 
@@ -102,24 +120,26 @@ def _find_change(lines, back, best, k, stop, time, change_delay):
 @numba.njit(cache=True, nogil=True)
 def trace(lines, back, best, ready, change_delay, stops):
     """
-    Return the rides that arrive at each of some stops at the time of its label.
+    Return the transit legs of the journeys that arrive at some stops at the times of their labels.
 
     Parameters
     ----------
     lines, back : Lines
-        Those searched and their mirror.
+        The lines that were searched, and the same lines mirrored.
     best, ready : int32 arrays of shape (n_rounds + 1, n_stops)
         From `raptor.search_rounds`.
     change_delay : int
         As in the search.
     stops : int32 array of shape (n_targets,)
+        Egress stops.
 
     Returns
     -------
     indptr : int64 array of shape (n_targets + 1,)
-        Rides of each target; none if the stop was not reached.
+        Index pointer of the legs of each target; a stop that was not reached has none.
     board_run, board_position, alight_run, alight_position : int32 arrays of shape (n_rides,)
-        In the order of travel in `lines`. Runs are numbered over all patterns; the two differ where one stays seated.
+        Trip instances, numbered over all patterns, and positions in their patterns, in the order of `lines`. The two
+        trip instances of a leg differ if the traveller stays seated while the vehicle continues as another trip.
     """
     n_rounds = best.shape[0] - 1
     indptr = np.zeros(stops.size + 1, np.int64)

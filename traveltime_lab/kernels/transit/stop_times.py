@@ -1,7 +1,7 @@
 """
-Stop times of trips: missing times filled in, trips checked, trips with the same calls put into one pattern.
+Fill in missing stop times, check trips, and group trips with the same stop times.
 
-All arrays have one entry per call, those of one trip side by side and in order; ``indptr`` (int64) says where each trip
+All arrays have one entry per stop time, sorted by trip and stop sequence; ``indptr`` (int64) says where each trip
 begins. Times are int32 seconds after noon minus 12 h of the service date, `UNTIMED` where the feed gives none.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 UNTIMED = np.int32(-1)
 
-#: What `fill_times` says of a trip.
+#: Values that `fill_times` writes to `status`.
 OK, TOO_SHORT, NO_END_TIMES, BACK_IN_TIME = 0, 1, 2, 3
 
 #: Mean radius of the WGS84 ellipsoid, metres (IUGG).
@@ -23,7 +23,7 @@ _EARTH_RADIUS_M = 6371008.8
 
 @numba.njit(cache=True, nogil=True)
 def distance_m(lat_a, lng_a, lat_b, lng_b):
-    """Return the great-circle metres between two places in degrees; NaN if one of them has no coordinates."""
+    """Return the great-circle distance of two points in degrees, in metres; NaN if one has no coordinates."""
     phi_a, phi_b = math.radians(lat_a), math.radians(lat_b)
     half_phi = (phi_b - phi_a) / 2.0
     half_lng = math.radians(lng_b - lng_a) / 2.0
@@ -34,16 +34,17 @@ def distance_m(lat_a, lng_a, lat_b, lng_b):
 @numba.njit(cache=True, nogil=True)
 def fill_times(indptr, stop, arrival, departure, along, stop_lat, stop_lng, status, culprit, n_filled):
     """
-    Fill in missing times between timed calls and check that no trip goes back in time.
+    Interpolate missing times between timepoints and check that times do not decrease along a trip.
 
-    A call with only one of its two times has both equal. The time between two timed calls is shared out by distance
-    travelled if the feed gives it for all calls between, else by the straight lines between the stops, evenly where
-    these have no length or no coordinates.
+    If only the arrival or only the departure of a stop time is given, both are equal. Between two stop times with times
+    the others are interpolated by ``shape_dist_traveled`` if the feed gives it for all of them, otherwise by the
+    straight-line distances between the stops, or in equal steps if these are zero or a stop has no coordinates.
 
     Parameters
     ----------
     indptr : int64 array of shape (n_trips + 1,)
     stop : int32 array of shape (n_calls,)
+        stop_idx of each stop time.
     arrival, departure : int32 arrays of shape (n_calls,), s
         Overwritten where `UNTIMED`.
     along : float64 array of shape (n_calls,) or (0,)
@@ -52,9 +53,9 @@ def fill_times(indptr, stop, arrival, departure, along, stop_lat, stop_lng, stat
     status : uint8 array of shape (n_trips,)
         Overwritten with `OK`, `TOO_SHORT`, `NO_END_TIMES` or `BACK_IN_TIME`.
     culprit : int64 array of shape (n_trips,)
-        Overwritten with the call that is to blame.
+        Overwritten with the position of the stop time that the status refers to.
     n_filled : int64 array of shape (3,)
-        Counts of calls filled by distance travelled, by straight lines, evenly; added to.
+        Numbers of stop times interpolated by ``shape_dist_traveled``, by straight lines and in equal steps; increased.
     """
     for trip in range(indptr.size - 1):
         first, after = indptr[trip], indptr[trip + 1]
@@ -89,7 +90,7 @@ def fill_times(indptr, stop, arrival, departure, along, stop_lat, stop_lng, stat
 
 @numba.njit(cache=True, nogil=True)
 def _share_out(start, end, stop, arrival, departure, along, stop_lat, stop_lng, n_filled):
-    """Fill the times between two timed calls."""
+    """Interpolate the times between two stop times with times."""
     by_distance = along.size > 0 and along[end] > along[start]
     if by_distance:
         for i in range(start + 1, end + 1):
@@ -114,7 +115,7 @@ def _share_out(start, end, stop, arrival, departure, along, stop_lat, stop_lng, 
             share = (i - start) / (end - start)
             n_filled[2] += 1
         moment = begin + np.int32(math.floor(span * share + 0.5))
-        # Rounding up at the very end may not pass the next timed call.
+        # Rounding must not exceed the next given time.
         arrival[i] = departure[i] = min(moment, arrival[end])
 
 
@@ -127,18 +128,18 @@ def _step_m(i, stop, stop_lat, stop_lng):
 @numba.njit(cache=True, nogil=True)
 def group_rows(indptr, keys):
     """
-    Give trips with the same keys at all of their calls the same number.
+    Group the trips that have the same sequence of keys.
 
     Parameters
     ----------
     indptr : int64 array of shape (n_trips + 1,)
     keys : int64 array of shape (n_calls,)
-        Whatever has to be equal, packed into one number.
+        The properties of each stop time that have to be equal, packed into one number.
 
     Returns
     -------
     group : int32 array of shape (n_trips,)
-        In order of first appearance.
+        Number of the group of each trip, in order of first appearance.
     leader : int64 array of shape (n_groups,)
         First trip of each group.
     """
@@ -146,7 +147,7 @@ def group_rows(indptr, keys):
     size = 16
     while size < 2 * n:
         size *= 2
-    # An open hash table of group numbers; every hit is compared call by call, so equal hashes are harmless.
+    # Open-addressing hash table of group numbers. Every hit is compared key by key, so collisions are harmless.
     table = np.full(size, -1, np.int64)
     hashes = np.zeros(n, np.uint64)
     group = np.zeros(n, np.int32)
@@ -187,7 +188,7 @@ def _same(indptr, keys, a, b):
 
 @numba.njit(cache=True, nogil=True)
 def gather_rows(indptr, order, values, out):
-    """Fill `out` with the values of the rows of a CSR in another order."""
+    """Fill `out` with the values of the rows of a CSR in the order of `order`."""
     at = 0
     for row in order:
         for i in range(indptr[row], indptr[row + 1]):
@@ -198,17 +199,18 @@ def gather_rows(indptr, order, values, out):
 @numba.njit(cache=True, nogil=True)
 def service_spans(weekdays, start, end, exception_indptr, exception_date, exception_added, first, last):
     """
-    Fill the first and last date of each service as ordinals, `first` > `last` for a service that never runs.
+    Find the first and the last service date of each service.
 
     Parameters
     ----------
     weekdays : uint8 array of shape (n_services,)
-        Bit 0 is Monday.
+        Weekdays of ``calendar.txt``; bit 0 is Monday.
     start, end : int32 arrays of shape (n_services,)
-        Ordinals of the calendar's dates, `start` > `end` for none.
-    exception_indptr, exception_date, exception_added : int64, int32 and bool arrays
-        By service and date.
+        Dates of ``calendar.txt`` as proleptic ordinals, `start` > `end` for services without a calendar.
+    exception_indptr, exception_date, exception_added : int64, int32, bool arrays
+        CSR of the exceptions of each service, sorted by date, and whether they add service.
     first, last : int32 arrays of shape (n_services,)
+        Overwritten with proleptic ordinals, `first` > `last` for a service without dates.
     """
     for service in range(weekdays.size):
         begin, stop = exception_indptr[service], exception_indptr[service + 1]

@@ -1,5 +1,8 @@
 """
-Runs of trips put into patterns in which no run overtakes another, ready for a round-based search.
+Split patterns so that no trip instance overtakes another, and link the trip instances of a block.
+
+RAPTOR requires that trips of one pattern do not overtake each other. In identifiers, `run` and `instance` both mean a
+trip instance: one trip on one service date, or one repetition of a frequency.
 """
 
 from __future__ import annotations
@@ -11,28 +14,32 @@ from traveltime_lab.kernels.transit.stop_times import distance_m
 
 
 @numba.njit(cache=True, nogil=True)
-def assign_lanes(run_trip, run_shift, run_pattern, trip_indptr, arrival, departure, lane):
+def assign_lanes(instance_trip, run_shift, run_pattern, trip_indptr, arrival, departure, lane):
     """
-    Give each run of a pattern the first lane whose last run it does not overtake; greedy, in the given order.
+    Distribute the trip instances of each pattern over lanes in which none overtakes another.
+
+    Each trip instance goes to the first lane of its pattern whose last instance it does not overtake. The order of the
+    input decides (a greedy algorithm).
 
     Parameters
     ----------
-    run_trip : int32 array of shape (n_runs,)
-        Sorted by pattern, then departure.
+    instance_trip : int32 array of shape (n_runs,)
+        trip_idx of each trip instance, sorted by pattern, then departure.
     run_shift : int32 array of shape (n_runs,), s
-        What to add to the times of the trip.
+        Time to add to the stop times of the trip.
     run_pattern : int32 array of shape (n_runs,)
+        Pattern of each trip instance.
     trip_indptr, arrival, departure : int64, int32, int32 arrays
-        Times of trips.
+        CSR of the stop times of each trip, s.
     lane : int32 array of shape (n_runs,)
-        Overwritten with the number of the lane, counted through all patterns.
+        Overwritten with the number of the lane, counted over all patterns.
 
     Returns
     -------
     int
         Number of lanes.
     """
-    n = run_trip.size
+    n = instance_trip.size
     last = np.zeros(n, np.int64)
     n_lanes = 0
     begin = 0
@@ -42,7 +49,7 @@ def assign_lanes(run_trip, run_shift, run_pattern, trip_indptr, arrival, departu
         while run < n and run_pattern[run] == run_pattern[begin]:
             chosen = -1
             for k in range(first_lane, n_lanes):
-                if _follows(last[k], run, run_trip, run_shift, trip_indptr, arrival, departure):
+                if _follows(last[k], run, instance_trip, run_shift, trip_indptr, arrival, departure):
                     chosen = k
                     break
             if chosen < 0:
@@ -56,10 +63,10 @@ def assign_lanes(run_trip, run_shift, run_pattern, trip_indptr, arrival, departu
 
 
 @numba.njit(cache=True, nogil=True)
-def _follows(before, after, run_trip, run_shift, trip_indptr, arrival, departure):
-    """Return whether a run is nowhere earlier than another of its pattern."""
-    a, b = trip_indptr[run_trip[before]], trip_indptr[run_trip[after]]
-    n = trip_indptr[run_trip[before] + 1] - a
+def _follows(before, after, instance_trip, run_shift, trip_indptr, arrival, departure):
+    """Return whether trip instance `after` is at no position earlier than `before`, of the same pattern."""
+    a, b = trip_indptr[instance_trip[before]], trip_indptr[instance_trip[after]]
+    n = trip_indptr[instance_trip[before] + 1] - a
     lead = run_shift[after] - run_shift[before]
     for k in range(n - 1, -1, -1):
         if arrival[b + k] + lead < arrival[a + k] or departure[b + k] + lead < departure[a + k]:
@@ -68,37 +75,15 @@ def _follows(before, after, run_trip, run_shift, trip_indptr, arrival, departure
 
 
 @numba.njit(cache=True, nogil=True)
-def write_times(run_trip, run_shift, trip_indptr, arrival, departure, out_arrival, out_departure):
-    """Fill the times of runs one after the other, shifted; int32, s."""
+def write_times(instance_trip, run_shift, trip_indptr, arrival, departure, out_arrival, out_departure):
+    """Fill the times of all trip instances, one after the other (int32, s); see `assign_lanes`."""
     at = 0
-    for run in range(run_trip.size):
+    for run in range(instance_trip.size):
         shift = run_shift[run]
-        for i in range(trip_indptr[run_trip[run]], trip_indptr[run_trip[run] + 1]):
+        for i in range(trip_indptr[instance_trip[run]], trip_indptr[instance_trip[run] + 1]):
             out_arrival[at] = arrival[i] + shift
             out_departure[at] = departure[i] + shift
             at += 1
-
-
-@numba.njit(cache=True, nogil=True)
-def calls_by_stop(pattern_indptr, pattern_stops, n_stops):
-    """
-    Return by stop the (pattern, position) pairs that call there, as CSR: int64 indptr, int32, int32.
-    """
-    indptr = np.zeros(n_stops + 1, np.int64)
-    for stop in pattern_stops:
-        indptr[stop + 1] += 1
-    for stop in range(n_stops):
-        indptr[stop + 1] += indptr[stop]
-    at = indptr[:-1].copy()
-    patterns = np.zeros(pattern_stops.size, np.int32)
-    positions = np.zeros(pattern_stops.size, np.int32)
-    for pattern in range(pattern_indptr.size - 1):
-        for i in range(pattern_indptr[pattern], pattern_indptr[pattern + 1]):
-            stop = pattern_stops[i]
-            patterns[at[stop]] = pattern
-            positions[at[stop]] = i - pattern_indptr[pattern]
-            at[stop] += 1
-    return indptr, patterns, positions
 
 
 @numba.njit(cache=True, nogil=True)
@@ -115,30 +100,32 @@ def link_blocks(
     stop_lng,
     most_m,
     banned,
-    stay_run,
+    stay_instance,
 ):
     """
-    Link the runs of one service date that a vehicle makes one after the other.
+    Link consecutive trip instances of the same block on one service date.
 
     Parameters
     ----------
     block_trip : int64 array
         Trips with a block, sorted by block, first departure, last arrival.
     block_of : int32 array of shape (n_trips,)
+        Block of each trip.
     on_duty : bool array of shape (n_trips,)
-        Whether the trip runs on the date at all.
+        Whether the service of the trip is active on the date.
     run_of : int32 array of shape (n_trips,)
-        Run of each trip on the date, -1 for none, such as a trip outside of the interval.
+        Trip instance of each trip on the date, -1 if there is none, such as for a trip outside of the interval.
     first, last : int32 arrays of shape (n_trips,), s
         First departure and last arrival.
     first_stop, last_stop : int32 arrays of shape (n_trips,)
-    stop_lat, stop_lng : float64 arrays
+        stop_idx of the first and the last stop.
+    stop_lat, stop_lng : float64 arrays of shape (n_stops,), degrees
     most_m : float
-        Farthest that the next trip may begin from where the one before ends.
+        Longest distance between the last stop of a trip and the first stop of the next, m.
     banned : int64 array
-        Pairs of trips, ``from << 32 | to``, sorted, between which riders may not stay.
-    stay_run : int32 array of shape (n_runs,)
-        Overwritten where a vehicle continues.
+        Pairs of trips ``from << 32 | to``, sorted, between which passengers may not stay seated.
+    stay_instance : int32 array of shape (n_runs,)
+        Overwritten with the trip instance that the vehicle continues as.
     """
     before = -1
     for trip in block_trip:
@@ -151,5 +138,5 @@ def link_blocks(
             key = np.int64(before) << 32 | trip
             at = np.searchsorted(banned, key)
             if is_near and not (at < banned.size and banned[at] == key):
-                stay_run[run_of[before]] = run_of[trip]
+                stay_instance[run_of[before]] = run_of[trip]
         before = trip

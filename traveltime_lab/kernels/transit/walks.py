@@ -1,7 +1,7 @@
 """
-Walks between stops and streets: the states within the budget of each stop, and the stops within that of a point.
+Find the states of the street graph within walking distance of stops, and the stops within walking distance of points.
 
-Times are int32 milliseconds; a budget holds for the whole walk, connectors included.
+Times are int32 milliseconds. The walking budget covers the whole walk, including connectors.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED, _grow, _search
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
 
-#: Time and walk where nothing leads, and the walk's half of them.
+#: Key of a state that no walk reaches (see `spread`), and the mask of the walk in a key.
 NEVER_KEY = np.int64(NEVER) << TIME_SHIFT
 WALK_MASK = np.int64((1 << TIME_SHIFT) - 1)
 
@@ -22,7 +22,7 @@ def states_around(
     indptr, indices, weights, seed_indptr, seed_states, seed_keys, limit, shift, n_buckets, counts, states, walk_ms
 ):
     """
-    Search from each of some rows of seeds and list the states within a limit, nearest first.
+    Search from each row of seeds and list the states within a limit, nearest first.
 
     Parameters
     ----------
@@ -31,16 +31,16 @@ def states_around(
     seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
         CSR of the seeds of each row.
     limit : int64
-        Largest label.
+        Largest label to settle.
     counts : int64 array of shape (n_rows,)
-        Overwritten: how many states each row has.
+        Overwritten with the number of states of each row.
     states, walk_ms : int32 arrays
-        Room to begin with.
+        Output buffers, which are reallocated if they are too short.
 
     Returns
     -------
     states, walk_ms : int32 arrays
-        Row by row.
+        States and walking times, row by row.
     """
     n_states = indptr.size - 1
     label = np.full(n_states, UNREACHED, np.int64)
@@ -84,7 +84,19 @@ def states_around(
 
 @numba.njit(cache=True, nogil=True)
 def turned(indptr, columns, values, n_columns):
-    """Return a CSR with its rows and columns exchanged; the rows of the result are in the order of the columns."""
+    """
+    Return the transposed CSR.
+
+    Parameters
+    ----------
+    indptr, columns, values : int64, int32 and any arrays
+    n_columns : int
+
+    Returns
+    -------
+    indptr, rows, values : int64, int32 and any arrays
+        The rows of the input ascend within a row of the result.
+    """
     out_indptr = np.zeros(n_columns + 1, np.int64)
     for column in columns:
         out_indptr[column + 1] += 1
@@ -103,15 +115,32 @@ def turned(indptr, columns, values, n_columns):
 
 
 @numba.njit(cache=True, nogil=True)
-def straight_ms(edge, here, there, cross, is_open, is_leaving):
-    """Return the milliseconds between a place `here` and a stop `there` on one edge, `NEVER` if the way is closed."""
+def straight_ms(edge, here, there, traversal, is_open, is_leaving):
+    """
+    Return the milliseconds along an edge between a position `here` and a stop at position `there`.
+
+    Parameters
+    ----------
+    edge : int
+    here, there : float
+        Fractions of the edge, 0 to 1.
+    traversal, is_open : int64 and bool arrays of shape (n_directed,)
+        Labels of the directed edges, and whether they may be used.
+    is_leaving : bool
+        True from the stop to the position, False from the position to the stop.
+
+    Returns
+    -------
+    int
+        `NEVER` if the edge is closed in that direction.
+    """
     a, b = (there, here) if is_leaving else (here, there)
     best = NEVER
     for side in range(2):
         d = 2 * edge + side
         start, end = (a, b) if side == 0 else (1.0 - a, 1.0 - b)
         if is_open[d] and end >= start:
-            time = cross[d] >> TIME_SHIFT
+            time = traversal[d] >> TIME_SHIFT
             best = min(best, np.int64(time * end + 0.5) - np.int64(time * start + 0.5))
     return best
 
@@ -131,7 +160,7 @@ def links_of_points(
     edge_stops,
     stop_fractions,
     stop_connector_ms,
-    cross,
+    traversal,
     is_open,
     is_leaving,
     budget_ms,
@@ -141,34 +170,38 @@ def links_of_points(
     walk_ms,
 ):
     """
-    List the stops within a budget of points, with the walks between them.
+    List the stops within walking distance of each point.
 
     Parameters
     ----------
     edges, fractions, connector_ms : int32, float64, int64 arrays of shape (n_points,)
-        Where the points are on the streets (edge -1 for nowhere) and the walk there.
+        Position of each point on its edge (-1 if it was not snapped), and the walking time of the connector.
     read_indptr, read_states, read_ms : int64, int32, int64 arrays
-        Ports of the points, connectors included.
+        CSR of the ports of each point, connectors included.
     state_indptr, state_stops, state_ms : int64, int32, int32 arrays
-        By state the stops around it.
+        CSR of the stops within walking distance of each state.
     edge_indptr, edge_stops : int64, int32 arrays
-        By edge the stops on it.
+        CSR of the stops on each edge.
     stop_fractions, stop_connector_ms : float64, int64 arrays of shape (n_stops,)
-    cross : int64 array of shape (n_directed,)
+        Position of each stop on its edge, and the walking time of its connector.
+    traversal : int64 array of shape (n_directed,)
+        Labels of the directed edges from start to end.
     is_open : bool array of shape (n_directed,)
+        Whether each directed edge may be used.
     is_leaving : bool
-        Whether the walks lead from the stops to the points.
+        True if one walks from the stops to the points, False if one walks from the points to the stops.
     budget_ms : int
+        Longest walk.
     n_stops : int
     counts : int64 array of shape (n_points,)
-        Overwritten.
+        Overwritten with the number of stops of each point.
     stops, walk_ms : int32 arrays
-        Room to begin with.
+        Output buffers, which are reallocated if they are too short.
 
     Returns
     -------
     stops, walk_ms : int32 arrays
-        Point by point.
+        Stops and walking times, point by point.
     """
     best = np.full(n_stops, NEVER, np.int32)
     found = np.empty(n_stops, np.int32)
@@ -188,7 +221,7 @@ def links_of_points(
                         best[stop] = time
             for k in range(edge_indptr[edges[i]], edge_indptr[edges[i] + 1]):
                 stop = edge_stops[k]
-                time = straight_ms(edges[i], fractions[i], stop_fractions[stop], cross, is_open, is_leaving)
+                time = straight_ms(edges[i], fractions[i], stop_fractions[stop], traversal, is_open, is_leaving)
                 time += connector_ms[i] + stop_connector_ms[stop]
                 if time <= budget_ms and time < best[stop]:
                     if best[stop] == NEVER:
@@ -210,21 +243,21 @@ def links_of_points(
 @numba.njit(cache=True, nogil=True)
 def spread(times_ms, first, last, limit_ms, indptr, states, walk_ms, keys):
     """
-    Lower the times of states to what a walk from the stops around them takes.
+    Lower the keys of states to the earliest time at which a walk from a stop reaches them.
 
     Parameters
     ----------
     times_ms : int32 array of shape (n_stops,)
-        Time of being at each stop, `NEVER` if one is not.
+        Travel time at each stop, `NEVER` if it was not reached.
     first, last : int
-        The stops to walk from.
+        Stops `first` to ``last - 1`` are used.
     limit_ms : int
-        Latest time of interest.
+        Longest travel time of interest.
     indptr, states, walk_ms : int64, int32, int32 arrays
-        By stop the states around it, nearest first.
+        CSR of the states within walking distance of each stop, nearest first.
     keys : int64 array of shape (n_states,)
-        Lowered: times in the upper halves, in the lower ones the walks behind them, of equally early ones the
-        shortest; `NEVER_KEY` where nothing leads.
+        Lowered in place. A key holds the travel time in the upper 32 bits and the duration of the walk in the lower 32
+        bits, so that among equal times the shortest walk wins; `NEVER_KEY` where no walk leads.
     """
     for stop in range(first, last):
         start = np.int64(times_ms[stop])

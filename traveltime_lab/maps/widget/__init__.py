@@ -1,10 +1,10 @@
 """
-The map in a notebook: drag an origin and the areas within reach follow.
+Interactive map for notebooks: isochrones that follow their origins as these are dragged.
 
-``state`` holds what the map shows, ``values`` reads what it is set to and ``origins`` the places; ``answers`` asks the
-library, ``wire`` makes the answer light enough to send, ``jobs`` keeps slow work out of the way, ``exports`` writes
-things down, and ``view`` and its ``panel`` of controls are the only modules that know a browser. All others run, and
-are tested, without one.
+``state`` holds the state of the map, ``values`` and ``origins`` parse the values that it is set to, and ``choices``
+lists the modes and days to choose from. ``answers`` runs the searches, ``browser`` converts their results for the
+browser, ``jobs`` runs slow work in a thread, and ``exports`` writes files. Only ``view`` and its control ``panel``
+depend on ipywidgets. The other modules run, and are tested, without a browser.
 """
 
 from traveltime_lab.maps.widget.origins import Origin

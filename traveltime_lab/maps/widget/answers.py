@@ -1,5 +1,5 @@
 """
-What the map shows, computed with the public functions only: a shape here is the shape that `time_map` gives.
+The searches of a map. They use the public functions only, so that the areas are those of `time_map`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget.origins import Origin, called
-from traveltime_lab.maps.widget.state import Question
+from traveltime_lab.maps.widget.state import Query
 from traveltime_lab.moments import resolve_moments
 from traveltime_lab.search.routes import routes
+from traveltime_lab.search.set_operations import difference, intersection, union
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
-from traveltime_lab.surfaces import polygons
 from traveltime_lab.transit.timetable import service_warnings_to
 
 if TYPE_CHECKING:
     from traveltime_lab.itinerary import Route
     from traveltime_lab.network.network import Network
 
-#: Why a shape is empty.
+#: Descriptions of why the area of an origin is empty.
 REASONS_IN_WORDS: Final = {
     "origin_outside_network": "lies outside the network",
     "origin_not_snapped": "has no usable street nearby",
@@ -41,21 +41,21 @@ EMPTY_IN_WORDS: Final = {
 
 NO_ORIGIN: Final = "There is no origin. Click on the map to add one."
 
-#: Origins that are searched between two looks at whether somebody wants the work stopped.
+#: Number of origins per search; a job can be cancelled between searches.
 _BATCH: Final = 4
-#: Degrees around the network in which `time_map` takes a place for one that is meant.
+#: Margin in degrees around the network within which `time_map` does not suspect swapped coordinates.
 _NEAR: Final = 0.5
 
-#: Called after each step with the steps done and their number; may raise to stop.
+#: Called before each step with the number of completed steps and of all steps; may raise an error to stop.
 Step = Callable[[int, int], None]
 
 
 def _no_step(done: int, total: int) -> None:
-    """Go on."""
+    """Ignore the progress."""
 
 
 def table_of(origins: tuple[Origin, ...]) -> gpd.GeoDataFrame:
-    """Return origins as a table indexed by their names."""
+    """Return origins as a GeoDataFrame indexed by name."""
     return gpd.GeoDataFrame(
         geometry=gpd.points_from_xy([origin.lng for origin in origins], [origin.lat for origin in origins]),
         index=pd.Index([origin.name for origin in origins], name="origin"),
@@ -64,7 +64,7 @@ def table_of(origins: tuple[Origin, ...]) -> gpd.GeoDataFrame:
 
 
 def no_areas(measure: str) -> gpd.GeoDataFrame:
-    """Return the answer where there is no origin: the table of `areas` without rows."""
+    """Return the result of `areas` without rows, for maps without origins."""
     columns = {
         "origin": pd.Series(dtype=object),
         measure: pd.Series(dtype="int32"),
@@ -73,52 +73,56 @@ def no_areas(measure: str) -> gpd.GeoDataFrame:
     return gpd.GeoDataFrame(columns, geometry=gpd.GeoSeries([], crs="EPSG:4326"))
 
 
-def areas(network: Network, question: Question, *, step: Step = _no_step) -> gpd.GeoDataFrame:
+def areas(network: Network, query: Query, *, step: Step = _no_step) -> gpd.GeoDataFrame:
     """
-    Return the shapes of a question.
+    Return the areas of a query.
 
     Parameters
     ----------
     network : Network
-    question : Question
+    query : Query
     step : callable, optional
-        Told the progress between searches; an exception from it ends the work.
+        Called with the progress between searches; may raise an error to stop.
 
     Returns
     -------
     GeoDataFrame
-        EPSG:4326, one row per origin and ring, small rings first: ``origin`` (name; the kind of combination where
-        origins are combined), ``travel_time`` or ``distance``, ``reason`` (why a shape is empty) and ``geometry``.
+        One row per origin and ring in EPSG:4326, small rings first: ``origin`` (its name, or the type of combination if
+        origins are combined), ``travel_time`` or ``distance``, ``reason`` (why the area is empty) and ``geometry``.
 
     Raises
     ------
     TravelTimeError
-        Whatever `time_map` or `distance_map` raises; InputError if there is no origin.
+        As in `time_map` or `distance_map`; InputError if there is no origin.
     """
-    if not question.origins:
+    if not query.origins:
         raise InputError(NO_ORIGIN)
-    batches = _batches(network, question.origins)
-    total, done = len(batches) * len(question.limits), 0
+    batches = _batches(network, query.origins)
+    total, done = len(batches) * len(query.limits), 0
     parts = []
-    for limit in question.limits:
+    for limit in query.limits:
         rows = []
         for batch in batches:
             step(done, total)
-            rows.append(_shapes(network, table_of(batch), question, limit))
+            rows.append(_shapes(network, table_of(batch), query, limit))
             done += 1
-        ring = pd.concat(rows).loc[[origin.name for origin in question.origins]].reset_index(names="origin")
-        parts.append(ring if question.combine == "each" else _combined(network, ring, question, limit))
+        ring = pd.concat(rows).loc[[origin.name for origin in query.origins]].reset_index(names="origin")
+        parts.append(ring if query.combine == "each" else _combined(network, ring, query, limit))
     step(total, total)
-    columns = ["origin", question.measure, "reason", "geometry"]
+    columns = ["origin", query.measure, "reason", "geometry"]
     drawn = pd.concat(parts, ignore_index=True)[columns]
-    order = [origin.name for origin in question.origins]
-    if question.combine == "each" and len(order) > 1:
+    order = [origin.name for origin in query.origins]
+    if query.combine == "each" and len(order) > 1:
         drawn = drawn.iloc[drawn["origin"].map(order.index).argsort(kind="stable")].reset_index(drop=True)
     return drawn
 
 
 def _batches(network: Network, origins: tuple[Origin, ...]) -> list[tuple[Origin, ...]]:
-    """Return origins in batches, those that look swapped beside others: alone `time_map` refuses them."""
+    """
+    Return origins in batches.
+
+    Origins with swapped coordinates are put into a batch with others: alone, they raise an error in `time_map`.
+    """
     swapped = tuple(origin for origin in origins if _looks_swapped(network, origin, margin=_NEAR))
     others = tuple(origin for origin in origins if origin not in swapped)
     if not others:
@@ -128,7 +132,7 @@ def _batches(network: Network, origins: tuple[Origin, ...]) -> list[tuple[Origin
 
 
 def _looks_swapped(network: Network, origin: Origin, *, margin: float = 0.0) -> bool:
-    """Return whether an origin lies outside the network, and inside with longitude and latitude swapped."""
+    """Return whether an origin is outside of the network, but inside with longitude and latitude swapped."""
     west, south, east, north = network.bounds
 
     def inside(lng: float, lat: float) -> bool:
@@ -138,81 +142,82 @@ def _looks_swapped(network: Network, origin: Origin, *, margin: float = 0.0) -> 
     return not inside(origin.lng, origin.lat) and inside(origin.lat, origin.lng)
 
 
-def _shapes(network: Network, origins: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.GeoDataFrame:
-    """Return the shapes of one ring."""
-    if question.measure == "distance":
-        return distance_map(network, origins, distance=limit, **question.options)
-    # They are told beside the map, see `service_remarks`.
+def _shapes(network: Network, origins: gpd.GeoDataFrame, query: Query, limit: int) -> gpd.GeoDataFrame:
+    """Return the areas of one ring."""
+    if query.measure == "distance":
+        return distance_map(network, origins, distance=limit, **query.options)
+    # Warnings are displayed beside the map, see `service_remarks`.
     with service_warnings_to(lambda text: None):
-        return time_map(network, origins, travel_time=limit, **question.options)
+        return time_map(network, origins, travel_time=limit, **query.options)
 
 
-def _combined(network: Network, ring: gpd.GeoDataFrame, question: Question, limit: int) -> gpd.GeoDataFrame:
-    """Return the shapes of one ring as one."""
-    if question.combine == "union":
-        shape = polygons.union(ring)
-    elif question.combine == "intersection":
-        shape = polygons.intersection(ring)
+def _combined(network: Network, ring: gpd.GeoDataFrame, query: Query, limit: int) -> gpd.GeoDataFrame:
+    """Return the combination of the areas of one ring."""
+    if query.combine == "union":
+        shape = union(ring)
+    elif query.combine == "intersection":
+        shape = intersection(ring)
     else:
-        shape = polygons.difference(ring.iloc[:1], ring.iloc[1:])
+        shape = difference(ring.iloc[:1], ring.iloc[1:])
     is_empty = bool(shape.geometry.is_empty.iloc[0])
     return shape.assign(
-        origin=question.combine, reason=_why(network, ring, question) if is_empty else None, **{question.measure: limit}
+        origin=query.combine, reason=_why(network, ring, query) if is_empty else None, **{query.measure: limit}
     )
 
 
-def _why(network: Network, ring: gpd.GeoDataFrame, question: Question) -> str:
-    """Return why a combination is empty: because of one of the shapes, or of all."""
+def _why(network: Network, ring: gpd.GeoDataFrame, query: Query) -> str:
+    """Return why a combination is empty."""
     lost = ring[ring["reason"].notna()]
     if len(lost):
-        return _sentence(network, question, lost["origin"].iloc[0], str(lost["reason"].iloc[0]))
-    return EMPTY_IN_WORDS[question.combine]
+        return _sentence(network, query, lost["origin"].iloc[0], str(lost["reason"].iloc[0]))
+    return EMPTY_IN_WORDS[query.combine]
 
 
-def _sentence(network: Network, question: Question, name: Any, reason: str) -> str:
-    """Return why the shape of an origin is empty."""
+def _sentence(network: Network, query: Query, name: Any, reason: str) -> str:
+    """Return a sentence on why the area of an origin is empty."""
     told = f"{called(name)} {REASONS_IN_WORDS[reason]}"
-    origin = next(origin for origin in question.origins if origin.name == name)
+    origin = next(origin for origin in query.origins if origin.name == name)
     if reason == "origin_outside_network" and _looks_swapped(network, origin):
         told += (
-            f" at lng {origin.lng:g}, lat {origin.lat:g}, and inside with longitude and latitude swapped: a place is "
+            f" at lng {origin.lng:g}, lat {origin.lat:g}, and inside with longitude and latitude swapped: points are "
             "(x=longitude, y=latitude)"
         )
     return f"{told}."
 
 
-def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.GeoDataFrame:
+def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoDataFrame:
     """
-    Return travel time, distance and route between each origin and a point.
+    Return the travel time, distance and route between each origin and a point.
 
     Parameters
     ----------
     network : Network
-    question : Question
+    query : Query
     lng, lat : float
-        EPSG:4326.
+        Coordinates of the point in EPSG:4326.
 
     Returns
     -------
     GeoDataFrame
         One row per origin: ``origin``, ``travel_time`` (Int32, s), ``distance`` (Float64, m), ``reason``, ``rides``
-        (what one takes at which time, "" for streets) and the line of the route. Over a window it is the quickest
-        journey; with a percentile ``relied`` (Int32, s) is the time that so many percent of the departures keep to.
+        (summary of the legs, "" without transit legs) and the line of the route. With a window, the row is the fastest
+        itinerary. With a percentile, ``relied`` (Int32, s) is the travel time within which at least that percentage of
+        the departures arrive.
 
     Raises
     ------
     TravelTimeError
-        Whatever `time_filter` and `routes` raise.
+        As in `time_filter` and `routes`.
     """
-    # They are told beside the map, see `service_remarks`.
+    # Warnings are displayed beside the map, see `service_remarks`.
     with service_warnings_to(lambda text: None):
-        origins = table_of(question.origins)
+        origins = table_of(query.origins)
         point = gpd.GeoSeries.from_xy([lng], [lat], index=["here"], crs="EPSG:4326")
-        is_arrival = "arrival_time" in question.options
+        is_arrival = "arrival_time" in query.options
         ends = (point, origins) if is_arrival else (origins, point)
         wanted = ("transportation", "departure_time", "arrival_time", "snapping", "window")
-        options = {name: question.options[name] for name in wanted if name in question.options}
-        if question.uses_timetable:
+        options = {name: query.options[name] for name in wanted if name in query.options}
+        if query.uses_timetable:
             found = routes(network, *ends, **options)
             found["rides"] = [rides_in_words(route) for route in found["route"]]
         else:
@@ -225,9 +230,9 @@ def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.G
             )
             found["rides"] = ""
         columns = ["travel_time", "distance", "reason", "rides"]
-        if "percentile" in question.options:
+        if "percentile" in query.options:
             columns.append("relied")
-            percent = question.options["percentile"]
+            percent = query.options["percentile"]
             spread = time_filter(network, *ends, travel_time=MAX_TRAVEL_TIME_S, percentiles=(percent,), **options)
             found["relied"] = spread.filter(like="travel_time_p").iloc[:, 0]
         if is_arrival:
@@ -236,7 +241,7 @@ def probe(network: Network, question: Question, lng: float, lat: float) -> gpd.G
 
 
 def rides_in_words(route: Route | None) -> str:
-    """Return what one takes on a route and when, such as ``"walk 4 min, bus 21 at 08:12, walk 2 min"``."""
+    """Return a summary of the legs of a route, such as ``"walk 4 min, bus 21 at 08:12, walk 2 min"``."""
     if route is None or all(leg.ride is None for leg in route.legs):
         return ""
     told = []
@@ -249,22 +254,22 @@ def rides_in_words(route: Route | None) -> str:
     return ", ".join(told)
 
 
-def remarks(network: Network, question: Question, drawn: gpd.GeoDataFrame) -> list[str]:
-    """Return in words why shapes are empty, one sentence per origin or combination."""
-    if not question.origins:
+def remarks(network: Network, query: Query, drawn: gpd.GeoDataFrame) -> list[str]:
+    """Return a sentence for each origin or combination with an empty area."""
+    if not query.origins:
         return [NO_ORIGIN]
     told: dict[str, str] = {}
     empty = drawn[drawn.geometry.is_empty]
-    for name, reason, limit in zip(empty["origin"], empty["reason"], empty[question.measure], strict=True):
-        words = _sentence(network, question, name, reason) if reason in REASONS_IN_WORDS else str(reason)
-        short = style.minutes_label(limit) if question.measure == "travel_time" else style.metres_label(limit)
+    for name, reason, limit in zip(empty["origin"], empty["reason"], empty[query.measure], strict=True):
+        words = _sentence(network, query, name, reason) if reason in REASONS_IN_WORDS else str(reason)
+        short = style.minutes_label(limit) if query.measure == "travel_time" else style.metres_label(limit)
         told[str(name)] = words.replace("{limit}", short)
     return list(told.values())
 
 
-def service_remarks(network: Network, question: Question) -> list[str]:
-    """Return what the timetable warns of at the moment of a question: that little runs on that day."""
-    departure, arrival = (question.options.get(name) for name in ("departure_time", "arrival_time"))
+def service_remarks(network: Network, query: Query) -> list[str]:
+    """Return the warnings of the timetable for the date of a query, such as little service on that day."""
+    departure, arrival = (query.options.get(name) for name in ("departure_time", "arrival_time"))
     moment, is_arrival = resolve_moments(departure, arrival, network.timezone)
     if network.timetable is None or not isinstance(moment, dt.datetime):
         return []
@@ -274,15 +279,16 @@ def service_remarks(network: Network, question: Question) -> list[str]:
     return told
 
 
-def code_of(question: Question) -> str:
+def code_of(query: Query) -> str:
     """
-    Return the Python code that computes what the map shows, for a cell of its own.
+    Return Python code for a notebook cell that computes the areas on the map.
 
-    The code expects ``network``; it ends with ``areas``, as `areas` returns them but for the column ``reason``.
+    The code requires the variable ``network``. It creates ``areas``, the result of `areas` without the column
+    ``reason``.
     """
-    origins = question.origins
-    function = "time_map" if question.measure == "travel_time" else "distance_map"
-    options = "".join(f", {name}={value!r}" for name, value in question.options.items())
+    origins = query.origins
+    function = "time_map" if query.measure == "travel_time" else "distance_map"
+    options = "".join(f", {name}={value!r}" for name, value in query.options.items())
     lines = [
         "import geopandas as gpd",
         "import pandas as pd",
@@ -296,14 +302,14 @@ def code_of(question: Question) -> str:
         '    crs="EPSG:4326",',
         ")",
         "areas = []",
-        f"for limit in {list(question.limits)}:  # {'seconds' if function == 'time_map' else 'metres'}",
-        f"    ring = tl.{function}(network, origins, {question.measure}=limit{options})",
+        f"for limit in {list(query.limits)}:  # {'seconds' if function == 'time_map' else 'metres'}",
+        f"    ring = tl.{function}(network, origins, {query.measure}=limit{options})",
     ]
-    if question.combine == "each":
+    if query.combine == "each":
         lines.append('    areas.append(ring.rename_axis("origin").reset_index())')
     else:
-        arguments = "ring.iloc[:1], ring.iloc[1:]" if question.combine == "difference" else "ring"
-        lines.append(f"    ring = tl.{question.combine}({arguments})")
-        lines.append(f"    areas.append(ring.assign(origin={question.combine!r}, {question.measure}=limit))")
+        arguments = "ring.iloc[:1], ring.iloc[1:]" if query.combine == "difference" else "ring"
+        lines.append(f"    ring = tl.{query.combine}({arguments})")
+        lines.append(f"    areas.append(ring.assign(origin={query.combine!r}, {query.measure}=limit))")
     lines += ["areas = pd.concat(areas, ignore_index=True)", "tl.plot(network, areas, origins)"]
     return "\n".join(lines)

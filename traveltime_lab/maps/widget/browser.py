@@ -1,5 +1,5 @@
 """
-What goes over the wire: shapes as GeoJSON with their colours, no finer than the screen can show.
+Data for the browser: styled GeoJSON, simplified to the resolution of the screen, and HTML.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import pandas as pd
 import shapely
 
 from traveltime_lab.maps import basemap, style
-from traveltime_lab.maps.widget.state import Question, colour_of
+from traveltime_lab.maps.widget.state import Query, colour_of
 
-#: Metres in a degree of latitude, near enough for tolerances.
+#: Approximate length of a degree of latitude in metres, for tolerances.
 _METRES_PER_DEGREE = 111_320.0
-#: Circumference of the sphere of Web Mercator over the width of a tile: metres to a pixel at zoom 0 on the equator.
+#: Metres per pixel of Web Mercator at zoom 0 on the equator: circumference of its sphere over the width of a tile.
 _ZOOM_0_M = 156_543.03392804097
-#: Why a point has no travel time, in few words.
+#: Short descriptions of why a point has no travel time.
 _NOT_REACHED = {
     "destination_outside_network": "outside the network",
     "origin_outside_network": "outside the network",
@@ -31,12 +31,12 @@ _NOT_REACHED = {
 
 
 def metres_per_pixel(zoom: float, lat: float) -> float:
-    """Return the metres on the ground that a pixel of a web map covers."""
+    """Return the size of a pixel of a web map on the ground in metres."""
     return _ZOOM_0_M * math.cos(math.radians(lat)) / math.pow(2.0, zoom)
 
 
 def zoom_for(bounds: tuple[float, float, float, float], width_px: float, height_px: float) -> int:
-    """Return the largest whole zoom of a web map at which (west, south, east, north) in EPSG:4326 fits a window."""
+    """Return the largest integer zoom at which (west, south, east, north) in EPSG:4326 fits into a web map."""
     west, south, east, north = bounds
     lat = (south + north) / 2.0
     wide = max((east - west) * _METRES_PER_DEGREE * math.cos(math.radians(lat)), 100.0)
@@ -45,39 +45,39 @@ def zoom_for(bounds: tuple[float, float, float, float], width_px: float, height_
     return int(np.clip(math.floor(math.log2(metres_per_pixel(0, lat) / needed)), 1, 18))
 
 
-def colours(question: Question) -> dict[Any, list[str]]:
-    """Return the colours of the rings, small to large, by the names in the column ``origin``."""
-    n = len(question.limits)
-    if question.combine != "each":
-        return {question.combine: style.ramp(n)}
-    if len(question.origins) == 1:
-        return {question.origins[0].name: style.ramp(n)}
-    return {origin.name: style.tints(colour_of(i), n) for i, origin in enumerate(question.origins)}
+def colours(query: Query) -> dict[Any, list[str]]:
+    """Return the colours of the rings, smallest first, by the values of the column ``origin``."""
+    n = len(query.limits)
+    if query.combine != "each":
+        return {query.combine: style.ramp(n)}
+    if len(query.origins) == 1:
+        return {query.origins[0].name: style.ramp(n)}
+    return {origin.name: style.tints(colour_of(i), n) for i, origin in enumerate(query.origins)}
 
 
-def feature_collection(drawn: gpd.GeoDataFrame, question: Question, pixel_m: float) -> dict[str, Any]:
+def feature_collection(drawn: gpd.GeoDataFrame, query: Query, pixel_m: float) -> dict[str, Any]:
     """
-    Return shapes as styled GeoJSON, large rings first so that small ones lie on top.
+    Return areas as styled GeoJSON, largest rings first, so that small ones are drawn on top.
 
     Parameters
     ----------
     drawn : GeoDataFrame
-        From `traveltime_lab.maps.widget.answers.areas`.
-    question : Question
+        Result of `traveltime_lab.maps.widget.answers.areas`.
+    query : Query
     pixel_m : float
-        Metres that a pixel covers; corners that move a shape by less than half of one are left out.
+        Size of a pixel in metres; areas are simplified with a tolerance of half a pixel.
 
     Returns
     -------
     dict
-        A GeoJSON FeatureCollection with six decimals at most.
+        GeoJSON FeatureCollection with at most six decimals.
     """
-    by_origin = colours(question)
+    by_origin = colours(query)
     is_mixed = len(by_origin) > 1
     decimals = int(np.clip(math.ceil(-math.log10(pixel_m / _METRES_PER_DEGREE / 4.0)), 3, 6))
-    limits = list(question.limits)
+    limits = list(query.limits)
     features = []
-    for origin, limit, shape in zip(drawn["origin"], drawn[question.measure], drawn.geometry, strict=True):
+    for origin, limit, shape in zip(drawn["origin"], drawn[query.measure], drawn.geometry, strict=True):
         place = limits.index(int(limit))
         colour = by_origin[origin][place]
         features.append(
@@ -85,7 +85,7 @@ def feature_collection(drawn: gpd.GeoDataFrame, question: Question, pixel_m: flo
                 "type": "Feature",
                 "properties": {
                     "origin": str(origin),
-                    question.measure: int(limit),
+                    query.measure: int(limit),
                     "style": {
                         "color": colour_of(list(by_origin).index(origin)) if is_mixed else colour,
                         "weight": 1.5 if place == len(limits) - 1 else 0.7,
@@ -112,25 +112,25 @@ def _light(shape: Any, pixel_m: float, decimals: int) -> dict[str, Any]:
 
 
 def _fill_opacity(is_mixed: bool) -> float:
-    """Return the opacity of a shape within the layer of shapes; those of several origins show each other."""
+    """Return the opacity of areas in their layer; areas of several origins are transparent to each other."""
     return 0.55 if is_mixed else 1.0
 
 
 def seen_colours(row: list[str], is_mixed: bool) -> list[str]:
     """
-    Return the colours of the rings of one origin as they look on the land of the base map.
+    Return the colours of the rings of an origin as they appear on the background of the base map.
 
     Parameters
     ----------
     row : list of str
-        Colours of the rings, small to large; a small ring lies on all larger ones.
+        Colours of the rings, smallest first; each ring is drawn on top of all larger ones.
     is_mixed : bool
         Whether there are several origins.
 
     Returns
     -------
     list of str
-        Such as ``"#1f9e89"``, in the order of `row`.
+        Hexadecimal colours such as ``"#1f9e89"``, in the order of `row`.
     """
     paper, below, covered = _rgb(style.PAPER), np.zeros(3), 0.0
     alpha = _fill_opacity(is_mixed)
@@ -144,28 +144,28 @@ def seen_colours(row: list[str], is_mixed: bool) -> list[str]:
 
 
 def _rgb(colour: str) -> Any:
-    """Return red, green and blue of a colour such as ``"#1f9e89"``, 0 to 255."""
+    """Return the red, green and blue components, 0 to 255, of a hexadecimal colour."""
     return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
 
 
-def legend_html(question: Question) -> str:
-    """Return the legend: a swatch per ring as it looks on the map, per origin where each has its own colours."""
-    if not question.origins:
+def legend_html(query: Query) -> str:
+    """Return the legend as HTML: a swatch per ring, for each origin if they have different colours."""
+    if not query.origins:
         return ""
-    name = style.minutes_label if question.measure == "travel_time" else style.metres_label
+    name = style.minutes_label if query.measure == "travel_time" else style.metres_label
     rows = []
-    is_mixed = len(colours(question)) > 1
-    for origin, row in colours(question).items():
-        many = len(question.origins) > 1
-        if many and question.combine == "each":
+    is_mixed = len(colours(query)) > 1
+    for origin, row in colours(query).items():
+        many = len(query.origins) > 1
+        if many and query.combine == "each":
             rows.append(f"<b>{escape(str(origin))}</b>")
         elif many:
-            rows.append(f"<b>{question.combine.capitalize()} of {len(question.origins)} areas</b>")
+            rows.append(f"<b>{query.combine.capitalize()} of {len(query.origins)} areas</b>")
         swatches = "".join(
             f"<span style='display:inline-flex;align-items:center;margin-right:10px;white-space:nowrap'><i style='"
             f"width:14px;height:14px;margin-right:4px;background:{seen};border:1px solid {edge}'></i>"
             f"{name(limit)}</span>"
-            for seen, edge, limit in zip(seen_colours(row, is_mixed), row, question.limits, strict=True)
+            for seen, edge, limit in zip(seen_colours(row, is_mixed), row, query.limits, strict=True)
         )
         rows.append(swatches)
     body = "".join(f"<div>{row}</div>" for row in rows)
@@ -173,7 +173,7 @@ def legend_html(question: Question) -> str:
 
 
 def pin(colour: str) -> str:
-    """Return the ``data:`` address of a pin of a colour, 26 by 36 pixels, its tip at the bottom in the middle."""
+    """Return the data URL of a pin of 26 by 36 pixels with its tip at the centre of the bottom."""
     return basemap.data_address(
         "<svg xmlns='http://www.w3.org/2000/svg' width='26' height='36' viewBox='0 0 26 36'>"
         f"<path d='M13 35C9 26 1.5 20 1.5 12.5a11.5 11.5 0 0 1 23 0C24.5 20 17 26 13 35Z' fill='{colour}' "
@@ -181,9 +181,9 @@ def pin(colour: str) -> str:
     )
 
 
-def probe_html(question: Question, found: gpd.GeoDataFrame) -> str:
-    """Return in words how long it takes between a point and each origin."""
-    is_arrival = "arrival_time" in question.options
+def probe_html(query: Query, found: gpd.GeoDataFrame) -> str:
+    """Return the travel times between a point and each origin as HTML."""
+    is_arrival = "arrival_time" in query.options
     parts = []
     for position, row in enumerate(found.itertuples()):
         colour = colour_of(position) if len(found) > 1 else style.ORIGIN
@@ -192,9 +192,9 @@ def probe_html(question: Question, found: gpd.GeoDataFrame) -> str:
         if is_reached:
             told = f"{_about(row.travel_time)}, {style.metres_label(row.distance)}"
         more = f" ({escape(row.rides)})" if row.rides else ""
-        if is_reached and "percentile" in question.options:
+        if is_reached and "percentile" in query.options:
             sure = "never" if pd.isna(row.relied) else f"within {_about(row.relied)}"
-            more += f"; {question.options['percentile']:g} % of the time {sure}"
+            more += f"; {query.options['percentile']:g} % of the time {sure}"
         parts.append(
             f"<span style='margin-right:16px'><b style='color:{colour}'>&#9679;</b> {'to' if is_arrival else 'from'} "
             f"{escape(str(row.origin))}: <b>{told}</b>{more}</span>"
@@ -203,5 +203,5 @@ def probe_html(question: Question, found: gpd.GeoDataFrame) -> str:
 
 
 def _about(seconds: Any) -> str:
-    """Return a travel time in tenths of minutes."""
+    """Format a travel time, rounded to tenths of minutes."""
     return style.minutes_label(round(int(seconds) / 6) * 6)

@@ -1,5 +1,5 @@
 """
-What there is to choose on a network: ways to travel, and days on which its timetable runs.
+Choices that a network offers: types of transportation, and days with service.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
+from traveltime_lab.search.query import transit_of
 from traveltime_lab.transit.query import typical_moment
 from traveltime_lab.transit.route_types import SELECTS
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
 
-#: Types of which the name alone would mislead.
+#: Labels of types of transportation.
 _IN_WORDS: Final = {
     "walking": "on foot",
     "cycling": "by bicycle",
@@ -33,12 +34,12 @@ _IN_WORDS: Final = {
 
 
 def in_words(kind: str) -> str:
-    """Return a type of transportation as people say it."""
+    """Return the label of a type of transportation."""
     return _IN_WORDS.get(kind, kind)
 
 
 def kinds(network: Network) -> list[str]:
-    """Return the types of transportation that a network can answer: with a timetable only what something runs for."""
+    """Return the types of transportation that a network supports; those with a timetable only if it has such trips."""
     if network.timetable is None:
         return [*STREET_TYPES]
     groups = set(network.timetable.column("routes", "group").tolist())
@@ -47,7 +48,7 @@ def kinds(network: Network) -> list[str]:
 
 
 def span(network: Network) -> tuple[dt.date, dt.date] | None:
-    """Return the first and the last day of the timetable, None without one or if it never runs."""
+    """Return the first and last day of service; None without a timetable or without service."""
     if network.timetable is None:
         return None
     dates = network.timetable.dates().dropna()
@@ -55,10 +56,10 @@ def span(network: Network) -> tuple[dt.date, dt.date] | None:
 
 
 def day_with_service(network: Network, wanted: dt.date | None) -> dt.date | None:
-    """Return a day within the timetable: the wanted one if it is, else a typical weekday; None without a timetable."""
+    """Return `wanted` if the timetable covers it, else a typical weekday; None without a timetable."""
     covered = span(network)
     if covered is None:
         return None
     if wanted is not None and covered[0] <= wanted <= covered[1]:
         return wanted
-    return typical_moment(network, is_arrival=False).date()
+    return typical_moment(transit_of(network), is_arrival=False).date()

@@ -1,5 +1,5 @@
 """
-What one takes away from a map: its code, its shapes as files, its picture.
+Exports of a map: Python code, files of the areas, and an image.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Exports:
-    """The part of `TravelTimeMap` that writes things down; it needs no browser."""
+    """Export methods of `TravelTimeMap`, which work without a browser."""
 
     network: Network
     state: MapState
@@ -27,7 +27,7 @@ class Exports:
 
     @property
     def folder(self) -> Path:
-        """Where exports go that are not told where."""
+        """Folder for exported files without a path."""
         return self._folder
 
     @folder.setter
@@ -35,56 +35,56 @@ class Exports:
         self._folder = Path(path)
 
     def _answered(self) -> gpd.GeoDataFrame:
-        """Return the shapes of the state, or raise why there are none."""
+        """Return the areas of the current state, or raise an error if there are none."""
         raise NotImplementedError
 
     def code(self) -> str:
         """
-        Return Python code that computes what the map shows.
+        Return Python code that computes the areas on the map.
 
         Raises
         ------
         TravelTimeError
-            If there is no origin, or the state cannot be answered, so that its code would fail.
+            If there is no origin or the state is invalid, so that the code would fail.
         """
         self._answered()
-        return answers.code_of(self.state.question())
+        return answers.code_of(self.state.query())
 
     def to_cell(self) -> None:
-        """Put the code of the map into a new cell below."""
+        """Insert the code of the map into a new notebook cell below."""
         find_shell = getattr(builtins, "get_ipython", None)
         if find_shell is None:
-            raise InputError("to_cell() works in a notebook only; code() returns the text.")
+            raise InputError("to_cell() works in a notebook only; use code() to get the text.")
         find_shell().set_next_input(self.code())
 
     def to_geojson(self, path: str | Path | None = None) -> Path:
         """
-        Write the shapes on the map as GeoJSON in full precision and return the file's path.
+        Write the areas on the map as GeoJSON in full precision and return the path of the file.
 
         Parameters
         ----------
         path : path-like, optional
-            An existing file is replaced. By default a new file in the map's folder.
+            File to write; an existing file is replaced. By default a new file in the folder of the map.
 
         Raises
         ------
         MissingFileError
-            If the folder is not there.
+            If the folder does not exist.
         InputError
-            If the path is a folder, or there is nothing to write.
+            If the path is a folder, or there are no areas.
         """
         target = self._target(path, ".geojson")
         self._answered().to_file(target, driver="GeoJSON")
         return target
 
     def to_parquet(self, path: str | Path | None = None) -> Path:
-        """Write the shapes on the map as GeoParquet and return the file's path; for the path see `to_geojson`."""
+        """Write the areas on the map as GeoParquet and return the path of the file; see `to_geojson`."""
         target = self._target(path, ".parquet")
         self._answered().to_parquet(target)
         return target
 
     def to_png(self, path: str | Path | None = None) -> Path:
-        """Write a picture as `traveltime_lab.plot` draws it and return its path; for the path see `to_geojson`."""
+        """Write a PNG image, drawn by `traveltime_lab.plot`, and return the path of the file; see `to_geojson`."""
         from traveltime_lab.maps import plot  # noqa: PLC0415 - needs matplotlib
 
         target = self._target(path, ".png")
@@ -93,22 +93,24 @@ class Exports:
         return target
 
     def _target(self, path: str | Path | None, suffix: str) -> Path:
-        """Return the path of a file to write, by default a new one in the map's folder."""
+        """Return the path of the file to write, by default a new file in the folder of the map."""
         if path is None:
             folder = self.folder
             if not folder.is_dir():
-                raise MissingFileError(f"There is no folder {folder} to write to; set the map's folder.")
+                raise MissingFileError(f"The folder {folder} does not exist; create it or set the folder of the map.")
             return _free_path(folder, f"areas-{self.state.transportation.replace('+', '-')}", suffix)
         target = Path(path)
         if target.is_dir():
-            raise InputError(f"cannot write to {target}: it is a folder; give a file name such as areas{suffix}")
+            raise InputError(f"cannot write to {target}: it is a folder; give the path of a file such as areas{suffix}")
         if not target.parent.is_dir():
-            raise MissingFileError(f"cannot write to {target}: there is no folder {target.parent}; create it first")
+            raise MissingFileError(
+                f"cannot write to {target}: the folder {target.parent} does not exist; create it first"
+            )
         return target
 
 
 def _free_path(folder: Path, stem: str, suffix: str) -> Path:
-    """Return a file's path in a folder that does not exist yet."""
+    """Return the path of a file that does not exist yet."""
     path, number = folder / f"{stem}{suffix}", 2
     while path.exists():
         path, number = folder / f"{stem}-{number}{suffix}", number + 1

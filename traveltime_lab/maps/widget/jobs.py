@@ -1,7 +1,8 @@
 """
-Work beside the event loop, of which only the latest matters.
+Background jobs of which only the latest matters.
 
-While a marker moves, questions come faster than answers. One runs, one waits, and whatever waited before is forgotten.
+While a marker is dragged, searches are submitted faster than they complete. One job runs and one waits; a new job
+replaces the waiting one.
 """
 
 from __future__ import annotations
@@ -13,22 +14,22 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-#: Work that has taken longer than this is stopped when something newer arrives; shorter work may finish and be seen.
+#: A job that has run longer than this is cancelled when a new one is submitted; a shorter one may complete.
 PATIENCE_S = 0.25
 
 
-class Cancelled(Exception):  # noqa: N818 - not an error: somebody wanted it
-    """Work was stopped on purpose."""
+class Cancelled(Exception):  # noqa: N818 - not an error, but a request of the user
+    """The job was cancelled."""
 
 
 class Job:
     """
-    One piece of work and the wish to stop it.
+    A job with its progress, which can be cancelled.
 
     Attributes
     ----------
     done, total : int
-        Progress in steps.
+        Number of completed steps, and number of all steps.
     """
 
     def __init__(self) -> None:
@@ -37,11 +38,11 @@ class Job:
         self._stop = threading.Event()
 
     def cancel(self) -> None:
-        """Stop at the next step."""
+        """Request that the job stops at its next step."""
         self._stop.set()
 
     def step(self, done: int, total: int) -> None:
-        """Note the progress; raise Cancelled if somebody wants the work stopped."""
+        """Record the progress; raise Cancelled if the job has been cancelled."""
         self.done, self.total = done, total
         if self._stop.is_set():
             raise Cancelled
@@ -54,21 +55,21 @@ Failed = Callable[[BaseException], None]
 
 class LatestOnly:
     """
-    Run the latest piece of work in a thread and tell the event loop about it.
+    Run the latest job in a thread and deliver its result on the event loop.
 
-    Without a running event loop (a script, a test) work runs at once, where it is submitted.
+    Without a running event loop, as in scripts and tests, jobs run synchronously.
     """
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
         self._running: Job | None = None
         self._waiting: tuple[Work, Done, Failed] | None = None
-        # Cells and the messages of widgets can be handled in different threads of a kernel.
+        # A kernel may handle cells and widget messages in different threads.
         self._lock = threading.RLock()
 
     @property
     def running(self) -> Job | None:
-        """The job that runs now."""
+        """The running job, None if there is none."""
         return self._running
 
     def submit(self, work: Work, done: Done, failed: Failed, *, at_once: bool = False) -> None:
@@ -79,7 +80,7 @@ class LatestOnly:
         ----------
         work, done, failed : callable
         at_once : bool, default False
-            Run here and now even if there is an event loop.
+            Whether to run synchronously even if there is an event loop.
         """
         loop = None if at_once else _running_loop()
         if loop is None:
@@ -95,7 +96,7 @@ class LatestOnly:
                 self._running.cancel()
 
     def _start(self, loop: asyncio.AbstractEventLoop, work: Work, done: Done, failed: Failed) -> None:
-        """Hand work to the thread."""
+        """Start a job in the thread."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="traveltime-map")
         job = self._running = Job()
@@ -115,9 +116,9 @@ class LatestOnly:
         result: Any,
         error: BaseException | None,
     ) -> None:
-        """Tell about a finished job and start what waits."""
+        """Deliver the result of a job and start the waiting one."""
         with self._lock:
-            if self._running is not job:  # forgotten meanwhile
+            if self._running is not job:  # discarded in the meantime
                 return
             self._running = None
             waiting, self._waiting = self._waiting, None
@@ -128,14 +129,14 @@ class LatestOnly:
         _settle(done, failed, result, error)
 
     def cancel(self) -> None:
-        """Stop the running job and forget what waits."""
+        """Cancel the running job and discard the waiting one."""
         with self._lock:
             self._waiting = None
             if self._running is not None:
                 self._running.cancel()
 
     def forget(self) -> None:
-        """Stop the running job and do not tell about it."""
+        """Cancel the running job and discard its result."""
         with self._lock:
             self.cancel()
             self._running = None
@@ -149,10 +150,10 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _run(work: Work, job: Job) -> tuple[Any, BaseException | None]:
-    """Return the result and the error of a piece of work, one of them None."""
+    """Run a job and return its result and its error, one of which is None."""
     try:
         return work(job), None
-    except Exception as error:  # told beside the map
+    except Exception as error:  # displayed beside the map
         return None, error
 
 

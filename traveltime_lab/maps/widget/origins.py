@@ -1,5 +1,5 @@
 """
-Origins of a map: places with names, read from whatever describes them.
+Origins of a map: named points, converted from any accepted input.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Origin:
     """
-    A place that areas are drawn around.
+    A named origin of isochrones.
 
     Parameters
     ----------
     name : object
-        What it is called on the map, in answers and in files; unlike those of other origins also when written down.
+        Name on the map, in results and in files. The strings of names must be unique.
     lng, lat : float
-        EPSG:4326.
+        Coordinates in EPSG:4326.
     """
 
     name: Any
@@ -44,14 +44,14 @@ _PLACES = (Origin, shapely.Point, *_LISTS)
 
 def read_origins(network: Network, origins: Any) -> list[Origin]:
     """
-    Return origins from whatever describes them.
+    Convert the input to a list of origins.
 
     Parameters
     ----------
     network : Network
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat), Origin, or a list of the last three; or None
-        Tables in any CRS; their labels become names. Places without a name are numbered. None is the middle of the
-        network.
+        Tables may have any CRS; their index labels become names. Points without a name are numbered. None is the centre
+        of the network.
 
     Returns
     -------
@@ -61,14 +61,14 @@ def read_origins(network: Network, origins: Any) -> list[Origin]:
     Raises
     ------
     InputError, CrsError, CoordinateError
-        If something is no place, has no CRS or has a name twice.
+        If the input is not a valid table, point or list, has no CRS, or has duplicate names.
     """
     if origins is None:
         return [Origin("Place 1", float(network.frame.lng0), float(network.frame.lat0))]
     if isinstance(origins, gpd.GeoDataFrame | gpd.GeoSeries):
         if len(origins) == 0:
             return []
-        points = read_points(origins, "origins", network)
+        points = read_points(origins, "origins", network.bounds)
         found = [
             Origin(plain(name), float(lng), float(lat))
             for name, lng, lat in zip(points.index, points.lng, points.lat, strict=True)
@@ -76,22 +76,22 @@ def read_origins(network: Network, origins: Any) -> list[Origin]:
     elif isinstance(origins, _PLACES):
         found = _named(origins if isinstance(origins, _LISTS) and not _is_pair(origins) else [origins])
     else:
-        # A table that is none is refused in the words of every other function.
-        read_points(origins, "origins", network)
+        # `read_points` raises the same error for invalid tables as in other functions.
+        read_points(origins, "origins", network.bounds)
         raise InputError(f"origins must be a table of points, points or pairs (lng, lat); got {origins!r}")
     check_names(found)
     return found
 
 
 def _is_pair(value: Any) -> bool:
-    """Return whether something is one (lng, lat), or means to be, and not a list of places."""
+    """Return whether a sequence is a single (lng, lat) pair, valid or not, rather than a list of places."""
     return len(value) == 2 and not any(isinstance(item, _PLACES) for item in value)
 
 
 def _named(places: Any) -> list[Origin]:
-    """Return places as origins, those without a name numbered."""
+    """Return places as origins, with numbers for those without a name."""
     found: list[Origin] = []
-    # Numbers never take a name that a later place brings along.
+    # The names of all places are reserved, also of those that come later.
     given = [place for place in places if isinstance(place, Origin)]
     for number, place in enumerate(places, start=1):
         if isinstance(place, Origin):
@@ -104,13 +104,14 @@ def _named(places: Any) -> list[Origin]:
 
 def lng_lat(place: Any, lat: Any = None) -> tuple[float, float]:
     """
-    Return longitude and latitude of a place.
+    Return the longitude and latitude of a place.
 
     Parameters
     ----------
     place : Point, (lng, lat) or float
-        A number is the longitude, and needs `lat`.
+        A number is the longitude and requires `lat`.
     lat : float, optional
+        Latitude, if `place` is a number.
 
     Returns
     -------
@@ -119,9 +120,9 @@ def lng_lat(place: Any, lat: Any = None) -> tuple[float, float]:
     Raises
     ------
     InputError
-        If it is no place.
+        If the place is not a point or a pair of numbers.
     CoordinateError
-        If it is not finite or out of range.
+        If a coordinate is not finite or out of range.
     """
     given = place if lat is None else (place, lat)
     pair: Any = (given.x, given.y) if isinstance(given, shapely.Point) and not given.is_empty else given
@@ -130,26 +131,26 @@ def lng_lat(place: Any, lat: Any = None) -> tuple[float, float]:
             raise TypeError
         x, y = (float(side) for side in pair)
     except (TypeError, ValueError):
-        raise InputError(f"A single origin is a Point or a pair (lng, lat); got {given!r}") from None
+        raise InputError(f"A single origin must be a Point or a pair (lng, lat); got {given!r}") from None
     if not (math.isfinite(x) and math.isfinite(y) and abs(x) <= 180.0 and abs(y) <= 90.0):
         raise CoordinateError(
-            f"A place has a longitude from -180 to 180 and a latitude from -90 to 90; got lng {x:g}, lat {y:g}. "
+            f"The longitude must be from -180 to 180 and the latitude from -90 to 90; got lng {x:g}, lat {y:g}. "
             "Are they swapped, or in another CRS?"
         )
     return x, y
 
 
 def check_names(origins: Sequence[Origin]) -> None:
-    """Raise InputError if two origins have the same name as people read it."""
+    """Raise InputError if the names of two origins are equal as strings."""
     seen: set[str] = set()
     for origin in origins:
         if str(origin.name) in seen:
-            raise InputError(f"Two origins are called {origin.name!r}; give each a name of its own.")
+            raise InputError(f"Two origins have the name {origin.name!r}; names must be unique.")
         seen.add(str(origin.name))
 
 
 def new_name(origins: Sequence[Origin], number: int | None = None) -> str:
-    """Return a name that no origin has yet, with a number or the next free one."""
+    """Return an unused name with the given number or the next free one."""
     taken = {str(origin.name) for origin in origins}
     number = len(origins) + 1 if number is None else number
     while f"Place {number}" in taken:
@@ -157,12 +158,12 @@ def new_name(origins: Sequence[Origin], number: int | None = None) -> str:
     return f"Place {number}"
 
 
-#: What a name gets when its origin is no longer where the name says.
+#: Suffix of the name of an origin that has been moved away from the place of that name.
 _MOVED = " (moved)"
 
 
 def moved_name(name: Any, others: Sequence[Origin]) -> Any:
-    """Return what a moved origin is called: a number stays, the name of a place does not stay at another place."""
+    """Return the name of an origin after moving it: numbered names stay, others get a suffix."""
     text = str(name)
     if text.endswith(_MOVED) or (text.startswith("Place ") and text.removeprefix("Place ").isdigit()):
         return name
@@ -176,21 +177,21 @@ def moved_name(name: Any, others: Sequence[Origin]) -> Any:
 
 def find(origins: Sequence[Origin], name: Any) -> int:
     """
-    Return the position of the origin of a name; one that has been moved is found by the name it had before, too.
+    Return the position of the origin with a name; a moved origin is also found by its previous name.
 
     Raises
     ------
     InputError
-        If there is none; it names those that there are.
+        If there is no such origin.
     """
     names = [str(origin.name) for origin in origins]
     for wanted in (str(name), f"{name}{_MOVED}"):
         if wanted in names:
             return names.index(wanted)
-    known = f"There are {', '.join(map(repr, names))}." if names else "There is none."
+    known = f"Known: {', '.join(map(repr, names))}." if names else "The map has no origins."
     raise InputError(f"There is no origin {name!r}. {known}")
 
 
 def called(name: Any) -> str:
-    """Return a name as the beginning of a sentence: a label of a table that is only a number says too little."""
+    """Return a name as the subject of a sentence; index labels that are not strings are preceded by "Origin"."""
     return str(name) if isinstance(name, str) and name.strip() else f"Origin {name}"

@@ -1,5 +1,5 @@
 """
-The controls beside the map, each bound to one value of the state.
+The control panel beside the map. Each control is bound to a value of the state.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from traveltime_lab.surfaces.level_of_detail import LEVEL_NAMES
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
 
-#: Seconds between two positions of the time-of-day slider, and milliseconds that each is shown when it plays.
+#: Step of the time-of-day slider in seconds, and duration of a step in milliseconds when the slider plays.
 _QUARTER_S = 900
 _PLAY_MS = 500
 
 _DAY_SECONDS = 86_400
-#: Windows to choose from, and which of their departures count; 0 is no window, and the luckiest.
+#: Choices of departure windows and percentiles; 0 is no window, or the fastest departure.
 _WINDOWS = (("this very minute", 0), ("within 15 minutes", 900), ("within 30 minutes", 1800), ("within an hour", 3600))
 _PERCENTILES = (
     ("the luckiest minute", 0),
@@ -37,7 +37,7 @@ _PERCENTILES = (
 
 
 def _labelled(text: str, control: Any) -> Any:
-    """Return a control with a short label in front."""
+    """Return a control with a short label before it."""
     label = ipywidgets.HTML(
         f"<span style='font:12px system-ui,sans-serif;color:#444'>{text}</span>",
         layout=ipywidgets.Layout(width="76px", flex="0 0 auto"),
@@ -50,22 +50,22 @@ def _labelled(text: str, control: Any) -> Any:
 
 class Panel:
     """
-    The controls of a map.
+    The control panel of a map.
 
     Parameters
     ----------
     state : MapState
-        Set by the controls, and shown by them whoever set it.
+        State that the controls are bound to, in both directions.
     network : Network
-        Whose timetable, if any, there is to choose from.
+        Network that determines the available modes and days.
     on_remove : callable
-        Called with the name of the origin whose button was pressed.
+        Called with the name of an origin when its remove button is pressed.
     on_export : callable
-        Called with ``"code"``, ``"geojson"``, ``"parquet"`` or ``"png"``.
+        Called with ``"code"``, ``"geojson"``, ``"parquet"`` or ``"png"`` when an export button is pressed.
     on_cancel : callable
-        Called when slow work should stop.
+        Called when the button for cancelling a search is pressed.
     on_fit : callable
-        Called when all areas should be in sight.
+        Called when the button for showing all areas is pressed.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Panel:
         to_state: Callable[[Any], Any] = lambda value: value,
         to_control: Callable[[Any], Any] = lambda value: value,
     ) -> Any:
-        """Keep a control and a value of the state equal."""
+        """Synchronise a control with a value of the state."""
         self._bound.append((control, name, to_control))
         self._put(control, to_control(getattr(self.state, name)))
 
@@ -130,7 +130,7 @@ class Panel:
 
     @staticmethod
     def _put(control: Any, value: Any) -> None:
-        """Show a value, making room on a slider or in a list that does not have it."""
+        """Set a control to a value, after extending the range of a slider or the options of a list if needed."""
         if isinstance(control, ipywidgets.IntSlider) and value > control.max:
             control.max = value
         options = getattr(control, "options", None)
@@ -142,7 +142,7 @@ class Panel:
             control.value = value
 
     def _bind_option(self, control: Any, bag: str, name: str, usual: Any) -> Any:
-        """Keep a control and one entry of a mapping in the state equal."""
+        """Synchronise a control with an entry of a mapping in the state."""
         return self._bind(
             control,
             bag,
@@ -164,7 +164,7 @@ class Panel:
             self._follow_kind()
 
     def _ask_for_hour(self, change: Any) -> None:
-        """Choose a day when somebody first asks for an hour, so that there is a clock to turn."""
+        """Set a day when a departure or arrival time is first chosen, because the clock needs one."""
         if change["old"] == "any" and self.state.day is None and not self._is_updating:
             today = dt.date.today()
             monday = today + dt.timedelta(days=7 - today.weekday())
@@ -172,7 +172,7 @@ class Panel:
             self.state.day = timetabled or monday
 
     def _ask_for_timetable(self, change: Any) -> None:
-        """Choose an hour and a day on which something runs when somebody turns to a timetable."""
+        """Set a departure time on a day with service when a type with a timetable is chosen."""
         if change["new"] not in TIMETABLE_TYPES or self._is_updating:
             return
         state = self.state
@@ -184,11 +184,11 @@ class Panel:
     # Controls --------------------------------------------------------------------------------------------------------
 
     def _main(self) -> list[Any]:
-        """Return what is always in sight."""
+        """Return the controls that are always visible."""
         kinds = [(choices.in_words(kind), kind) for kind in choices.kinds(self._network)]
         mode = ipywidgets.Dropdown(options=kinds)
         mode.add_class("traveltime-mode")
-        # Before the state follows, so that the question asked has an hour.
+        # Registered before the binding, so that the first search already has a departure time.
         mode.observe(self._ask_for_timetable, "value")
         self._bind(mode, "transportation")
         measure = self._bind(
@@ -216,7 +216,7 @@ class Panel:
             ipywidgets.Dropdown(options=[("any time", "any"), ("departing", "departure"), ("arriving", "arrival")]),
             "moment",
         )
-        # Before the state follows, so that one question is asked and not two.
+        # Registered before the binding, so that one search runs instead of two.
         moment.observe(self._ask_for_hour, "value")
         day = self._bind(ipywidgets.DatePicker(), "day")
         clock = self._bind(
@@ -227,7 +227,7 @@ class Panel:
             min=0, max=_DAY_SECONDS - _QUARTER_S, step=2 * _QUARTER_S, interval=_PLAY_MS, show_repeat=False,
             value=self.state.second, layout=ipywidgets.Layout(width="84px", flex="0 0 auto"),
         )  # fmt: skip
-        # Playing goes on from where the slider was put.
+        # Playing continues from the position of the slider.
         self._bind(play, "second")
         self._clock_text = ipywidgets.HTML(layout=ipywidgets.Layout(width="42px", flex="0 0 auto"))
         clock.layout.flex, clock.layout.width, clock.layout.min_width = "1 1 auto", "auto", "0"
@@ -240,7 +240,7 @@ class Panel:
             ),
             "mode_options",
             "traffic_model",
-            "",  # for a list None means that nothing is chosen
+            "",  # for a drop-down list, None means that nothing is selected
         )
         window = self._bind(ipywidgets.Dropdown(options=_WINDOWS), "window")
         luck = self._bind(
@@ -277,7 +277,7 @@ class Panel:
         ]
 
     def _shape_options(self) -> Any:
-        """Return the options of shapes."""
+        """Return the controls for shape options."""
         level = ipywidgets.Dropdown(options=list(LEVEL_NAMES))
         render = ipywidgets.Dropdown(
             options=[("surface of times", "approximate_time_filter"), ("widened roads", "road_buffering")]
@@ -302,7 +302,7 @@ class Panel:
         )
 
     def _travel_options(self) -> Any:
-        """Return the options of the trip."""
+        """Return the controls for travel options."""
         snap = "snapping"
         penalty = self._bind_option(ipywidgets.Dropdown(options=["enabled", "disabled"]), snap, "penalty", "enabled")
         roads = self._bind_option(
@@ -350,7 +350,7 @@ class Panel:
         )
 
     def _road_choice(self, name: str, road: str, text: str) -> Any:
-        """Return a box that puts one kind of road into a list of the transportation."""
+        """Return a checkbox that adds a class of roads to an option of the transportation."""
 
         def to_state(is_chosen: bool) -> dict[str, Any]:
             chosen = [other for other in self.state.mode_options.get(name, ()) if other != road]
@@ -360,7 +360,7 @@ class Panel:
         return self._bind(control, "mode_options", to_state, lambda options: road in options.get(name, ()))
 
     def _export_options(self) -> Any:
-        """Return the buttons that take something away."""
+        """Return the export buttons."""
         buttons = []
         for kind, text in (("code", "Code"), ("geojson", "GeoJSON"), ("parquet", "GeoParquet"), ("png", "PNG")):
             button = ipywidgets.Button(description=text, layout=ipywidgets.Layout(width="116px"))
@@ -371,7 +371,7 @@ class Panel:
         )
 
     def _follow_kind(self) -> None:
-        """Show the controls that matter for the kind of travel, hide the others."""
+        """Show the controls that apply to the state and hide the others."""
         state = self.state
         in_time = state.measure == "travel_time"
         has_hour = state.moment != "any" and state.depends_on_hour
@@ -390,7 +390,7 @@ class Panel:
         self._clock_text.value = f"<b style='font:13px system-ui,sans-serif'>{hours:02d}:{minutes:02d}</b>"
         note = ""
         if state.moment != "any" and not state.depends_on_hour:
-            note = "The hour makes no difference to this."
+            note = "The result does not depend on the time of day."
         elif has_hour and state.day is None:
             note = "A typical weekday morning; pick a day to choose the hour."
         covered = choices.span(self._network) if state.uses_timetable else None
@@ -400,10 +400,10 @@ class Panel:
         _show(self._hour_note, bool(note))
 
     def _list_origins(self) -> None:
-        """List the origins in their colours, each with a button that removes it."""
+        """List the origins in their colours, each with a remove button."""
         origins: Sequence[Any] = self.state.origins
         names = [(str(origin.name), i) for i, origin in enumerate(origins)]
-        # Widgets live in kernel and browser until somebody closes them: a drag must not make new ones at every step.
+        # Widgets exist in kernel and browser until they are closed, so a drag must not create new ones at every step.
         if names == getattr(self, "_listed", None):
             return
         self._listed = names
@@ -428,7 +428,7 @@ class Panel:
                         part.close()
         _show(self._combine_row, len(origins) > 1)
 
-    # What the map tells ----------------------------------------------------------------------------------------------
+    # Used by the map -------------------------------------------------------------------------------------------------
 
     @property
     def click_adds(self) -> bool:
@@ -437,11 +437,11 @@ class Panel:
 
     @property
     def hover_asks(self) -> bool:
-        """Whether pointing at a place shows time and route."""
+        """Whether moving the mouse over the map shows travel times and routes."""
         return bool(self._hover.value)
 
     def show_error(self, text: str) -> None:
-        """Show a sentence in a red box, nothing for an empty one."""
+        """Show an error message; hide it if the text is empty."""
         value = ""
         if text:
             value = (
@@ -452,13 +452,13 @@ class Panel:
             self._error.value = value
 
     def show_progress(self, job: Job | None) -> None:
-        """Show how far a job is, nothing for None."""
+        """Show the progress of a job; hide the progress bar for None."""
         _show(self._progress, job is not None)
         if job is not None:
             self._bar.max, self._bar.value = max(job.total, 1), job.done
 
     def show_export(self, html: str) -> None:
-        """Tell where an export went."""
+        """Show a message about an export."""
         self._export_note.value = f"<span style='font:12px system-ui,sans-serif'>{html}</span>"
 
     def show_code(self, code: str) -> None:
@@ -468,12 +468,12 @@ class Panel:
 
 
 def _number_of_polygons(value: Any) -> int:
-    """Return the number in a polygons_filter, 0 for none."""
+    """Return the number of a polygons_filter, 0 if there is none."""
     return int((value.get("limit") if isinstance(value, dict) else value) or 0)
 
 
 def _with_entry(entries: dict[str, Any], name: str, value: Any, usual: Any) -> dict[str, Any]:
-    """Return a mapping with one entry set, left out where it has its usual value."""
+    """Return a mapping with an entry set, or removed if it has its default."""
     others = {key: entry for key, entry in entries.items() if key != name}
     return others if value == usual else {**others, name: value}
 

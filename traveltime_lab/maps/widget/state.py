@@ -1,9 +1,8 @@
 """
-What the map shows, as plain values that can be observed, copied and written down as code.
+State of a map as plain values that can be observed, copied and exported as code.
 
-A value is read as the constructor of the map reads it, and what is no value at all is refused when it is set. Whether
-it can be answered, such as a number out of range, is told in words where the answer would be, and the state stays as
-it was set so that it can be put right.
+Values are parsed as in the constructor of the map, and setting a value of the wrong type raises an error. Values that
+are out of range are accepted and reported when the search runs, so that the controls can be used to correct them.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import traitlets
 
+from traveltime_lab._checks import percent, whole
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.limits import MAX_DISTANCE_M, MAX_TRAVEL_TIME_S, MAX_WINDOW_S, MIN_DISTANCE_M
 from traveltime_lab.maps import style
@@ -34,7 +34,6 @@ from traveltime_lab.maps.widget.values import (
 )
 from traveltime_lab.modes import TIMETABLE_TYPES, Snapping, Transportation, applies, as_snapping, as_transportation
 from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moment, resolve_moments
-from traveltime_lab.search.query import percent, whole
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
@@ -44,7 +43,7 @@ MOMENTS: Final = ("any", "departure", "arrival")
 COMBINATIONS: Final = ("each", "union", "intersection", "difference")
 RENDER_MODES: Final = ("approximate_time_filter", "road_buffering")
 MOST_RINGS: Final = 8
-#: While a marker is being dragged shapes are drawn no finer than this.
+#: Highest level of detail while a marker is being dragged.
 _DRAFT_LEVEL: Final = "low"
 _COARSE_LEVELS: Final = ("lowest", "low")
 _MINUTE_S: Final = 60
@@ -52,16 +51,16 @@ _DAY_S: Final = 86_400
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """
-    One thing to draw: a copy of the state that no longer changes.
+    Parameters of the searches of a map: an immutable copy of its state.
 
     Attributes
     ----------
     origins : tuple of Origin
     measure : {"travel_time", "distance"}
     limits : tuple of int
-        Seconds or metres of the rings, from small to large.
+        Seconds or metres of the rings in increasing order.
     combine : {"each", "union", "intersection", "difference"}
     options : dict
         Keyword arguments of `time_map` or `distance_map` besides the limit.
@@ -75,12 +74,12 @@ class Question:
 
     @property
     def uses_timetable(self) -> bool:
-        """Whether vehicles with a timetable may be taken."""
+        """Whether a timetable is used."""
         means = self.options["transportation"]
         return (means["type"] if isinstance(means, dict) else means) in TIMETABLE_TYPES
 
-    def draft(self) -> Question:
-        """Return the question at a low level of detail, for answers that are replaced in an instant."""
+    def draft(self) -> Query:
+        """Return the query with a low level of detail, for use while a marker is being dragged."""
         if self.options.get("level_of_detail") in (None, *_COARSE_LEVELS):
             return self
         return replace(self, options={**self.options, "level_of_detail": _DRAFT_LEVEL})
@@ -88,46 +87,51 @@ class Question:
 
 class MapState(traitlets.HasTraits):
     """
-    Everything that decides what a `TravelTimeMap` draws.
+    State of a `TravelTimeMap`.
 
     Attributes
     ----------
     origins : list of Origin
-        Where areas begin, or end if `moment` is ``"arrival"``. A difference is the first without the others. Set to
-        whatever the map takes, such as a table of points.
+        Origins of the areas, or destinations if `moment` is ``"arrival"``. Any input that the map accepts can be set,
+        such as a table of points.
     measure : {"travel_time", "distance"}
     travel_time : int
-        Seconds of the outermost ring.
+        Travel time of the outermost ring in seconds.
     distance : int
-        Metres of the outermost ring.
+        Distance of the outermost ring in metres.
     rings : int
-        How many, in equal steps; of a travel time in whole minutes the rings lie on whole minutes, if there is room.
+        Number of rings, at equal intervals. If `travel_time` is in whole minutes, so are the rings, unless there are
+        more rings than minutes.
     combine : {"each", "union", "intersection", "difference"}
+        How to combine the areas of several origins. A difference is the area of the first origin without those of the
+        others.
     transportation : str
-        Type, such as ``"walking"``. Set to a `Transportation` or a mapping it fills `mode_options` too.
+        Type of transportation, such as ``"walking"``. Setting a `Transportation` or a mapping also sets `mode_options`.
     mode_options : dict
         Further fields of `Transportation`; those that do not apply to the type are kept but not used.
     moment : {"any", "departure", "arrival"}
+        Whether `day` and `second` are the departure time, the arrival time, or not used.
     day : date or None
-        None is a typical weekday morning. Text such as ``"2026-03-02"`` is read.
+        Date, or None for a typical weekday morning. Strings such as ``"2026-03-02"`` are accepted.
     second : int
-        Seconds since midnight by the clock on the wall, 0 to 86399.
+        Local time in seconds since midnight, 0 to 86399.
     departure_time, arrival_time : str or None
-        `moment`, `day` and `second` as one; set as in `time_map`.
+        `moment`, `day` and `second` combined; set as in `time_map`.
     window : int
-        Timetable types: seconds after the departure, or before the arrival, in which one may leave or arrive as well;
-        0 for the moment alone. Kept but not used for other types.
+        Timetable types: length of the departure or arrival window in seconds; 0 for none. Kept but not used for other
+        types.
     percentile : float or None
-        With a window: the share of its departures that must make it; None for the luckiest.
+        With a window: percentage of its departures that must reach a place within the travel time; None for at least
+        one.
     level_of_detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies
         As in `time_map`.
     snapping : dict
-        Fields of `Snapping` that differ from its defaults. None stands for none.
+        Fields of `Snapping` that differ from its defaults. Set to None for the defaults.
 
     Raises
     ------
     InputError, LimitError, ModeError, MomentError, CrsError, CoordinateError
-        When a name is set that does not exist, or to what is no value of it.
+        If a name is unknown or a value is invalid.
     """
 
     origins: Any = Read(lambda state, value: state._read_origins(value), [])
@@ -159,14 +163,14 @@ class MapState(traitlets.HasTraits):
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a value; a name that does not exist is refused, not kept where nobody looks."""
-        # traitlets replaces a method of its own for a while.
+        """Set a value; raise an error for unknown names."""
+        # traitlets temporarily replaces one of its own methods.
         if not name.startswith("_") and not hasattr(traitlets.HasTraits, name):
             refuse_unknown([name], value_names(), "The state of a map")
         super().__setattr__(name, value)
 
     def __repr__(self) -> str:
-        """Return the origins, the limit, how to travel, and what differs from the defaults."""
+        """Return the origins, the limit, the transportation, and all values that differ from their defaults."""
         usual = MapState()
         always = {"origins", self.measure, "rings", "transportation"}
         shown = [
@@ -183,14 +187,14 @@ class MapState(traitlets.HasTraits):
         return read_origins(self._of_network("origins other than a list of Origin"), value)
 
     def _of_network(self, what: str) -> Network:
-        """Return the network of the state; values such as `what` can only be read with one."""
+        """Return the network of the state, or raise an error that parsing `what` requires one."""
         if self._network is None:
-            raise InputError(f"This state belongs to no network, so it cannot read {what}; use MapState(network).")
+            raise InputError(f"This state has no network, so it cannot parse {what}; use MapState(network).")
         return self._network
 
     @property
     def departure_time(self) -> str | None:
-        """The moment of departure as in `time_map`, None if there is none; it replaces one of arrival."""
+        """Departure time as in `time_map`, None if there is none; setting it clears the arrival time."""
         return self.moment_text() if self.moment == "departure" else None
 
     @departure_time.setter
@@ -199,7 +203,7 @@ class MapState(traitlets.HasTraits):
 
     @property
     def arrival_time(self) -> str | None:
-        """The moment of arrival as in `time_map`, None if there is none; it replaces one of departure."""
+        """Arrival time as in `time_map`, None if there is none; setting it clears the departure time."""
         return self.moment_text() if self.moment == "arrival" else None
 
     @arrival_time.setter
@@ -212,7 +216,7 @@ class MapState(traitlets.HasTraits):
                 self.moment = "any"
             return
         moment = resolve_moment(value, self._of_network("moments").timezone, name=f"{kind}_time")
-        # Observers see the three at once, so one question is asked and not three.
+        # Observers are notified once, so that one search runs instead of three.
         with self.hold_trait_notifications():
             self.moment = kind
             self.day = moment.date() if isinstance(moment, dt.datetime) else None
@@ -221,25 +225,26 @@ class MapState(traitlets.HasTraits):
 
     @property
     def depends_on_hour(self) -> bool:
-        """Whether the answer can change with the hour: on foot and by bicycle streets are the same all day."""
+        """Whether the result depends on the time of day; walking and cycling times do not."""
         same_all_day = ("walking", "cycling", "walking+ferry", "cycling+ferry")
         return self.measure == "travel_time" and self.transportation not in same_all_day
 
     @property
     def uses_timetable(self) -> bool:
-        """Whether vehicles with a timetable may be taken."""
+        """Whether a timetable is used."""
         return self.transportation in TIMETABLE_TYPES
 
     def limits(self) -> tuple[int, ...]:
         """
-        Return the seconds or metres of the rings, small to large.
+        Return the seconds or metres of the rings in increasing order.
 
-        Rings of whole minutes lie on whole minutes where there is one for each; the last is the limit itself.
+        If the limit is in whole minutes, so are all rings, unless there are more rings than minutes. The last ring is
+        the limit itself.
 
         Raises
         ------
         LimitError
-            If there are too many or no rings, or the limit is out of range.
+            If the number of rings or the limit is out of range.
         """
         n = self.rings
         if not 1 <= n <= MOST_RINGS:
@@ -250,37 +255,37 @@ class MapState(traitlets.HasTraits):
             least = round(most / n)
             if least < MIN_DISTANCE_M:
                 msg = (
-                    f"{n} rings of a distance of {most} m begin at {least} m, and {MIN_DISTANCE_M} m is the least; "
-                    "take fewer rings or a longer distance"
+                    f"with {n} rings, the smallest ring of a distance of {most} m is {least} m, which is below the "
+                    f"minimum of {MIN_DISTANCE_M} m; use fewer rings or a longer distance"
                 )
                 raise LimitError(msg)
         else:
             most = whole(self.travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
         minutes, rest = divmod(most, _MINUTE_S)
         if self.measure == "travel_time" and rest == 0 and minutes >= n:
-            # Halves go up, not to the even minute: so no two rings meet where a minute or more lies between them.
+            # Half minutes are rounded up: rounding to even minutes could make two rings equal.
             return tuple((2 * minutes * k + n) // (2 * n) * _MINUTE_S for k in range(1, n + 1))
         return tuple(sorted({max(round(most * k / n), 1) for k in range(1, n + 1)}))
 
     def means(self) -> Transportation:
-        """Return the transportation, with the options that apply to its type."""
+        """Return the means of transportation, with the options that apply to its type."""
         return as_transportation({"type": self.transportation, **applicable(self.transportation, self.mode_options)})
 
     def moment_text(self) -> str:
-        """Return the moment as ISO 8601 by the clock on the wall, or ``"weekday_morning"``."""
+        """Return the departure or arrival time as ISO 8601 in local time, or ``"weekday_morning"``."""
         if self.day is None:
             return str(WEEKDAY_MORNING.value)
         midnight = dt.datetime.combine(self.day, dt.time())
         return (midnight + dt.timedelta(seconds=self.second)).isoformat()
 
-    def question(self) -> Question:
+    def query(self) -> Query:
         """
-        Return what to ask the library.
+        Return the parameters of the searches.
 
         Raises
         ------
         InputError, LimitError, ModeError
-            If a value cannot be used, with the words of the function that would refuse it.
+            If a value is invalid, with the message of the function that it would be passed to.
         """
         options: dict[str, Any] = {"transportation": _shortest(self.means())}
         if self.moment != "any":
@@ -295,10 +300,10 @@ class MapState(traitlets.HasTraits):
         snapping = as_snapping(self.snapping)
         if snapping != Snapping():
             options["snapping"] = changed(snapping)
-        return Question(tuple(self.origins), self.measure, self.limits(), self.combine, options)
+        return Query(tuple(self.origins), self.measure, self.limits(), self.combine, options)
 
 
-#: Options of shapes that are left out of calls where they have the default of `time_map`.
+#: Shape options with the defaults of `time_map`; options at their default are omitted from calls.
 _USUAL: Final[Mapping[str, Any]] = {
     "level_of_detail": None,
     "no_holes": False,
@@ -310,47 +315,47 @@ _USUAL: Final[Mapping[str, Any]] = {
 
 
 def applicable(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that apply to a type of transportation; the widget keeps them all while one tries types."""
+    """Return the options that apply to a type of transportation; the state keeps the others for later."""
     return {name: value for name, value in options.items() if applies(name, kind)}
 
 
 def _shortest(means: Transportation) -> str | dict[str, Any]:
-    """Return the type's name where there are no options, else a mapping."""
+    """Return the name of the type if all options have their defaults, else a mapping."""
     options = {name: value for name, value in changed(means).items() if name != "type"}
     return {"type": means.type, **options} if options else means.type
 
 
-#: Keywords of `TravelTimeMap` besides those of the map itself.
+#: Keywords of `TravelTimeMap` that set the state.
 OPTION_NAMES: Final = (
     "travel_time", "distance", "rings", "combine", "transportation", "departure_time", "arrival_time",
     "level_of_detail", "no_holes", "polygons_filter", "render_mode", "buffer_distance", "remove_water_bodies",
     "snapping", "window", "percentile",
 )  # fmt: skip
-#: Keywords of the map itself.
+#: Keywords of `TravelTimeMap` that set up the map.
 MAP_NAMES: Final = ("origins", "base_map", "height", "folder")
 
 
 def _trait_names() -> tuple[str, ...]:
-    """Return the values of a state in the order of its documentation."""
+    """Return the names of the traits in the order of the documentation."""
     return tuple(name for name, trait in vars(MapState).items() if isinstance(trait, Read))
 
 
 def value_names() -> tuple[str, ...]:
-    """Return every public name of a state that can be set."""
+    """Return the public names of a state that can be set."""
     return (*_trait_names(), "departure_time", "arrival_time")
 
 
 def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
     """
-    Return the state that keyword arguments named as in `time_map` describe.
+    Return a state from keyword arguments named as in `time_map`.
 
     Parameters
     ----------
     network : Network
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat), a list of these, optional
-        See `read_origins`. By default the middle of the network.
+        See `read_origins`. By default the centre of the network.
     **values
-        ``travel_time`` or ``distance``, ``rings``, ``combine`` and every option of `time_map`.
+        ``travel_time`` or ``distance``, ``rings``, ``combine`` and any option of `time_map`.
 
     Returns
     -------
@@ -359,7 +364,7 @@ def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
     Raises
     ------
     InputError, CrsError, CoordinateError, ModeError, LimitError, MomentError
-        If a value cannot be used, or a keyword does not exist.
+        If a value is invalid or a keyword is unknown.
     """
     refuse_unknown(list(values), (*OPTION_NAMES, *MAP_NAMES), "TravelTimeMap")
     state = MapState(network)
@@ -379,24 +384,24 @@ def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
     state.window, state.percentile = _window_of(means, values.pop("window", None), values.pop("percentile", None))
     for name, value in values.items():
         setattr(state, name, value)
-    state.question()
+    state.query()
     return state
 
 
 def _window_of(means: Transportation, window: Any, percentile: Any) -> tuple[int, Any]:
-    """Return a checked window in seconds, 0 for none, and a percentile or None."""
+    """Return a validated window in seconds, 0 if there is none, and a percentile or None."""
     if window is None:
         if percentile is not None:
-            raise InputError(
-                "A percentile is over a window of departures or arrivals; give window, such as window=3600."
-            )
+            raise InputError("percentile requires a window of departures or arrivals; give one, such as window=3600.")
         return 0, None
     if not means.uses_timetable:
-        raise InputError(f"window needs a timetable; transportation {means.type!r} is as quick at any time")
+        raise InputError(
+            f"window requires a type of transportation with a timetable; got {means.type!r}, which has none"
+        )
     seconds = whole(window, "window", 1, MAX_WINDOW_S, "seconds")
     return seconds, None if percentile is None else percent(percentile, "percentile")
 
 
 def colour_of(position: int) -> str:
-    """Return the colour of an origin by its position in the list."""
+    """Return the colour of the origin at a position in the list."""
     return style.ORIGIN_COLOURS[position % len(style.ORIGIN_COLOURS)]

@@ -1,5 +1,5 @@
 """
-Values of the state: how each is read from what people write, and what to say about names that do not exist.
+Values of the state of a map: parsing and validation, and errors for unknown names.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any, Final
 
 import traitlets
 
+from traveltime_lab._checks import one_of, whole
 from traveltime_lab.errors import InputError, ModeError, MomentError
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES, Transportation, applies, as_transportation
-from traveltime_lab.search.query import one_of, whole
 from traveltime_lab.surfaces.level_of_detail import parse_level_of_detail
 
-#: Larger than any number that means something.
+#: Larger than any meaningful number.
 _ANY: Final = 10**12
 
-#: What people who know other packages type, and what it is called here.
+#: Names of options in other packages, and the names here.
 _SYNONYMS: Final = {
     "mode": "transportation",
     "modes": "transportation",
@@ -38,15 +38,15 @@ _SYNONYMS: Final = {
     "tiles": "base_map",
     "basemap": "base_map",
 }
-#: What the map sees to by itself.
+#: Options of other packages that are not needed here.
 _NOT_NEEDED: Final = dict.fromkeys(
     ("center", "centre", "location", "zoom", "zoom_start", "bounds", "extent"),
-    "The map fits itself to the areas; once it is made, move it with its attributes map.center and map.zoom.",
+    "The map fits itself to the areas; to move it later, set its attributes map.center and map.zoom.",
 )
 
 
 def refuse_unknown(given: Sequence[str], known: Sequence[str], where: str) -> None:
-    """Raise InputError for a keyword that does not exist, with the nearest that does."""
+    """Raise InputError for an unknown keyword, with similar known ones."""
     for name in given:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
@@ -56,9 +56,9 @@ def refuse_unknown(given: Sequence[str], known: Sequence[str], where: str) -> No
 
 
 class Read(traitlets.Any):
-    """A value of the state, read as the constructor of the map reads it: ``reader(state, value)``."""
+    """A trait whose values are parsed by a function ``reader(state, value)``."""
 
-    #: The reader says what None means.
+    #: None is handled by the reader.
     allow_none = False
 
     def __init__(self, reader: Callable[[Any, Any], Any], usual: Any) -> None:
@@ -66,22 +66,22 @@ class Read(traitlets.Any):
         self._reader = reader
 
     def validate(self, obj: Any, value: Any) -> Any:
-        """Return the value as the state keeps it, or raise what the constructor raises."""
+        """Return the parsed value, or raise the error of the reader."""
         return self._reader(obj, value)
 
     def default(self, obj: Any = None) -> Any:
-        """Return a default that no other state shares."""
+        """Return a copy of the default, so that states do not share it."""
         return copy.copy(self.default_value)
 
 
 class Means(Read):
-    """How to travel: a type's name; more than that also says which options it has."""
+    """The type of transportation; setting a `Transportation` or a mapping sets its options too."""
 
     def __init__(self, usual: str) -> None:
         super().__init__(lambda _, value: as_transportation(value).type, usual)
 
     def set(self, obj: Any, value: Any) -> None:
-        """Set the type, and with a mapping or a Transportation the options that apply to it."""
+        """Set the type and, from a mapping or a `Transportation`, the options that apply to it."""
         if isinstance(value, str):
             super().set(obj, value)
             return
@@ -93,17 +93,17 @@ class Means(Read):
 
 
 def number(name: str, unit: str) -> Callable[[Any, Any], int]:
-    """Return a reader of whole numbers; whether they are in range is told where the answer would be."""
+    """Return a reader of whole numbers; their range is checked when a search runs."""
     return lambda _, value: whole(value, name, -_ANY, _ANY, unit)
 
 
 def name_of(name: str, known: tuple[str, ...]) -> Callable[[Any, Any], str]:
-    """Return a reader of one of a few names."""
+    """Return a reader of a name out of `known`."""
     return lambda _, value: one_of(value, name, known)
 
 
 def flag(name: str) -> Callable[[Any, Any], bool]:
-    """Return a reader of True and False."""
+    """Return a reader of booleans."""
 
     def read(_: Any, value: Any) -> bool:
         if type(value).__name__ not in ("bool", "bool_"):
@@ -114,7 +114,7 @@ def flag(name: str) -> Callable[[Any, Any], bool]:
 
 
 def read_day(value: Any) -> dt.date | None:
-    """Return a date from itself, a moment or ``"2026-03-02"``; None for None."""
+    """Return a date from a date, a datetime or a string such as ``"2026-03-02"``; None for None."""
     if value is None:
         return None
     try:
@@ -130,13 +130,13 @@ def read_day(value: Any) -> dt.date | None:
 
 
 def read_level(value: Any) -> Any:
-    """Return a level of detail as it is, refused where `time_map` would not understand it."""
+    """Validate a level of detail as `time_map` does, and return it unchanged."""
     parse_level_of_detail(value)
     return value
 
 
 def read_polygons_filter(value: Any) -> Any:
-    """Return a polygons_filter as it is, refused where `time_map` would not understand it."""
+    """Validate a polygons_filter as `time_map` does, and return it unchanged."""
     limit = value["limit"] if isinstance(value, Mapping) and set(value) == {"limit"} else value
     if limit is not None:
         whole(limit, "polygons_filter", -_ANY, _ANY, "polygons")
@@ -144,7 +144,7 @@ def read_polygons_filter(value: Any) -> Any:
 
 
 def read_mode_options(value: Any) -> dict[str, Any]:
-    """Return fields of `Transportation`, each checked for a type that it applies to."""
+    """Validate fields of `Transportation`, each with a type that it applies to."""
     if not isinstance(value, Mapping | None):
         raise ModeError(f"mode_options must be a mapping of the fields of Transportation; got {value!r}")
     known = tuple(f.name for f in fields(Transportation) if f.name != "type")
@@ -157,6 +157,6 @@ def read_mode_options(value: Any) -> dict[str, Any]:
 
 
 def changed(value: Any) -> dict[str, Any]:
-    """Return the fields of a frozen value that differ from their defaults."""
+    """Return the fields of a dataclass instance that differ from their defaults."""
     usual = type(value)()
     return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(usual, f.name)}

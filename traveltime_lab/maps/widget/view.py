@@ -1,5 +1,5 @@
 """
-`TravelTimeMap`: the state as sliders and markers, the answers as shapes on a map.
+`TravelTimeMap`: an interactive map with controls, draggable markers and isochrones.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from traveltime_lab.maps.widget.state import (
     MAP_NAMES,
     OPTION_NAMES,
     MapState,
-    Question,
+    Query,
     colour_of,
     state_of,
     value_names,
@@ -47,76 +47,91 @@ from traveltime_lab.network.network import Network
 
 logger = logging.getLogger(__name__)
 
-#: Size of the map that first pictures are made for, before the browser tells the real one.
+#: Size of the map that is assumed until the browser reports the real one.
 _ASSUMED_PX = (1000, 560)
-#: The base map reaches this share of the window beyond each of its sides, so that small moves need no new one.
+#: Margin of the base map around the window as a share of its size, so that small moves need no new base map.
 _SPARE = 0.5
-#: Seconds that a move of the map, and slow work, may last before something happens.
+#: Seconds without movement before the base map is redrawn, and seconds before the progress of a search is shown.
 _SETTLE_S = 0.06
 _SLOW_S = 0.4
-#: Answers that take longer than this are drawn coarsely while a marker is dragged.
+#: If a search takes longer than this, a lower level of detail is used while a marker is dragged.
 _SLOW_DRAG_S = 0.15
-#: What can be set, and read, on the map as well as on its state: the keywords first.
+#: Values of the state that are also attributes of the map, keywords first.
 _ON_MAP = tuple(dict.fromkeys((*OPTION_NAMES, *value_names())))
 
 
 class _Shapes(ipyleaflet.GeoJSON):
-    """Shapes in a pane: ipyleaflet tells Leaflet the pane of a layer too late for the parts of a GeoJSON layer."""
+    """GeoJSON layer in a pane; ipyleaflet sets the pane of a layer too late for the parts of a GeoJSON layer."""
 
     pane = traitlets.Unicode("").tag(sync=True, o=True)
 
 
 class _Line(ipyleaflet.Polyline):
-    """A line in a pane."""
+    """Line in a pane."""
 
     pane = traitlets.Unicode("").tag(sync=True, o=True)
 
 
 class TravelTimeMap(Exports, ipywidgets.VBox):
     """
-    A map on which areas within reach follow their origins.
+    Interactive map with isochrones that follow their origins.
 
     Parameters
     ----------
     network : Network
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat), or a list of points or pairs, optional
-        Where to start; by default the middle of the network. Labels of tables become names. An empty table is a map
-        to click on.
+        Initial origins; by default the centre of the network. Index labels become names. Pass an empty table for a map
+        without origins, which can be added by clicking.
     base_map : {"network", "none"}, str or tile provider, default "network"
-        What lies underneath: the network itself, drawn offline; nothing (also None); or tiles from the internet, as an
-        address with ``{z}/{x}/{y}``, an entry of ``ipyleaflet.basemaps`` or an ``ipyleaflet.TileLayer``.
+        ``"network"`` draws the streets and water of the network, without internet access; ``"none"`` or None draws no
+        base map. Tiles from the internet are given as a URL with ``{z}/{x}/{y}``, an entry of ``ipyleaflet.basemaps``
+        or an ``ipyleaflet.TileLayer``.
     height : int, default 520
-        Of the map in pixels.
+        Height of the map in pixels.
     folder : path-like, default "."
-        Where exports go that are not told where.
+        Folder for exported files without a path.
     **values
         ``travel_time`` (default 900) or ``distance``, ``rings`` (default 3), ``combine`` (``"each"``, ``"union"``,
-        ``"intersection"``, ``"difference"``) and every option of `time_map`: ``transportation``,
-        ``departure_time``, ``arrival_time``, ``level_of_detail`` and so on. Two defaults are not those of
-        `time_map`, so that a first map is quick and round its origin: ``transportation="walking"`` and
-        ``level_of_detail="medium"``. Each can be set and read as an attribute of the map, too.
+        ``"intersection"`` or ``"difference"``) and any option of `time_map`: ``transportation``, ``departure_time``,
+        ``arrival_time``, ``level_of_detail`` and so on. Two defaults differ from those of `time_map`, so that the first
+        map appears quickly: ``transportation="walking"`` and ``level_of_detail="medium"``. All values are also
+        attributes of the map.
 
     Attributes
     ----------
     state : MapState
-        Everything that decides what is drawn; observe it, or set its values from other cells.
+        State of the map; observe it, or set its values from other cells.
     areas : GeoDataFrame
-        The shapes of the state, see `traveltime_lab.maps.widget.answers.areas`; no rows where there is no origin. Waits
-        for the latest, and raises what is told beside the map where there is no answer. After a press of Cancel:
-        what is still on the map.
+        Areas of the current state, see `traveltime_lab.maps.widget.answers.areas`; without rows if there are no
+        origins. Waits for a running search, and raises the error that the map displays, if any. After cancelling a
+        search, the areas that are on the map.
     error : str
-        What is told beside the map, empty if all is well. Waits for the latest.
+        Message displayed beside the map, empty if there is none. Waits for a running search.
 
     Raises
     ------
     InputError
-        If a keyword or an attribute does not exist or a value cannot be used.
+        If a keyword or an attribute is unknown or a value is invalid.
     MissingDependencyError
         If ipyleaflet is not installed.
 
+    See Also
+    --------
+    plot : Static map.
+
     Examples
     --------
-    >>> TravelTimeMap(network, homes, travel_time=900, transportation="cycling")  # doctest: +SKIP
+    In a notebook, a map as the last expression of a cell is displayed:
+
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> view = tl.TravelTimeMap(network, places.iloc[[0]], travel_time=900, transportation="cycling")
+
+    Other cells can change it, and read the areas:
+
+    >>> view.travel_time = 600
+    >>> view.rings = 2
+    >>> view.areas["travel_time"].tolist()
+    [300, 600]
     """
 
     def __init__(
@@ -138,8 +153,8 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         self._error = ""
         self._failure: BaseException | None = None
         self._service: tuple[Any, list[str]] = (None, [])
-        self._drawn_question: Question | None = None
-        self._asked: Question | None = None
+        self._drawn_question: Query | None = None
+        self._asked: Query | None = None
         self._probed: tuple[float, float] | None = None
         self._is_dragging = False
         self._pressed: str | None = None
@@ -152,9 +167,9 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         base_map = "none" if base_map is None else base_map
         self._uses_network = isinstance(base_map, str) and base_map == "network"
 
-        # Not timed: the first answer of a network prepares what later ones find ready.
-        question = self.state.question()
-        drawn = answers.areas(network, question) if question.origins else self._areas
+        # Not timed, because the first search of a network also builds its search graphs.
+        query = self.state.query()
+        drawn = answers.areas(network, query) if query.origins else self._areas
         self.map = self._make_map(drawn, base_map, height)
         self.panel = Panel(
             self.state, self.network, on_remove=self._on_remove, on_export=self._export, on_cancel=self.cancel,
@@ -164,7 +179,7 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         left = ipywidgets.VBox([self.map, self._note], layout=ipywidgets.Layout(flex="1 1 auto", min_width="300px"))
         row = ipywidgets.HBox([left, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="flex-start"))
         super().__init__([row], layout=ipywidgets.Layout(width="100%"))
-        self._show(question, drawn)
+        self._show(query, drawn)
         self._place_markers()
         self._draw_base()
         self.state.observe(self._on_state)
@@ -172,18 +187,18 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         self.map.on_interaction(self._on_map_event)
         self._is_made = True
 
-    # Names -----------------------------------------------------------------------------------------------------------
+    # Attributes ------------------------------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        """Return a value of the state by the name of its keyword."""
+        """Return a value of the state."""
         if name in _ON_MAP and "state" in self.__dict__:
             return getattr(self.state, name)
         raise AttributeError(f"TravelTimeMap has no attribute {name!r}.")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a value of the state by the name of its keyword; what does not exist or cannot change is refused."""
+        """Set a value of the state; raise an error for names that are unknown or read-only."""
         if name in _ON_MAP and "state" in self.__dict__:
-            # As for keywords: whoever gives a distance wants areas of distance.
+            # As in the constructor, setting a distance selects areas by distance.
             with self.state.hold_trait_notifications():
                 setattr(self.state, name, value)
                 if name in ("travel_time", "distance"):
@@ -192,21 +207,21 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         if self.__dict__.get("_is_made") and not name.startswith("_"):
             if name in ("network", "state", "map", "panel", "base_map", "height"):
                 raise InputError(
-                    f"{name} is settled when the map is made; make another with TravelTimeMap(...). "
-                    "The values of state, and the layers of map, can be changed."
+                    f"{name} cannot be changed after the map has been created; create another map with "
+                    "TravelTimeMap(...). The values of state, and the layers of map, can be changed."
                 )
             if name != "folder" and not hasattr(ipywidgets.VBox, name):
                 refuse_unknown([name], (*_ON_MAP, *MAP_NAMES[1:]), "TravelTimeMap")
         super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        """Return the names of attributes, those of the state's values among them."""
+        """Return the names of attributes, including the values of the state."""
         return sorted({*super().__dir__(), *_ON_MAP})
 
-    # What is on the map ----------------------------------------------------------------------------------------------
+    # Layers ----------------------------------------------------------------------------------------------------------
 
     def _make_map(self, drawn: gpd.GeoDataFrame, base_map: Any, height: int) -> Any:
-        """Return the map with its layers, looking at the first shapes."""
+        """Return the map with its layers, fitted to the first areas."""
         west, south, east, north = _worth_seeing(drawn, self.state.origins, self.network)
         self._ground = ipyleaflet.ImageOverlay(pane="ground", attribution=escape(self.network.attribution))
         self._streets = ipyleaflet.ImageOverlay(pane="streets")
@@ -237,28 +252,28 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         made.add(ipyleaflet.ScaleControl(position="bottomright", imperial=False))
         return made
 
-    def _show(self, question: Question, drawn: gpd.GeoDataFrame) -> None:
-        """Put shapes and legend on the map."""
-        self._areas, self._drawn_question, self._failure = drawn, question, None
-        lat = question.origins[0].lat if question.origins else self.map.center[0]
+    def _show(self, query: Query, drawn: gpd.GeoDataFrame) -> None:
+        """Show areas and their legend on the map."""
+        self._areas, self._drawn_question, self._failure = drawn, query, None
+        lat = query.origins[0].lat if query.origins else self.map.center[0]
         pixel_m = browser.metres_per_pixel(self.map.zoom, lat)
-        self._shapes.data = browser.feature_collection(drawn, question, pixel_m)
-        legend = browser.legend_html(question)
+        self._shapes.data = browser.feature_collection(drawn, query, pixel_m)
+        legend = browser.legend_html(query)
         if self._legend.value != legend:
             self._legend.value = legend
-        self._tell(" ".join([*answers.remarks(self.network, question, drawn), *self._service_remarks(question)]))
+        self._tell(" ".join([*answers.remarks(self.network, query, drawn), *self._service_remarks(query)]))
 
-    def _service_remarks(self, question: Question) -> list[str]:
-        """Return what is to say about the timetable on a day, found out once for each moment."""
-        key = tuple(question.options.get(name) for name in ("departure_time", "arrival_time"))
-        if not question.uses_timetable:
+    def _service_remarks(self, query: Query) -> list[str]:
+        """Return the warnings of the timetable; cached for the last departure or arrival time."""
+        key = tuple(query.options.get(name) for name in ("departure_time", "arrival_time"))
+        if not query.uses_timetable:
             return []
         if self._service[0] != key:
-            self._service = key, answers.service_remarks(self.network, question)
+            self._service = key, answers.service_remarks(self.network, query)
         return self._service[1]
 
     def _place_markers(self) -> None:
-        """Make the markers agree with the origins."""
+        """Add, move and remove markers to match the origins."""
         wanted = {str(origin.name): (i, origin) for i, origin in enumerate(self.state.origins)}
         for name in [name for name in self._markers if name not in wanted]:
             self.map.remove(self._markers.pop(name))
@@ -279,8 +294,8 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         marker = ipyleaflet.Marker(location=(origin.lat, origin.lng), draggable=True, title=name, alt=name)
 
         def on_event(_: Any, event: dict[str, Any], __: Any) -> None:
-            # ipyleaflet has no event for a marker on the move, but whatever the mouse does to a marker tells where
-            # the marker is, and while it is dragged the mouse keeps entering, leaving and crossing it.
+            # ipyleaflet has no event for a marker that is being dragged, but all mouse events of a marker have its
+            # coordinates, and while it is dragged, the mouse keeps entering, leaving and crossing it.
             kind, place = event.get("type"), event.get("coordinates")
             if kind == "mousedown":
                 self._pressed = marker.alt
@@ -301,7 +316,7 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         return marker
 
     def _draw_base(self) -> None:
-        """Draw the base map for the window, unless the one that is there will do."""
+        """Draw the base map for the visible window, unless the current one covers it."""
         if not self._uses_network:
             return
         window = self._window()
@@ -331,7 +346,7 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         return browser.metres_per_pixel(zoom, (window[1] + window[3]) / 2.0)
 
     def _window(self) -> tuple[float, float, float, float]:
-        """Return west, south, east, north of what is seen; a guess until the browser has told."""
+        """Return west, south, east, north of the visible window; estimated until the browser has reported it."""
         if self.map.north > self.map.south and self.map.east > self.map.west:
             return self.map.west, self.map.south, self.map.east, self.map.north
         lat, lng = self.map.center
@@ -346,59 +361,61 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
             with overlay.hold_sync():
                 overlay.url, overlay.bounds = picture, made.bounds
 
-    # What happens ----------------------------------------------------------------------------------------------------
+    # Actions and events ----------------------------------------------------------------------------------------------
 
     def add_origin(self, lng: Any, lat: float | None = None, name: Any = None) -> None:
         """
-        Add an origin; it is drawn at once.
+        Add an origin.
 
         Parameters
         ----------
         lng : float, Point or (lng, lat)
-            EPSG:4326.
+            Longitude, or the point, in EPSG:4326.
         lat : float, optional
-            Unless the first is a Point or a pair.
+            Latitude, if `lng` is a number.
         name : object, optional
-            By default a number.
+            Name of the origin; by default a number.
 
         Raises
         ------
         InputError
-            If it is no place, or there is an origin of the name.
+            If the point is invalid or the name is in use.
         CoordinateError
-            If the place is not on Earth.
+            If the coordinates are out of range.
         """
         place = lng_lat(lng, lat)
         origin = Origin(new_name(self.state.origins) if name is None else name, *place)
         if str(origin.name) in {str(other.name) for other in self.state.origins}:
-            raise InputError(f"There is an origin {origin.name!r} already; give another name.")
+            raise InputError(f"There is already an origin {origin.name!r}; choose another name.")
         self.state.origins = [*self.state.origins, origin]
 
     def move_origin(
         self, name: Any, lng: Any, lat: float | None = None, *, new_name: Any = None, is_dragging: bool = False
     ) -> None:
         """
-        Move an origin; while it is being dragged shapes are drawn coarsely.
+        Move an origin.
 
         Parameters
         ----------
         name : object
-            Of the origin, also the one it had before it was moved first.
+            Name of the origin, or its name before it was first moved.
         lng : float, Point or (lng, lat)
-            EPSG:4326.
+            Longitude, or the point, in EPSG:4326.
         lat : float, optional
-            Unless the place is a Point or a pair.
+            Latitude, if `lng` is a number.
         new_name : object, optional
-            By default the name with "(moved)", because the place is no longer what the old name says; those that are
-            only numbered keep theirs.
+            New name of the origin; by default the old name followed by "(moved)", because the name may be that of the
+            old place. Numbered names are kept.
         is_dragging : bool, default False
+            Whether the marker is still being dragged; areas are then drawn with a low level of detail if searches are
+            slow.
 
         Raises
         ------
         InputError
-            If there is no such origin or no such place.
+            If there is no such origin, the point is invalid, or the new name is in use.
         CoordinateError
-            If the place is not on Earth.
+            If the coordinates are out of range.
         """
         position = find(self.state.origins, name)
         place = lng_lat(lng, lat)
@@ -409,7 +426,7 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         if new_name is None and place != (old.lng, old.lat):
             wanted = moved_name(old.name, origins)
         elif str(wanted) in {str(other.name) for other in origins}:
-            raise InputError(f"There is an origin {wanted!r} already; give another name.")
+            raise InputError(f"There is already an origin {wanted!r}; choose another name.")
         moved = Origin(wanted, *place)
         if moved != old:
             self._rename_marker(str(old.name), str(wanted))
@@ -419,7 +436,7 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
             self._draw()
 
     def _rename_marker(self, old: str, new: str) -> None:
-        """Call a marker by another name; it stays the same one, because somebody may be dragging it."""
+        """Rename a marker without replacing it, because it may be being dragged."""
         marker = self._markers.pop(old, None)
         if marker is not None:
             marker.title = marker.alt = new
@@ -429,36 +446,36 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
 
     def remove_origin(self, name: Any) -> None:
         """
-        Take an origin away.
+        Remove an origin.
 
         Raises
         ------
         InputError
-            If there is none of that name.
+            If there is no such origin.
         """
         origins = list(self.state.origins)
         del origins[find(origins, name)]
         self.state.origins = origins
 
     def _on_remove(self, name: Any) -> None:
-        """Take away the origin whose button was pressed, or say why not: it may be gone already."""
+        """Remove the origin whose button was pressed; show an error if it has already been removed."""
         with self._errors_told():
             self.remove_origin(name)
 
     def fit(self) -> None:
-        """Move and zoom the map so that all areas are in sight."""
+        """Fit the map to all areas."""
         west, south, east, north = self._window()
         box = _worth_seeing(self._areas, self.state.origins, self.network)
         wide_px = (east - west) / 360.0 * 256.0 * 2.0**self.map.zoom
         high_px = (north - south) * 111_320.0 / self._pixel_m(self.map.zoom, (west, south, east, north))
         zoom = browser.zoom_for(box, 0.85 * wide_px, 0.85 * high_px)
-        # At once: a move alone takes the browser a while, and a zoom meanwhile would end it half way.
+        # Sent together: the browser animates a move, and a zoom during the animation would stop it.
         with self.map.hold_sync():
             self.map.center = ((box[1] + box[3]) / 2.0, (box[0] + box[2]) / 2.0)
             self.map.zoom = zoom
 
     def cancel(self) -> None:
-        """Stop slow work; what is on the map stays."""
+        """Cancel the running search; the areas on the map stay."""
         self._shape_jobs.cancel()
 
     def _on_state(self, change: Any) -> None:
@@ -468,45 +485,45 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         self._draw(only_new=True)
 
     def _draw(self, *, at_once: bool = False, only_new: bool = False) -> None:
-        """Ask for the shapes of the state and show them when they come."""
+        """Search for the areas of the state and show them when they are ready."""
         try:
-            question = self.state.question()
+            query = self.state.query()
         except (TravelTimeError, TypeError, ValueError) as error:
-            self._shape_jobs.forget()  # what is being answered is no longer asked, and would hide the error
+            self._shape_jobs.forget()  # the result of a running search would hide the error
             self._on_no_answer(error)
             return
-        if not question.origins:
+        if not query.origins:
             self._shape_jobs.forget()
-            self._asked = question
+            self._asked = query
             self.panel.show_progress(None)
-            self._show(question, answers.no_areas(question.measure))
+            self._show(query, answers.no_areas(query.measure))
             return
-        if only_new and question == self._asked and not self._is_draft:
-            return  # values that do not matter now, such as the traffic of those on foot
-        self._asked = question
-        # A draft has its own cells to prepare, so it pays only where the real thing is slow.
+        if only_new and query == self._asked and not self._is_draft:
+            return  # a value changed that does not apply, such as the traffic model when walking
+        self._asked = query
+        # A draft needs indexes for its own level of detail, so it is worthwhile only if searches are slow.
         if self._is_dragging and self._full_s > _SLOW_DRAG_S:
-            question = question.draft()
+            query = query.draft()
             self._is_draft = True
         else:
             self._is_draft = False
         self._shape_jobs.submit(
-            lambda job: self._answer(question, job),
-            lambda drawn: self._on_shapes(question, drawn),
+            lambda job: self._answer(query, job),
+            lambda drawn: self._on_shapes(query, drawn),
             self._on_no_answer,
             at_once=at_once,
         )
         self._watch(self._shape_jobs.running)
 
-    def _answer(self, question: Question, job: Job) -> gpd.GeoDataFrame:
-        """Return the shapes of a question, noting how long they took."""
-        drawn = answers.areas(self.network, question, step=job.step)
-        if not self._is_dragging or question.draft() == question:
+    def _answer(self, query: Query, job: Job) -> gpd.GeoDataFrame:
+        """Return the areas of a query and measure the time of the search."""
+        drawn = answers.areas(self.network, query, step=job.step)
+        if not self._is_dragging or query.draft() == query:
             self._full_s = time.perf_counter() - job.started
         return drawn
 
     def _watch(self, job: Job | None) -> None:
-        """Show the progress of a job once it turns out to be slow."""
+        """Show the progress of a job if it is slow."""
         if job is None:
             return
         loop = asyncio.get_running_loop()
@@ -519,37 +536,37 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
 
         loop.call_later(_SLOW_S, look)
 
-    def _on_shapes(self, question: Question, drawn: gpd.GeoDataFrame) -> None:
+    def _on_shapes(self, query: Query, drawn: gpd.GeoDataFrame) -> None:
         if self._shape_jobs.running is None:
             self.panel.show_progress(None)
-        self._show(question, drawn)
+        self._show(query, drawn)
         if self._probed is not None:
-            self.ask(*self._probed)  # what is told about a place follows the clock, too
+            self.ask(*self._probed)  # travel times to the probed point depend on the state, too
 
     def _on_no_answer(self, error: BaseException) -> None:
-        """Keep, and say, why there is no answer; what is on the map stays, but is not handed out as the answer."""
+        """Store and show the error of a search; the areas on the map stay, but `areas` raises the error."""
         self._asked = None
         if not isinstance(error, Cancelled):
             self._failure = error
         self._on_failure(error)
 
     def _on_failure(self, error: BaseException) -> None:
-        """Say what went wrong beside the map, never in a log that nobody sees."""
+        """Show an error beside the map, because the log is not visible in a notebook."""
         self.panel.show_progress(self._shape_jobs.running)
         if isinstance(error, Cancelled):
-            self._tell("Cancelled; the map shows the answer before.")
+            self._tell("Cancelled; the map shows the previous areas.")
             return
         if not isinstance(error, TravelTimeError):
             logger.error("widget failure", exc_info=error)
         self._tell(str(error) if isinstance(error, TravelTimeError) else f"{type(error).__name__}: {error}")
 
     def _tell(self, text: str) -> None:
-        """Show a sentence beside the map, or take it away."""
+        """Show a message beside the map; hide it if the text is empty."""
         self._error = text
         self.panel.show_error(text)
 
     def _on_move(self, _change: Any) -> None:
-        """Wait until the window has stopped moving, then see to the base map."""
+        """Redraw the base map after the map has stopped moving."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -571,24 +588,24 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
             self.ask(lng, lat)
 
     def ask(self, lng: float, lat: float) -> None:
-        """Tell travel time and route between the origins and a point, as pointing at it does."""
-        question = self._drawn_question
-        if question is None or not question.origins:
+        """Show travel times and routes between the origins and a point, as moving the mouse there does."""
+        query = self._drawn_question
+        if query is None or not query.origins:
             return
         self._probed = lng, lat
         network = self.network
         self._probe_jobs.submit(
-            lambda _: answers.probe(network, question, lng, lat),
-            lambda found: self._show_probe(question, found),
+            lambda _: answers.probe(network, query, lng, lat),
+            lambda found: self._show_probe(query, found),
             self._on_failure,
         )
 
-    def _show_probe(self, question: Question, found: gpd.GeoDataFrame) -> None:
-        """Show travel times in words and the routes as lines."""
+    def _show_probe(self, query: Query, found: gpd.GeoDataFrame) -> None:
+        """Show travel times as text and routes as lines."""
         self._route.locations = [
             [[round(y, 6), round(x, 6)] for x, y in line.coords] for line in found.geometry if not line.is_empty
         ]
-        self._note.value = browser.probe_html(question, found)
+        self._note.value = browser.probe_html(query, found)
 
     def _clear_probe(self) -> None:
         self._probed = None
@@ -599,42 +616,42 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
     @property
     def areas(self) -> gpd.GeoDataFrame:
         """
-        The shapes of the state, once the latest are there; no rows where there is no origin.
+        Areas of the current state; without rows if there are no origins. Waits for a running search.
 
         Raises
         ------
         TravelTimeError
-            What is told beside the map, where the state cannot be answered.
+            The error that the map displays, if the search failed.
         """
         self._catch_up()
         if self._failure is not None:
-            # A fresh trace each time, not one that grows with every look.
+            # The traceback is cleared, because it would grow with every access.
             raise self._failure.with_traceback(None)
         return self._areas
 
     @property
     def error(self) -> str:
-        """What is told beside the map, once the latest answer is there."""
+        """Message displayed beside the map, empty if there is none. Waits for a running search."""
         self._catch_up()
         return self._error
 
     def _catch_up(self) -> None:
-        """Answer here and now what is being answered: a cell that sets a value and reads the answer expects both."""
+        """Complete a running search synchronously, so that a cell can set a value and read the result."""
         if self._shape_jobs.running is not None:
             self._draw(at_once=True)
 
-    # What one takes away ---------------------------------------------------------------------------------------------
+    # Exports ---------------------------------------------------------------------------------------------------------
 
     def _answered(self) -> gpd.GeoDataFrame:
-        """Return the shapes of the state, computed anew where the map shows a draft or something older."""
+        """Return the areas of the current state; compute them if the map shows a draft or an older state."""
         self._catch_up()
-        question = self.state.question()
-        if not question.origins or question != self._drawn_question or self._failure is not None:
-            return answers.areas(self.network, question)
+        query = self.state.query()
+        if not query.origins or query != self._drawn_question or self._failure is not None:
+            return answers.areas(self.network, query)
         return self._areas
 
     def _export(self, kind: str) -> None:
-        """Do what an export button says and tell where the result is."""
+        """Run an export and show the path of its file."""
         with self._errors_told():
             if kind == "code":
                 self.panel.show_code(self.code())
@@ -653,7 +670,7 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
 def _worth_seeing(
     drawn: gpd.GeoDataFrame, origins: list[Origin], network: Network
 ) -> tuple[float, float, float, float]:
-    """Return west, south, east, north around shapes and their origins; around the network if there is no shape."""
+    """Return the bounds of areas and their origins; those of the network if all areas are empty."""
     shown = drawn[~drawn.geometry.is_empty]
     if not len(shown):
         return network.bounds
@@ -665,7 +682,7 @@ def _worth_seeing(
 
 
 def _tile_layer(base_map: Any) -> Any:
-    """Return a layer of tiles from whatever describes one."""
+    """Return a tile layer from any accepted description."""
     if isinstance(base_map, ipyleaflet.TileLayer):
         return base_map
     if isinstance(base_map, str) and "{z}" in base_map:
@@ -674,6 +691,6 @@ def _tile_layer(base_map: Any) -> Any:
         return ipyleaflet.basemap_to_tiles(base_map)
     raise InputError(
         f"base_map must be 'network', 'none' or tiles; got {base_map!r}. Tiles are an entry of ipyleaflet.basemaps, "
-        "such as base_map=ipyleaflet.basemaps.OpenStreetMap.Mapnik, an address, such as "
+        "such as base_map=ipyleaflet.basemaps.OpenStreetMap.Mapnik, a URL, such as "
         "base_map='https://tile.openstreetmap.org/{z}/{x}/{y}.png', or an ipyleaflet.TileLayer"
     )

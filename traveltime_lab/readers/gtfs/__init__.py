@@ -1,6 +1,6 @@
 """
-GTFS feeds into a `Timetable`.
+Read GTFS feeds into a `Timetable`.
 
-`feed.read_timetable` is the entry. `files` opens zip files and folders, `rows` checks columns, `stop_times` reads the
-largest file, and what is dropped is reported with its file and line.
+The entry point is `feed.read_timetable`. `files` opens zip files and folders, `rows` checks columns, `stop_times` reads
+the largest file, and `extras` reads shapes, transfers and fares. Dropped rows are reported with their file and line.
 """

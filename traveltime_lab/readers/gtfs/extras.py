@@ -1,5 +1,5 @@
 """
-The files of a feed beside its trips: shapes, transfers, fares.
+Read the files of a feed that are not about trips: shapes, transfers and fares.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array, ObjectArray
 from traveltime_lab.kernels.transit import parse
 from traveltime_lab.readers.gtfs.files import FeedFiles, Findings, TextTable
-from traveltime_lab.readers.gtfs.rows import Mask, Numbers, choice, codes, drop_rows, new_numbers, read_file, unique_ids
+from traveltime_lab.readers.gtfs.rows import choice, codes, drop_rows, new_numbers, read_file, unique_ids
 
-#: Ids by row of a file, and the new number of each row, -1 for dropped ones.
-Ids = tuple[pa.Array, Numbers]
+#: Id of each row of a file, and the new number of each row, -1 for dropped rows.
+Ids = tuple[pa.Array, Int32Array]
 _ZONES: Final = ("origin_id", "destination_id", "contains_id")
 
 
@@ -35,9 +35,9 @@ def read_shapes(files: FeedFiles, findings: Findings) -> tuple[pa.Array, dict[st
     order = table.integers("shape_pt_sequence")
     along, _ = table.floats("shape_dist_traveled")
     drop_rows(table, findings, keep, table.is_missing("shape_id"), "shape_id is empty")
-    drop_rows(table, findings, keep, ~(np.abs(lat) <= 90.0), "shape_pt_lat is no latitude", "shape_pt_lat")
-    drop_rows(table, findings, keep, ~(np.abs(lng) <= 180.0), "shape_pt_lon is no longitude", "shape_pt_lon")
-    drop_rows(table, findings, keep, order < 0, "shape_pt_sequence is no whole number", "shape_pt_sequence")
+    drop_rows(table, findings, keep, ~(np.abs(lat) <= 90.0), "shape_pt_lat is not a latitude", "shape_pt_lat")
+    drop_rows(table, findings, keep, ~(np.abs(lng) <= 180.0), "shape_pt_lon is not a longitude", "shape_pt_lon")
+    drop_rows(table, findings, keep, order < 0, "shape_pt_sequence is not a whole number", "shape_pt_sequence")
     coded = table.strings("shape_id").combine_chunks().dictionary_encode() if table.n_rows else None
     if coded is None:
         shape_ids, number = pa.array([], pa.string()), np.zeros(0, np.int32)
@@ -54,7 +54,7 @@ def read_shapes(files: FeedFiles, findings: Findings) -> tuple[pa.Array, dict[st
 
 
 def read_transfers(files: FeedFiles, findings: Findings, ids: Mapping[str, Ids]) -> pd.DataFrame:
-    """Return transfers.txt with row numbers in place of ids; `ids` has those of ``stop``, ``route`` and ``trip``."""
+    """Return transfers.txt with row numbers in place of ids; `ids` holds those of ``stop``, ``route`` and ``trip``."""
     table = read_file(
         files, findings, "transfers.txt", "from_stop_id", "to_stop_id", "from_route_id", "to_route_id", "from_trip_id",
         "to_trip_id", "transfer_type", "min_transfer_time",
@@ -62,7 +62,7 @@ def read_transfers(files: FeedFiles, findings: Findings, ids: Mapping[str, Ids])
     keep = np.ones(table.n_rows, np.bool_)
     kind, least = table.integers("transfer_type"), table.integers("min_transfer_time")
     kind = np.where(kind == parse.MISSING, 0, kind)
-    ends: dict[str, Numbers] = {}
+    ends: dict[str, Int32Array] = {}
     for what, (known, number) in ids.items():
         for end in ("from", "to"):
             column = f"{end}_{what}_id"
@@ -80,7 +80,7 @@ def read_transfers(files: FeedFiles, findings: Findings, ids: Mapping[str, Ids])
     drop_rows(table, findings, keep, (kind >= 4) & ~has_trips, "in-seat transfer without two trips")
     no_time = keep & (kind == 2) & (least == parse.MISSING)
     findings.add(
-        "transfers.txt", "transfer_type 2 without min_transfer_time: the walk decides",
+        "transfers.txt", "transfer_type 2 without min_transfer_time: the walking time is used",
         table.lines(np.flatnonzero(no_time)), is_dropped=False,
     )  # fmt: skip
     kind = np.where(no_time, 0, kind)
@@ -88,7 +88,7 @@ def read_transfers(files: FeedFiles, findings: Findings, ids: Mapping[str, Ids])
     for what in ("from_route_idx", "to_route_idx", "from_trip_idx", "to_trip_idx"):
         is_special |= ends[what] >= 0
     findings.add(
-        "transfers.txt", "least times and bans for single routes or trips are kept but not used",
+        "transfers.txt", "min_transfer_time and bans of single routes or trips: kept but not used",
         table.lines(np.flatnonzero(keep & is_special & ((kind == 2) | (kind == 3)))), is_dropped=False,
     )  # fmt: skip
     least = np.where(least == parse.MISSING, -1, least)
@@ -102,13 +102,14 @@ def read_fares(
     findings: Findings,
     agency_ids: pa.Array,
     routes: Ids,
-    zone_ids: npt.NDArray[np.object_],
+    zone_ids: ObjectArray,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """
-    Return fares v1: prices and what they are valid for.
+    Return the tables of GTFS Fares V1: fare_attributes.txt and fare_rules.txt.
 
-    `transfers` is -1 for any number of changes, `transfer_duration` for any time, `agency_idx` for any agency. A fare
-    none of whose rules can be read is dropped with them, because a fare without rules is valid everywhere.
+    ``transfers`` is -1 for unlimited transfers, ``transfer_duration`` is -1 for an unlimited time and ``agency_idx`` is
+    -1 for all agencies. If no rule of a fare can be read, the fare is dropped, too, because a fare without rules would
+    be valid everywhere.
     """
     table = read_file(
         files, findings, "fare_attributes.txt", "fare_id", "price", "currency_type", "payment_method", "transfers",
@@ -116,15 +117,15 @@ def read_fares(
     )  # fmt: skip
     ids, keep = unique_ids(table, findings, "fare_id")
     price, _ = table.floats("price")
-    drop_rows(table, findings, keep, ~(price >= 0.0), "price is no number from 0", "price")
+    drop_rows(table, findings, keep, ~(price >= 0.0), "price is not a number of 0 or more", "price")
     currency = np.array([value.upper() for value in table.objects("currency_type")], object)
     no_code = np.array([re.fullmatch("[A-Z]{3}", value) is None for value in currency], np.bool_)
-    drop_rows(table, findings, keep, no_code, "currency_type is no code of three letters", "currency_type")
+    drop_rows(table, findings, keep, no_code, "currency_type is not a code of three letters", "currency_type")
     transfers, duration = table.integers("transfers"), table.integers("transfer_duration")
     is_bad = (transfers != parse.MISSING) & ((transfers < 0) | (transfers > 2))
     drop_rows(table, findings, keep, is_bad, "transfers is not 0, 1, 2 or empty", "transfers")
     is_bad = (duration != parse.MISSING) & ((duration < 0) | (duration > np.iinfo(np.int32).max))
-    drop_rows(table, findings, keep, is_bad, "transfer_duration is no number of seconds", "transfer_duration")
+    drop_rows(table, findings, keep, is_bad, "transfer_duration is not a number of seconds", "transfer_duration")
     agency, no_agency = codes(table.strings("agency_id"), agency_ids), table.is_missing("agency_id")
     drop_rows(table, findings, keep, (agency < 0) & ~no_agency, "unknown agency_id", "agency_id")
     rules = _read_rules(files, findings, table, ids, keep, routes, zone_ids)
@@ -154,11 +155,11 @@ def _read_rules(
     findings: Findings,
     fares: TextTable,
     fare_ids: pa.Array,
-    is_kept: Mask,
+    is_kept: BoolArray,
     routes: Ids,
-    zone_ids: npt.NDArray[np.object_],
+    zone_ids: ObjectArray,
 ) -> pd.DataFrame:
-    """Return fare_rules.txt with rows of fare_attributes.txt; fares that lose all of theirs leave `is_kept`."""
+    """Return fare_rules.txt with fares as row numbers; fares that lose all their rules are removed from `is_kept`."""
     table = read_file(
         files, findings, "fare_rules.txt", "fare_id", "route_id", *_ZONES, needs=("fare_id",),
     )  # fmt: skip
@@ -173,7 +174,7 @@ def _read_rules(
     drop_rows(table, findings, keep, (number < 0) & ~any_route, "rule of a dropped route", "route_id")
     for column in _ZONES:
         rows = np.flatnonzero(keep & ~table.is_missing(column) & ~np.isin(table.objects(column), zone_ids))
-        reason = f"{column} is no zone_id of stops.txt: nothing lies there"
+        reason = f"{column} is not a zone_id of stops.txt: the rule never applies"
         findings.add(table.name, reason, table.lines(rows[:1000]), rows=rows.size, is_dropped=False)
     had, has = (np.zeros(is_kept.size, np.bool_) for _ in range(2))
     had[fare[fare >= 0]] = True
@@ -188,6 +189,6 @@ def _read_rules(
     )
 
 
-def _taken(values: npt.NDArray[Any], rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return values by row, the last one for row -1; zeros where there is no value at all."""
+def _taken(values: AnyArray, rows: AnyArray) -> AnyArray:
+    """Return ``values[rows]``, or zeros if `values` is empty; row -1 gets an arbitrary value."""
     return values[rows] if values.size else np.zeros(rows.size, values.dtype)

@@ -1,17 +1,20 @@
 """
-GTFS feeds to a timetable.
+Read GTFS feeds into a timetable.
 
-Every row that cannot be used is dropped and reported with file, line and reason; a feed that cannot be used at all is a
-`GtfsError`. Files that say nothing about travel times, fares or shapes are not read, and listed in the report.
+Rows that cannot be used are dropped and reported with file, line and reason. A feed without any usable trip raises
+`GtfsError`. Files that are not about travel times, fares or shapes are not read; they are listed in the report.
 
-Format: GTFS Schedule reference (gtfs.org/documentation/schedule/reference). What it leaves open is decided here:
+The format is that of the GTFS Schedule reference (gtfs.org/documentation/schedule/reference). Where the reference
+leaves a choice, this reader does the following:
 
-- Missing times are shared out along ``shape_dist_traveled`` if all calls between two timed ones have it, else along the
-  straight lines between stops.
-- ``frequencies.txt`` without exact times: departures at start_time + k * headway_secs, as with exact times (assumed).
-- ``pickup_type`` and ``drop_off_type`` 1 forbid; 2 and 3 (by arrangement) allow, as in OpenTripPlanner.
+- Missing times are interpolated by ``shape_dist_traveled`` if all stop times between two timepoints have it, otherwise
+  by the straight-line distances between stops.
+- ``frequencies.txt`` with ``exact_times=0`` gives departures at start_time + k * headway_secs, as with exact times
+  (assumed).
+- ``pickup_type`` and ``drop_off_type`` 1 forbid boarding and alighting; 2 and 3 (by arrangement) allow it, as in
+  OpenTripPlanner.
 - ``continuous_pickup`` and ``continuous_drop_off``, demand-responsive zones and pathways are not used.
-- Times are in the zone of the route's agency; ``stop_timezone`` is kept for display, as the reference says.
+- Times are in the time zone of the route's agency; ``stop_timezone`` is only kept for display, as in the reference.
 """
 
 from __future__ import annotations
@@ -47,12 +50,13 @@ _READ: Final = frozenset(
 
 def read_timetable(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Timetable:
     """
-    Read one or several feeds.
+    Read one or more GTFS feeds.
 
     Parameters
     ----------
     sources : path-like or iterable of path-like
-        Zip files or folders; a zip may hold the feed in one sub-folder or one inner zip. Feeds may share ids.
+        Zip files or folders. A zip file may contain the feed in one sub-folder or in one inner zip file. Feeds may have
+        equal ids.
 
     Returns
     -------
@@ -93,7 +97,7 @@ def read_feed(source: str | os.PathLike[str]) -> Timetable:
 
 
 class _Reader:
-    """One feed on its way to a timetable; every ``_read_*`` method needs those before it."""
+    """Reader of one feed; the ``_read_*`` methods are called in order, and each needs the results of the previous."""
 
     def __init__(self, files: FeedFiles) -> None:
         self.files = files
@@ -113,7 +117,7 @@ class _Reader:
             stop_ids=self.stop_ids, stop_is_kept=self.stop_is_kept,
             stop_lat=self.stop_lat, stop_lng=self.stop_lng,
         )  # fmt: skip
-        # Rows of stops.txt that were dropped leave gaps in the numbers; close them.
+        # Renumber the stops, because dropped rows of stops.txt leave gaps.
         stop_number = new_numbers(self.stop_is_kept)
         trip_number = np.full(len(self.trip_ids), -1, np.int32)
         trip_number[calls.trip] = np.arange(calls.trip.size, dtype=np.int32)
@@ -171,19 +175,19 @@ class _Reader:
         if not is_zone.any():
             raise GtfsError(
                 f"{self.files.source}: agency.txt, line {table.lines(np.array([0]))[0]}: agency_timezone "
-                f"{names[0]!r} is no IANA time zone such as 'Europe/Rome', so no time of the feed can be placed",
+                f"{names[0]!r} is not an IANA time zone such as 'Europe/Rome', so the times of the feed are ambiguous",
                 file="agency.txt", line=int(table.lines(np.array([0]))[0]),
             )  # fmt: skip
         keep = np.ones(table.n_rows, np.bool_)
-        drop_rows(table, self.findings, keep, ~is_zone, "agency_timezone is no IANA time zone", "agency_timezone")
+        drop_rows(table, self.findings, keep, ~is_zone, "agency_timezone is not an IANA time zone", "agency_timezone")
         again = pd.Index(table.objects("agency_id")).duplicated() & keep
-        drop_rows(table, self.findings, keep, again, "agency_id given twice", "agency_id")
+        drop_rows(table, self.findings, keep, again, "duplicate agency_id", "agency_id")
         table = table.keep(keep)
         zone = table.objects("agency_timezone")
         self.zones = sorted(set(zone))
         if len(self.zones) > 1:
             self.findings.add(
-                "agency.txt", f"agencies in several time zones ({', '.join(self.zones)}): each route keeps its own",
+                "agency.txt", f"agencies in several time zones ({', '.join(self.zones)}): that of each route applies",
                 rows=table.n_rows, is_dropped=False,
             )  # fmt: skip
         self.agency_ids = pa.array(table.objects("agency_id"), type=pa.string())
@@ -204,28 +208,26 @@ class _Reader:
         self.stop_ids, keep = unique_ids(table, self.findings, "stop_id")
         lat, bad_lat = table.floats("stop_lat")
         lng, bad_lng = table.floats("stop_lon")
-        drop_rows(table, self.findings, keep, bad_lat, "stop_lat is no number", "stop_lat")
-        drop_rows(table, self.findings, keep, bad_lng, "stop_lon is no number", "stop_lon")
+        drop_rows(table, self.findings, keep, bad_lat, "stop_lat is not a number", "stop_lat")
+        drop_rows(table, self.findings, keep, bad_lng, "stop_lon is not a number", "stop_lon")
         drop_rows(table, self.findings, keep, np.abs(lat) > 90.0, "stop_lat is not within -90 to 90", "stop_lat")
         drop_rows(table, self.findings, keep, np.abs(lng) > 180.0, "stop_lon is not within -180 to 180", "stop_lon")
-        # (0, 0) is what tools write for an unknown place; no stop floats in the Gulf of Guinea.
+        # Some tools write (0, 0), a place in the Gulf of Guinea, for unknown coordinates.
         is_nowhere = np.isnan(lat) | np.isnan(lng) | ((lat == 0.0) & (lng == 0.0))
         parent = codes(table.strings("parent_station"), self.stop_ids)
         parent[parent >= 0] = np.where(keep[parent[parent >= 0]], parent[parent >= 0], -1)
         lost = np.flatnonzero(keep & (parent < 0) & ~table.is_missing("parent_station"))
-        self.findings.add("stops.txt", "unknown parent_station: read as none", table.lines(lost), is_dropped=False)
+        self.findings.add("stops.txt", "unknown parent_station: ignored", table.lines(lost), is_dropped=False)
         lat[is_nowhere], lng[is_nowhere] = np.nan, np.nan
         from_parent = np.flatnonzero(is_nowhere & (parent >= 0) & ~is_nowhere[parent])
         lat[from_parent], lng[from_parent] = lat[parent[from_parent]], lng[parent[from_parent]]
         self.findings.add(
-            "stops.txt", "no coordinates: takes those of its parent station", table.lines(from_parent), is_dropped=False
+            "stops.txt", "no coordinates: the parent station's are used", table.lines(from_parent), is_dropped=False
         )
         location_type = choice(table, self.findings, "location_type", 4)
-        # Generic nodes and boarding areas of a station need none.
+        # Generic nodes and boarding areas of a station need no coordinates.
         nowhere = np.flatnonzero(keep & np.isnan(lat) & (location_type <= 2))
-        self.findings.add(
-            "stops.txt", "no coordinates: can only be ridden through", table.lines(nowhere), is_dropped=False
-        )
+        self.findings.add("stops.txt", "no coordinates: not linked to streets", table.lines(nowhere), is_dropped=False)
         wheelchair = choice(table, self.findings, "wheelchair_boarding", 2)
         self.stop_is_kept, self.stop_lat, self.stop_lng = keep, lat, lng
         number = new_numbers(keep)
@@ -249,17 +251,17 @@ class _Reader:
         )  # fmt: skip
         self.route_ids, keep = unique_ids(table, self.findings, "route_id")
         kind = table.integers("route_type")
-        drop_rows(table, self.findings, keep, kind < 0, "route_type is no whole number", "route_type")
+        drop_rows(table, self.findings, keep, kind < 0, "route_type is not a whole number", "route_type")
         classes = {int(value): route_class(int(value)) for value in np.unique(kind[keep])}
         unknown = np.isin(kind, [value for value, found in classes.items() if found is None]) & keep
         self.findings.add(
-            "routes.txt", "unknown route_type: only public_transport rides it", table.lines(np.flatnonzero(unknown)),
+            "routes.txt", "unknown route_type: used by public_transport only", table.lines(np.flatnonzero(unknown)),
             example=str(kind[unknown][0]) if unknown.any() else "", is_dropped=False,
         )  # fmt: skip
         agency = codes(table.strings("agency_id"), self.agency_ids)
         lost = np.flatnonzero(keep & (agency < 0) & (~table.is_missing("agency_id") | (len(self.agencies) > 1)))
         self.findings.add(
-            "routes.txt", "no known agency_id: read as the first agency's", table.lines(lost), is_dropped=False
+            "routes.txt", "no known agency_id: the first agency is used", table.lines(lost), is_dropped=False
         )
         agency = np.where(agency < 0, 0, agency)
         self.route_is_kept = keep
@@ -289,7 +291,7 @@ class _Reader:
         )  # fmt: skip
         if table.n_rows == 0 and dates.n_rows == 0:
             raise GtfsError(
-                f"{self.files.source}: neither calendar.txt nor calendar_dates.txt has a row, so nothing ever runs",
+                f"{self.files.source}: neither calendar.txt nor calendar_dates.txt has a row, so no trip ever runs",
                 file="calendar.txt",
             )
         ids, keep = unique_ids(table, self.findings, "service_id")
@@ -317,7 +319,7 @@ class _Reader:
         drop_rows(dates, self.findings, kept, (kind != 1) & (kind != 2), "exception_type is not 1 or 2",
                   "exception_type")  # fmt: skip
         again = pd.Series(np.where(kept, service.astype(np.int64) << 32 | day, -np.arange(dates.n_rows) - 1))
-        drop_rows(dates, self.findings, kept, again.duplicated().to_numpy(), "service_id and date given twice")
+        drop_rows(dates, self.findings, kept, again.duplicated().to_numpy(), "duplicate service_id and date")
         rows = np.flatnonzero(kept)
         rows = rows[np.argsort(day[rows], kind="stable")]
         rest = n - n_calendar
@@ -341,11 +343,11 @@ class _Reader:
         service = codes(table.strings("service_id"), self.service_ids)
         drop_rows(table, self.findings, keep, route < 0, "unknown route_id", "route_id")
         drop_rows(table, self.findings, keep, ~self.route_is_kept[route], "trip of a dropped route", "route_id")
-        drop_rows(table, self.findings, keep, service < 0, "service_id in neither calendar", "service_id")
+        drop_rows(table, self.findings, keep, service < 0, "service_id is in no calendar file", "service_id")
         shape = codes(table.strings("shape_id"), self.shape_ids)
         lost = np.flatnonzero(keep & (shape < 0) & ~table.is_missing("shape_id"))
         if "shapes.txt" in self.files:
-            self.findings.add("trips.txt", "unknown shape_id: read as none", table.lines(lost[:1000]), rows=lost.size,
+            self.findings.add("trips.txt", "unknown shape_id: ignored", table.lines(lost[:1000]), rows=lost.size,
                               is_dropped=False)  # fmt: skip
         block = np.full(table.n_rows, -1, np.int32)
         if "block_id" in table:
@@ -356,7 +358,7 @@ class _Reader:
         self.trip_service, self.trip_block = service, block
 
     def _trips(self, calls: TripCalls) -> pd.DataFrame:
-        """Return the trips that can run, in the order of their calls."""
+        """Return the usable trips, in the order of their stop times."""
         table, rows = self.trip_table, calls.trip
         direction = choice(table, self.findings, "direction_id", 1, missing=-1)
         wheelchair = choice(table, self.findings, "wheelchair_accessible", 2)

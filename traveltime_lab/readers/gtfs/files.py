@@ -1,9 +1,10 @@
 """
-The files of a timetable feed as columns of text: zip, folder, zip in a zip; and what was found wrong in them.
+Read the files of a GTFS feed as columns of text, and collect findings about them.
 
-Files are read with `pyarrow.csv`. No well-kept library of feeds says on which line a broken row stands: gtfs-kit 13.0,
-partridge 1.1 and gtfs-parquet 0.7 either fail or turn the field into a missing value. They are also slower: on a feed
-of 2.4 million stop times they took 4.1, 17.5 and 5.8 s to give text columns, on 2 cores.
+A feed may be a zip file, a folder, or a zip file in a zip file. Files are read with `pyarrow.csv`. The maintained GTFS
+libraries do not report the line of an invalid row: gtfs-kit 13.0, partridge 1.1 and gtfs-parquet 0.7 either fail or
+replace the field by a missing value. They are also slower: on a feed of 2.4 million stop times they took 4.1, 17.5 and
+5.8 s to return text columns, on 2 cores.
 """
 
 from __future__ import annotations
@@ -18,33 +19,40 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from traveltime_lab._arrays import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    Int32Array,
+    Int64Array,
+    ObjectArray,
+    UInt8Array,
+)
 from traveltime_lab.errors import GtfsError, MissingFileError
 from traveltime_lab.kernels.transit import parse as text
 
-#: Every feed has these; their presence is how a feed is found inside of a zip or folder.
+#: Files that every feed has. They identify the feed inside a zip file or folder.
 _MARKS: Final = ("stops.txt", "stop_times.txt", "trips.txt", "routes.txt", "agency.txt")
-#: Lines kept per kind of finding.
+#: Number of lines kept for each kind of finding.
 _LINES_KEPT: Final = 5
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.intp] | npt.NDArray[np.bool_]
+Rows = IndexArray | BoolArray
 
 
 @dataclass
 class Findings:
     """
-    What was dropped or noted while reading a feed, by file and reason.
+    Rows that were dropped or noted while reading a feed, by file and reason.
 
     Attributes
     ----------
     items : dict
-        ``(file, reason)`` to a dict of ``is_dropped``, ``rows``, ``lines`` (the first few) and ``example``.
+        Maps ``(file, reason)`` to a dict of ``is_dropped``, ``rows``, ``lines`` (the first few) and ``example``.
     """
 
     items: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
@@ -53,13 +61,13 @@ class Findings:
         self,
         file: str,
         reason: str,
-        lines: Sequence[int] | npt.NDArray[Any] = (),
+        lines: Sequence[int] | AnyArray = (),
         *,
         rows: int | None = None,
         example: str = "",
         is_dropped: bool = True,
     ) -> None:
-        """Add rows, `len(lines)` of them if `rows` is not given; nothing happens for none."""
+        """Add a finding about `rows` rows (by default ``len(lines)``); do nothing if there are none."""
         rows = len(lines) if rows is None else rows
         if rows == 0:
             return
@@ -70,7 +78,7 @@ class Findings:
         item["lines"] = sorted({*item["lines"], *(int(line) for line in lines[:_LINES_KEPT])})[:_LINES_KEPT]
 
     def report(self) -> dict[str, dict[str, Any]]:
-        """Return the findings as ``dropped`` and ``noted``, plain enough for JSON."""
+        """Return the findings under the keys ``dropped`` and ``noted``, ready for JSON."""
         facts: dict[str, dict[str, Any]] = {"dropped": {}, "noted": {}}
         for (file, reason), item in self.items.items():
             text_ = f"{item['rows']:,} rows"
@@ -90,21 +98,21 @@ class FeedFiles:
     Parameters
     ----------
     source : path-like
-        A zip, a folder, or either of them with the feed in one sub-folder or in one inner zip.
+        A zip file or a folder, with the feed at its top, in one sub-folder, or in one inner zip file.
 
     Attributes
     ----------
     name : str
-        The file's or folder's name without ending.
+        Name of the file or folder without its ending.
     names : list of str
-        Names of the files, lower case.
+        Names of the files in lower case.
 
     Raises
     ------
     MissingFileError
-        If there is nothing at `source`.
+        If `source` does not exist.
     GtfsError
-        If no feed, or more than one, is found there.
+        If there is no feed or more than one.
     """
 
     def __init__(self, source: str | os.PathLike[str]) -> None:
@@ -123,7 +131,7 @@ class FeedFiles:
             self._zip = self._open_zip(path)
             listed = self._listed()
         else:
-            raise MissingFileError(f"no timetable feed at {path}; give a GTFS zip file or folder")
+            raise MissingFileError(f"there is no GTFS feed at {path}; give the path of a zip file or folder")
         where = self._find(listed)
         while where.suffix == ".zip":
             inner = self._bytes(where)
@@ -151,7 +159,7 @@ class FeedFiles:
         return [PurePosixPath(item.filename) for item in self._zip.infolist() if not item.is_dir()]
 
     def _find(self, listed: list[PurePosixPath]) -> PurePosixPath:
-        """Return the folder of the feed's files, or the zip inside that may hold it."""
+        """Return the folder that contains the feed, or the inner zip file that may contain it."""
         listed = [item for item in listed if not any(part.startswith((".", "__MACOSX")) for part in item.parts)]
         folders: dict[PurePosixPath, int] = {}
         for item in listed:
@@ -165,11 +173,9 @@ class FeedFiles:
             return found[0]
         if found:
             raise GtfsError(
-                f"{self.source} holds several feeds: {', '.join(map(str, found))}; unpack it and give them one by one"
+                f"{self.source} contains several feeds: {', '.join(map(str, found))}; unpack it and pass them as a list"
             )
-        raise GtfsError(
-            f"{self.source} holds no timetable feed: there is no stops.txt, trips.txt or stop_times.txt in it"
-        )
+        raise GtfsError(f"{self.source} is not a GTFS feed: there is no stops.txt, trips.txt or stop_times.txt in it")
 
     def _bytes(self, item: PurePosixPath) -> bytes:
         if self._zip is None:
@@ -179,17 +185,17 @@ class FeedFiles:
             return self._zip.read(str(item))
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as error:
             raise GtfsError(
-                f"{self.source}: {item} cannot be unpacked ({error}); fetch the feed again", file=item.name
+                f"{self.source}: {item} cannot be unpacked ({error}); download the feed again", file=item.name
             ) from error
         except Exception as error:  # zlib.error and lzma.LZMAError have no common base
             if type(error).__module__ not in ("zlib", "_lzma", "lzma"):
                 raise
             raise GtfsError(
-                f"{self.source}: {item} cannot be unpacked ({error}); fetch the feed again", file=item.name
+                f"{self.source}: {item} cannot be unpacked ({error}); download the feed again", file=item.name
             ) from error
 
     def read(self, name: str, columns: Sequence[str], findings: Findings) -> TextTable:
-        """Return the wanted columns of a file; a file that is not there has no rows."""
+        """Return columns of a file; a missing file has no rows."""
         if name not in self._files:
             return TextTable(self, name, {}, 0, b"", 1, 0)
         return _read_text(self, name, self._bytes(self._files[name]), columns, findings)
@@ -201,23 +207,23 @@ class FeedFiles:
 
 class TextTable:
     """
-    Columns of a file as text, and the lines that its rows stand on.
+    Columns of a file as text, and the line numbers of its rows.
 
     Parameters
     ----------
     files : FeedFiles
-        Where it came from, for messages.
+        The feed, for error messages.
     name : str
-        Such as ``stops.txt``.
+        Name of the file, such as ``stops.txt``.
     columns : dict of str to pyarrow.ChunkedArray
-        Text by column, without spaces around it; empty where missing.
+        Text of each column, without surrounding spaces; empty where missing.
     n_rows : int
     body : bytes
         Text after the header.
     first_line : int
-        Number of its first line.
+        Line number of the beginning of `body`.
     n_columns : int
-        Number of columns of the header; rows of another number come last in `columns`.
+        Number of columns in the header. Rows with another number of fields come last in `columns`.
     """
 
     def __init__(
@@ -233,14 +239,14 @@ class TextTable:
         self.files, self.name, self.n_rows = files, name, n_rows
         self._columns = columns
         self._body, self._first_line, self._n_columns = body, first_line, n_columns
-        self._lines: Integers | None = None
+        self._lines: Int64Array | None = None
 
     def __contains__(self, column: str) -> bool:
         """Return whether the header has a column."""
         return column in self._columns
 
     def require(self, *columns: str) -> None:
-        """Raise GtfsError for a column that the header lacks."""
+        """Raise GtfsError if the header lacks a column."""
         for column in columns:
             if column not in self._columns and self.n_rows:
                 raise GtfsError(
@@ -248,29 +254,29 @@ class TextTable:
                 )
 
     def strings(self, column: str) -> pa.ChunkedArray:
-        """Return a column of text; all empty if the header lacks it."""
+        """Return a column as text; all fields are empty if the header lacks it."""
         if column in self._columns:
             return self._columns[column]
         return pa.chunked_array([pa.repeat("", self.n_rows)], type=pa.string())
 
-    def objects(self, column: str) -> npt.NDArray[np.object_]:
+    def objects(self, column: str) -> ObjectArray:
         """Return a column as Python strings."""
-        values: npt.NDArray[np.object_] = self.strings(column).to_numpy(zero_copy_only=False)
+        values: ObjectArray = self.strings(column).to_numpy(zero_copy_only=False)
         return values.astype(object)
 
-    def is_missing(self, column: str) -> npt.NDArray[np.bool_]:
+    def is_missing(self, column: str) -> BoolArray:
         """Return where a column is empty."""
         return np.asarray(pc.equal(self.strings(column), "").to_numpy(zero_copy_only=False), dtype=np.bool_)
 
-    def integers(self, column: str) -> Integers:
-        """Return whole numbers, `text.MISSING` or `text.BROKEN`."""
+    def integers(self, column: str) -> Int64Array:
+        """Return a column as whole numbers, `text.MISSING` or `text.BROKEN`."""
         return self._parsed(column, text.parse_integers)
 
-    def times(self, column: str) -> Integers:
-        """Return seconds, `text.MISSING` or `text.BROKEN`."""
+    def times(self, column: str) -> Int64Array:
+        """Return a column of times as seconds, `text.MISSING` or `text.BROKEN`."""
         return self._parsed(column, text.parse_times)
 
-    def _parsed(self, column: str, parse: Any) -> Integers:
+    def _parsed(self, column: str, parse: Any) -> Int64Array:
         out = np.full(self.n_rows, text.MISSING, np.int64)
         if column not in self._columns:
             return out
@@ -281,8 +287,8 @@ class TextTable:
             start += len(chunk)
         return out
 
-    def floats(self, column: str) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return numbers, NaN where empty or broken, and where they are broken."""
+    def floats(self, column: str) -> tuple[FloatArray, BoolArray]:
+        """Return a column as numbers, NaN where empty or invalid, and a mask of the invalid ones."""
         is_broken = np.zeros(self.n_rows, np.bool_)
         if column not in self._columns:
             return np.full(self.n_rows, np.nan), is_broken
@@ -298,8 +304,8 @@ class TextTable:
         out[~finite] = np.nan
         return out, is_broken
 
-    def dates(self, column: str) -> Integers:
-        """Return proleptic ordinals of YYYYMMDD, `text.MISSING` or `text.BROKEN`."""
+    def dates(self, column: str) -> Int64Array:
+        """Return a column of dates (YYYYMMDD) as proleptic ordinals, `text.MISSING` or `text.BROKEN`."""
         number = self.integers(column)
         year, month, day = number // 10000, number // 100 % 100, number % 100
         fits = (year >= 1) & (year <= 9999) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
@@ -309,8 +315,8 @@ class TextTable:
         ordinal = days.astype(np.int64) + 719163  # datetime.date(1970, 1, 1).toordinal()
         return np.where(number == text.MISSING, text.MISSING, np.where(fits, ordinal, text.BROKEN))
 
-    def lines(self, rows: Rows) -> Integers:
-        """Return the lines of rows, 1 for the header's; computed when first asked for."""
+    def lines(self, rows: Rows) -> Int64Array:
+        """Return the line numbers of rows, where the header is line 1; they are computed at the first call."""
         if rows.size == 0 or (rows.dtype == np.bool_ and not rows.any()):
             return np.zeros(0, np.int64)
         if self._lines is None:
@@ -325,8 +331,8 @@ class TextTable:
             self._lines = np.concatenate([lines[regular], lines[others]])
         return self._lines[rows]
 
-    def keep(self, rows: npt.NDArray[np.bool_]) -> TextTable:
-        """Return the rows where a mask is true."""
+    def keep(self, rows: BoolArray) -> TextTable:
+        """Return the rows where a mask is True."""
         if rows.all():
             return self
         lines = self.lines(rows)
@@ -345,21 +351,21 @@ def _number(value: str) -> float:
 
 
 def _read_text(files: FeedFiles, name: str, raw: bytes, wanted: Sequence[str], findings: Findings) -> TextTable:
-    """Return the wanted columns of a CSV file."""
+    """Return columns of a CSV file, decoded from UTF-8, UTF-16 or Windows-1252."""
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        findings.add(name, "not UTF-8 but UTF-16: read as that", rows=1, is_dropped=False)
+        findings.add(name, "UTF-16 instead of UTF-8: read as UTF-16", rows=1, is_dropped=False)
         raw = raw.decode("utf-16", errors="replace").encode()
     try:
         return _parse(files, name, raw, wanted, findings)
     except pa.ArrowInvalid as error:
         if "UTF8" not in str(error):
-            raise GtfsError(f"{files.source}: {name} is no CSV table ({error})", file=name) from error
-    # The reference demands UTF-8; older tools on Windows write the local code page.
+            raise GtfsError(f"{files.source}: {name} is not a CSV table ({error})", file=name) from error
+    # The reference requires UTF-8, but older tools on Windows write the local code page.
     findings.add(name, "not UTF-8: read as Windows-1252", rows=1, is_dropped=False)
     try:
         return _parse(files, name, raw.decode("cp1252", errors="replace").encode(), wanted, findings)
     except pa.ArrowInvalid as error:
-        raise GtfsError(f"{files.source}: {name} is no CSV table ({error})", file=name) from error
+        raise GtfsError(f"{files.source}: {name} is not a CSV table ({error})", file=name) from error
 
 
 def _parse(files: FeedFiles, name: str, raw: bytes, wanted: Sequence[str], findings: Findings) -> TextTable:
@@ -372,7 +378,7 @@ def _parse(files: FeedFiles, name: str, raw: bytes, wanted: Sequence[str], findi
     include = [column for column in unique if column in wanted]
     if not bytes(body[:4096]).strip() and not bytes(body).strip():
         return TextTable(files, name, {column: _no_text() for column in include}, 0, b"", first_line, len(header))
-    # Arrow reads in parallel only where every line is a record.
+    # Arrow can read in parallel only if every line is a record.
     has_quoted_lines = b'"' in raw and bool(text.has_quoted_lines(np.frombuffer(body, np.uint8)))
     irregular: list[str] = []
 
@@ -408,7 +414,7 @@ def _parse(files: FeedFiles, name: str, raw: bytes, wanted: Sequence[str], findi
         rows = np.arange(table.num_rows, n_rows)
         findings.add(
             name,
-            "another number of fields than the header: read as far as it goes",
+            "number of fields differs from the header: padded or truncated",
             extra.lines(rows),
             example=irregular[0],
             is_dropped=False,
@@ -424,7 +430,7 @@ def _trimmed(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values
 
 
-def _letters(chunk: pa.StringArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+def _letters(chunk: pa.StringArray) -> tuple[Int32Array, UInt8Array]:
     """Return offsets and bytes of a text array."""
     _, offsets, data = chunk.buffers()
     where = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
@@ -452,7 +458,7 @@ def _header(raw: bytes) -> tuple[list[str], int, int]:
 def _with_irregular(
     columns: dict[str, pa.ChunkedArray], n_rows: int, irregular: list[str], header: list[str]
 ) -> tuple[dict[str, pa.ChunkedArray], int]:
-    """Return columns with the rows of another number of fields at their end, padded or cut."""
+    """Append the rows with another number of fields than the header, padded or truncated, to the columns."""
     rows = [next(csv.reader([row]), []) for row in irregular]
     rows = [row + [""] * (len(header) - len(row)) for row in rows]
     longer = {}

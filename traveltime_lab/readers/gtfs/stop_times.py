@@ -1,5 +1,7 @@
 """
-Stop times and frequencies of a feed: from text to flat arrays by trip, with patterns and courses.
+Read stop_times.txt and frequencies.txt into flat arrays by trip, with patterns and courses.
+
+A *course* is a pattern along one shape with one sequence of headsigns.
 """
 
 from __future__ import annotations
@@ -8,9 +10,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from traveltime_lab._arrays import (
+    AnyArray,
+    BoolArray,
+    Float32Array,
+    FloatArray,
+    IndexArray,
+    Int32Array,
+    Int64Array,
+    UInt8Array,
+)
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.kernels.transit import parse, stop_times
 from traveltime_lab.readers.gtfs.files import FeedFiles, Findings, TextTable
@@ -18,16 +29,16 @@ from traveltime_lab.readers.gtfs.rows import codes, drop_rows
 
 FILE: Final = "stop_times.txt"
 _WHY: Final = {
-    stop_times.TOO_SHORT: "trip with fewer than two calls",
-    stop_times.NO_END_TIMES: "trip whose first or last call has no time",
-    stop_times.BACK_IN_TIME: "trip that goes back in time",
+    stop_times.TOO_SHORT: "trip with fewer than two stop times",
+    stop_times.NO_END_TIMES: "trip whose first or last stop time has no time",
+    stop_times.BACK_IN_TIME: "trip whose times decrease",
 }
 
 
 @dataclass
 class TripCalls:
     """
-    Calls of the trips that can run, sorted by pattern and departure.
+    Stop times of the usable trips, sorted by pattern and departure.
 
     Attributes
     ----------
@@ -35,8 +46,9 @@ class TripCalls:
         Row of trips.txt.
     pattern, course : int32 arrays of shape (n_trips,)
     indptr, arrival, departure : int64, int32, int32 arrays
-        Times of each trip.
+        CSR of the times of each trip.
     pattern_indptr, pattern_stop, pattern_pickup, pattern_drop_off : arrays
+        CSR of the stops of each pattern, with their pickup and drop-off types.
     course_pattern, course_shape, course_indptr, course_along, course_headsign : arrays
         A course is a pattern along one shape, with one sequence of stop_headsigns.
     headsigns : list of str
@@ -45,21 +57,21 @@ class TripCalls:
         Counts for the report.
     """
 
-    trip: npt.NDArray[np.int64]
-    pattern: npt.NDArray[np.int32]
-    course: npt.NDArray[np.int32]
-    indptr: npt.NDArray[np.int64]
-    arrival: npt.NDArray[np.int32]
-    departure: npt.NDArray[np.int32]
-    pattern_indptr: npt.NDArray[np.int64]
-    pattern_stop: npt.NDArray[np.int32]
-    pattern_pickup: npt.NDArray[np.uint8]
-    pattern_drop_off: npt.NDArray[np.uint8]
-    course_pattern: npt.NDArray[np.int32]
-    course_shape: npt.NDArray[np.int32]
-    course_indptr: npt.NDArray[np.int64]
-    course_along: npt.NDArray[np.float32]
-    course_headsign: npt.NDArray[np.int32]
+    trip: Int64Array
+    pattern: Int32Array
+    course: Int32Array
+    indptr: Int64Array
+    arrival: Int32Array
+    departure: Int32Array
+    pattern_indptr: Int64Array
+    pattern_stop: Int32Array
+    pattern_pickup: UInt8Array
+    pattern_drop_off: UInt8Array
+    course_pattern: Int32Array
+    course_shape: Int32Array
+    course_indptr: Int64Array
+    course_along: Float32Array
+    course_headsign: Int32Array
     headsigns: list[str]
     facts: dict[str, Any]
 
@@ -69,12 +81,12 @@ def read_calls(
     findings: Findings,
     *,
     trip_ids: pa.Array,
-    trip_is_kept: npt.NDArray[np.bool_],
-    trip_shape: npt.NDArray[np.int32],
+    trip_is_kept: BoolArray,
+    trip_shape: Int32Array,
     stop_ids: pa.Array,
-    stop_is_kept: npt.NDArray[np.bool_],
-    stop_lat: npt.NDArray[np.float64],
-    stop_lng: npt.NDArray[np.float64],
+    stop_is_kept: BoolArray,
+    stop_lat: FloatArray,
+    stop_lng: FloatArray,
 ) -> TripCalls:
     """
     Read stop_times.txt.
@@ -82,11 +94,11 @@ def read_calls(
     Parameters
     ----------
     files, findings
-        The feed, and where to report drops.
+        The feed, and the object that collects dropped rows.
     trip_ids, trip_is_kept, trip_shape
-        By row of trips.txt: id, whether the trip was dropped already, shape number or -1.
+        Id of each row of trips.txt, whether the trip was kept so far, and its shape number or -1.
     stop_ids, stop_is_kept, stop_lat, stop_lng
-        By row of stops.txt.
+        Id of each row of stops.txt, whether the stop was kept, and its coordinates.
 
     Returns
     -------
@@ -98,7 +110,7 @@ def read_calls(
         If the file or one of its columns is missing, or no trip is left.
     """
     if FILE not in files:
-        raise GtfsError(f"{files.source}: there is no {FILE}; without it nothing can be ridden", file=FILE)
+        raise GtfsError(f"{files.source}: there is no {FILE}; a timetable needs stop times", file=FILE)
     columns = (
         "trip_id", "arrival_time", "departure_time", "stop_id", "stop_sequence", "pickup_type", "drop_off_type",
         "shape_dist_traveled", "stop_headsign", "location_id", "location_group_id",
@@ -119,13 +131,13 @@ def read_calls(
         is_flexible = table.is_missing("stop_id") & ~(
             table.is_missing("location_id") & table.is_missing("location_group_id")
         )
-        drop_rows(table, findings, keep, is_flexible, "demand-responsive call without a stop")
+        drop_rows(table, findings, keep, is_flexible, "demand-responsive stop time without a stop")
     drop_rows(table, findings, keep, trip < 0, "unknown trip_id", "trip_id")
     if not trip_is_kept.all():
         keep &= trip_is_kept[trip]  # reported with the trip
     drop_rows(table, findings, keep, stop < 0, "unknown stop_id", "stop_id")
-    drop_rows(table, findings, keep, ~stop_is_kept[stop], "call at a dropped stop", "stop_id")
-    drop_rows(table, findings, keep, sequence < 0, "stop_sequence is no whole number", "stop_sequence")
+    drop_rows(table, findings, keep, ~stop_is_kept[stop], "stop time at a dropped stop", "stop_id")
+    drop_rows(table, findings, keep, sequence < 0, "stop_sequence is not a whole number", "stop_sequence")
     drop_rows(table, findings, keep, arrival == parse.BROKEN, "arrival_time is not H:MM:SS", "arrival_time")
     drop_rows(table, findings, keep, departure == parse.BROKEN, "departure_time is not H:MM:SS", "departure_time")
     pickup = _type_of_call(table, findings, keep, "pickup_type")
@@ -139,7 +151,7 @@ def read_calls(
     if again.any():
         twice = np.zeros(n_read, np.bool_)
         twice[rows[again]] = True
-        drop_rows(table, findings, keep, twice, "stop_sequence given twice for a trip", "trip_id")
+        drop_rows(table, findings, keep, twice, "duplicate stop_sequence in a trip", "trip_id")
         rows = rows[~again]
     trip = trip[rows]
     begins = np.flatnonzero(np.concatenate([[True], trip[1:] != trip[:-1]])) if rows.size else np.zeros(0, np.int64)
@@ -179,13 +191,13 @@ def read_calls(
 
 
 def _assembled(
-    indptr: npt.NDArray[np.int64], good: npt.NDArray[np.intp], trips: npt.NDArray[np.int64],
-    stop: npt.NDArray[np.int32], arrival: npt.NDArray[np.int32], departure: npt.NDArray[np.int32],
-    pickup: npt.NDArray[np.uint8], drop_off: npt.NDArray[np.uint8], along: npt.NDArray[np.float64],
-    headsign: npt.NDArray[np.int32], rows: npt.NDArray[np.intp], headsigns: list[str],
-    trip_shape: npt.NDArray[np.int32], facts: dict[str, Any],
+    indptr: Int64Array, good: IndexArray, trips: Int64Array,
+    stop: Int32Array, arrival: Int32Array, departure: Int32Array,
+    pickup: UInt8Array, drop_off: UInt8Array, along: FloatArray,
+    headsign: Int32Array, rows: IndexArray, headsigns: list[str],
+    trip_shape: Int32Array, facts: dict[str, Any],
 ) -> TripCalls:  # fmt: skip
-    """Return the calls of good trips, numbered by pattern and sorted by departure."""
+    """Return the stop times of good trips, grouped by pattern and sorted by departure."""
     if good.size < trips.size:
         lengths = np.diff(indptr)
         is_good = np.zeros(trips.size, np.bool_)
@@ -238,25 +250,23 @@ def _assembled(
     )
 
 
-def _seconds(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+def _seconds(times: Int64Array) -> Int32Array:
     return np.where(times == parse.MISSING, np.int64(stop_times.UNTIMED), times).astype(np.int32)
 
 
-def _indptr(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _indptr(lengths: AnyArray) -> Int64Array:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def _rows_of(indptr: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the call numbers of some trips, one trip after the other."""
+def _rows_of(indptr: Int64Array, groups: Int64Array) -> Int64Array:
+    """Return the positions of the stop times of some trips, one trip after the other."""
     lengths = np.diff(indptr)[groups]
     starts = np.repeat(indptr[groups] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
     return (starts + np.arange(lengths.sum())).astype(np.int64)
 
 
-def _in_order(
-    trip: npt.NDArray[np.int32], sequence: npt.NDArray[np.int64], keep: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.intp]:
-    """Return the kept rows with the calls of each trip side by side and in order."""
+def _in_order(trip: Int32Array, sequence: Int64Array, keep: BoolArray) -> IndexArray:
+    """Return the kept rows sorted by trip and stop_sequence."""
     rows = np.flatnonzero(keep)
     if rows.size == 0:
         return rows
@@ -267,10 +277,8 @@ def _in_order(
     return rows[np.lexsort((sequence, trip))]
 
 
-def _type_of_call(
-    table: TextTable, findings: Findings, keep: npt.NDArray[np.bool_], column: str
-) -> npt.NDArray[np.uint8]:
-    """Return pickup or drop-off types 0 to 3; empty is 0, as the reference says."""
+def _type_of_call(table: TextTable, findings: Findings, keep: BoolArray, column: str) -> UInt8Array:
+    """Return pickup or drop-off types 0 to 3; an empty field is 0, as in the reference."""
     if column not in table:
         return np.zeros(table.n_rows, np.uint8)
     values = table.integers(column)
@@ -279,8 +287,8 @@ def _type_of_call(
     return np.clip(values, 0, 3).astype(np.uint8)
 
 
-def _headsigns(table: TextTable) -> tuple[npt.NDArray[np.int32], list[str]]:
-    """Return the code of each row's stop_headsign and the texts; 0 is the empty text."""
+def _headsigns(table: TextTable) -> tuple[Int32Array, list[str]]:
+    """Return the code of the stop_headsign of each row, and the texts; code 0 is the empty text."""
     if "stop_headsign" not in table or bool(table.is_missing("stop_headsign").all()):
         return np.zeros(0, np.int32), [""]
     coded = table.strings("stop_headsign").combine_chunks().dictionary_encode()
@@ -291,31 +299,31 @@ def _headsigns(table: TextTable) -> tuple[npt.NDArray[np.int32], list[str]]:
     return renumber[coded.indices.to_numpy(zero_copy_only=False)], ["", *others]
 
 
-def _example(ids: pa.Array, mask: npt.NDArray[np.bool_]) -> str:
+def _example(ids: pa.Array, mask: BoolArray) -> str:
     rows = np.flatnonzero(mask)
     return str(ids[int(rows[0])]) if rows.size else ""
 
 
 def _summary(findings: Findings) -> str:
-    """Return the drops in one line."""
+    """Return the dropped rows by reason, in one line."""
     dropped = findings.report()["dropped"]
     return "; ".join(f"{what} ({how_many})" for what, how_many in dropped.items()) or "the file has no rows"
 
 
 def read_frequencies(
-    files: FeedFiles, findings: Findings, trip_ids: pa.Array, new_number: npt.NDArray[np.int32]
-) -> dict[str, npt.NDArray[Any]]:
+    files: FeedFiles, findings: Findings, trip_ids: pa.Array, new_number: Int32Array
+) -> dict[str, AnyArray]:
     """
     Read frequencies.txt.
 
     Parameters
     ----------
     files, findings
-        The feed, and where to report drops.
+        The feed, and the object that collects dropped rows.
     trip_ids : pyarrow.Array
-        By row of trips.txt.
+        Id of each row of trips.txt.
     new_number : int32 array
-        By row of trips.txt the number that the trip has got, -1 for dropped trips.
+        New number of each row of trips.txt, -1 for dropped trips.
 
     Returns
     -------
@@ -346,7 +354,7 @@ def read_frequencies(
     trip = new_number[row[rows]]
     overlaps = np.zeros(table.n_rows, np.bool_)
     overlaps[rows[1:][(trip[1:] == trip[:-1]) & (start[rows[1:]] < end[rows[:-1]])]] = True
-    findings.add(name, "headways of a trip overlap: both are run", table.lines(np.flatnonzero(overlaps)),
+    findings.add(name, "headways of a trip overlap: both are used", table.lines(np.flatnonzero(overlaps)),
                  is_dropped=False)  # fmt: skip
     return {
         "frequency_trip": trip.astype(np.int32),

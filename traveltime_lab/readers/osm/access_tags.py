@@ -1,9 +1,9 @@
 """
-Access tags: which key decides for a base mode and what its value means.
+Interpret access tags: which key applies to a base mode, and what its value means.
 
-Keys are looked up from the most specific to the most general, ``motorcar`` before ``motor_vehicle`` before ``vehicle``
-before ``access``, and in a direction ``:forward`` or ``:backward`` before the plain key (OpenStreetMap wiki,
-"Key:access"). A value that we do not know says nothing, and the next key is asked.
+Keys are looked up from the most specific to the most general: ``motorcar`` before ``motor_vehicle`` before ``vehicle``
+before ``access``, and ``:forward`` or ``:backward`` before the plain key (OpenStreetMap wiki, "Key:access"). A key with
+an unknown value is skipped.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _KEYS = {
 }
 _DIRECTIONS = ("", ":forward", ":backward")
 
-#: All keys that `stated_access` may look at.
+#: All keys that `stated_access` reads.
 ACCESS_KEYS: tuple[str, ...] = tuple(
     f"{key}{direction}" for key in dict.fromkeys(sum(_KEYS.values(), ())) for direction in _DIRECTIONS
 )
 
-DISMOUNT = 100  # allowed for a pushed bicycle
-DELIVERY = 101  # lets a car reach a place on a road, but does not turn a footway into a road
+DISMOUNT = 100  # bicycles may be pushed
+DELIVERY = 101  # opens a road to cars for access to a place, but does not open a footway
 
-# Meanings after the wiki, "Key:access". The closed ones are those of OSRM profiles/car.lua access_tag_blacklist, and
-# use_sidepath as in its bicycle.lua and foot.lua.
+# Meanings follow the wiki, "Key:access". Closed values are those of OSRM profiles/car.lua access_tag_blacklist;
+# use_sidepath is treated as in its bicycle.lua and foot.lua.
 _VALUES: dict[str, int] = {
     **dict.fromkeys(("yes", "permissive", "designated", "official", "public", "discouraged", "hov"), ACCESS_YES),
     **dict.fromkeys(("destination", "customers"), ACCESS_DESTINATION),
@@ -45,14 +45,14 @@ OPENNESS = (ACCESS_YES, DISMOUNT, ACCESS_DESTINATION, DELIVERY, ACCESS_PRIVATE, 
 
 class StatedAccess(NamedTuple):
     """
-    What tags state for a mode.
+    The access that tags state for a mode.
 
     Attributes
     ----------
     meaning : int
         An ``ACCESS_*`` constant, `DISMOUNT` or `DELIVERY`.
     key : str
-        The key that decided, without direction.
+        The key that was applied, without its direction.
     """
 
     meaning: int
@@ -61,7 +61,7 @@ class StatedAccess(NamedTuple):
 
 def stated_access(tags: Mapping[str, str], mode: str, direction: str = "") -> StatedAccess | None:
     """
-    Return what access tags state for a base mode, None if they state nothing.
+    Return the access that tags state for a base mode, None if they state nothing.
 
     Parameters
     ----------
@@ -82,15 +82,15 @@ def stated_access(tags: Mapping[str, str], mode: str, direction: str = "") -> St
 
 def resolve_access(tags: Mapping[str, str], mode: str, direction: str, *, is_open: bool) -> tuple[int, bool]:
     """
-    Return who a way admits in a direction.
+    Return the access of a mode to a way in one direction.
 
     Parameters
     ----------
     tags, mode, direction
         As for `stated_access`.
     is_open : bool
-        Whether ways of this class are open to the mode where no tag says otherwise. If they are not, ``access=yes``
-        does not open them: it takes a key of the mode.
+        Whether ways of this class are open to the mode by default. If not, ``access=yes`` does not open them, only a
+        key of the mode does.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def resolve_access(tags: Mapping[str, str], mode: str, direction: str, *, is_ope
 
 
 def _meaning_of(value: str) -> int | None:
-    """Return the meaning of a value, the most open one of a list, None if it says nothing we know."""
+    """Return the meaning of a value, the most open one if it is a list; None if it is unknown."""
     if value in _VALUES:
         return _VALUES[value]
     meanings = {_VALUES.get(part.strip()) for part in value.split(";")}

@@ -1,4 +1,4 @@
-"""Cut ways into edges at junctions: ragged node references in, edges with their lines out, all in numpy."""
+"""Split ways into edges at junctions: ragged node references in, edges with their lines out, all in numpy."""
 
 from __future__ import annotations
 
@@ -6,40 +6,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.readers.osm.extract import NodePositions, Ways
 
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-
-#: No edge is shorter, so that a position along it can be told: different nodes may share a point.
+#: Minimum length of an edge. Different nodes may share a point, and positions along an edge need a length.
 SHORTEST_EDGE_M = 0.01
 
 
 @dataclass(frozen=True)
 class Runs:
     """
-    Unbroken stretches of ways: way nodes that are in the file and differ from the one before.
+    Unbroken stretches of ways: their nodes that are in the file, without consecutive duplicates.
 
     Attributes
     ----------
     node : int64 array of shape (n_positions,)
-        Index into the node positions.
+        Index of the node in the node positions.
     way : int64 array of shape (n_positions,)
         Row of the way.
     is_start, is_end : bool arrays of shape (n_positions,)
         First and last position of each stretch.
     is_whole : bool array of shape (n_ways,)
-        Ways with all nodes in the file.
+        Ways of which all nodes are in the file.
     report : dict
-        How many ways were cut or dropped, and why.
+        Numbers of ways that were cut or dropped, by reason.
     """
 
-    node: IntArray
-    way: IntArray
+    node: Int64Array
+    way: Int64Array
     is_start: BoolArray
     is_end: BoolArray
     is_whole: BoolArray
@@ -48,13 +44,13 @@ class Runs:
 
 @dataclass(frozen=True)
 class Edges:
-    """Edges between the nodes where something happens; node indices are those of the node positions."""
+    """Edges between junctions and other splitting nodes; node indices are those of the node positions."""
 
-    from_node: IntArray
-    to_node: IntArray
-    way: IntArray
+    from_node: Int64Array
+    to_node: Int64Array
+    way: Int64Array
     length_m: FloatArray
-    coord_indptr: IntArray
+    coord_indptr: Int64Array
     coord_lng: FloatArray
     coord_lat: FloatArray
 
@@ -67,7 +63,7 @@ def unbroken_runs(ways: Ways, positions: NodePositions) -> Runs:
     is_missing = node < 0
     is_repeated = np.zeros(len(node), np.bool_)
     is_repeated[1:] = (node[1:] == node[:-1]) & (way[1:] == way[:-1]) & ~is_missing[1:]
-    # Nodes of a stretch have seen equally many gaps (missing nodes) since the start of the file.
+    # All nodes of a stretch have the same number of missing nodes before them.
     gap = np.cumsum(is_missing, dtype=np.int64)
     keep = ~(is_missing | is_repeated)
     node, way, gap = node[keep], way[keep], gap[keep]
@@ -86,7 +82,7 @@ def unbroken_runs(ways: Ways, positions: NodePositions) -> Runs:
     return Runs(node, way, is_start, is_end, ~has_missing, report)
 
 
-def _bounds(way: IntArray, gap: IntArray) -> tuple[BoolArray, BoolArray]:
+def _bounds(way: Int64Array, gap: Int64Array) -> tuple[BoolArray, BoolArray]:
     is_start = np.ones(len(way), np.bool_)
     is_start[1:] = (way[1:] != way[:-1]) | (gap[1:] != gap[:-1])
     is_end = np.ones(len(way), np.bool_)
@@ -96,22 +92,22 @@ def _bounds(way: IntArray, gap: IntArray) -> tuple[BoolArray, BoolArray]:
 
 def split_at_junctions(runs: Runs, positions: NodePositions, must_split: BoolArray) -> Edges:
     """
-    Return the pieces of ways between ends, nodes that ways pass twice, and nodes that must split.
+    Split stretches of ways at their ends, at nodes that are passed more than once, and at nodes that must split.
 
     Parameters
     ----------
     runs : Runs
         Stretches of ways.
     positions : NodePositions
-        Where the nodes are.
+        Positions of the nodes.
     must_split : bool array of shape (n_nodes,)
-        Nodes at which edges end even if only one way passes.
+        Nodes at which edges end even if only one way passes them.
 
     Returns
     -------
     Edges
-        In the order of the ways and along them. A stretch between two different nodes at the same point is kept with
-        `SHORTEST_EDGE_M`, a loop without length is dropped.
+        In the order of the ways and along each way. An edge between two different nodes at the same point gets the
+        length `SHORTEST_EDGE_M`; a loop of zero length is dropped.
     """
     n_passes = np.bincount(runs.node, minlength=len(positions.osm_id))
     is_split = (n_passes > 1) | must_split
@@ -136,7 +132,7 @@ def split_at_junctions(runs: Runs, positions: NodePositions, must_split: BoolArr
 
 
 def way_lengths_m(runs: Runs, positions: NodePositions, rows: Sequence[int]) -> dict[int, float]:
-    """Return the metres of some ways, by row, as far as their nodes are in the file."""
+    """Return the lengths of some ways in metres by row, without parts whose nodes are missing in the file."""
     length_m = {}
     for row in rows:
         node = runs.node[slice(*np.searchsorted(runs.way, [row, row + 1]))]

@@ -1,10 +1,10 @@
 """
-From an OpenStreetMap file to arrays: ways with their tags and node references, node positions, relations.
+Decode an OpenStreetMap file into arrays: ways with their tags and node references, node positions, and relations.
 
-The decoding and the filtering are done by libosmium. It writes what passed a filter as text lines (the OPL format,
-https://osmcode.org/opl-file-format/) and node positions as a binary table (the ``sparse_file_array`` index) into a
-temporary folder, and we parse those: crossing from C++ to Python once per node or per tag would take five times as
-long as everything else.
+libosmium decodes and filters the file. It writes the objects that pass a filter as lines of text (the OPL format,
+https://osmcode.org/opl-file-format/) and the node positions as a binary table (the ``sparse_file_array`` index) into a
+temporary folder. This module parses both: a call from C++ to Python for each node or tag would take five times as long
+as everything else.
 """
 
 from __future__ import annotations
@@ -19,14 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import osmium
 
+from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
 from traveltime_lab.errors import DataError, MissingFileError
 
-IntArray = npt.NDArray[np.int64]
-
-#: File name endings and what libosmium calls these formats.
+#: File name endings, and the names of these formats in libosmium.
 FORMATS = {
     ".pbf": "pbf",
     ".osm": "osm",
@@ -38,20 +36,20 @@ FORMATS = {
 }
 
 _LOCATION = np.dtype([("id", "<i8"), ("x", "<i4"), ("y", "<i4")])
-_PER_DEGREE = 10_000_000  # coordinates are stored as integers
+_PER_DEGREE = 10_000_000  # the index stores coordinates as integers
 _REFS_PER_CHUNK = 2_000_000
 
 
 @dataclass(frozen=True)
 class Ways:
-    """Ways in file order: identity, tags as written in OPL, and references to nodes as ragged rows."""
+    """Ways in file order: ids, tags in OPL notation, and node references as ragged rows."""
 
-    osm_id: IntArray
+    osm_id: Int64Array
     tags: list[str]
-    indptr: IntArray
-    refs: IntArray
+    indptr: Int64Array
+    refs: Int64Array
 
-    def rows(self, rows: npt.NDArray[np.int64]) -> Ways:
+    def rows(self, rows: Int64Array) -> Ways:
         """Return only these ways, in this order."""
         lengths = np.diff(self.indptr)[rows]
         indptr = np.concatenate([[0], np.cumsum(lengths)])
@@ -60,7 +58,7 @@ class Ways:
 
 
 class Relation(NamedTuple):
-    """One relation; members are (type letter, identity, role)."""
+    """One relation; members are (type letter, id, role)."""
 
     osm_id: int
     tags: dict[str, str]
@@ -69,14 +67,14 @@ class Relation(NamedTuple):
 
 @dataclass(frozen=True)
 class NodePositions:
-    """Positions of all nodes of a file, ordered by identity."""
+    """Positions of all nodes of a file, sorted by id."""
 
-    osm_id: IntArray
-    lng: npt.NDArray[np.float64]
-    lat: npt.NDArray[np.float64]
+    osm_id: Int64Array
+    lng: FloatArray
+    lat: FloatArray
 
-    def find(self, refs: IntArray) -> IntArray:
-        """Return the index of each reference, -1 where the file has no such node."""
+    def find(self, refs: Int64Array) -> Int64Array:
+        """Return the index of each node reference, -1 where the node is not in the file."""
         if len(self.osm_id) == 0:
             return np.full(len(refs), -1, np.int64)
         idx = np.minimum(np.searchsorted(self.osm_id, refs), len(self.osm_id) - 1)
@@ -84,7 +82,7 @@ class NodePositions:
 
 
 class Header(NamedTuple):
-    """What the file says about itself."""
+    """Metadata in the header of a file."""
 
     bounds: tuple[float, float, float, float] | None
     timestamp: str | None
@@ -93,7 +91,7 @@ class Header(NamedTuple):
 
 class OsmFile:
     """
-    An OpenStreetMap file that is there and has a known format.
+    An existing OpenStreetMap file of a known format.
 
     Parameters
     ----------
@@ -105,7 +103,7 @@ class OsmFile:
     MissingFileError
         If there is no such file.
     DataError
-        If it is empty or its name does not end as one of `FORMATS`.
+        If it is empty, or if its name does not end in one of `FORMATS`.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -126,28 +124,28 @@ class OsmFile:
 
     @contextmanager
     def _decoding(self) -> Iterator[None]:
-        """Turn what libosmium raises about broken content into DataError."""
+        """Raise DataError in place of the errors of libosmium about broken content."""
         try:
             yield
         except (RuntimeError, ValueError, osmium.InvalidLocationError) as error:
             raise DataError(
                 f"{self.path} is not readable as OpenStreetMap data ({self._format}): {error}. "
-                "It is damaged, cut off or of another format; download or export it again."
+                "It is damaged, truncated or of another format; download or export it again."
             ) from error
 
     def _reader(self, entities: Any) -> osmium.io.Reader:
         return osmium.io.Reader(osmium.io.File(str(self.path), self._format), entities)
 
     def header(self) -> Header:
-        """Return the bounding box, data timestamp and generator that the file states, None for what it does not."""
+        """Return the bounding box, data timestamp and generator in the file header; missing ones are None."""
         with self._decoding():
             reader = self._reader(osmium.osm.NOTHING)
             header = reader.header()
             reader.close()
         if header.has_multiple_object_versions:
             raise DataError(
-                f"{self.path} holds the history of objects or changes to them, expected one version of each. "
-                "Extract the data of one moment from it."
+                f"{self.path} contains several versions of objects (a history or change file), expected one version of "
+                "each. Extract the data of one point in time from it."
             )
         box = header.box()
         bounds = None
@@ -159,7 +157,7 @@ class OsmFile:
 
     @contextmanager
     def _lines(self, entities: Any, *filters: Any) -> Iterator[Iterable[str]]:
-        """Give the OPL lines of the objects that pass all filters."""
+        """Yield the OPL lines of the objects that pass all filters."""
         with tempfile.TemporaryDirectory() as folder:
             target = os.path.join(folder, "passed.opl")
             with self._decoding():
@@ -172,11 +170,11 @@ class OsmFile:
                 yield lines
 
     def ways(self, *filters: Any) -> Ways:
-        """Return the ways that pass all of some filters of `osmium.filter`."""
+        """Return the ways that pass all of the given filters (`osmium.filter`)."""
         osm_id: list[int] = []
         tags: list[str] = []
         counts: list[int] = []
-        chunks: list[IntArray] = []
+        chunks: list[Int64Array] = []
         pending: list[str] = []
         n_pending = 0
         with self._lines(osmium.osm.WAY, *filters) as lines:
@@ -199,7 +197,7 @@ class OsmFile:
         return Ways(np.array(osm_id, np.int64), tags, indptr, np.concatenate(chunks))
 
     def tagged_nodes(self, keys: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
-        """Yield identity and tags of the nodes that have one of these keys."""
+        """Yield the id and the tags of each node that has one of these keys."""
         with self._lines(osmium.osm.NODE, osmium.filter.KeyFilter(*keys)) as lines:
             for line in lines:
                 identity, _, rest = line.partition(" T")
@@ -221,27 +219,27 @@ class OsmFile:
         return found
 
     def node_positions(self, *, has_negative_ids: bool = False) -> NodePositions:
-        """Return where all nodes of the file are; editors give new nodes negative ids, which the index cannot hold."""
+        """Return the positions of all nodes. Negative ids (new nodes in editors) do not fit into the index."""
         table = self._written_locations() if has_negative_ids else self._indexed_locations()
-        # Unused rows of the index and nodes without a position have a coordinate beyond all others.
+        # Unused rows of the index and nodes without a position have coordinates out of range.
         table = table[(np.abs(table["x"]) <= 180 * _PER_DEGREE) & (np.abs(table["y"]) <= 90 * _PER_DEGREE)]
         order = np.argsort(table["id"], kind="stable")
         table = table[order]
         is_last = np.append(table["id"][1:] != table["id"][:-1], True)[: len(table)]
-        table = table[is_last]  # of several versions of a node
+        table = table[is_last]  # the last version of each node
         return NodePositions(table["id"].astype(np.int64), table["x"] / _PER_DEGREE, table["y"] / _PER_DEGREE)
 
-    def _indexed_locations(self) -> npt.NDArray[Any]:
+    def _indexed_locations(self) -> AnyArray:
         with tempfile.TemporaryDirectory() as folder:
             target = os.path.join(folder, "nodes.array")
             with self._decoding():
                 index = osmium.index.create_map(f"sparse_file_array,{target}")
                 osmium.apply(self._reader(osmium.osm.NODE), osmium.NodeLocationsForWays(index))
-            table: npt.NDArray[Any] = np.fromfile(target, dtype=_LOCATION)
+            table: AnyArray = np.fromfile(target, dtype=_LOCATION)
             del index
         return table
 
-    def _written_locations(self) -> npt.NDArray[Any]:
+    def _written_locations(self) -> AnyArray:
         rows = []
         with self._lines(osmium.osm.NODE) as lines:
             for line in lines:
@@ -253,7 +251,7 @@ class OsmFile:
         return np.array(rows, _LOCATION)
 
 
-def _parse_refs(texts: list[str]) -> IntArray:
+def _parse_refs(texts: list[str]) -> Int64Array:
     """Return the numbers in OPL node lists such as ``n17,n42``."""
     if not texts:
         return np.zeros(0, np.int64)
@@ -264,12 +262,12 @@ _ESCAPE = re.compile(r"%([0-9a-f]+)%")
 
 
 def decode(text: str) -> str:
-    """Undo the escapes of OPL, ``%20%`` for a space."""
+    """Decode the escapes of OPL, such as ``%20%`` for a space."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "%" in text else text
 
 
 def encode(text: str) -> str:
-    """Escape what separates tags in OPL."""
+    """Escape the characters that separate tags in OPL."""
     return re.sub(r"[ ,=@%\n]", lambda match: f"%{ord(match[0]):x}%", text)
 
 

@@ -1,4 +1,4 @@
-"""What the tags of a node mean for those who pass it: signals, signs, crossings, barriers."""
+"""Interpret the tags of nodes: signals, signs, crossings and barriers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from traveltime_lab.streets.tables import (
     NODE_TRAFFIC_CALMING,
 )
 
-#: Tag keys that can make `node_flags` say something.
+#: Tag keys that can make `node_flags` return flags.
 NODE_KEYS = ("highway", "barrier", "railway", "traffic_calming")
 
 _NODE_HIGHWAY_FLAGS = {
@@ -28,13 +28,13 @@ _NODE_HIGHWAY_FLAGS = {
     "give_way": NODE_GIVE_WAY,
     "crossing": NODE_CROSSING,
 }
-# OSRM profiles/car.lua barrier_whitelist and barrier_penalties; checkpoint, coupure and open are assumed to let pass.
+# OSRM profiles/car.lua barrier_whitelist and barrier_penalties; checkpoint, coupure and open: assumed.
 _BARRIERS_OPEN_TO_CARS = frozenset(
     {"no", "entrance", "cattle_grid", "border_control", "checkpoint", "toll_booth", "sally_port", "gate", "lift_gate"}
     | {"height_restrictor", "arch", "open", "coupure"}
 )
 _BARRIERS_CLOSED_TO_ALL = frozenset({"yes", "wall", "fence"})  # OSRM bicycle.lua, foot.lua
-# GraphHopper BikeAccessParser: a bicycle cannot be lifted over or turned in these.
+# GraphHopper BikeAccessParser: barriers that a bicycle does not fit through or over.
 _BARRIERS_CLOSED_TO_BICYCLES = frozenset({"stile", "turnstile", "full-height_turnstile", "kissing_gate"})
 _LOWEST_CAR_M = 2.0  # OSRM profiles/car.lua vehicle_height
 
@@ -55,9 +55,9 @@ def node_flags(tags: Mapping[str, str]) -> int:
 
     Notes
     -----
-    A ``direction`` on signals, stop and give-way signs is ignored: the node is flagged for both directions. Access
-    tags count on barriers only; a private gate does not block, as in OSRM, because the way behind it says who may
-    use it.
+    The ``direction`` of signals, stop and give-way signs is ignored: the node is flagged for both directions. Access
+    tags are read on barriers only. A private gate does not block, as in OSRM, because the way behind it has access tags
+    of its own.
     """
     flags = _NODE_HIGHWAY_FLAGS.get(tags.get("highway", ""), 0)
     if tags.get("railway") == "level_crossing":

@@ -1,4 +1,4 @@
-"""Names and addresses of an OpenStreetMap file: places, shops, stations, houses. Streets have their names elsewhere."""
+"""Read names and addresses from an OpenStreetMap file: places, shops, stations, houses, but not streets."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import osmium
 import pandas as pd
 
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, parse_tags
 from traveltime_lab.streets.tables import places_frame
 
-IntArray = npt.NDArray[np.int64]
-
-#: What makes an object with a name a place, the first that is there (https://wiki.openstreetmap.org/wiki/Map_features).
+#: Keys that make a named object a place, in order of precedence (https://wiki.openstreetmap.org/wiki/Map_features).
 KIND_KEYS = (
     "place", "amenity", "shop", "tourism", "leisure", "historic", "aeroway", "railway", "public_transport",
     "healthcare", "office", "craft", "natural", "man_made", "landuse", "building", "highway",
 )  # fmt: skip
-#: Of these keys only some values are places; of the others all but "no".
+#: Values of these keys that are places. Of the other keys all values but "no" are.
 _VALUES: dict[str, frozenset[str]] = {
     "railway": frozenset({"station", "halt", "tram_stop", "subway_entrance"}),
     "public_transport": frozenset({"station"}),
@@ -29,11 +27,11 @@ _VALUES: dict[str, frozenset[str]] = {
     "natural": frozenset({"peak", "beach", "bay", "cape", "water", "wood", "volcano", "spring", "cave_entrance"}),
 }
 _ADDRESS_KEYS = ("addr:housenumber", "addr:housename")
-#: An object must have one of these to be read at all.
+#: Only objects with one of these keys are read.
 NAME_KEYS = ("name", *_ADDRESS_KEYS)
 
 _OTHER_NAMES = ("name:en", "int_name", "alt_name", "official_name", "short_name", "loc_name", "old_name")
-#: Column of the table of places and the tags that it is read from, the first that is there.
+#: Columns of the table of places and the tags that they are read from, in order of precedence.
 _ADDRESS = {
     "house_number": ("addr:housenumber", "addr:housename"),
     "street": ("addr:street", "addr:place"),
@@ -48,19 +46,19 @@ _ADDRESS = {
 
 
 class Places(NamedTuple):
-    """Table of places (columns of `traveltime_lab.streets.tables.PLACE_DTYPES`), and what was dropped."""
+    """Table of places (columns of `traveltime_lab.streets.tables.PLACE_DTYPES`), and counts of dropped objects."""
 
     table: pd.DataFrame
     report: dict[str, int]
 
 
 def is_place(tags: Mapping[str, str]) -> bool:
-    """Return whether tags give an address, or a name to something that people look for."""
+    """Return whether tags give an address, or a name to an object of one of `KIND_KEYS`."""
     return any(key in tags for key in _ADDRESS_KEYS) or ("name" in tags and kind_of(tags) is not None)
 
 
 def kind_of(tags: Mapping[str, str]) -> str | None:
-    """Return what an object is as ``key=value``, None if it is nothing that people look for."""
+    """Return the kind of an object as ``key=value``, None if it has none of `KIND_KEYS`."""
     if "name" not in tags:
         return "place=house" if any(key in tags for key in _ADDRESS_KEYS) else None
     for key in KIND_KEYS:
@@ -82,23 +80,23 @@ def read_places(
     Parameters
     ----------
     file : OsmFile
-        Where the ways are.
+        File with the ways.
     nodes : iterable of (int, mapping)
-        Identity and tags of nodes that `is_place` says yes to.
+        Id and tags of the nodes for which `is_place` is True.
     multipolygons : sequence of Relation
         Multipolygon relations of the file, named or not.
     positions : NodePositions
-        Where the nodes are.
+        Positions of the nodes.
 
     Returns
     -------
     Places
-        Nodes first, then ways, then relations. Ways and relations lie in the middle of their bounding box; those
-        without a node in the file, or across the 180th meridian, are dropped and counted.
+        Nodes first, then ways, then relations. Ways and relations get the centre of their bounding box; those without
+        a node in the file, or across the 180th meridian, are dropped and counted.
     """
     report: Counter[str] = Counter()
     rows: list[dict[str, Any]] = []
-    boxes: list[npt.NDArray[np.float64]] = []
+    boxes: list[FloatArray] = []
 
     kept = list(nodes)
     at = positions.find(np.array([osm_id for osm_id, _ in kept], np.int64))
@@ -145,7 +143,7 @@ def read_places(
 
 
 def _row(osm_type: str, osm_id: int, tags: Mapping[str, str]) -> dict[str, Any]:
-    """Return the columns of a place that its tags give."""
+    """Return the columns of a place that come from its tags."""
     name = tags.get("name", "")
     others = [tags[key] for key in _OTHER_NAMES if tags.get(key, name) != name]
     row: dict[str, Any] = {
@@ -162,13 +160,13 @@ def _row(osm_type: str, osm_id: int, tags: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _population(text: str) -> int:
-    """Return a number of people as it is written in tags, 0 for none."""
+    """Return the number in a population tag, 0 if there is none."""
     digits = text.replace(" ", "").replace(",", "").replace(".", "")
     return min(int(digits), 10**10) if digits.isdecimal() and len(digits) < 15 else 0
 
 
-def _box(nodes: IntArray, positions: NodePositions) -> npt.NDArray[np.float64] | None:
-    """Return west, south, east, north of those nodes that are in the file; None without any or across 180 degrees."""
+def _box(nodes: Int64Array, positions: NodePositions) -> FloatArray | None:
+    """Return west, south, east, north of the nodes in the file; None if there are none or they cross 180 degrees."""
     nodes = nodes[nodes >= 0]
     if not nodes.size:
         return None

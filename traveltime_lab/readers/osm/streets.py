@@ -1,8 +1,8 @@
 """
 Read an OpenStreetMap file into `StreetTables`.
 
-The steps are: find what the file says of restrictions and areas (relations), read the street ways and interpret their
-tags, find the positions of their nodes, cut the ways at junctions, map the restrictions onto the pieces, and collect
+The steps are: read the relations (restrictions and areas), read the street ways and interpret their tags, look up the
+positions of their nodes, split the ways at junctions, map the restrictions onto the resulting edges, and read
 coastlines, water, names and addresses. Each step works on arrays over the whole file; Python loops run over ways and
 named places, never over all nodes.
 """
@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import osmium
 import pandas as pd
 
+from traveltime_lab._arrays import Int32Array, UInt16Array
 from traveltime_lab.errors import DataError
 from traveltime_lab.readers.osm.access_tags import ACCESS_KEYS
 from traveltime_lab.readers.osm.edges import Edges, Runs, split_at_junctions, unbroken_runs, way_lengths_m
@@ -54,8 +54,8 @@ Progress = Callable[[str, float], object]
 
 ATTRIBUTION = "© OpenStreetMap contributors, ODbL 1.0"
 
-#: Edges end at nodes with these flags even where only one way passes. A pedestrian crossing does not end an edge:
-#: it is flagged only where a junction is.
+#: Edges end at nodes with these flags even if only one way passes them. A pedestrian crossing does not end an edge: it
+#: is flagged only at junctions.
 _SPLITTING_FLAGS = (
     NODE_SIGNALS
     | NODE_STOP
@@ -67,9 +67,9 @@ _SPLITTING_FLAGS = (
 )
 _STREET_KEYS = ("highway", "route", "railway", "public_transport", "man_made")
 _RELEVANT = frozenset(RELEVANT_KEYS)
-#: What a ferry relation says for those of its ways that say nothing themselves.
+#: Keys that the ways of a ferry relation take from the relation if they do not have them.
 _FERRY_KEYS = frozenset({"route", "name", "ref", "toll", "toll:motorcar", "toll:motor_vehicle", *ACCESS_KEYS})
-#: Ways with one of these are something at the shore, not the crossing, even as members of a ferry relation.
+#: Members of a ferry relation with one of these keys are objects on the shore, not part of the crossing.
 _SHORE_KEYS = frozenset(
     {"aeroway", "amenity", "area", "barrier", "boundary", "building", "landuse", "leisure", "natural"}
 )
@@ -83,31 +83,32 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
     Parameters
     ----------
     path : str or path-like
-        File ending in ``.pbf``, ``.osm``, ``.xml``, or the latter two followed by ``.gz`` or ``.bz2``.
+        File whose name ends in ``.pbf``, ``.osm`` or ``.xml``; the latter two may be followed by ``.gz`` or ``.bz2``.
     progress : bool or callable, default False
-        A callable gets the name of each step and the share of the work done before it, 0 to 1; True logs them.
+        A callable is called with the name of each step and the share of the work done before it (0 to 1). True logs
+        both.
 
     Returns
     -------
     StreetTables
-        Edges are the pieces of ways between junctions, in file order, never joined across ways, so ``edge_way_id`` is
-        exact. The outlines of pedestrian areas, closed ways or the outer rings of multipolygons, are walkable; their
-        insides are not crossed. Nodes flagged as signals, stop or give-way signs, level crossings and barriers are
-        always nodes; other flags appear on junctions only.
+        Edges are the parts of ways between junctions, in file order. They are never joined across ways, so
+        ``edge_way_id`` is exact. The outlines of pedestrian areas (closed ways or outer rings of multipolygons) are
+        walkable; routes do not cross their interiors. Signals, stop and give-way signs, level crossings and barriers
+        are always nodes; other flags are set at junctions only.
 
     Raises
     ------
     MissingFileError
         If there is no such file.
     DataError
-        If the file is empty, damaged, of another format, or has no street that anyone may use.
+        If the file is empty, damaged, of another format, or has no street that is open to any mode.
 
     Notes
     -----
-    Ways of cut extracts that refer to nodes outside the file are cut there and their pieces kept. Ways that only a
-    ``route=ferry`` relation makes a ferry get its tags, and a ``duration`` of the relation is shared out by length
-    among those of its ways that have none of their own. Time-dependent access and restrictions are not read.
-    `StreetTables.report` says what was dropped and why.
+    Ways that refer to nodes outside of the file are split there, and their remaining parts are kept. Untagged members
+    of a ``route=ferry`` relation get its tags, and the ``duration`` of the relation is distributed by length among
+    those of its ways that have none. Time-dependent access and restrictions are not read. `StreetTables.report` counts
+    what was dropped, by reason.
     """
     report_progress = _progress_function(progress)
     file = OsmFile(path)
@@ -137,8 +138,8 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
     edges = split_at_junctions(runs, positions, must_split)
     if len(edges.way) == 0:
         raise DataError(
-            f"{file.path} has no usable streets: {streets.n_read} ways could be streets, "
-            f"{len(streets.ways.osm_id)} of them are open to someone, and none has two nodes in the file. "
+            f"{file.path} has no usable streets: {streets.n_read} ways have street tags, "
+            f"{len(streets.ways.osm_id)} of them are open to a mode, and none has two nodes in the file. "
             "Check that it is an extract with highways and their nodes."
         )
 
@@ -198,17 +199,17 @@ def _progress_function(progress: bool | Progress) -> Progress:
 
 @dataclass
 class _Streets:
-    """Ways that someone may use, with their interpretation and name."""
+    """Ways that are open to a mode, with the interpretation of their tags and their names."""
 
     ways: Ways
-    use: npt.NDArray[np.int32]
-    name: npt.NDArray[np.int32]
+    use: Int32Array
+    name: Int32Array
     uses: list[WayUse]
     names: list[str]
     n_read: int
     n_outlines: int
     n_from_ferry_relations: int
-    #: Rows of ferries that take a stated time, their tags with that time, and the rows that it is for.
+    #: For each ferry with a duration: its row, its tags with the duration, and all rows that the duration covers.
     timed_ferries: list[tuple[int, dict[str, str], list[int]]] = field(default_factory=list)
 
     def uses_table(self) -> pd.DataFrame:
@@ -279,7 +280,7 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
 
 
 def _joined(*parts: Ways) -> Ways:
-    """Return ways one after the other."""
+    """Concatenate ways."""
     counts = np.concatenate([np.diff(part.indptr) for part in parts])
     return Ways(
         np.concatenate([part.osm_id for part in parts]),
@@ -311,10 +312,8 @@ def _pedestrian_outlines(file: OsmFile, multipolygons: Sequence[Relation], *, kn
     return Ways(found.osm_id, [street_of[way] for way in found.osm_id.tolist()], found.indptr, found.refs)
 
 
-def _read_nodes(
-    file: OsmFile, positions: NodePositions, flags: npt.NDArray[np.uint16]
-) -> list[tuple[int, dict[str, str]]]:
-    """Set the flags of tagged nodes; return identity and tags of those that are places."""
+def _read_nodes(file: OsmFile, positions: NodePositions, flags: UInt16Array) -> list[tuple[int, dict[str, str]]]:
+    """Set the flags of tagged nodes; return the id and the tags of those that are places."""
     osm_ids, values, named = [], [], []
     for osm_id, tags in file.tagged_nodes((*NODE_KEYS, *NAME_KEYS)):
         if is_place(tags):
@@ -328,15 +327,15 @@ def _read_nodes(
 
 
 def _crossings_of(relation: Relation) -> dict[int, str]:
-    """Return the ways of a ferry relation with their roles, without those at the shore."""
+    """Return the ways of a ferry relation with their roles, without objects on the shore."""
     return {ref: role for letter, ref, role in relation.members if letter == "w" and not role.startswith(_SHORE_ROLES)}
 
 
 def _untagged_ferries(file: OsmFile, relations: Sequence[Relation], *, known: set[int]) -> tuple[Ways, list[int]]:
     """
-    Return the ways that only a ferry relation makes a street, with its tags, and its members that are something else.
+    Return the ways that are streets only as members of a ferry relation, with its tags, and its other members.
 
-    A way's own tags win over those of the relation.
+    Tags of a way take precedence over those of the relation.
     """
     relation_of: dict[int, Relation] = {}
     for relation in relations:
@@ -366,21 +365,21 @@ def _timed_ferries(
     ferries: dict[int, tuple[int, dict[str, str]]], relations: Sequence[Relation], *, in_file: set[int]
 ) -> list[tuple[int, dict[str, str], list[int]]]:
     """
-    Return which ferries take how long, as in `_Streets`.
+    Return the ferries that have a duration, in the form of `_Streets.timed_ferries`.
 
     Parameters
     ----------
     ferries : dict
-        Row and tags by way.
+        Row and tags of each way.
     relations : sequence of Relation
-        Their ``duration`` is for all their ferry ways together, so it is used only if all ways are in the file.
+        The ``duration`` of a relation covers all its ferry ways together, so it is used only if all are in the file.
     in_file : set of int
-        The ways that were read.
+        Ids of the ways that were read.
     """
     timed = {way: (row, tags, [row]) for way, (row, tags) in ferries.items() if parse_duration_s(tags.get("duration"))}
     for relation in relations:
         duration = relation.tags.get("duration")
-        # Of a route listed there and back, the time is that of one way.
+        # If a relation lists the ways of both directions, its duration is that of one direction.
         ways = [way for way, role in _crossings_of(relation).items() if role != "backward"]
         if not parse_duration_s(duration) or not in_file.issuperset(ways):
             continue
@@ -393,7 +392,7 @@ def _timed_ferries(
 
 
 def _time_ferries(streets: _Streets, runs: Runs, positions: NodePositions) -> None:
-    """Give ferries with a duration the speed that follows from their length, if all of it is in the file."""
+    """Set the speed of ferries with a duration from their length, if all their nodes are in the file."""
     if not streets.timed_ferries:
         return
     every = sorted({row for _, _, rows in streets.timed_ferries for row in rows})
@@ -414,7 +413,7 @@ def _map_restrictions(
     positions: NodePositions,
     uses: pd.DataFrame,
 ) -> DirectedRestrictions:
-    """Find the directed edges that the restrictions name."""
+    """Map the restrictions to directed edges."""
     named = {way for r in restrictions for way in (r.from_way, *r.via_ways, r.to_way)}
     rows = np.flatnonzero(np.isin(streets.ways.osm_id, np.array(sorted(named), np.int64)))
     first = np.searchsorted(edges.way, rows, side="left").tolist()
@@ -437,11 +436,11 @@ def _tables(
     streets: _Streets,
     edges: Edges,
     positions: NodePositions,
-    flags: npt.NDArray[np.uint16],
+    flags: UInt16Array,
     uses: pd.DataFrame,
     turns: DirectedRestrictions,
 ) -> dict[str, Any]:
-    """Return the columns of the tables, with nodes, uses and names renumbered to those that edges have."""
+    """Return the columns of the tables; nodes, uses and names that no edge refers to are dropped."""
     is_node = np.zeros(len(positions.osm_id), np.bool_)
     is_node[edges.from_node] = True
     is_node[edges.to_node] = True
@@ -470,7 +469,7 @@ def _tables(
     }
 
 
-def _edges_by_highway(uses: pd.DataFrame, edge_use: npt.NDArray[np.int32]) -> dict[str, int]:
+def _edges_by_highway(uses: pd.DataFrame, edge_use: Int32Array) -> dict[str, int]:
     """Return the number of edges by class of way, most frequent first."""
     counts: Counter[str] = Counter()
     for highway, count in zip(uses["highway"], np.bincount(edge_use).tolist(), strict=True):

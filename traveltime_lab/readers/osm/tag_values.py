@@ -1,4 +1,4 @@
-"""Quantities as OpenStreetMap writes them: speed limits with units, words and country words, and durations."""
+"""Parse quantities in OpenStreetMap tags: speed limits in units, words or country codes, and durations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ KPH_PER_KNOT = 1.852
 WALKING_PACE_KPH = 7.0  # maxspeed=walk; OSRM profiles/car.lua has it for DE:living_street
 UNLIMITED_KPH = 140.0  # maxspeed=none; OSRM profiles/car.lua
 
-# Limits by road type and where a country departs from them: OpenStreetMap wiki, "Speed limits", as used in OSRM
+# Limits by road type, and countries with other limits: OpenStreetMap wiki, "Speed limits", as used in OSRM
 # profiles/car.lua (maxspeed_table_default, maxspeed_table).
 _TYPE_KPH = {"urban": 50.0, "rural": 90.0, "trunk": 110.0, "motorway": 130.0}
 _COUNTRY_KPH: dict[str, dict[str, float]] = {
@@ -50,19 +50,19 @@ _FACTORS = {"mph": KPH_PER_MPH, "mp/h": KPH_PER_MPH, "knots": KPH_PER_KNOT, "kno
 
 def parse_maxspeed_kph(text: str | None) -> float | None:
     """
-    Return the limit that a ``maxspeed`` value states.
+    Parse the value of a ``maxspeed`` tag.
 
     Parameters
     ----------
     text : str or None
-        Such as ``50``, ``30 mph``, ``10 knots``, ``walk``, ``none``, ``IT:urban``, ``DE:zone:30``. Of several
-        values (``50;30``, ``80|60``) the lowest counts. Words name their country themselves: ``rural`` alone is not
-        in use as a limit, and no plain number needs a country, since one without a unit is in km/h everywhere.
+        Value such as ``50``, ``30 mph``, ``10 knots``, ``walk``, ``none``, ``IT:urban`` or ``DE:zone:30``. Of several
+        values (``50;30``, ``80|60``) the lowest is used. A number without a unit is in km/h in every country. Words
+        like ``rural`` need a country code before them.
 
     Returns
     -------
     float or None
-        km/h; None if nothing positive can be read, as in ``signals`` or ``variable``.
+        km/h; None if there is no positive limit, as in ``signals`` or ``variable``.
     """
     if not text:
         return None
@@ -79,7 +79,7 @@ def _parse_one(text: str) -> float | None:
         return UNLIMITED_KPH
     prefix, _, word = text.partition(":") if ":" in text and not _ZONE.match(text) else ("", "", text)
     if match := _ZONE.match(word):
-        # British zones are in miles per hour without saying so.
+        # The numbers of British zones are in miles per hour.
         return float(match[1]) * (KPH_PER_MPH if prefix in ("gb", "uk") else 1.0)
     if not prefix:
         return None
@@ -95,17 +95,17 @@ _ISO_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?
 
 def parse_duration_s(text: str | None) -> float | None:
     """
-    Return the seconds of a ``duration`` tag.
+    Parse the value of a ``duration`` tag, in seconds.
 
     Parameters
     ----------
     text : str or None
-        ``HH:MM``, ``HH:MM:SS``, ``D:HH:MM:SS``, plain minutes, or ISO 8601 such as ``PT1H30M``.
+        Value such as ``HH:MM``, ``HH:MM:SS``, ``D:HH:MM:SS``, a number of minutes, or ISO 8601 such as ``PT1H30M``.
 
     Returns
     -------
     float or None
-        None if there is no positive duration to read.
+        None if there is no positive duration.
     """
     text = (text or "").strip()
     if match := _ISO_DURATION.match(text):

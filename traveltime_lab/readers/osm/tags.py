@@ -1,11 +1,12 @@
 """
-What OpenStreetMap tags allow to whom, and how fast.
+Interpret the tags of OpenStreetMap ways: which modes may use them, and how fast.
 
-`interpret` reads the tags of a way once and answers for all three base modes in both directions; `node_flags`, from
-`node_tags`, does the same for a node. Directions are those of the OSM way: forward is along its nodes.
+`interpret` reads the tags of a way once for all three base modes and both directions. Directions are those of the OSM
+way: forward is along its nodes.
 
-Where a number or a default comes from is said beside it. "car.lua", "bicycle.lua" and "foot.lua" are the profiles of
-OSRM (Project-OSRM/osrm-backend, folder ``profiles``), "wiki" is the OpenStreetMap wiki, "assumed" is our own choice.
+Every number and default has its source beside it. "car.lua", "bicycle.lua" and "foot.lua" are the profiles of OSRM
+(Project-OSRM/osrm-backend, folder ``profiles``), "wiki" is the OpenStreetMap wiki, and "assumed" means that there is
+no source.
 Time-dependent tags (``*:conditional``) and lane tags (``*:lanes``) are not interpreted.
 """
 
@@ -24,7 +25,7 @@ __all__ = ["NODE_KEYS", "RELEVANT_KEYS", "WayUse", "interpret", "node_flags"]
 
 
 class WayUse(NamedTuple):
-    """One interpretation of tags; fields as in `streets.USE_DTYPES`."""
+    """Interpretation of the tags of a way; fields as in `traveltime_lab.streets.tables.USE_DTYPES`."""
 
     highway: str
     is_ferry: bool
@@ -44,7 +45,7 @@ class WayUse(NamedTuple):
 
 
 class _ClassDefaults(NamedTuple):
-    """Free-flow km/h by class of way; 0 where the class is closed unless a tag of that mode opens it."""
+    """Free-flow km/h for a class of way; 0 if the class is closed unless a tag of the mode opens it."""
 
     walking_kph: float
     cycling_kph: float
@@ -58,23 +59,23 @@ class _ModeUse(NamedTuple):
 
 
 WALKING_KPH = 5.0  # foot.lua walking_speed
-PUSHING_KPH = 4.0  # bicycle.lua walking_speed: a pushed bicycle
+PUSHING_KPH = 4.0  # bicycle.lua walking_speed: pushing a bicycle
 CYCLING_KPH = 15.0  # bicycle.lua default_speed
-DRIVING_OPENED_KPH = 10.0  # car.lua default_speed: ways that only their access tag opens to cars
-MAXSPEED_FACTOR = 0.8  # car.lua speed_reduction: what drivers reach of a limit
+DRIVING_OPENED_KPH = 10.0  # car.lua default_speed: ways that are open to cars by their access tags only
+MAXSPEED_FACTOR = 0.8  # car.lua speed_reduction: typical speed as a share of the speed limit
 SERVICE_FACTOR = 0.5  # car.lua service_penalties
 # OpenTripPlanner, stairsTimeFactor: three times the time of level ground, after Fujiyama and Tyler, "Predicting the
 # walking speed of pedestrians on stairs", Transportation Planning and Technology 33(2), 2010.
 STAIRS_KPH = WALKING_KPH / 3.0
-PUSHING_STAIRS_KPH = STAIRS_KPH  # bicycle.lua pedestrian_speeds.steps has 2, but a bicycle is not faster than feet
-ELEVATOR_KPH = 1.0  # assumed: a few metres of way stand for half a minute of waiting and riding
-FASTEST_FERRY_KPH = 107.0  # HSC Francisco, 58 knots: a duration that implies more is a mistake in the data
-FERRY_KPH = 5.0  # car.lua and bicycle.lua route_speeds.ferry: slow, as it stands for the wait too
+PUSHING_STAIRS_KPH = STAIRS_KPH  # bicycle.lua pedestrian_speeds.steps has 2, but pushing is not faster than walking
+ELEVATOR_KPH = 1.0  # assumed: a way of a few metres stands for half a minute of waiting and riding
+FASTEST_FERRY_KPH = 107.0  # HSC Francisco, 58 knots: a duration that implies more is an error in the data
+FERRY_KPH = 5.0  # car.lua and bicycle.lua route_speeds.ferry: slow, because it includes the wait
 
 _CLASSES: dict[str, _ClassDefaults] = {
     # Driving: car.lua speeds. Cycling: bicycle.lua bicycle_speeds and pedestrian_speeds. Walking: foot.lua speeds.
-    # These leave open or unsaid who may use trunk roads, cycleways and bridleways: walkers may, and cyclists trunk
-    # roads, as in FootAccessParser and BikeCommonAccessParser of GraphHopper (motorroad or access tags close them).
+    # Where these are silent, FootAccessParser and BikeCommonAccessParser of GraphHopper apply: trunk roads, cycleways
+    # and bridleways are open to walking, and trunk roads to cycling, unless motorroad or access tags close them.
     "motorway": _ClassDefaults(0, 0, 90),
     "motorway_link": _ClassDefaults(0, 0, 45),
     "trunk": _ClassDefaults(WALKING_KPH, CYCLING_KPH, 85),
@@ -89,24 +90,24 @@ _CLASSES: dict[str, _ClassDefaults] = {
     "residential": _ClassDefaults(WALKING_KPH, CYCLING_KPH, 25),
     "living_street": _ClassDefaults(WALKING_KPH, CYCLING_KPH, 10),
     "service": _ClassDefaults(WALKING_KPH, CYCLING_KPH, 15),
-    "road": _ClassDefaults(WALKING_KPH, CYCLING_KPH, DRIVING_OPENED_KPH),  # class unknown, so the slowest
+    "road": _ClassDefaults(WALKING_KPH, CYCLING_KPH, DRIVING_OPENED_KPH),  # unknown class: the slowest speed
     "track": _ClassDefaults(WALKING_KPH, 12, DRIVING_OPENED_KPH),
     "path": _ClassDefaults(WALKING_KPH, 13, 0),
     "cycleway": _ClassDefaults(WALKING_KPH, CYCLING_KPH, 0),
     "bridleway": _ClassDefaults(WALKING_KPH, PUSHING_KPH, 0),
     "footway": _ClassDefaults(WALKING_KPH, PUSHING_KPH, 0),
     "pedestrian": _ClassDefaults(WALKING_KPH, PUSHING_KPH, 0),
-    "crossing": _ClassDefaults(WALKING_KPH, PUSHING_KPH, 0),  # old tagging of a footway across a street
+    "crossing": _ClassDefaults(WALKING_KPH, PUSHING_KPH, 0),  # former tagging of a footway across a street
     "platform": _ClassDefaults(WALKING_KPH, PUSHING_KPH, 0),
     "pier": _ClassDefaults(WALKING_KPH, PUSHING_KPH, 0),
-    "corridor": _ClassDefaults(WALKING_KPH, 0, 0),  # assumed: in no profile
+    "corridor": _ClassDefaults(WALKING_KPH, 0, 0),  # assumed: not in any profile
     "steps": _ClassDefaults(STAIRS_KPH, 0, 0),
     "elevator": _ClassDefaults(ELEVATOR_KPH, 0, 0),
     "busway": _ClassDefaults(0, 0, 0),
     "bus_guideway": _ClassDefaults(0, 0, 0),
 }
 
-# Vehicles keep to the pace of people there, whatever their tags allow (assumed).
+# Classes on which vehicles move at walking pace, regardless of their tags (assumed).
 _SHARED_WITH_WALKERS = frozenset({"pedestrian", "footway", "platform", "pier", "crossing", "corridor"})
 
 _SERVICES_SLOW = frozenset({"alley", "parking", "parking_aisle", "driveway", "drive-through", "drive-thru"})  # car.lua
@@ -131,7 +132,7 @@ _DRIVING_SMOOTHNESS_KPH = {
     "very_horrible": 5.0,
     "impassable": 0.0,
 }
-# bicycle.lua surface_speeds; smoothness is not in it: a loaded city bicycle, assumed.
+# bicycle.lua surface_speeds. Smoothness is not in it: assumed, for a loaded city bicycle.
 _CYCLING_SURFACE_KPH: dict[str, float] = {
     **dict.fromkeys(("wood", "metal", "cobblestone:flattened", "paving_stones", "compacted", "fine_gravel"), 10.0),
     "ground": 10.0,
@@ -152,13 +153,13 @@ _ALONG = frozenset({"yes", "true", "1"})
 _AGAINST = frozenset({"-1", "reverse"})
 _BOTH_WAYS = frozenset({"no", "false", "0", "alternating"})
 
-# One-way keys from the most specific to the most general; one that is there decides alone.
+# One-way keys from the most specific to the most general. The first key that is present applies.
 _DRIVING_ONEWAY_KEYS = ("oneway:motorcar", "oneway:motor_vehicle", "oneway:vehicle")
 _CYCLING_ONEWAY_KEYS = ("oneway:bicycle", "oneway:vehicle")
 
 _PLATFORM_KEYS = ("railway", "public_transport")
 
-#: Tag keys that `interpret` looks at; two ways with equal values of these have the same use.
+#: Tag keys that `interpret` reads; two ways with equal values of these have the same use.
 RELEVANT_KEYS: tuple[str, ...] = (
     "highway",
     "route",
@@ -195,14 +196,14 @@ _RELEVANT = frozenset(RELEVANT_KEYS)
 
 def interpret(tags: Mapping[str, str], *, length_m: float | None = None) -> WayUse | None:
     """
-    Return who may use a way with these tags and how fast.
+    Return which modes may use a way with these tags, and how fast.
 
     Parameters
     ----------
     tags : mapping of str to str
         Tags of the way; keys outside `RELEVANT_KEYS` are ignored.
     length_m : float, optional
-        Length of the whole way in metres. Only a ferry with a ``duration`` uses it: its speed is length by duration.
+        Length of the whole way in metres. It is used only for a ferry with a ``duration``, to compute its speed.
 
     Returns
     -------
@@ -211,10 +212,10 @@ def interpret(tags: Mapping[str, str], *, length_m: float | None = None) -> WayU
 
     Notes
     -----
-    A more specific access tag beats a more general one, ``motorcar`` over ``motor_vehicle`` over ``vehicle`` over
-    ``access``, and ``:forward`` or ``:backward`` beats the plain key. ``access=yes`` does not open a footway to cars,
-    ``motor_vehicle=yes`` does. A private way keeps its speeds and says ``ACCESS_PRIVATE``; whether it is used is
-    decided when a network is built. Tracks that no tag opens to cars say ``is_track`` and keep their speeds likewise.
+    A more specific access tag takes precedence over a more general one: ``motorcar`` over ``motor_vehicle`` over
+    ``vehicle`` over ``access``, and ``:forward`` or ``:backward`` over the plain key. ``access=yes`` does not open a
+    footway to cars, ``motor_vehicle=yes`` does. A private way keeps its speeds and gets ``ACCESS_PRIVATE``; a query
+    decides whether to use it. Tracks that no tag opens to cars keep their speeds, too, and get ``is_track``.
     """
     relevant = tuple((key, value) for key, value in tags.items() if key in _RELEVANT)
     if tags.get("route") != "ferry":
@@ -257,7 +258,7 @@ def _interpret(relevant: tuple[tuple[str, str], ...], length_m: float | None) ->
 
 
 def _class_of(tags: Mapping[str, str]) -> str | None:
-    """Return the class of way, None for what is not a street: under construction, raceways, railways."""
+    """Return the class of a way, None if it is not a street, such as construction sites, raceways or railways."""
     highway = tags.get("highway")
     if highway is not None:
         return highway if highway in _CLASSES else None
@@ -269,7 +270,7 @@ def _class_of(tags: Mapping[str, str]) -> str | None:
 
 
 def _mode_use(forward: tuple[int, float], backward: tuple[int, float]) -> _ModeUse:
-    """Join two directions; the access of the pair is the more open one."""
+    """Combine two directions; the access of the way is the more open one."""
     kph_forward = forward[1] if forward[0] != ACCESS_NO else 0.0
     kph_backward = backward[1] if backward[0] != ACCESS_NO else 0.0
     levels = {access for access, kph in ((forward[0], kph_forward), (backward[0], kph_backward)) if kph > 0.0}
@@ -281,7 +282,7 @@ def _walking(tags: Mapping[str, str], highway: str) -> _ModeUse:
     default_kph = _CLASSES[highway].walking_kph
     is_open = default_kph > 0.0 and tags.get("motorroad") != "yes"
     kph = (default_kph or WALKING_KPH) * _WALKING_SURFACE_FACTOR.get(tags.get("surface", ""), 1.0)
-    # People walk both ways along one-way streets; only oneway:foot and moving stairs or belts are for them.
+    # One-way streets may be walked both ways. Only oneway:foot, escalators and moving walkways restrict walking.
     closed_forward, closed_backward = _closed_by(tags.get("oneway:foot"))
     conveying = tags.get("conveying")
     directions = []
@@ -310,11 +311,11 @@ def _cycling(tags: Mapping[str, str], highway: str, limits: tuple[float | None, 
     ):
         stated = stated_access(tags, "cycling", suffix)
         if default_kph == PUSHING_KPH and (stated is None or stated.key != "bicycle"):
-            # Where bicycles are pushed anyway they go where people go, and vehicle=no does not concern them.
+            # Where bicycles are pushed by default, access for walking applies, and vehicle=no does not.
             access, is_pushed = resolve_access(tags, "walking", suffix, is_open=is_open)[0], True
         else:
             access, is_pushed = resolve_access(tags, "cycling", suffix, is_open=is_open)
-        # A footway or pedestrian street that bicycle=yes opens is ridden (bicycle.lua speed_handler).
+        # On a footway or pedestrian street with bicycle=yes cyclists ride (bicycle.lua speed_handler).
         kph = PUSHING_KPH if is_pushed else CYCLING_KPH if default_kph <= PUSHING_KPH else default_kph
         directions.append((access, 0.0 if closed else min(kph, cap_kph, limit or kph)))
     return _mode_use(*directions)
@@ -323,7 +324,7 @@ def _cycling(tags: Mapping[str, str], highway: str, limits: tuple[float | None, 
 def _driving(tags: Mapping[str, str], highway: str, limits: tuple[float | None, float | None]) -> _ModeUse:
     default_kph = _CLASSES[highway].driving_kph
     if tags.get("area") == "yes" or tags.get("service") in _SERVICES_CLOSED_TO_CARS or highway == "steps":
-        return _ModeUse(ACCESS_NO, 0.0, 0.0)  # areas: car.lua avoid; their outline is no carriageway
+        return _ModeUse(ACCESS_NO, 0.0, 0.0)  # areas: car.lua avoid; the outline of an area is not a carriageway
     cap_kph = min(
         _DRIVING_SURFACE_KPH.get(tags.get("surface", ""), 999.0),
         _DRIVING_TRACKTYPE_KPH.get(tags.get("tracktype", ""), 999.0),
@@ -357,8 +358,8 @@ def _is_toll(tags: Mapping[str, str]) -> bool:
 
 
 def _closed_by(oneway: str | None) -> tuple[bool, bool]:
-    """Return whether a value of ``oneway`` closes the way forward and backward."""
-    if oneway == "reversible":  # open in one direction at a time, and the clock decides which
+    """Return whether a value of ``oneway`` closes the forward and the backward direction."""
+    if oneway == "reversible":  # open in one direction at a time, depending on the time of day
         return True, True
     return oneway in _AGAINST, oneway in _ALONG
 
@@ -373,9 +374,9 @@ def _driving_directions_closed(tags: Mapping[str, str], highway: str) -> tuple[b
 
 
 def _traffic_directions_closed(tags: Mapping[str, str], highway: str) -> tuple[bool, bool]:
-    """Return what ``oneway`` and the class of way close to all vehicles alike."""
+    """Return the directions that ``oneway`` and the class of the way close to all vehicles."""
     oneway = tags.get("oneway")
-    # Implied one-ways: wiki, "Key:oneway"; car.lua treats motorway links so too.
+    # Implied one-ways: wiki, "Key:oneway". Motorway links are included as in car.lua.
     is_implied = _is_roundabout(tags) or highway in ("motorway", "motorway_link")
     if is_implied and (oneway is None or oneway not in _BOTH_WAYS | _AGAINST | {"reversible"}):
         return False, True
@@ -389,11 +390,11 @@ def _cycling_directions_closed(tags: Mapping[str, str], highway: str) -> tuple[b
     closed_forward, closed_backward = _traffic_directions_closed(tags, highway)
     if not (closed_forward or closed_backward) or tags.get("oneway") == "reversible":
         return closed_forward, closed_backward
-    # Bicycles against the traffic: by their own access, or by a lane or track (wiki, "Key:cycleway").
+    # Cycling against the traffic is allowed by access tags of bicycles or by a lane or track (wiki, "Key:cycleway").
     contra_key = "bicycle:backward" if closed_backward else "bicycle:forward"
     if tags.get(contra_key) in ("yes", "designated", "permissive"):
         return False, False
-    # The one-way of a lane is along the way's nodes, so against traffic that goes the other way (oneway=-1).
+    # The one-way of a lane refers to the direction of the way, so with oneway=-1 it runs against the traffic.
     against = _AGAINST if closed_backward else _ALONG
     for side in ("cycleway", "cycleway:left", "cycleway:right", "cycleway:both"):
         lane = tags.get(f"{side}:oneway", "")
@@ -403,10 +404,10 @@ def _cycling_directions_closed(tags: Mapping[str, str], highway: str) -> tuple[b
 
 
 def _speed_limits_kph(tags: Mapping[str, str]) -> tuple[float | None, float | None]:
-    """Return the limits forward and backward, None where none is stated."""
+    """Return the speed limits forward and backward, None where there is none."""
     both = parse_maxspeed_kph(tags.get("maxspeed"))
     if both is None and "maxspeed" not in tags:
-        # Country words such as IT:urban are also written here; plain numbers or "sign" in them are not limits.
+        # These keys also hold values with a country code such as IT:urban. Plain numbers and "sign" are no limits.
         words = (tags.get(key, "") for key in ("maxspeed:type", "source:maxspeed"))
         both = next((kph for word in words if ":" in word and (kph := parse_maxspeed_kph(word))), None)
     forward = parse_maxspeed_kph(tags.get("maxspeed:forward"))
@@ -416,11 +417,11 @@ def _speed_limits_kph(tags: Mapping[str, str]) -> tuple[float | None, float | No
 
 def _ferry_modes(tags: Mapping[str, str], length_m: float | None) -> tuple[_ModeUse, _ModeUse, _ModeUse]:
     """
-    Return the uses of a ferry by walkers, cyclists and drivers.
+    Return the use of a ferry for walking, cycling and driving.
 
-    Whom it takes on board where no tag of the mode says so follows CarAccessParser, BikeCommonAccessParser and
-    FootAccessParser of GraphHopper: walkers always, cyclists unless ``foot`` is tagged, cars unless ``foot`` or
-    ``bicycle`` are.
+    Access without a tag of the mode follows FootAccessParser, BikeCommonAccessParser and CarAccessParser of
+    GraphHopper: a ferry is open to walking, to cycling unless ``foot`` is tagged, and to cars unless ``foot`` or
+    ``bicycle`` is tagged.
     """
     seconds = parse_duration_s(tags.get("duration"))
     kph = min(length_m / seconds * 3.6, FASTEST_FERRY_KPH) if length_m and seconds else FERRY_KPH

@@ -1,4 +1,4 @@
-"""Turn restrictions: from relations over ways and nodes to sequences of directed edges."""
+"""Read turn restrictions: relations of ways and nodes become sequences of directed edges."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
 from traveltime_lab.readers.osm.extract import Relation
 
-# Most specific first. What is restricted for goods vehicles or buses alone does not concern cars.
+# Most specific first. Restrictions for goods vehicles or buses only do not apply to cars.
 _KEYS = ("restriction:motorcar", "restriction:motor_vehicle", "restriction")
 _EXEMPT = frozenset({"motorcar", "motor_vehicle", "vehicle"})
 _KINDS = frozenset(
     {f"no_{turn}" for turn in ("left_turn", "right_turn", "straight_on", "u_turn", "entry", "exit", "turn")}
     | {f"only_{turn}" for turn in ("left_turn", "right_turn", "straight_on", "u_turn")}
 )
-# Real ones have three at most; a broken relation must not make the search for a path through them long.
+# Real restrictions have three at most (assumed). The limit bounds the search for a path in a broken relation.
 _MOST_VIA_WAYS = 8
 
 
 class TurnRestriction(NamedTuple):
-    """One restriction by identities of ways and a node; `via_node` is 0 where it goes via ways."""
+    """One restriction by the ids of its ways and its node; `via_node` is 0 if it goes via ways."""
 
     is_only: bool
     from_way: int
@@ -35,20 +35,20 @@ class TurnRestriction(NamedTuple):
 
 
 class DirectedRestrictions(NamedTuple):
-    """Columns of `streets.StreetTables` and how many relations were dropped for which reason."""
+    """Columns of `traveltime_lab.streets.tables.StreetTables`, and counts of dropped relations by reason."""
 
-    is_only: npt.NDArray[np.bool_]
-    indptr: npt.NDArray[np.int64]
-    edges: npt.NDArray[np.int32]
+    is_only: BoolArray
+    indptr: Int64Array
+    edges: Int32Array
     report: dict[str, int]
 
 
 def turn_restrictions(relations: Sequence[Relation]) -> tuple[list[TurnRestriction], Counter[str]]:
     """
-    Return the restrictions on cars among relations, and counts of the others by reason.
+    Return the restrictions that apply to cars, and counts of the other relations by reason.
 
-    ``no_entry`` with several ``from`` and ``no_exit`` with several ``to`` members become one restriction for each
-    pair. Restrictions that hold only at times (``restriction:conditional``, ``day_on``) are dropped.
+    ``no_entry`` with several ``from`` members and ``no_exit`` with several ``to`` members become one restriction for
+    each pair. Time-dependent restrictions (``restriction:conditional``, ``day_on``) are dropped.
     """
     found: list[TurnRestriction] = []
     dropped: Counter[str] = Counter()
@@ -66,7 +66,7 @@ def _read(relation: Relation) -> list[TurnRestriction] | str:
     kind = next((tags[key] for key in _KEYS if key in tags), None)
     if kind is None:
         return "conditional" if any(key.endswith(":conditional") for key in tags) else "other_vehicles"
-    if "day_on" in tags or "hour_on" in tags:  # times, in the tagging that :conditional replaced
+    if "day_on" in tags or "hour_on" in tags:  # the tagging that :conditional replaced
         return "conditional"
     if kind not in _KINDS:
         return "unknown_kind"
@@ -92,13 +92,13 @@ def _read(relation: Relation) -> list[TurnRestriction] | str:
 
 @dataclass(frozen=True)
 class DrivableEdges:
-    """The directed edges that cars may use, by way; what restrictions are mapped onto."""
+    """The directed edges that are open to cars, by way; restrictions are mapped to them."""
 
-    from_node: npt.NDArray[np.int64]
-    to_node: npt.NDArray[np.int64]
-    is_open_forward: npt.NDArray[np.bool_]
-    is_open_backward: npt.NDArray[np.bool_]
-    #: First and last edge (exclusive) of each way that a restriction names.
+    from_node: Int64Array
+    to_node: Int64Array
+    is_open_forward: BoolArray
+    is_open_backward: BoolArray
+    #: First and last edge (exclusive) of each way that is a member of a restriction.
     ranges: dict[int, tuple[int, int]]
 
     def of_way(self, way_id: int) -> Iterator[tuple[int, int, int]]:
@@ -115,23 +115,23 @@ def to_directed_edges(
     restrictions: Sequence[TurnRestriction], edges: DrivableEdges, node_idx: dict[int, int]
 ) -> DirectedRestrictions:
     """
-    Return restrictions as sequences of directed edges in travel order: from, any via, to.
+    Return restrictions as sequences of directed edges in travel order: from, via, to.
 
     Parameters
     ----------
     restrictions : sequence of TurnRestriction
         From `turn_restrictions`.
     edges : DrivableEdges
-        What cars may use.
+        The edges that are open to cars.
     node_idx : dict of int to int
-        Node index by identity, for the via nodes.
+        Index of each via node by its id.
 
     Returns
     -------
     DirectedRestrictions
-        A restriction is dropped, and counted, when a way is not in the file or closed to cars in the direction
-        needed, when the ways do not meet, or when a way goes on beyond the via node in both directions, so that it
-        does not say which part is meant.
+        A restriction is dropped and counted if a way is not in the file or is closed to cars in the required
+        direction, if the ways do not meet, or if a way continues beyond the via node, so that it is ambiguous which
+        part of it is meant.
     """
     rows: list[tuple[int, ...]] = []
     is_only: list[bool] = []
@@ -168,13 +168,13 @@ def _sequences_via_node(
 
 def _turns(arriving: list[int], leaving: list[int], *, is_same_way: bool) -> list[tuple[int, ...]]:
     pairs = list(product(arriving, leaving))
-    if is_same_way:  # a U-turn goes back the same edge; going straight on along a way is never meant
+    if is_same_way:  # a U-turn returns on the same edge; continuing along the way is never restricted
         return [(a, b) for a, b in pairs if b == a ^ 1]
     return [(a, b) for a, b in pairs if b != a ^ 1]
 
 
 def _sequences_via_ways(restriction: TurnRestriction, edges: DrivableEdges) -> list[tuple[int, ...]]:
-    """Return how to get from the from-way along the via ways, each used in any order, to the to-way, most directly."""
+    """Return the shortest sequences of edges from the from way over the via ways, in any order, to the to way."""
     steps: dict[int, list[tuple[int, int, int]]] = {}
     for number, way in enumerate(restriction.via_ways):
         for edge, first, last in edges.of_way(way):

@@ -1,4 +1,4 @@
-"""Coastlines and inland water of an OpenStreetMap file."""
+"""Read coastlines and inland water from an OpenStreetMap file."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import osmium
 import shapely
 
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.crs import metres_per_degree
 from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways, parse_tags
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Bounds = tuple[float, float, float, float]
 
-# Areas of water that cannot be walked over; basins and small ornamental water are left out.
+# Tags of water areas that cannot be crossed on foot, without basins and small ornamental water.
 _WATER_TAGS = (
     ("natural", "water"),
     ("waterway", "riverbank"),
@@ -27,15 +25,15 @@ _WATER_TAGS = (
 )
 _NOT_WATER = frozenset({"basin", "wastewater", "fountain", "swimming_pool", "pool", "reflecting_pool", "moat_dry"})
 
-#: A shore is cut by a side of the extract if it breaks off and goes on no farther than this from it.
+#: A shoreline counts as cut by a side of the extract if both ends of the gap are within this distance of that side.
 _BORDER_M = 50.0
-#: A shore closed along the border may hold so many street nodes, at the ends of piers; more of them mean that it is
-#: a peninsula, and that the water is on its other side.
+#: Number of street nodes that a water area closed along the border may contain, such as the ends of piers. With more of
+#: them the area is taken for a peninsula, with water on its other side.
 _MOST_STREET_NODES = 2
 
 
 class Waters(NamedTuple):
-    """Lines and areas of water, and what was dropped."""
+    """Coastlines and water areas, and counts of dropped objects."""
 
     coastlines: list[FloatArray]
     areas: list[Any]
@@ -43,7 +41,7 @@ class Waters(NamedTuple):
 
 
 def is_water(tags: Mapping[str, str]) -> bool:
-    """Return whether tags say an area is permanent water of some size."""
+    """Return whether tags describe a permanent water area that is not small."""
     if tags.get("water") in _NOT_WATER or tags.get("intermittent") == "yes" or "amenity" in tags:
         return False
     return any(tags.get(key) == value for key, value in _WATER_TAGS)
@@ -55,7 +53,7 @@ def read_waters(
     positions: NodePositions,
     *,
     bounds: Bounds | None = None,
-    street_nodes: IntArray | None = None,
+    street_nodes: Int64Array | None = None,
 ) -> Waters:
     """
     Return coastlines and water areas.
@@ -63,21 +61,21 @@ def read_waters(
     Parameters
     ----------
     file : OsmFile
-        Where the ways are.
+        File with the ways.
     multipolygons : sequence of Relation
-        Multipolygon relations of the file, of water or not.
+        Multipolygon relations of the file, water or not.
     positions : NodePositions
-        Where the nodes are.
+        Positions of the nodes.
     bounds : tuple of float, optional
-        West, south, east, north of what was cut out of a larger file.
+        West, south, east, north of an extract from a larger file.
     street_nodes : int64 array, optional
-        Index into the positions of nodes on land, where streets are.
+        Indices of street nodes, which are on land.
 
     Returns
     -------
     Waters
-        Areas whose ring is not closed in the file are dropped and counted, as are areas across the 180th meridian.
-        A closed way that loses nodes beyond one side of the bounds is closed along that side, and counted.
+        Areas whose ring is not closed in the file and areas across the 180th meridian are dropped and counted. A closed
+        way whose missing nodes are beyond one side of the bounds is closed along that side and counted.
     """
     report: Counter[str] = Counter()
     tagged = file.ways(osmium.filter.TagFilter(("natural", "coastline"), *_WATER_TAGS))
@@ -115,13 +113,13 @@ def read_waters(
 
 
 def _closed_at_border(
-    ring: IntArray, positions: NodePositions, bounds: Bounds, street_nodes: IntArray | None
-) -> IntArray | None:
+    ring: Int64Array, positions: NodePositions, bounds: Bounds, street_nodes: Int64Array | None
+) -> Int64Array | None:
     """
-    Return a ring without its missing nodes (-1), None where it is not clear that they are just beyond a border.
+    Return a ring without its missing nodes (-1), None if they may not be just beyond the border.
 
-    Every gap must begin and end beside the same side of the bounds, so that the straight line across it runs along
-    the border; around a corner it would cut off water or flood land.
+    Every gap must begin and end near the same side of the bounds. The straight line across the gap then runs along the
+    border; across a corner it would cut off water or cover land.
     """
     is_known = ring >= 0
     if is_known.sum() < 3:
@@ -147,8 +145,8 @@ def _closed_at_border(
     return np.append(kept, kept[0])
 
 
-def _areas(lines: Sequence[npt.NDArray[np.int64]], positions: NodePositions, report: Counter[str]) -> list[Any]:
-    """Return the area that ways enclose, holes where rings lie within rings, as a list of none or one."""
+def _areas(lines: Sequence[Int64Array], positions: NodePositions, report: Counter[str]) -> list[Any]:
+    """Return the area that ways enclose, with holes where rings lie within rings, as a list of zero or one geometry."""
     ends = Counter(int(end) for line in lines if len(line) for end in (line[0], line[-1]))
     if not lines or any(len(line) < 2 or (line < 0).any() for line in lines) or any(n % 2 for n in ends.values()):
         report["water_areas_dropped_incomplete"] += 1
@@ -165,9 +163,9 @@ def _areas(lines: Sequence[npt.NDArray[np.int64]], positions: NodePositions, rep
 
 
 def _coastlines(ways: Ways, positions: NodePositions, report: Counter[str]) -> list[FloatArray]:
-    """Return coastline ways joined end to end; those with missing nodes are cut there."""
+    """Return coastline ways joined end to end; they are split at missing nodes."""
     nodes = positions.find(ways.refs)
-    pieces: list[npt.NDArray[np.int64]] = []
+    pieces: list[Int64Array] = []
     for row in range(len(ways.osm_id)):
         line = nodes[ways.indptr[row] : ways.indptr[row + 1]]
         gaps = np.flatnonzero(line < 0)
@@ -179,13 +177,13 @@ def _coastlines(ways: Ways, positions: NodePositions, report: Counter[str]) -> l
     starting = {int(piece[0]): number for number, piece in enumerate(pieces)}
     followers = {number: starting.get(int(piece[-1])) for number, piece in enumerate(pieces)}
     followed = set(followers.values())
-    # Open lines begin at a piece that follows none; what is left after them are islands, begun anywhere.
+    # Open lines begin at a piece without a predecessor. The remaining pieces are islands, which may begin anywhere.
     order = [number for number in range(len(pieces)) if number not in followed]
     order += [number for number in range(len(pieces)) if number in followed]
     done: set[int] = set()
     lines = []
     for first in order:
-        chain: list[npt.NDArray[np.int64]] = []
+        chain: list[Int64Array] = []
         number: int | None = first
         while number is not None and number not in done:
             done.add(number)

@@ -24,10 +24,10 @@ from traveltime_lab.search.explain.reasons import Explanation, made_of, parts_of
 from traveltime_lab.search.explain.relaxations import Pair, Request, changed_options
 from traveltime_lab.search.explain.streets import by_other_means, on_streets
 from traveltime_lab.search.explain.transit import by_timetable
-from traveltime_lab.search.query import MomentLike
+from traveltime_lab.search.query import MomentLike, transit_of
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.time_filter import time_filter
-from traveltime_lab.transit import query
+from traveltime_lab.transit.query import typical_moment
 from traveltime_lab.transit.timetable import service_warnings_to
 
 
@@ -128,7 +128,7 @@ def explain(
         best = asked.first_that_works(told.candidates)
         if best is None:
             best = asked.first_that_works(by_other_means(pair, asked.request))
-        used = told.knobs_of(asked.request, best)
+        used = told.parameters_of(asked.request, best)
         reasons = sorted(told.reasons, key=lambda each: each[0] not in used)
         parts, n_changes = parts_of(asked.route(told.slow)) if told.slow is not None else ({}, 0)
         return Explanation(
@@ -139,7 +139,7 @@ def explain(
 
 def _one_point(table: Any, name: str, network: Network) -> Points:
     """Return a table of exactly one point, checked."""
-    points = read_points(table, name, network)
+    points = read_points(table, name, network.bounds)
     if len(points) != 1:
         msg = f"{name} must be one point; got {len(points)}. Take one row with two brackets, as in {name}.iloc[[0]]"
         raise InputError(msg)
@@ -161,7 +161,7 @@ class _Asked:
         means = as_transportation(given["transportation"])
         moment, is_arrival = resolve_moments(given["departure_time"], given["arrival_time"], self.network.timezone)
         if isinstance(moment, TypicalMoment) and means.uses_timetable:
-            moment = query.typical_moment(self.network, is_arrival=is_arrival)
+            moment = typical_moment(transit_of(self.network), is_arrival=is_arrival)
         snapping = as_snapping(given["snapping"])
         self.request = Request(
             means, snapping, moment, is_arrival, int(given["travel_time"]), int(given["window"] or 0)

@@ -27,16 +27,17 @@ from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.moments import Moment
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
-from traveltime_lab.search.query import Question
+from traveltime_lab.search.query import Query, transit_of
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.costs import CONNECTOR_KPH
 from traveltime_lab.streets.snapping import SNAPPED, Snaps, snap_indexes
-from traveltime_lab.transit import query, service_days, travel_times
+from traveltime_lab.transit import service_days, travel_times
+from traveltime_lab.transit.query import SAMPLE_S, WALKING, TransitQuery
 from traveltime_lab.transit.raptor import StopLinks
-from traveltime_lab.transit.stop_links import timetable_of
 from traveltime_lab.transit.timetable import service_warnings_to
 
 #: What may be loosened in a timetable request, in the order in which equally small sets are told.
-KNOBS: Final = ("travel_time", "ways", "max_changes", "vehicles", "moment")
+PARAMETERS: Final = ("travel_time", "ways", "max_changes", "vehicles", "moment")
 #: What stands for walking all the way among the knobs of a solution.
 WALK: Final = "walk"
 #: The type that takes every vehicle, by the type that does not.
@@ -138,7 +139,7 @@ class Solution(NamedTuple):
     """A request that reaches, what was loosened for it, and the journeys around the moment if that was."""
 
     request: Request
-    knobs: frozenset[str]
+    parameters: frozenset[str]
     around: Around | None
 
 
@@ -149,31 +150,37 @@ class Pair:
         self.network, self.origin, self.destination = network, origin, destination
         self._known: dict[Request, int | None] = {}
 
-    def question(self, request: Request) -> Question:
+    def query(self, request: Request) -> Query:
         """Return a request as a question, whatever its limits and whether or not its date is covered."""
         means, moment = request.transportation, request.moment
         common = (self.network, means, request.snapping, moment, request.is_arrival)
         if not means.uses_timetable:
-            return Question(*common, self.network.road_graph(means, moment), needs_length=False)
+            return Query(*common, self.network.road_graph(means, moment), needs_length=False)
         assert isinstance(moment, dt.datetime)
-        asked = query.TransitQuestion(
-            self.network, means, request.snapping, moment, request.is_arrival, request.travel_time, request.window
+        asked = TransitQuery(
+            transit_of(self.network),
+            means,
+            request.snapping,
+            moment,
+            request.is_arrival,
+            request.travel_time,
+            request.window,
         )
-        return Question(*common, asked.walking, asked)
+        return Query(*common, asked.walking, asked)
 
     def snaps(self, request: Request) -> tuple[Snaps, Snaps]:
         """Return where origin and destination meet the streets."""
-        question = self.question(request)
-        return question.snap(self.origin), question.snap(self.destination, is_origin=False)
+        query = self.query(request)
+        return query.snap(self.origin), query.snap(self.destination, is_origin=False)
 
     def milliseconds(self, request: Request) -> int | None:
         """Return how long it takes within the limit, None if it takes longer."""
         if request not in self._known:
-            question = self.question(request)
-            starts, ends = question.snap(self.origin), question.snap(self.destination, is_origin=False)
-            (block,) = question.blocks(starts, ends, request.travel_time)
+            query = self.query(request)
+            starts, ends = query.snap(self.origin), query.snap(self.destination, is_origin=False)
+            (block,) = query.blocks(starts, ends, request.travel_time)
             label = int(block.labels[0, 0])
-            self._known[request] = None if label == road.UNREACHED else label >> road.TIME_SHIFT
+            self._known[request] = None if label == road.UNREACHED else label_parts.ms(label)
         return self._known[request]
 
     def reaches(self, request: Request) -> bool:
@@ -191,7 +198,7 @@ class Pair:
         means = request.transportation
         if not means.uses_timetable:
             return means
-        return means.access if side == "origin" else query.WALKING
+        return means.access if side == "origin" else WALKING
 
     def street_distances(self, request: Request, side: str) -> tuple[float, float]:
         """
@@ -200,7 +207,7 @@ class Pair:
         Both inf where there is none.
         """
         points = self.origin if side == "origin" else self.destination
-        indexes = snap_indexes(self.network, self.means(request, side), request.snapping.accept_roads)
+        indexes = snap_indexes(self.network.streets, self.means(request, side), request.snapping.accept_roads)
         x, y = self.network.frame.to_xy(points.lng, points.lat)
         k = self.network.frame.shrink(y)
         found = []
@@ -233,29 +240,27 @@ class Pair:
         Where very many stops can be reached (by car), moments are told to the minute, and a wait may be part of it.
         """
         moment = _shifted(begin, seconds) if request.is_arrival else begin
-        question = self.question(replace(request, moment=moment, window=seconds))
-        asked = question.transit
+        query = self.query(replace(request, moment=moment, window=seconds))
+        asked = query.transit
         assert asked is not None
-        starts, ends = question.snap(self.origin), question.snap(self.destination, is_origin=False)
+        starts, ends = query.snap(self.origin), query.snap(self.destination, is_origin=False)
         near, far = (ends, starts) if request.is_arrival else (starts, ends)
         links = asked.links(near, is_origin=not request.is_arrival)
         if links.stops.size <= _MANY_STOPS:
             zero = np.zeros(1, np.intp)
-            found = travel_times.window_journeys(asked, starts, ends, zero, zero, _MANY)
-            every = [
-                Journey(int(ms) >> road.TIME_SHIFT, at) for ms, at in zip(found.labels, found.moments, strict=True)
-            ]
+            found = travel_times.window_itineraries(asked, starts, ends, zero, zero, _MANY)
+            every = [Journey(label_parts.ms(int(ms)), at) for ms, at in zip(found.labels, found.moments, strict=True)]
             return sorted(every, key=lambda journey: journey.moment)
         reach = asked.links(far, is_origin=request.is_arrival)
         search = asked.search()
-        steps = np.arange(0, seconds + 1, query.SAMPLE_S) * (-1 if request.is_arrival else 1)
+        steps = np.arange(0, seconds + 1, SAMPLE_S) * (-1 if request.is_arrival else 1)
         times = search.window_times(
             (links.stops, links.ms), asked.at(search) + steps * 1000, StopLinks(reach.indptr, reach.stops, reach.ms),
             asked.options, is_arrival=request.is_arrival,
         )[:, 0]  # fmt: skip
         kept = np.flatnonzero(times <= request.travel_time * 1000)
         every = [Journey(int(times[k]), _shifted(moment, int(steps[k]))) for k in kept]
-        walk = self.milliseconds(replace(request, transportation=query.WALKING, window=0))
+        walk = self.milliseconds(replace(request, transportation=WALKING, window=0))
         if walk is not None:
             every.append(Journey(walk, moment))
         return sorted(every, key=lambda journey: journey.moment)
@@ -264,7 +269,7 @@ class Pair:
         """Return whether the timetable says anything about a moment."""
         try:
             with service_warnings_to(lambda text: None):
-                timetable_of(self.network).check_moment(moment)
+                transit_of(self.network).timetable.check_moment(moment)
         except NoServiceError:
             return False
         return True
@@ -277,7 +282,7 @@ class Pair:
             found = self._around(request, moment, 2)
             if found.before or found.after:
                 return found
-        timetable = timetable_of(self.network)
+        timetable = transit_of(self.network).timetable
         trips = service_days.trips_of(timetable, request.transportation.vehicles)
         for day in service_days.different_days(timetable, trips, moment.date(), _DAYS):
             # Through UTC, as the clock may skip that time on that day.
@@ -309,9 +314,9 @@ def _shifted(moment: dt.datetime, seconds: float) -> dt.datetime:
     return (moment.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(moment.tzinfo)
 
 
-def loosened(request: Request, knobs: Iterable[str], most_s: int = MAX_TRAVEL_TIME_S) -> Request:
+def loosened(request: Request, parameters: Iterable[str], most_s: int = MAX_TRAVEL_TIME_S) -> Request:
     """Return a request with some values as loose as can be, its limit up to `most_s`; the moment is left alone."""
-    chosen = set(knobs)
+    chosen = set(parameters)
     if "travel_time" in chosen:
         request = replace(request, travel_time=max(request.travel_time, most_s))
     if "vehicles" in chosen:
@@ -344,7 +349,7 @@ def solutions(pair: Pair, request: Request) -> list[Solution]:
     moment = request.moment
     assert isinstance(moment, dt.datetime)
     is_covered = pair.is_covered(moment)
-    walk = replace(request, transportation=query.WALKING, window=0, travel_time=MAX_TRAVEL_TIME_S)
+    walk = replace(request, transportation=WALKING, window=0, travel_time=MAX_TRAVEL_TIME_S)
     on_foot = pair.milliseconds(walk)
     most_s, found = MAX_TRAVEL_TIME_S, []
     if on_foot is not None and on_foot > request.travel_time * 1000:
@@ -356,56 +361,58 @@ def solutions(pair: Pair, request: Request) -> list[Solution]:
     if on_foot is not None and not found:
         # On a date that is covered one may walk.
         found += _solutions(pair, request, MAX_TRAVEL_TIME_S, is_covered=is_covered)
-    return sorted(found, key=lambda each: cost(request, each.request) + _ON_FOOT * (WALK in each.knobs))
+    return sorted(found, key=lambda each: cost(request, each.request) + _ON_FOOT * (WALK in each.parameters))
 
 
 def _solutions(pair: Pair, request: Request, most_s: int, *, is_covered: bool) -> list[Solution]:
     """Return the solutions with limits of up to `most_s`."""
-    plain = [knob for knob in KNOBS[:-1] if loosened(request, [knob], most_s) != request]
+    plain = [parameter for parameter in PARAMETERS[:-1] if loosened(request, [parameter], most_s) != request]
     moment, found = request.moment, []
     sets: list[frozenset[str]] = []
     if is_covered:
-        for knobs in _subsets(plain):
-            loose = loosened(request, knobs, most_s)
-            if not any(less <= knobs for less in sets) and pair.reaches(loose):
-                sets.append(knobs)
-                found.append(Solution(_tightest(pair, request, loose, knobs), knobs, None))
+        for parameters in _subsets(plain):
+            loose = loosened(request, parameters, most_s)
+            if not any(less <= parameters for less in sets) and pair.reaches(loose):
+                sets.append(parameters)
+                found.append(Solution(_tightest(pair, request, loose, parameters), parameters, None))
     # Other moments take longer to search: beside them all else is loosened only where nothing helps without.
     most = len(plain)
     is_hopeless: bool | None = False if sets else None
-    instead = dict.fromkeys(knobs - {"travel_time"} for knobs in sets if "travel_time" in knobs and len(knobs) > 1)
-    for knobs in [frozenset[str](), *instead] if sets else _subsets(plain):
-        if len(knobs) > most:
+    instead = dict.fromkeys(
+        parameters - {"travel_time"} for parameters in sets if "travel_time" in parameters and len(parameters) > 1
+    )
+    for parameters in [frozenset[str](), *instead] if sets else _subsets(plain):
+        if len(parameters) > most:
             break
-        if len(knobs) == 2 and is_hopeless is None:
+        if len(parameters) == 2 and is_hopeless is None:
             is_hopeless = pair.around(loosened(request, plain, most_s)) == Around(None, None)
-        if len(knobs) > 1 and is_hopeless:
+        if len(parameters) > 1 and is_hopeless:
             break
-        loose = loosened(request, knobs, most_s)
+        loose = loosened(request, parameters, most_s)
         around = pair.around(loose)
         later = around.request(loose)
         if later is not None and later.moment != moment:
-            found.append(Solution(_tightest(pair, request, later, knobs), knobs | {"moment"}, around))
+            found.append(Solution(_tightest(pair, request, later, parameters), parameters | {"moment"}, around))
             # Larger sets would only take more.
-            most = len(knobs)
+            most = len(parameters)
     return found
 
 
-def _subsets(knobs: list[str]) -> Iterator[frozenset[str]]:
+def _subsets(parameters: list[str]) -> Iterator[frozenset[str]]:
     """Yield all subsets, the smallest first, the empty one included."""
-    for size in range(len(knobs) + 1):
-        yield from map(frozenset, combinations(knobs, size))
+    for size in range(len(parameters) + 1):
+        yield from map(frozenset, combinations(parameters, size))
 
 
-def _tightest(pair: Pair, given: Request, loose: Request, knobs: frozenset[str]) -> Request:
+def _tightest(pair: Pair, given: Request, loose: Request, parameters: frozenset[str]) -> Request:
     """Return the cheapest of the requests that tightening in different orders leads to."""
     orders = (("max_changes", "ways", "travel_time"), ("travel_time", "ways", "max_changes"))
     every = []
     for order in orders:
         tight = loose
-        for knob in order:
-            if knob in knobs:
-                tight = _TIGHTEN[knob](pair, given, tight)
+        for parameter in order:
+            if parameter in parameters:
+                tight = _TIGHTEN[parameter](pair, given, tight)
         every.append(tight)
     return min(every, key=lambda tight: cost(given, tight))
 

@@ -22,7 +22,7 @@ ON_STREETS: Final = {"walking": "on foot", "cycling": "by bicycle", "driving": "
 
 
 @dataclass
-class Told:
+class Findings:
     """Reasons with what would have to change for each, and requests that reach, the nearest first."""
 
     reasons: list[tuple[str, Reason]] = field(default_factory=list)
@@ -30,15 +30,15 @@ class Told:
     #: The request whose journey takes longer than the limit.
     slow: Request | None = None
 
-    def add(self, knob: str, code: str, sentence: str, side: str | None = None, **data: Any) -> None:
+    def add(self, parameter: str, code: str, sentence: str, side: str | None = None, **data: Any) -> None:
         """Add a reason."""
-        self.reasons.append((knob, Reason(code, sentence, side, data)))
+        self.reasons.append((parameter, Reason(code, sentence, side, data)))
 
     def has(self, *codes: str) -> bool:
         """Return whether any of some codes is among the reasons."""
         return any(reason.code in codes for _, reason in self.reasons)
 
-    def knobs_of(self, given: Request, best: Request | None) -> set[str]:
+    def parameters_of(self, given: Request, best: Request | None) -> set[str]:
         """Return what the best request changes."""
         if best is None:
             return set()
@@ -64,9 +64,9 @@ class Told:
         )  # fmt: skip
 
 
-def on_streets(pair: Pair, request: Request) -> Told:
+def on_streets(pair: Pair, request: Request) -> Findings:
     """Return why streets alone do not lead there in time."""
-    told = Told()
+    told = Findings()
     add_unsnapped(told, pair, request)
     every = [(cost(request, each), each) for each in street_requests(pair, request)]
     told.candidates = [each for _, each in sorted(every, key=lambda one: one[0])]
@@ -111,7 +111,7 @@ def street_requests(pair: Pair, request: Request) -> list[Request]:
     return found
 
 
-def add_unsnapped(told: Told, pair: Pair, request: Request) -> None:
+def add_unsnapped(told: Findings, pair: Pair, request: Request) -> None:
     """Add which sides have no street, and how far the nearest one is."""
     threshold = request.snapping.threshold
     for side, snaps in zip(("origin", "destination"), pair.snaps(request), strict=True):
@@ -136,10 +136,10 @@ def add_unsnapped(told: Told, pair: Pair, request: Request) -> None:
         )  # fmt: skip
 
 
-def _add_disconnected(told: Told, pair: Pair, request: Request) -> None:
+def _add_disconnected(told: Findings, pair: Pair, request: Request) -> None:
     """Add that no street leads from one to the other, and whose fault that is."""
     starts, ends = pair.snaps(request)
-    topology = pair.question(request).graph.topology
+    topology = pair.query(request).graph.topology
     first, last = (int(component_of(topology, snaps.edge)[0]) for snaps in (starts, ends))
     how = ON_STREETS[request.transportation.base]
     side: str | None = None

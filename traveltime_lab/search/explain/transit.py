@@ -9,9 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from traveltime_lab._arrays import Int32Array
 from traveltime_lab.itinerary import Route
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.search.explain.reasons import VEHICLES, clock, day, duration, parts_of
@@ -25,9 +23,9 @@ from traveltime_lab.search.explain.relaxations import (
     Solution,
     solutions,
 )
-from traveltime_lab.search.explain.streets import Told, add_unsnapped
+from traveltime_lab.search.explain.streets import Findings, add_unsnapped
+from traveltime_lab.search.query import transit_of
 from traveltime_lab.transit import service_days
-from traveltime_lab.transit.stop_links import timetable_of
 
 #: Gives the route of a request, of up to 12 hours.
 RouteOf: TypeAlias = Callable[[Request], Route | None]
@@ -39,10 +37,10 @@ _WAYS: Final = {
 }
 
 
-def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Told:
+def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Findings:
     """Return why rides and walks do not lead there in time."""
-    told = Told()
-    timetable = timetable_of(pair.network)
+    told = Findings()
+    timetable = transit_of(pair.network).timetable
     moment = request.moment
     assert isinstance(moment, dt.datetime)
     is_covered = pair.is_covered(moment)
@@ -77,8 +75,8 @@ def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Told:
     for each in tried:
         found = _solved(pair, each)
         if found:
-            _add_knobs(told, pair, route, each, found)
-            if all(WALK in solution.knobs for solution in found):
+            _add_parameters(told, pair, route, each, found)
+            if all(WALK in solution.parameters for solution in found):
                 told.add("", "no_connection", f"No ride that beats walking all the way was found {_TRIED}.")
             told.candidates = [solution.request for solution in found]
             break
@@ -98,9 +96,9 @@ def _solved(pair: Pair, request: Request) -> list[Solution]:
     return solutions(pair, request)
 
 
-def _add_outside(told: Told, pair: Pair, request: Request) -> None:
+def _add_outside(told: Findings, pair: Pair, request: Request) -> None:
     """Add that the timetable does not cover the moment."""
-    timetable, moment = timetable_of(pair.network), request.moment
+    timetable, moment = transit_of(pair.network).timetable, request.moment
     assert isinstance(moment, dt.datetime)
     dates = {
         str(name): (row["first"], row["last"]) for name, row in timetable.dates().iterrows() if row["first"] is not None
@@ -113,13 +111,13 @@ def _add_outside(told: Told, pair: Pair, request: Request) -> None:
     )  # fmt: skip
 
 
-def _add_stops(told: Told, pair: Pair, request: Request, trips: service_days.Trips, side: str) -> npt.NDArray[np.int32]:
+def _add_stops(told: Findings, pair: Pair, request: Request, trips: service_days.Trips, side: str) -> Int32Array:
     """Add that no stop is near enough to a side, if so; return those that are (stop_idx)."""
-    timetable, means = timetable_of(pair.network), request.transportation
+    timetable, means = transit_of(pair.network).timetable, request.transportation
     is_origin = side == "origin"
     option, way = _WAYS[pair.means(request, side).base]
     wide = dict.fromkeys(request.ways, MAX_TRAVEL_TIME_S)
-    asked = pair.question(request.using(**wide)).transit
+    asked = pair.query(request.using(**wide)).transit
     assert asked is not None
     links = asked.links(pair.snaps(request)[0 if is_origin else 1], is_origin=is_origin)
     served = service_days.stops_of(timetable, trips, is_boarding=is_origin)[links.stops]
@@ -127,7 +125,7 @@ def _add_stops(told: Told, pair: Pair, request: Request, trips: service_days.Tri
     if is_origin:
         ms = ms - (means.access_penalty + means.pt_change_delay) * 1000
     budget = getattr(means, option)
-    near: npt.NDArray[np.int32] = stops[ms <= budget * 1000]
+    near: Int32Array = stops[ms <= budget * 1000]
     if near.size:
         return near
     kind = VEHICLES[means.vehicles][1]
@@ -150,14 +148,14 @@ def _add_stops(told: Told, pair: Pair, request: Request, trips: service_days.Tri
 
 
 def _add_service(
-    told: Told,
+    told: Findings,
     pair: Pair,
     request: Request,
     trips: service_days.Trips,
-    near: Mapping[str, npt.NDArray[np.int32]],
+    near: Mapping[str, Int32Array],
 ) -> None:
     """Add that nothing runs on the day, anywhere or at the stops near a side."""
-    timetable, moment = timetable_of(pair.network), request.moment
+    timetable, moment = transit_of(pair.network).timetable, request.moment
     assert isinstance(moment, dt.datetime)
     vehicle = VEHICLES[request.transportation.vehicles][0]
     date = moment.date()
@@ -181,22 +179,22 @@ def _add_service(
             return
 
 
-def _add_knobs(told: Told, pair: Pair, route: RouteOf, request: Request, found: list[Solution]) -> None:
+def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Request, found: list[Solution]) -> None:
     """Add what the nearest request loosens, and what alone would do, where that is not among the reasons yet."""
-    wanted: dict[str, Solution] = dict.fromkeys(sorted(found[0].knobs), found[0])
+    wanted: dict[str, Solution] = dict.fromkeys(sorted(found[0].parameters), found[0])
     for solution in found[1:]:
-        if len(solution.knobs) == 1:
-            wanted.setdefault(next(iter(solution.knobs)), solution)
+        if len(solution.parameters) == 1:
+            wanted.setdefault(next(iter(solution.parameters)), solution)
     given, vehicles = request.transportation, VEHICLES[request.transportation.vehicles][0]
-    for knob, (other, knobs, around) in wanted.items():
+    for parameter, (other, parameters, around) in wanted.items():
         means = other.transportation
-        if knob in ("travel_time", WALK) and not told.has("over_limit"):
+        if parameter in ("travel_time", WALK) and not told.has("over_limit"):
             ms = pair.milliseconds(other)
             if ms is not None and ms > request.travel_time * 1000:
                 told.add_over_limit(
-                    request, ms, *parts_of(route(other)), "Even then it takes" if len(knobs) > 1 else ""
+                    request, ms, *parts_of(route(other)), "Even then it takes" if len(parameters) > 1 else ""
                 )
-        elif knob == "ways" and not told.has("no_stop_near_origin", "no_stop_near_destination"):
+        elif parameter == "ways" and not told.has("no_stop_near_origin", "no_stop_near_destination"):
             longer = {
                 name: getattr(means, name) for name in request.ways if getattr(means, name) != getattr(given, name)
             }
@@ -204,24 +202,24 @@ def _add_knobs(told: Told, pair: Pair, route: RouteOf, request: Request, found: 
                 words = " and ".join(f"{name} of {duration(value)}" for name, value in longer.items())
                 told.add("ways", "stops_too_far", f"The stops that lead there are farther away: it needs a {words}.",
                          **longer)  # fmt: skip
-        elif knob == "max_changes":
+        elif parameter == "max_changes":
             needed = means.max_changes
             told.add(
                 "max_changes", "too_many_changes",
                 f"It needs {needed} change{'s' if needed != 1 else ''}, and max_changes allows {given.max_changes}.",
                 needed=needed, max_changes=given.max_changes,
             )  # fmt: skip
-        elif knob == "vehicles" and not told.has("no_vehicles"):
-            kinds = service_days.groups(timetable_of(pair.network))
+        elif parameter == "vehicles" and not told.has("no_vehicles"):
+            kinds = service_days.groups(transit_of(pair.network).timetable)
             told.add(
                 "vehicles", "no_vehicles", f"No {vehicles} leads there in time; other vehicles do.",
                 type=given.type, available=tuple(kinds), needed=ALL_VEHICLES[given.type],
             )  # fmt: skip
-        elif knob == "moment" and around is not None and not told.has("outside_timetable", "no_service_that_day"):
+        elif parameter == "moment" and around is not None and not told.has("outside_timetable", "no_service_that_day"):
             _add_moment(told, route, request, other, around)
 
 
-def _add_moment(told: Told, route: RouteOf, request: Request, other: Request, around: Around) -> None:
+def _add_moment(told: Findings, route: RouteOf, request: Request, other: Request, around: Around) -> None:
     """Add when the journeys before and after the moment leave, or arrive."""
     moment = request.moment
     assert isinstance(moment, dt.datetime)

@@ -12,10 +12,9 @@ import re
 import unicodedata
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 from rapidfuzz import process
@@ -24,12 +23,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
+from traveltime_lab._arrays import AnyArray, FloatArray, Int32Array, Int64Array, UInt8Array
+from traveltime_lab._memo import Derived
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding.countries import COUNTRIES, country_of, country_of_timezone
 from traveltime_lab.streets.tables import PLACE_DTYPES, StreetTables
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 #: Metres within which something without a city of its own is taken to be in the nearest settlement (assumed).
 _SETTLEMENTS: Final = {"city": 15_000.0, "town": 6_000.0, "village": 3_000.0, "hamlet": 1_500.0}
@@ -71,10 +69,10 @@ class _Words:
     """Which entries have which words: sorted words, and per word the entries and in which of their names it is."""
 
     words: list[str]
-    indptr: IntArray
-    entry: npt.NDArray[np.int32]
+    indptr: Int64Array
+    entry: Int32Array
     #: 1 in the name of the entry, 2 in its address, 0 in what surrounds it.
-    field: npt.NDArray[np.uint8]
+    field: UInt8Array
 
 
 class Gazetteer:
@@ -117,7 +115,7 @@ class Gazetteer:
         """Return the number of entries."""
         return len(self.entries)
 
-    def _locate(self, columns: dict[str, npt.NDArray[Any]]) -> None:
+    def _locate(self, columns: dict[str, AnyArray]) -> None:
         """Fill in cities, suburbs and countries that are not stated, in place."""
         for column, radii in (("city", _SETTLEMENTS), ("neighbourhood", _QUARTERS)):
             best = np.ones(self.x.size)
@@ -139,7 +137,7 @@ class Gazetteer:
         known = {code: found.alpha_2 for code in set(columns["country"]) if (found := country_of(code))}
         columns["country"][:] = [known.get(code, own.alpha_2 if own else "") for code in columns["country"]]
 
-    def _index(self, columns: dict[str, npt.NDArray[Any]]) -> tuple[_Words, IntArray, IntArray]:
+    def _index(self, columns: dict[str, AnyArray]) -> tuple[_Words, Int64Array, Int64Array]:
         """Return the words of all entries, and how many words name and address of each entry have."""
         country_names = {country.alpha_2: country.name for country in COUNTRIES}
         known: dict[str, list[str]] = {}
@@ -179,7 +177,7 @@ class Gazetteer:
             n_address,
         )
 
-    def search(self, query: str) -> tuple[IntArray, FloatArray]:
+    def search(self, query: str) -> tuple[Int64Array, FloatArray]:
         """
         Return the entries that a text may mean, with their scores.
 
@@ -254,25 +252,29 @@ class Gazetteer:
         near = process.extract(token, words, scorer=OSA.distance, score_cutoff=errors, limit=50)
         return [(word, _MISSPELT) for _, _, word in near if words[word][:1] == token[:1] or errors > 1]
 
-    def metres_to(self, lng: float, lat: float, entries: IntArray) -> FloatArray:
+    def metres_to(self, lng: float, lat: float, entries: Int64Array) -> FloatArray:
         """Return the metres between a place and entries, as the crow flies."""
         x, y = self.network.frame.to_xy(np.array([lng]), np.array([lat]))
         shrink = self.network.frame.shrink(y)
         return np.asarray(np.hypot((self.x[entries] - x) * shrink, self.y[entries] - y))
 
 
+_GAZETTEER = Derived[None, Gazetteer]("gazetteer")
+_STREET_OF_EDGES = Derived[None, Int64Array]("named streets of edges")
+
+
 def gazetteer(network: Network) -> Gazetteer:
     """Return the gazetteer of a network, made once and kept."""
-    return network.cached(("gazetteer",), lambda: Gazetteer(network))
+    return _GAZETTEER.of(network, None, lambda: Gazetteer(network))
 
 
-def street_entries(network: Network) -> npt.NDArray[np.int32]:
+def street_entries(network: Network) -> Int32Array:
     """Return the entry of each edge's street in the gazetteer, -1 for edges without a name."""
-    street = network.cached(("street names",), lambda: _street_of_edges(network))
+    street = _STREET_OF_EDGES.of(network, None, lambda: _street_of_edges(network))
     return np.where(street >= 0, street + len(network.tables.places), -1).astype(np.int32)
 
 
-def _street_of_edges(network: Network) -> npt.NDArray[np.int64]:
+def _street_of_edges(network: Network) -> Int64Array:
     """Return the number of the street that each edge is part of: edges of one name that meet, or nearly."""
     t = network.tables
     is_land = ~t.uses["is_ferry"].to_numpy()[t.edge_use]
@@ -308,19 +310,19 @@ def _street_of_edges(network: Network) -> npt.NDArray[np.int64]:
     return street
 
 
-def _joined(a: npt.NDArray[Any], b: npt.NDArray[Any], n: int) -> npt.NDArray[np.int32]:
+def _joined(a: AnyArray, b: AnyArray, n: int) -> Int32Array:
     """Return the connected part of each of `n` things of which some pairs belong together."""
     pairs = coo_array((np.ones(a.size, np.int8), (a, b)), shape=(n, n))
     return np.asarray(connected_components(pairs, directed=False)[1])
 
 
-def _streets(network: Network) -> dict[str, npt.NDArray[Any]]:
+def _streets(network: Network) -> dict[str, AnyArray]:
     """Return the named streets as columns of a table of places."""
     t = network.tables
-    street = network.cached(("street names",), lambda: _street_of_edges(network))
+    street = _STREET_OF_EDGES.of(network, None, lambda: _street_of_edges(network))
     edges = np.flatnonzero(street >= 0)
     n = int(street.max(initial=-1)) + 1
-    columns: dict[str, npt.NDArray[Any]] = {
+    columns: dict[str, AnyArray] = {
         name: np.full(n, "", dtype=object) if dtype == "string" else np.zeros(n, dtype)
         for name, dtype in PLACE_DTYPES.items()
     }
@@ -355,7 +357,7 @@ def _streets(network: Network) -> dict[str, npt.NDArray[Any]]:
     return columns
 
 
-def _classes(t: StreetTables, edges: IntArray, of: IntArray, n: int) -> list[str]:
+def _classes(t: StreetTables, edges: Int64Array, of: Int64Array, n: int) -> list[str]:
     """Return the class that most of each street has, as ``highway=...``."""
     highway, code = np.unique(t.uses["highway"].to_numpy().astype(str), return_inverse=True)
     metres = np.bincount(

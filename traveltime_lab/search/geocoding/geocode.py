@@ -13,10 +13,11 @@ from typing import Any, Final
 
 import geopandas as gpd
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab._memo import Derived
 from traveltime_lab.errors import CoordinateError, InputError, LimitError
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.network.network import Network
@@ -205,7 +206,7 @@ def reverse_geocode(
     )
 
 
-def _outside_m(known: Any, lng: float, lat: float, n: int) -> npt.NDArray[np.float64]:
+def _outside_m(known: Any, lng: float, lat: float, n: int) -> FloatArray:
     """Return the metres to the bounding boxes of places, inf for boxes wider than 500 m, which say little."""
     frame = known.network.frame
     west, south, east, north = (known.entries[side].to_numpy(float)[:n] for side in ("west", "south", "east", "north"))
@@ -216,12 +217,15 @@ def _outside_m(known: Any, lng: float, lat: float, n: int) -> npt.NDArray[np.flo
     return np.where((x2 - x1 > 500.0) | (y2 - y1 > 500.0), np.inf, outside)
 
 
+_NAMED_STREETS = Derived[None, SegmentIndex]("index of named streets")
+
+
 def _nearest_street(network: Network, lng: float, lat: float) -> tuple[int, float]:
     """Return the entry of the nearest named street and the metres to it; -1 for none in reach."""
     entry = street_entries(network)
     if not (entry >= 0).any():
         return -1, math.inf
-    index = network.cached(("named streets",), lambda: SegmentIndex.build(network, entry >= 0))
+    index = _NAMED_STREETS.of(network, None, lambda: SegmentIndex.build(network.streets, entry >= 0))
     x, y = network.frame.to_xy(np.array([lng]), np.array([lat]))
     segment, place, metres = np.empty(1, np.int32), np.empty(1), np.empty(1)
     nearest.nearest_segments(
@@ -232,7 +236,7 @@ def _nearest_street(network: Network, lng: float, lat: float) -> tuple[int, floa
     return int(entry[index.edge[segment[0]]]), float(metres[0])
 
 
-def _distinct(known: Any, entries: Any, order: Any, limit: int) -> npt.NDArray[np.int64]:
+def _distinct(known: Any, entries: Any, order: Any, limit: int) -> Int64Array:
     """Return the first places in an order that are not the same place again, mapped as node and as area."""
     names = known.entries["name"].to_numpy()
     numbers = known.entries["house_number"].to_numpy()

@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 
 from traveltime_lab.errors import InputError
-from traveltime_lab.search.cells import CELL_PROPERTIES, CellTimes, cell_centres, cell_times, combined_times
-from traveltime_lab.search.query import Question
+from traveltime_lab.search.cell_times import CELL_PROPERTIES, CellTimes, cell_times, combined_times
+from traveltime_lab.search.cells import cell_centres
+from traveltime_lab.search.query import Query
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract.area_requests import CellRequest, CellSearch, FastCellSearch, ResolvedRequest
 from traveltime_lab.server.contract.decode import Rule
@@ -67,7 +68,7 @@ def cell_results(atlas: Atlas, request: ResolvedRequest, system: Grid, *, is_fas
 
 
 def find_cells(
-    asked: Question, lng: float, lat: float, system: Grid, resolution: int, limit: int, no_water: bool
+    asked: Query, lng: float, lat: float, system: Grid, resolution: int, limit: int, no_water: bool
 ) -> CellTimes:
     """Return the cells within a travel time; `NotCoveredError` if the place has no street."""
     (found,) = cell_times(asked, place_of(asked, lng, lat), system, resolution, limit, no_water=no_water)

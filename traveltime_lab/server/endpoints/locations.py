@@ -15,14 +15,12 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec import UNSET, UnsetType
 
+from traveltime_lab._arrays import Int64Array
 from traveltime_lab.server.contract.decode import is_faulty
 from traveltime_lab.server.contract.requests import LocatedRequest, LocatedSearch, Location
 from traveltime_lab.server.contract.rules import Report, iter_searches
-
-Positions = npt.NDArray[np.int64]
 
 _UNKNOWN = "must be the id of a location of this request; got {!r}"
 
@@ -58,7 +56,7 @@ class Places:
         self.ids: list[str] = []
         self.lat = self.lng = np.empty(0)
         self._position: dict[str | UnsetType, int] = {}
-        self._targets: dict[int, Positions] = {}
+        self._targets: dict[int, Int64Array] = {}
 
     def check(self, request: LocatedRequest, report: Report) -> None:
         """Index the locations; report ids that occur twice and searches that name unknown ones."""
@@ -94,7 +92,7 @@ class Places:
                 if not is_faulty(value) and value not in self._position:
                     report(f"{path}.{search.targets_field}[{i}]", _UNKNOWN.format(value))
 
-    def _find(self, values: list[str]) -> Positions | None:
+    def _find(self, values: list[str]) -> Int64Array | None:
         """Return the positions of ids, each once; None if one is unknown."""
         first = self._position.get(values[0]) if values else None
         if first is None:
@@ -108,15 +106,15 @@ class Places:
             return None
         return once(found)
 
-    def targets(self, search: LocatedSearch) -> Positions:
+    def targets(self, search: LocatedSearch) -> Int64Array:
         """Return the positions of the targets of a search, in its order, each once."""
         return self._targets[id(search)]
 
     def reached(
         self,
-        rows: Positions,
-        numbers: dict[str, Positions],
-        breakdown: tuple[str, Positions] | None,
+        rows: Int64Array,
+        numbers: dict[str, Int64Array],
+        breakdown: tuple[str, Int64Array] | None,
         *,
         is_fast: bool,
     ) -> list[Reached]:
@@ -126,7 +124,7 @@ class Places:
         Parameters
         ----------
         rows : int64 array of shape (n,)
-            Positions.
+            Int64Array.
         numbers : dict of str to int64 array of shape (n,)
             Properties by name, in order.
         breakdown : (str, int64 array of shape (n,)), optional
@@ -143,7 +141,7 @@ class Places:
         entries = map(Entry, *columns)
         return list(map(Reached, self.names(rows), entries if is_fast else zip(entries, strict=True)))
 
-    def names(self, positions: Positions) -> list[str]:
+    def names(self, positions: Int64Array) -> list[str]:
         """Return the ids at positions."""
         if positions.size and positions[-1] - positions[0] + 1 == positions.size and (np.diff(positions) == 1).all():
             return self.ids[positions[0] : positions[-1] + 1]
@@ -154,7 +152,7 @@ class Places:
         return self._position[search.own_id]
 
 
-def once(positions: Positions) -> Positions:
+def once(positions: Int64Array) -> Int64Array:
     """Return positions without repetitions, each where it occurs first."""
     if positions.size < 2 or (np.diff(positions) > 0).all():
         return positions

@@ -7,10 +7,11 @@ from typing import Final
 
 import numpy as np
 
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
-from traveltime_lab.search.query import Question
+from traveltime_lab.search.pair_times import poured, reachable_pairs
+from traveltime_lab.search.query import Query
 from traveltime_lab.search.routes import find_routes
-from traveltime_lab.search.time_filter import poured, reachable_pairs
 from traveltime_lab.server.context import Call
 from traveltime_lab.server.contract.requests import FastMatrixRequest, LocatedSearch, MatrixRequest
 from traveltime_lab.server.endpoints.locations import Places
@@ -22,14 +23,7 @@ from traveltime_lab.server.endpoints.routes import (
     routes_of,
     whole_metres,
 )
-from traveltime_lab.server.endpoints.searches import (
-    FloatArray,
-    IntArray,
-    Trips,
-    by_search_id,
-    each_search,
-    question_of,
-)
+from traveltime_lab.server.endpoints.searches import Trips, by_search_id, each_search, question_of
 
 #: Places to which distances of timetable trips are found, one trip after the other.
 _MOST_MEASURED: Final = 2_000
@@ -52,13 +46,13 @@ class Times:
         Metres.
     """
 
-    reached: IntArray
-    travel_time: IntArray
-    distance: IntArray | None
+    reached: Int64Array
+    travel_time: Int64Array
+    distance: Int64Array | None
 
 
 def times(
-    asked: Question, lng: float, lat: float, lngs: FloatArray, lats: FloatArray, limit: int, *, with_distance: bool
+    asked: Query, lng: float, lat: float, lngs: FloatArray, lats: FloatArray, limit: int, *, with_distance: bool
 ) -> Times:
     """
     Return travel times between one place and many.
@@ -100,9 +94,9 @@ def times(
     return Times(reached, poured(found.seconds).astype(np.int64), metres)
 
 
-def _ridden_metres(trips: Trips) -> IntArray:
+def _ridden_metres(trips: Trips) -> Int64Array:
     """Return the lengths of the quickest timetable trips, -1 where there is none."""
-    found = find_routes(trips.question.with_limit(MAX_ROUTE_TIME_S), *trips.sides, trips.pairs)
+    found = find_routes(trips.query.with_limit(MAX_ROUTE_TIME_S), *trips.sides, trips.pairs)
     metres = np.full(len(trips.others), -1, np.int64)
     for other, route in zip(trips.other_of(found.origin_of, found.destination_of), found.routes, strict=True):
         if route is not None:

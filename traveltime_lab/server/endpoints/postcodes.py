@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from traveltime_lab._arrays import Int64Array
 from traveltime_lab.network.network import Network
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract import limits
@@ -23,7 +24,7 @@ from traveltime_lab.server.contract.errors import NOT_COVERED, SearchFailure
 from traveltime_lab.server.endpoints.locations import Entry
 from traveltime_lab.server.endpoints.matrix import Times, times
 from traveltime_lab.server.endpoints.routes import needs_routes, routes_of, way_entry
-from traveltime_lab.server.endpoints.searches import IntArray, by_search_id, each_search, map_of, question_of
+from traveltime_lab.server.endpoints.searches import by_search_id, each_search, map_of, question_of
 from traveltime_lab.server.postcodes import Zones, statistics
 
 
@@ -62,7 +63,7 @@ class SectorsResult(msgspec.Struct):
     sectors: list[Zone]
 
 
-def _covered(atlas: Atlas, zones: Zones | None, search: PostcodeSearch) -> tuple[Network, Zones, IntArray]:
+def _covered(atlas: Atlas, zones: Zones | None, search: PostcodeSearch) -> tuple[Network, Zones, Int64Array]:
     """Return the network of a search, the zones and the positions of the postcodes on that network's map."""
     found = map_of(atlas, search, search.coords.lng, search.coords.lat)
     inside = np.flatnonzero(found.covers(zones.lng, zones.lat)) if zones else np.empty(0, np.int64)
@@ -74,7 +75,7 @@ def _covered(atlas: Atlas, zones: Zones | None, search: PostcodeSearch) -> tuple
 def _times(
     network: Network,
     zones: Zones,
-    inside: IntArray,
+    inside: Int64Array,
     path: str,
     search: PostcodeSearch,
     limit: int,

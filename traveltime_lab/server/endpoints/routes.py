@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.itinerary import Route
 from traveltime_lab.kernels.street import road
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
 from traveltime_lab.network.network import Network
+from traveltime_lab.search.pair_times import pair_times, poured, reachable_pairs
 from traveltime_lab.search.pairs import seconds_of
 from traveltime_lab.search.routes import find_routes
-from traveltime_lab.search.time_filter import pair_times, poured, reachable_pairs
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract.errors import NO_FARES, NOT_COVERED, SearchFailure
 from traveltime_lab.server.contract.moments import write_moment
@@ -31,16 +32,7 @@ from traveltime_lab.server.contract.requests import (
 )
 from traveltime_lab.server.endpoints.fares import fares_entry
 from traveltime_lab.server.endpoints.locations import Entry, Places, Reached
-from traveltime_lab.server.endpoints.searches import (
-    FloatArray,
-    IntArray,
-    Trips,
-    by_search_id,
-    each_search,
-    margin_of,
-    question_of,
-    window_of,
-)
+from traveltime_lab.server.endpoints.searches import Trips, by_search_id, each_search, margin_of, question_of, window_of
 
 #: Of these the mode of all of a distance is known.
 _ONE_MODE = Walking | Cycling | Driving
@@ -73,7 +65,7 @@ class Way:
 
 def chosen(
     atlas: Atlas, search: LocatedSearch, lng: float, lat: float, lngs: FloatArray, lats: FloatArray
-) -> tuple[Network, IntArray]:
+) -> tuple[Network, Int64Array]:
     """Return the network for a search and which of its targets lie on it."""
     found = atlas.choose(lng, lat, lngs, lats, margin_of(search))
     if found is None:
@@ -150,8 +142,8 @@ def routes_of(
         reached = trips.other_of(poured(within.origins), poured(within.destinations)).astype(np.intp)
         if not reached.size:
             return ways
-    trips = replace(trips.take(reached), question=asked.with_limit(MAX_ROUTE_TIME_S))
-    answer = find_routes(trips.question, *trips.sides, trips.pairs, n_best=n_best)
+    trips = replace(trips.take(reached), query=asked.with_limit(MAX_ROUTE_TIME_S))
+    answer = find_routes(trips.query, *trips.sides, trips.pairs, n_best=n_best)
     for other, route in zip(trips.other_of(answer.origin_of, answer.destination_of), answer.routes, strict=True):
         mine = ways[reached[other]]
         # The first was compared with the limit exactly; the others are what else is within it.
@@ -160,7 +152,7 @@ def routes_of(
     return ways
 
 
-def listed_routes(search: LocatedSearch, ids: list[str], inside: IntArray, found: list[list[Way]]) -> MatrixResult:
+def listed_routes(search: LocatedSearch, ids: list[str], inside: Int64Array, found: list[list[Way]]) -> MatrixResult:
     """Return ways as the contract lists them."""
     wanted = set(search.properties)
     by_position = dict(zip(inside.tolist(), found, strict=True))

@@ -14,12 +14,13 @@ from typing import Final, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from traveltime_lab._arrays import FloatArray, IndexArray
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError, TravelTimeError
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.pairs import PairIndex
-from traveltime_lab.search.query import MomentLike, Question, ask
+from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.server.atlas import MARGIN_M, Atlas, Map
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.errors import (
@@ -43,9 +44,6 @@ from traveltime_lab.server.contract.requests import (
 )
 from traveltime_lab.server.contract.rules import iter_searches
 from traveltime_lab.streets.snapping import SNAPPED, Snaps
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _T = TypeVar("_T", bound=Search)
 _I = TypeVar("_I", bound=np.integer)
@@ -200,7 +198,7 @@ def margin_of(search: Search) -> float:
 
 def question_of(
     network: Network, path: str, search: Search, *, limit: int, is_fast: bool = False, with_window: bool = True
-) -> Question:
+) -> Query:
     """
     Return the question that a search asks a network within a travel time.
 
@@ -210,14 +208,14 @@ def question_of(
         If it needs a timetable, which the network does not have.
     """
     window = window_of(search) if with_window else None
-    return question(
+    return query(
         network, transportation_of(search.transportation, is_fast=is_fast), moment_of(search),
         is_arrival=is_arrival(path), snapping=snapping_of(search), limit=limit,
         window=None if window is None else window.width,
     )  # fmt: skip
 
 
-def question(
+def query(
     network: Network,
     transportation: Transportation,
     moment: MomentLike,
@@ -226,7 +224,7 @@ def question(
     limit: int,
     snapping: Snapping | None = None,
     window: int | None = None,
-) -> Question:
+) -> Query:
     """Return a question within a travel time; see `question_of`."""
     check_timetable(network, transportation)
     departure, arrival = (None, moment) if is_arrival else (moment, None)
@@ -245,7 +243,7 @@ def moment_of(search: Search) -> MomentLike:
     return TYPICAL if moment is None else moment.value
 
 
-def place_of(asked: Question, lng: float, lat: float) -> Snaps:
+def place_of(asked: Query, lng: float, lat: float) -> Snaps:
     """Return where the place of a search meets the streets; `NotCoveredError` if it does not."""
     found = asked.snap_at(np.array([lng]), np.array([lat]), is_origin=not asked.is_arrival)
     if found.status[0] != SNAPPED:
@@ -260,37 +258,37 @@ class Trips:
 
     Attributes
     ----------
-    question : Question
+    query : Query
     place : Snaps
         One, at which all trips begin; those of an arrival search end there.
     others : Snaps
     """
 
-    question: Question
+    query: Query
     place: Snaps
     others: Snaps
 
     @classmethod
-    def of(cls, asked: Question, lng: float, lat: float, lngs: FloatArray, lats: FloatArray) -> Trips:
+    def of(cls, asked: Query, lng: float, lat: float, lngs: FloatArray, lats: FloatArray) -> Trips:
         """Return the trips between a place and others; `NotCoveredError` if the place has no street."""
         place = place_of(asked, lng, lat)
         return cls(asked, place, asked.snap_at(lngs, lats, is_origin=asked.is_arrival))
 
-    def take(self, positions: npt.NDArray[np.intp]) -> Trips:
+    def take(self, positions: IndexArray) -> Trips:
         """Return the trips between the place and some of the others."""
-        return Trips(self.question, self.place, self.others.take(positions))
+        return Trips(self.query, self.place, self.others.take(positions))
 
     @property
     def sides(self) -> tuple[Snaps, Snaps]:
         """Origins and destinations."""
-        return (self.others, self.place) if self.question.is_arrival else (self.place, self.others)
+        return (self.others, self.place) if self.query.is_arrival else (self.place, self.others)
 
     @property
     def pairs(self) -> PairIndex:
         """The positions of the origin and the destination of each trip."""
         here, there = np.zeros(len(self.others), np.intp), np.arange(len(self.others))
-        return (there, here) if self.question.is_arrival else (here, there)
+        return (there, here) if self.query.is_arrival else (here, there)
 
     def other_of(self, origins: npt.NDArray[_I], destinations: npt.NDArray[_I]) -> npt.NDArray[_I]:
         """Return the positions among the others of pairs."""
-        return origins if self.question.is_arrival else destinations
+        return origins if self.query.is_arrival else destinations

@@ -14,7 +14,7 @@ from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.modes import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.search import time_map
-from traveltime_lab.search.query import Question
+from traveltime_lab.search.query import Query
 from traveltime_lab.search.time_map import ShapeStyle
 from traveltime_lab.server import formats
 from traveltime_lab.server.atlas import Atlas
@@ -81,21 +81,21 @@ def shape_results(atlas: Atlas, request: ShapesRequest, *, is_fast: bool, media:
     return results + _combined(request, results)
 
 
-def draw(asked: Question, lng: float, lat: float, limit: int, style: ShapeStyle) -> shapely.MultiPolygon:
+def draw(asked: Query, lng: float, lat: float, limit: int, style: ShapeStyle) -> shapely.MultiPolygon:
     """Return the shape around a place; `NotCoveredError` if the place has no street."""
     (shape,) = time_map.draw_shapes(asked, place_of(asked, lng, lat), limit, style)
     assert isinstance(shape, shapely.MultiPolygon)
     return shape
 
 
-def _distance_question(network: Network, path: str, search: DistanceMapSearch) -> Question:
+def _distance_question(network: Network, path: str, search: DistanceMapSearch) -> Query:
     departure, arrival = (None, moment_of(search)) if is_arrival(path) else (moment_of(search), None)
     means = transportation_of(search.transportation)
     return time_map.ask_distance(network, means, departure, arrival, snapping_of(search))
 
 
 def _is_only_walking(
-    asked: Question, lng: float, lat: float, limit: int, style: ShapeStyle, found: shapely.MultiPolygon
+    asked: Query, lng: float, lat: float, limit: int, style: ShapeStyle, found: shapely.MultiPolygon
 ) -> bool:
     """Return whether a shape, found with the same arguments, is reached on foot without any vehicle."""
     if asked.transit is None:

@@ -21,7 +21,7 @@ from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.errors import NO_TIMETABLE, NOT_COVERED, Failure, plain_failure
 from traveltime_lab.server.endpoints.cells import find_cells
 from traveltime_lab.server.endpoints.matrix import times
-from traveltime_lab.server.endpoints.searches import TYPICAL, NotCoveredError, NoTimetableError, question
+from traveltime_lab.server.endpoints.searches import TYPICAL, NotCoveredError, NoTimetableError, query
 from traveltime_lab.server.endpoints.table import Endpoint
 from traveltime_lab.server.protobuf import messages
 from traveltime_lab.server.protobuf.messages import Search
@@ -239,7 +239,7 @@ def _matrix(call: Call) -> Answer:
             raise ProtoFailure("UNKNOWN", "there are no monthly fares for the places of the search")
         try:
             limit = max(travel_time, 1)
-            asked = question(network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
+            asked = query(network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
             found = times(asked, lng, lat, lngs[inside], lats[inside], limit, with_distance=1 in properties)
         except TravelTimeError as error:
             raise _told(error) from error
@@ -275,7 +275,7 @@ def _cells(call: Call, system: Grid, resolutions: tuple[int, int]) -> Answer:
         try:
             limit = max(travel_time, 1)
             network = _map(call, lng, lat).network
-            asked = question(network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
+            asked = query(network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
             no_water = search.message.removeWaterBodies or not search.message.HasField("removeWaterBodies")
             found = find_cells(asked, lng, lat, system, resolution, limit, no_water)
         except TravelTimeError as error:

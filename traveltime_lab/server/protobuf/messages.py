@@ -24,13 +24,13 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from traveltime_lab._arrays import Int32Array, Int64Array
 from traveltime_lab.kernels import varints
 from traveltime_lab.server.protobuf import service_pb2
 from traveltime_lab.surfaces.grids import Grid
 
 __all__ = ["DecodeError", "Search", "cells_response", "matrix_response", "parse_cells", "parse_matrix"]
 
-Int32Array = npt.NDArray[np.int32]
 
 #: Fields of a request, and whether the trips of the search end at its location.
 _DIRECTIONS: Final = {"oneToManyRequest": False, "manyToOneRequest": True}
@@ -146,7 +146,7 @@ def _packed(values: npt.NDArray[np.integer], *, is_zigzag: bool) -> bytes:
     return data[:n].tobytes()
 
 
-def matrix_response(travel_times: npt.NDArray[np.int64], distances: npt.NDArray[np.int64] | None) -> bytes:
+def matrix_response(travel_times: Int64Array, distances: Int64Array | None) -> bytes:
     """
     Return a TimeFilterFastResponse.
 

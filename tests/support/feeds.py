@@ -85,10 +85,10 @@ def runs_of(timetable: Timetable, table: TripTable) -> Counter[Run]:
     """Return the runs of a trip table in plain words: trip_id, service date, calls with POSIX times."""
     stop_ids, trip_ids = timetable.stops["stop_id"].tolist(), timetable.trips["trip_id"].tolist()
     runs: Counter[Run] = Counter()
-    for pattern in range(table.run_indptr.size - 1):
+    for pattern in range(table.instance_indptr.size - 1):
         begin, stop = table.pattern_indptr[pattern : pattern + 2]
         n = stop - begin
-        for r, run in enumerate(range(table.run_indptr[pattern], table.run_indptr[pattern + 1])):
+        for r, run in enumerate(range(table.instance_indptr[pattern], table.instance_indptr[pattern + 1])):
             calls = []
             for k in range(n):
                 at = table.time_indptr[pattern] + r * n + k
@@ -101,38 +101,30 @@ def runs_of(timetable: Timetable, table: TripTable) -> Counter[Run]:
                         bool(table.can_alight[begin + k]),
                     )
                 )
-            runs[trip_ids[table.run_trip[run]], int(table.run_date[run]), tuple(calls)] += 1
+            runs[trip_ids[table.instance_trip[run]], int(table.instance_date[run]), tuple(calls)] += 1
     return runs
 
 
 def stays_of(timetable: Timetable, table: TripTable) -> set[tuple[tuple[str, int], tuple[str, int]]]:
     """Return the links of a trip table in plain words."""
     trip_ids = timetable.trips["trip_id"].tolist()
-    name = [(trip_ids[trip], int(date)) for trip, date in zip(table.run_trip, table.run_date, strict=True)]
-    return {(name[i], name[int(after)]) for i, after in enumerate(table.stay_run) if after >= 0}
+    name = [(trip_ids[trip], int(date)) for trip, date in zip(table.instance_trip, table.instance_date, strict=True)]
+    return {(name[i], name[int(after)]) for i, after in enumerate(table.stay_instance) if after >= 0}
 
 
 def check_invariants(table: TripTable) -> None:
     """Assert what the kernels rely on."""
-    assert table.run_indptr[0] == table.time_indptr[0] == table.pattern_indptr[0] == 0
-    assert table.run_indptr[-1] == table.run_trip.size == table.run_date.size == table.stay_run.size
+    assert table.instance_indptr[0] == table.time_indptr[0] == table.pattern_indptr[0] == 0
+    assert table.instance_indptr[-1] == table.instance_trip.size == table.instance_date.size == table.stay_instance.size
     assert table.time_indptr[-1] == table.arrival.size == table.departure.size
-    pairs = set()
-    for pattern in range(table.run_indptr.size - 1):
+    for pattern in range(table.instance_indptr.size - 1):
         n = int(table.pattern_indptr[pattern + 1] - table.pattern_indptr[pattern])
-        n_runs = int(table.run_indptr[pattern + 1] - table.run_indptr[pattern])
+        n_runs = int(table.instance_indptr[pattern + 1] - table.instance_indptr[pattern])
         assert n >= 2 and n_runs >= 1
         window = slice(table.time_indptr[pattern], table.time_indptr[pattern + 1])
         arrival, departure = table.arrival[window].reshape(n_runs, n), table.departure[window].reshape(n_runs, n)
         assert (np.diff(arrival, axis=0) >= 0).all() and (np.diff(departure, axis=0) >= 0).all()
         assert (departure >= arrival).all() and (arrival[:, 1:] >= departure[:, :-1]).all()
-        pairs |= {(int(table.pattern_stops[table.pattern_indptr[pattern] + k]), pattern, k) for k in range(n)}
-    listed = {
-        (stop, int(table.stop_pattern[i]), int(table.stop_position[i]))
-        for stop in range(table.n_stops)
-        for i in range(table.stop_indptr[stop], table.stop_indptr[stop + 1])
-    }
-    assert listed == pairs and table.stop_pattern.size == len(pairs)
 
 
 def _seconds(value: str) -> int | None:

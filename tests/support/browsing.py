@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.support import ROOT
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
-ROOT = Path(__file__).parents[1]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 #: Seconds that the cells of a notebook may take on a busy machine.
 PATIENCE_S = 240

@@ -52,7 +52,7 @@ class StreetOracle:
         self.with_ferry = mode.endswith("+ferry")
         self.boarding_ms = boarding_time * 1000
         t = network.tables
-        self.cross: dict[int, int] = {}
+        self.traversal: dict[int, int] = {}
         self.is_destination: dict[int, bool] = {}
         self.is_ferry: dict[int, bool] = {}
         self.is_roundabout: dict[int, bool] = {}
@@ -73,20 +73,20 @@ class StreetOracle:
                 d = 2 * edge + side
                 if self.base == "driving":
                     kph /= 1.0 + (multiplier - 1.0) * shares[t.edge_use[edge]]
-                self.cross[d] = milliseconds(float(t.edge_length_m[edge]), kph)
+                self.traversal[d] = milliseconds(float(t.edge_length_m[edge]), kph)
                 self.is_destination[d] = self.base == "driving" and access == ACCESS_DESTINATION
                 self.is_ferry[d] = bool(use["is_ferry"])
                 self.is_roundabout[d] = bool(use["is_roundabout"])
         self.leaving: dict[int, list[int]] = {}
-        for d in self.cross:
+        for d in self.traversal:
             self.leaving.setdefault(self.tail(d), []).append(d)
-        self.lands = {self.tail(d) for d in self.cross if not self.is_ferry[d]}
-        self.lands |= {self.tail(d ^ 1) for d in self.cross if not self.is_ferry[d]}
+        self.lands = {self.tail(d) for d in self.traversal if not self.is_ferry[d]}
+        self.lands |= {self.tail(d ^ 1) for d in self.traversal if not self.is_ferry[d]}
         self.restrictions: list[tuple[bool, tuple[int, ...]]] = []
         if self.base == "driving":
             for i, only in enumerate(t.restriction_only):
                 path = tuple(int(d) for d in t.restriction_edges[t.restriction_indptr[i] : t.restriction_indptr[i + 1]])
-                if all(d in self.cross for d in path) and not (
+                if all(d in self.traversal for d in path) and not (
                     len(path) > 2 and any(self.is_destination[d] for d in path)
                 ):
                     self.restrictions.append((bool(only), path))
@@ -166,7 +166,7 @@ class StreetOracle:
                 continue
             # Who leaves a destination-only street for good has no business in another one but to end there.
             now = self.is_destination[f] and (entered or not self.is_destination[d])
-            found.append(((f, self._remember(history, f), now), self.cross[d] + ms))
+            found.append(((f, self._remember(history, f), now), self.traversal[d] + ms))
         return found
 
     def _allowed(self, history: tuple[int, ...], f: int) -> bool:
@@ -199,7 +199,7 @@ class StreetOracle:
 
     def _expand(self) -> None:
         """Make the graph of all states that a trip can get into."""
-        waiting = [self.plain(d) for d in self.cross]
+        waiting = [self.plain(d) for d in self.traversal]
         known = set(waiting)
         while waiting:
             state = waiting.pop()
@@ -222,9 +222,9 @@ class StreetOracle:
         source = "source"
         self.graph.add_node(source)
         for d in (2 * edge, 2 * edge + 1):
-            if d in self.cross:
+            if d in self.traversal:
                 share = at if d % 2 == 0 else 1.0 - at
-                gone = math.floor(self.cross[d] * share + 0.5)
+                gone = math.floor(self.traversal[d] * share + 0.5)
                 for after, ms in self.successors(self.plain(d)):
                     old = self.graph.get_edge_data(source, after, {"weight": math.inf})["weight"]
                     self.graph.add_edge(source, after, weight=min(old, ms - gone))
@@ -235,15 +235,15 @@ class StreetOracle:
             target, there = int(targets.edge[j]), float(targets.fraction[j])
             best = math.inf
             for d in (2 * target, 2 * target + 1):
-                if target < 0 or d not in self.cross:
+                if target < 0 or d not in self.traversal:
                     continue
                 share = there if d % 2 == 0 else 1.0 - there
-                part = math.floor(self.cross[d] * share + 0.5)
+                part = math.floor(self.traversal[d] * share + 0.5)
                 for state in self.states_of[d]:
                     best = min(best, reached.get(state, math.inf) + part)
                 own = at if d % 2 == 0 else 1.0 - at
                 if target == edge and own <= share:
-                    best = min(best, part - math.floor(self.cross[d] * own + 0.5))
+                    best = min(best, part - math.floor(self.traversal[d] * own + 0.5))
             last = (
                 round(float(targets.distance_m[j]) * (3600.0 / costs.CONNECTOR_KPH)) if with_walk and target >= 0 else 0
             )

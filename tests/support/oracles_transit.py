@@ -7,7 +7,7 @@ only, straight from its definition. Windows are answered by asking at every seco
 
 The rules of a journey: it starts at seeds (stop, time). A ride boards where that is allowed, at or after the time one
 is ready, and alights where that is allowed; staying seated in a vehicle that continues as another run is the same
-ride. After a ride one is ready at the same stop `change_s` later or at the end of one footpath, in both cases
+ride. After a ride one is ready at the same stop `change_time` later or at the end of one footpath, in both cases
 `change_delay` later still. The answer per stop is the arrival of a ride.
 
 References
@@ -47,7 +47,7 @@ class TransitOracle:
         self.runs: list[list[Call]] = []
         for p in range(len(table.pattern_indptr) - 1):
             positions = range(int(table.pattern_indptr[p]), int(table.pattern_indptr[p + 1]))
-            for r in range(int(table.run_indptr[p + 1] - table.run_indptr[p])):
+            for r in range(int(table.instance_indptr[p + 1] - table.instance_indptr[p])):
                 first = int(table.time_indptr[p]) + r * len(positions)
                 self.runs.append(
                     [
@@ -61,13 +61,13 @@ class TransitOracle:
                         for k, i in enumerate(positions)
                     ]
                 )
-        self.stays = {run: int(other) for run, other in enumerate(table.stay_run) if other >= 0}
+        self.stays = {run: int(other) for run, other in enumerate(table.stay_instance) if other >= 0}
         self.stayed: dict[int, list[int]] = {}
         for run, other in self.stays.items():
             self.stayed.setdefault(other, []).append(run)
         self.walks = {
             stop: [
-                (int(table.transfer_stop[k]), int(table.transfer_s[k]))
+                (int(table.transfer_stop[k]), int(table.transfer_time[k]))
                 for k in range(int(table.transfer_indptr[stop]), int(table.transfer_indptr[stop + 1]))
             ]
             for stop in range(table.n_stops)
@@ -76,7 +76,7 @@ class TransitOracle:
             stop: [(start, s) for start, walks in self.walks.items() for end, s in walks if end == stop]
             for stop in self.walks
         }
-        self.change = [int(s) for s in table.change_s]
+        self.change = [int(s) for s in table.change_time]
         #: (departure, arrival, run, position at which the connection begins), by departure.
         self.connections = sorted(
             (call.departure, calls[k + 1].arrival, run, k)

@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import anyio.from_thread
 import httpx
+import shapely
 
 PAIR = ("an id", "a key")
 HEADERS = {"X-Application-Id": PAIR[0], "X-Api-Key": PAIR[1]}
@@ -159,3 +160,15 @@ def matrix_search(name: str = "m", targets: int = 1, **more: Any) -> dict[str, A
         "properties": ["travel_time", "distance"],
     }
     return {key: value for key, value in {**search, **more}.items() if value is not ...}
+
+
+def polygons(result: dict[str, Any]) -> shapely.MultiPolygon:
+    """Return the shapes of a JSON result."""
+
+    def ring(points: list[dict[str, float]]) -> list[tuple[float, float]]:
+        assert points[0] == points[-1] and len(points) > 3
+        return [(point["lng"], point["lat"]) for point in points]
+
+    return shapely.MultiPolygon(
+        [(ring(shape["shell"]), [ring(hole) for hole in shape["holes"]]) for shape in result["shapes"]]
+    )

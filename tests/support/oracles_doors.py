@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from tests.oracles import StreetOracle
-from tests.oracles_transit import TransitOracle
+from tests.support.oracles import StreetOracle
+from tests.support.oracles_transit import TransitOracle
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets import costs
@@ -40,14 +40,14 @@ class DoorOracle:
         assert network.timetable is not None
         self.begin = begin
         graph = network.road_graph(WALKING)
-        stops = stop_links.stations(network, graph, WALKING)
+        stops = stop_links.linked_stops(network.transit, graph, WALKING)
         groups = network.timetable.column("routes", "group")
         is_used = is_selected(groups, means.vehicles)
-        changes = stop_links.changes(network, stops)
+        changes = stop_links.changes(network.transit, stops)
         self.rides = TransitOracle(trip_table(network.timetable, begin, end, is_used=is_used, changes=changes))
         on_foot = StreetOracle(network, "walking")
         self.starts, self.ends = (
-            snap_points(network, *points, WALKING, Snapping()) for points in (origins, destinations)
+            snap_points(network.streets, *points, WALKING, Snapping()) for points in (origins, destinations)
         )
         budget = means.walking_time * 1000
         if means.access.base == "walking":
@@ -57,9 +57,9 @@ class DoorOracle:
             is_car = means.access.base == "driving"
             multiplier = costs.congestion(means.access.traffic_model, None) if is_car else 1.0
             access = StreetOracle(network, means.access.base, multiplier=multiplier, boarding_time=means.boarding_time)
-            joined = stop_links.stations(network, network.road_graph(means.access), means.access)
+            joined = stop_links.linked_stops(network.transit, network.road_graph(means.access), means.access)
             access_stops = joined.snaps
-            access_starts = snap_points(network, *origins, means.access, Snapping())
+            access_starts = snap_points(network.streets, *origins, means.access, Snapping())
         longest = means.access_time * 1000
         self.access = [
             self._within(access.times_ms(access_starts, i, access_stops, cutoff_ms=longest), longest)

@@ -25,7 +25,7 @@ def trip_table(
     can_board: Sequence[bool] | None = None,
     can_alight: Sequence[bool] | None = None,
     walks: Mapping[tuple[int, int], int] | None = None,
-    change_s: Sequence[int] | None = None,
+    change_time: Sequence[int] | None = None,
     stays: Mapping[int, int] | None = None,
 ) -> TripTable:
     """
@@ -35,11 +35,9 @@ def trip_table(
     """
     walks, stays = walks or {}, stays or {}
     stops = [stop for pattern, _ in patterns for stop in pattern]
-    positions = [(p, k) for p, (pattern, _) in enumerate(patterns) for k in range(len(pattern))]
     times = [time for _, runs in patterns for run in runs for time in run]
     n_runs = [len(runs) for _, runs in patterns]
     sizes = [len(pattern) for pattern, _ in patterns]
-    stop_indptr, order = csr(stops, n_stops)
     ends = sorted(walks)
     transfer_indptr, _ = csr([start for start, _ in ends], n_stops)
 
@@ -56,20 +54,17 @@ def trip_table(
         pattern_stops=int32(stops),
         can_board=np.ones(len(stops), bool) if can_board is None else np.array(can_board, bool),
         can_alight=np.ones(len(stops), bool) if can_alight is None else np.array(can_alight, bool),
-        run_indptr=indptr(n_runs),
+        instance_indptr=indptr(n_runs),
         time_indptr=indptr([n * size for n, size in zip(n_runs, sizes, strict=True)]),
         arrival=int32([arrival for arrival, _ in times]),
         departure=int32([departure for _, departure in times]),
-        run_trip=int32(range(sum(n_runs))),
-        run_date=int32([737_000] * sum(n_runs)),
-        stop_indptr=stop_indptr,
-        stop_pattern=int32([positions[i][0] for i in order]),
-        stop_position=int32([positions[i][1] for i in order]),
+        instance_trip=int32(range(sum(n_runs))),
+        instance_date=int32([737_000] * sum(n_runs)),
         transfer_indptr=transfer_indptr,
         transfer_stop=int32([end for _, end in ends]),
-        transfer_s=int32([walks[pair] for pair in ends]),
-        change_s=int32(change_s or [0] * n_stops),
-        stay_run=int32([stays.get(run, -1) for run in range(sum(n_runs))]),
+        transfer_time=int32([walks[pair] for pair in ends]),
+        change_time=int32(change_time or [0] * n_stops),
+        stay_instance=int32([stays.get(run, -1) for run in range(sum(n_runs))]),
     )
 
 
@@ -114,6 +109,6 @@ def random_table(seed: int, n_stops: int, n_patterns: int, most_runs: int, longe
         can_board=[draw() < share for _ in range(n_positions)],
         can_alight=[draw() < share for _ in range(n_positions)],
         walks={(a, b): below(20) for a, b in pairs if a != b},
-        change_s=[UNREACHED if below(12) == 0 else slowness * below(12) for _ in range(n_stops)],
+        change_time=[UNREACHED if below(12) == 0 else slowness * below(12) for _ in range(n_stops)],
         stays=stays,
     )

@@ -1,0 +1,74 @@
+"""The examples in docstrings run, and every public function has one."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import traveltime_lab as tl
+
+if TYPE_CHECKING:
+    from traveltime_lab.network.network import Network
+
+#: Public functions whose examples need something that a test cannot have.
+NOT_RUNNABLE: dict[str, str] = {}
+#: Modules whose own examples run, too.
+MODULES = ("_interrupts", "_memo", "errors", "moments", "settings")
+
+PUBLIC = sorted(name for name in tl.__all__ if callable(getattr(tl, name)))
+FUNCTIONS = [name for name in PUBLIC if not inspect.isclass(getattr(tl, name))]
+
+
+def examples_of(item: Any, name: str) -> list[doctest.DocTest]:
+    """Return the examples of a function, or of a class and its methods."""
+    # `module=False`: names that are imported lazily are not members of the package for doctest.
+    return [test for test in doctest.DocTestFinder().find(item, name, module=False, globs={}) if test.examples]
+
+
+def runnable(test: doctest.DocTest) -> list[doctest.Example]:
+    return [example for example in test.examples if not example.options.get(doctest.SKIP)]
+
+
+def run(test: doctest.DocTest, names: dict[str, Any]) -> None:
+    report: list[str] = []
+    test.globs = dict(names)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    runner.run(test, out=report.append)
+    assert not runner.failures, "".join(report)
+
+
+@pytest.fixture
+def names(coquimbo: Network, helsinki: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What examples see: the package as `tl`, with sample networks that tests share."""
+    networks = {None: coquimbo, "coquimbo": coquimbo, "helsinki": helsinki}
+    monkeypatch.setattr(tl, "sample_network", lambda name=None: networks[name])
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    # Examples write files.
+    monkeypatch.chdir(tmp_path)
+    return {"tl": tl}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_examples_of_public_names_run(name: str, names: dict[str, Any]) -> None:
+    for test in examples_of(getattr(tl, name), name):
+        run(test, names)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_public_function_has_an_example_that_runs(name: str) -> None:
+    found = sum(len(runnable(test)) for test in examples_of(getattr(tl, name), name))
+    assert found or name in NOT_RUNNABLE, f"{name} has no example that runs"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_ground_modules_run(name: str, names: dict[str, Any]) -> None:
+    module = importlib.import_module(f"traveltime_lab.{name}")
+    found = [test for test in doctest.DocTestFinder().find(module) if test.examples]
+    assert found, f"{name} has no example"
+    for test in found:
+        run(test, vars(module) | names)

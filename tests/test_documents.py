@@ -1,0 +1,95 @@
+"""The documents beside the code: files that they name exist, and the citation is that of this version."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import traveltime_lab as tl
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "traveltime_lab"
+SUFFIXES = (".cff", ".cjs", ".ipynb", ".md", ".proto", ".py", ".pyi", ".toml", ".yml")
+#: The documents, which may name each other before all of them are there.
+DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/contract.md")
+#: A path as documents write it: no blanks, no placeholders, not from the root of a server.
+PATH = re.compile(r"\.?[\w-]+(?:[./][\w.-]+)*/?")
+
+
+def named_paths(text: str) -> list[str]:
+    """
+    Return what a document names in backticks and means as a path of this repository.
+
+    That is what ends like a file or a folder, or begins with a folder of the repository or of the package; media types
+    and paths of the service do neither.
+    """
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    found = []
+    for name in re.findall(r"`([^`\s]+)`", text):
+        if not PATH.fullmatch(name):
+            continue
+        first, slash, _ = name.partition("/")
+        is_below = slash and ((ROOT / first).is_dir() or (PACKAGE / first).is_dir())
+        if is_below or name.endswith((*SUFFIXES, "/")):
+            found.append(name)
+    return found
+
+
+def exists(name: str) -> bool:
+    """Return whether a path exists below the repository, the package or, for a bare name, anywhere in the package."""
+    if (ROOT / name).exists() or (PACKAGE / name).exists():
+        return True
+    return any(PACKAGE.rglob(name.rstrip("/"))) if "/" not in name.rstrip("/") else False
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_named_paths_exist(document: str) -> None:
+    source = ROOT / document
+    if not source.is_file():
+        pytest.skip(f"there is no {document}")
+    names = named_paths(source.read_text(encoding="utf-8"))
+    assert names, f"{document} names no file"
+    missing = sorted({name for name in names if name not in DOCUMENTS and not exists(name)})
+    assert not missing, f"{document} names files that do not exist: {', '.join(missing)}"
+
+
+def test_paths_are_told_from_other_names() -> None:
+    text = "`traveltime_lab/cli.py` `kernels/` `.ci/run` `application/json` `/v4/time-map` `h3/fast` `tests/x.py`"
+    assert named_paths(text) == ["traveltime_lab/cli.py", "kernels/", ".ci/run", "tests/x.py"]
+    assert [exists(name) for name in named_paths(text)] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_named_objects_exist(document: str) -> None:
+    """
+    What a document for contributors writes like a name of Python occurs in the code.
+
+    "`NAME` in `file.py`" must occur in that file.
+    """
+    source = ROOT / document
+    if not source.is_file():
+        pytest.skip(f"there is no {document}")
+    text = source.read_text(encoding="utf-8")
+    for name, file in re.findall(r"`(\w+)`\s(?:in|of)\s`([\w/.]+\.py)`", text):
+        found = (path for path in (ROOT / file, PACKAGE / file) if path.is_file())
+        assert re.search(rf"\b{name}\b", next(found).read_text(encoding="utf-8")), f"{name} is not in {file}"
+    names = set(re.findall(r"`(_?[A-Za-z]+(?:_\w+|[a-z][A-Z]\w*|[A-Z]{2,}\w*))`", text))
+    folders = [PACKAGE, ROOT / "tests", ROOT / "benchmarks", ROOT / "notebooks"]
+    code = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))
+    missing = sorted(name for name in names - set(re.findall(r"\w+", code)) if not exists(name))
+    assert names and not missing, f"{document} names what the code does not have: {', '.join(missing)}"
+
+
+def test_citation() -> None:
+    """CITATION.cff names the version, the licence and the keywords that the package has."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    fields = dict(re.findall(r"^([\w-]+): (.+)$", citation, re.MULTILINE))
+    assert fields["cff-version"] == "1.2.0"
+    assert fields["title"] == project["name"]
+    assert fields["version"] == project["version"] == tl.__version__
+    assert fields["license"] == project["license"]
+    assert re.findall(r"^  - (\w.*)$", citation.partition("keywords:")[2], re.MULTILINE) == project["keywords"]

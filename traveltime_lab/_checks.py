@@ -1,0 +1,61 @@
+"""
+Check arguments: one function for each kind of value, with one wording for each kind of error.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import operator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from traveltime_lab._arrays import FloatArray
+from traveltime_lab.errors import InputError, LimitError
+
+
+def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
+    """Return a whole number in a range; whole floats are taken too, and durations for seconds, but bools are not."""
+    if unit == "seconds" and isinstance(value, dt.timedelta | np.timedelta64):
+        value = pd.Timedelta(value).total_seconds()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool | np.bool_):
+        more = ""
+        if isinstance(value, list | tuple | range | np.ndarray | pd.Series):
+            more = f"; ask once for each {name} and join the answers, as pd.concat([f({name}=one) for one in ...]) does"
+        msg = f"{name} must be a whole number of {unit}; got {value!r}{more}"
+        raise InputError(msg)
+    if not least <= number <= most:
+        msg = f"{name} must be from {least} to {most} {unit}; got {number}"
+        raise LimitError(msg)
+    return number
+
+
+def percent(value: Any, name: str) -> float:
+    """Return a percentage over 0 and up to 100."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        msg = f"{name} must be numbers over 0 and up to 100; got {value!r}"
+        raise InputError(msg)
+    if not 0.0 < float(value) <= 100.0:
+        msg = f"{name} must be over 0 and up to 100; got {value}"
+        raise LimitError(msg)
+    return float(value)
+
+
+def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
+    """Return a value that must be one of a few names."""
+    if value not in known:
+        msg = f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}"
+        raise InputError(msg)
+    return str(value)
+
+
+def finite(values: FloatArray) -> FloatArray:
+    """Return values with NaN for inf."""
+    return np.where(np.isfinite(values), values, np.nan)

@@ -1,0 +1,210 @@
+"""
+Building networks from source data, and loading them from files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from traveltime_lab.errors import DataError, InputError
+from traveltime_lab.network.file import read_file
+from traveltime_lab.network.network import Network
+from traveltime_lab.network.water import WaterBodies
+from traveltime_lab.streets import costs
+from traveltime_lab.streets.layer import bounds_of, frame_of
+from traveltime_lab.streets.tables import StreetTables, in_order_of_place
+
+if TYPE_CHECKING:
+    from traveltime_lab.transit.timetable import Timetable
+
+
+def build_network(
+    osm: Any,
+    *,
+    gtfs: Any = (),
+    timezone: str | None = None,
+    is_left_hand: bool | None = None,
+    progress: bool | Callable[..., Any] = False,
+) -> Network:
+    """
+    Build a network from OpenStreetMap data.
+
+    Parameters
+    ----------
+    osm : path-like, str, networkx.MultiDiGraph, tuple or StreetTables
+        One of: a file (``.osm.pbf``, ``.osm``, ``.xml``, the last two also ``.gz`` or ``.bz2``); an osmnx graph; a
+        pair ``(nodes, edges)`` of GeoDataFrames; a place name, a shapely Polygon, a ``(west, south, east, north)``
+        bounding box, or a ``((lat, lng), distance_m)`` pair, for which osmnx downloads the streets from Overpass.
+    gtfs : path-like or sequence of path-like, default ()
+        GTFS feeds: zip files or folders.
+    timezone : str, optional
+        IANA name of the time zone; by default the time zone at the centre of the network.
+    is_left_hand : bool, optional
+        Whether traffic keeps left; by default as in the country of the time zone.
+    progress : bool or callable, default False
+        Whether to show a progress bar while reading a file, or a function that is called as ``progress(fraction)``.
+
+    Returns
+    -------
+    Network
+
+    Raises
+    ------
+    MissingFileError
+        If the file does not exist.
+    DataError
+        If the file or the tables are invalid or contain no street.
+    CrsError
+        If a GeoDataFrame has no CRS.
+
+    See Also
+    --------
+    Network.save : Write the network to a file.
+    load_network : Load it again.
+
+    Examples
+    --------
+    Build a network from a file, here one with a single street:
+
+    >>> from pathlib import Path
+    >>> text = '''<osm version="0.6">
+    ...   <node id="1" lat="60.1700" lon="24.9400"/>
+    ...   <node id="2" lat="60.1700" lon="24.9450"/>
+    ...   <way id="10"><nd ref="1"/><nd ref="2"/><tag k="highway" v="residential"/></way>
+    ... </osm>'''
+    >>> characters = Path("street.osm").write_text(text)
+    >>> network = tl.build_network("street.osm")
+    >>> network.n_nodes, network.n_edges, network.timezone
+    (2, 1, 'Europe/Helsinki')
+    """
+    timetable = _timetable_from(gtfs)
+    tables = _tables_from(osm, progress)
+    if tables.edge_from.size == 0:
+        msg = "the input contains no street that is open to walking, cycling or driving; it cannot become a network"
+        raise DataError(msg)
+    tables = in_order_of_place(tables)
+    bounds = bounds_of(tables.node_lng, tables.node_lat)
+    frame = frame_of(bounds)
+    if timezone is None:
+        timezone = _timezone_at(frame.lng0, frame.lat0)
+    else:
+        _check_timezone(timezone)
+    if is_left_hand is None:
+        is_left_hand = costs.drives_on_left(timezone)
+    on_land = ~tables.uses["is_ferry"].to_numpy()[tables.edge_use]
+    ashore = np.unique(np.concatenate([tables.edge_from[on_land], tables.edge_to[on_land]]))
+    x, y = frame.to_xy(tables.node_lng[ashore], tables.node_lat[ashore])
+    water = WaterBodies.build(tables.coastlines, tables.water, bounds, frame, street_xy=np.column_stack([x, y]))
+    attribution = str(tables.report.get("attribution", ""))
+    return Network(
+        tables,
+        water=water,
+        timezone=timezone,
+        is_left_hand=is_left_hand,
+        attribution=attribution,
+        timetable=timetable,
+    )
+
+
+def _timetable_from(gtfs: Any) -> Timetable | None:
+    """Return the timetable of GTFS feeds, None if there are none."""
+    sources = [gtfs] if isinstance(gtfs, str | os.PathLike) else list(gtfs)
+    if not sources:
+        return None
+    from traveltime_lab.readers.gtfs.feed import read_timetable  # noqa: PLC0415 - readers are not needed to load and search
+
+    return read_timetable(sources)
+
+
+def _tables_from(osm: Any, progress: bool | Callable[..., Any]) -> StreetTables:
+    """Return the street tables of any accepted input."""
+    if isinstance(osm, StreetTables):
+        return osm
+    if isinstance(osm, os.PathLike) or (isinstance(osm, str) and _looks_like_path(osm)):
+        from traveltime_lab.readers.osm.streets import read_osm  # noqa: PLC0415 - readers are not needed to load and search
+
+        return read_osm(osm, progress=progress)
+    if hasattr(osm, "edges") and hasattr(osm, "nodes"):
+        from traveltime_lab.readers.osmnx import tables_from_osmnx  # noqa: PLC0415 - as above
+
+        return tables_from_osmnx(osm)
+    if isinstance(osm, tuple) and len(osm) == 2 and all(isinstance(part, pd.DataFrame) for part in osm):
+        from traveltime_lab.readers.frames import tables_from_frames  # noqa: PLC0415 - as above
+
+        return tables_from_frames(*osm)
+    from traveltime_lab.readers.overpass import tables_from_place  # noqa: PLC0415 - as above
+
+    return tables_from_place(osm)
+
+
+def _looks_like_path(text: str) -> bool:
+    """Return whether a string is a path: it has a file extension or a separator, or the file exists."""
+    endings = (".pbf", ".osm", ".xml", ".gz", ".bz2", ".json", ".zip")
+    return text.lower().endswith(endings) or os.sep in text or Path(text).exists()
+
+
+def load_network(path: str | os.PathLike[str]) -> Network:
+    """
+    Load a saved network by mapping its file into memory.
+
+    Parameters
+    ----------
+    path : path-like
+        File written by `Network.save`.
+
+    Returns
+    -------
+    Network
+
+    Raises
+    ------
+    MissingFileError
+        If the file does not exist.
+    FormatError
+        If the file is truncated, not a saved network, or of another version.
+
+    Examples
+    --------
+    >>> path = tl.sample_network().save("coquimbo.network")
+    >>> network = tl.load_network(path)
+    >>> network.timezone
+    'America/Santiago'
+    """
+    contents = read_file(path)
+    return Network(
+        contents.tables,
+        water=contents.water,
+        timezone=contents.timezone,
+        is_left_hand=contents.is_left_hand,
+        attribution=contents.attribution,
+        timetable=contents.timetable,
+        fingerprint=contents.fingerprint,
+    )
+
+
+def _timezone_at(lng: float, lat: float) -> str:
+    """Return the IANA name of the time zone at a coordinate."""
+    import tzfpy  # noqa: PLC0415 - unpacks its map on import
+
+    zone = str(tzfpy.get_tz(lng, lat))
+    if not zone:
+        msg = f"no time zone found at lng {lng:.4f}, lat {lat:.4f}; pass timezone= to build_network"
+        raise DataError(msg)
+    return zone
+
+
+def _check_timezone(timezone: str) -> None:
+    """Raise InputError for an unknown time zone."""
+    import zoneinfo  # noqa: PLC0415
+
+    try:
+        zoneinfo.ZoneInfo(timezone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
+        msg = f"timezone {timezone!r} is not an IANA time zone; use a name such as 'America/Sao_Paulo'"
+        raise InputError(msg) from error

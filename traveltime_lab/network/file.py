@@ -1,0 +1,255 @@
+"""
+File format of saved networks.
+
+A saved network is an Arrow IPC file with a table of one row; every column is a list. Any Arrow reader can open it
+(``pyarrow.feather.read_table``). Loading maps the file into memory instead of reading it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from traveltime_lab._arrays import AnyArray
+from traveltime_lab.errors import FormatError, InputError, MissingFileError
+from traveltime_lab.network.water import WaterBodies
+from traveltime_lab.streets.tables import (
+    PLACE_DTYPES,
+    USE_DTYPES,
+    StreetTables,
+    check_consistent,
+    places_frame,
+)
+from traveltime_lab.transit import timetable_file
+from traveltime_lab.transit.timetable import Timetable
+
+#: Version of the file format; files of other versions raise an error.
+FORMAT_VERSION = 2
+_FORMAT_NAME = "traveltime_lab.network"
+#: Prefix of the columns of the timetable.
+_TIMETABLE = "timetable/"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """
+    The contents of a saved network.
+
+    Attributes
+    ----------
+    tables : StreetTables
+    water : WaterBodies
+    timezone : str
+    is_left_hand : bool
+    attribution : str
+    timetable : Timetable, optional
+    fingerprint : str
+        Hash of everything above.
+    """
+
+    tables: StreetTables
+    water: WaterBodies
+    timezone: str
+    is_left_hand: bool
+    attribution: str
+    timetable: Timetable | None
+    fingerprint: str
+
+
+def write_file(contents: Contents, path: str | os.PathLike[str]) -> Path:
+    """
+    Write a network to an Arrow IPC file.
+
+    The file is written under a temporary name and then renamed, so that an incomplete file is never left behind.
+
+    Parameters
+    ----------
+    contents : Contents
+    path : path-like
+        File to write; an existing file is replaced.
+
+    Returns
+    -------
+    Path
+        Path of the file.
+    """
+    target = Path(path)
+    if target.is_dir():
+        msg = f"cannot save the network to {target}: it is a folder; give the path of a file such as city.network"
+        raise InputError(msg)
+    if not target.parent.is_dir():
+        msg = f"cannot save the network to {target}: the folder {target.parent} does not exist; create it first"
+        raise MissingFileError(msg)
+    table = _to_arrow(contents)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
+    try:
+        with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        with temporary.open("rb+") as written:
+            os.fsync(written.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return target
+
+
+def read_file(path: str | os.PathLike[str]) -> Contents:
+    """
+    Map a saved network into memory.
+
+    Raises
+    ------
+    MissingFileError
+        If the file does not exist.
+    FormatError
+        If the file is truncated, not a saved network, or of another version.
+    """
+    source = Path(path)
+    if not source.is_file():
+        msg = f"no saved network at {source}"
+        raise MissingFileError(msg)
+    try:
+        with pa.memory_map(str(source), "rb") as mapped:
+            table = pa.ipc.open_file(mapped).read_all()
+    except (pa.ArrowInvalid, OSError) as error:
+        msg = f"{source} is not a complete saved network ({str(error).splitlines()[0]}); build and save it again"
+        raise FormatError(msg) from error
+    header = (table.schema.metadata or {}).get(_FORMAT_NAME.encode())
+    if header is None:
+        msg = f"{source} is an Arrow file, but not a network saved by traveltime_lab"
+        raise FormatError(msg)
+    try:
+        meta = dict(json.loads(header))
+    except (ValueError, TypeError) as error:
+        msg = f"{source} is damaged (its header is not a JSON object: {error}); build and save the network again"
+        raise FormatError(msg) from error
+    if meta.get("version") != FORMAT_VERSION:
+        msg = (
+            f"{source} has network format {meta.get('version')}, this version reads {FORMAT_VERSION}; "
+            "build the network again from its sources"
+        )
+        raise FormatError(msg)
+    try:
+        return _from_arrow(table, meta)
+    except (KeyError, IndexError, TypeError, ValueError, pa.ArrowInvalid) as error:
+        msg = f"{source} is damaged ({type(error).__name__}: {error}); build and save the network again"
+        raise FormatError(msg) from error
+
+
+def plain_arrays(tables: StreetTables) -> dict[str, AnyArray]:
+    """Return the NumPy arrays of street tables by field name."""
+    return {
+        item.name: getattr(tables, item.name)
+        for item in fields(tables)
+        if isinstance(getattr(tables, item.name), np.ndarray)
+    }
+
+
+def fingerprint(
+    tables: StreetTables, water: WaterBodies, timezone: str, is_left_hand: bool, timetable: Timetable | None
+) -> str:
+    """Return a hash of all data that results depend on."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, array in sorted(plain_arrays(tables).items()):
+        digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    digest.update(tables.uses.to_csv(index=False).encode())
+    digest.update("\0".join(tables.names).encode())
+    digest.update(pd.util.hash_pandas_object(tables.places, index=False).to_numpy().tobytes())
+    digest.update(water.to_wkb())
+    digest.update(f"{timezone} {is_left_hand} {FORMAT_VERSION}".encode())
+    if timetable is not None:
+        digest.update(timetable.fingerprint.encode())
+    return digest.hexdigest()
+
+
+def _to_arrow(contents: Contents) -> pa.Table:
+    """Return the contents as a table of one row."""
+    columns: dict[str, pa.Array] = {}
+
+    def add(name: str, values: pa.Array) -> None:
+        offsets = pa.array([0, len(values)], type=pa.int64())
+        columns[name] = pa.LargeListArray.from_arrays(offsets, values)
+
+    for name, array in plain_arrays(contents.tables).items():
+        add(name, pa.array(np.ascontiguousarray(array)))
+    for name, series in contents.tables.uses.items():
+        add(f"uses.{name}", pa.array(series.to_numpy()))
+    for name, series in contents.tables.places.items():
+        add(f"places.{name}", _plain_array(series))
+    add("names", pa.array(contents.tables.names, type=pa.string()))
+    add("water", pa.array([contents.water.to_wkb()], type=pa.large_binary()))
+    meta: dict[str, Any] = {
+        "version": FORMAT_VERSION,
+        "timezone": contents.timezone,
+        "is_left_hand": contents.is_left_hand,
+        "attribution": contents.attribution,
+        "fingerprint": contents.fingerprint,
+        "report": contents.tables.report,
+        "water_report": contents.water.report,
+    }
+    if contents.timetable is not None:
+        rides, meta["timetable"] = timetable_file.to_tables(contents.timetable)
+        for name, array in rides.items():
+            add(f"{_TIMETABLE}{name}", array)
+    table = pa.table(columns)
+    return table.replace_schema_metadata({_FORMAT_NAME: json.dumps(meta, default=str)})
+
+
+def _plain_array(series: pd.Series) -> pa.Array:
+    """Return a column as one Arrow array."""
+    if isinstance(series.dtype, pd.ArrowDtype):
+        return pa.array(series).cast(pa.large_string())
+    return pa.array(series.to_numpy())
+
+
+def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Contents:
+    """Return the contents of a table of one row; the arrays are views of the mapped file."""
+
+    def values(name: str) -> pa.Array:
+        return table.column(name).chunk(0).values  # noqa: PD011 - Arrow, not pandas
+
+    arrays: dict[str, Any] = {}
+    for item in fields(StreetTables):
+        if item.name in table.column_names and item.name not in ("names", "water"):
+            # Arrow copies booleans, which it stores as bits, and empty columns; the other arrays are views of the file.
+            arrays[item.name] = values(item.name).to_numpy(zero_copy_only=False)
+    uses = pd.DataFrame({name: values(f"uses.{name}").to_numpy(zero_copy_only=False) for name in USE_DTYPES})
+    uses = uses.astype(USE_DTYPES)
+    places = {
+        name: values(f"places.{name}") if dtype == "string" else values(f"places.{name}").to_numpy()
+        for name, dtype in PLACE_DTYPES.items()
+    }
+    tables = StreetTables(
+        **arrays,
+        uses=uses,
+        names=values("names").to_pylist(),
+        coastlines=[],
+        water=[],
+        places=places_frame(places),
+        report=meta["report"],
+    )
+    check_consistent(tables)
+    timetable = None
+    if "timetable" in meta:
+        rides = [name for name in table.column_names if name.startswith(_TIMETABLE)]
+        columns = {name.removeprefix(_TIMETABLE): values(name) for name in rides}
+        timetable = timetable_file.from_tables(columns, meta["timetable"])
+    return Contents(
+        tables=tables,
+        water=WaterBodies.from_wkb(values("water")[0].as_py(), report=meta["water_report"]),
+        timezone=meta["timezone"],
+        is_left_hand=meta["is_left_hand"],
+        attribution=meta["attribution"],
+        timetable=timetable,
+        fingerprint=meta["fingerprint"],
+    )

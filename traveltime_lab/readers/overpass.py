@@ -1,0 +1,181 @@
+"""
+Streets by place name, point, box or polygon: osmnx downloads them from Overpass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+
+from traveltime_lab.errors import CoordinateError, CrsError, DataError, InputError, MissingDependencyError
+from traveltime_lab.readers.attributes import _NODE_KEYS
+from traveltime_lab.readers.osm import tags
+from traveltime_lab.readers.osmnx import tables_from_osmnx
+from traveltime_lab.streets.tables import (
+    StreetTables,
+)
+
+_OSMNX_LOCK = threading.Lock()
+
+
+def tables_from_place(place: Any, *, distance: float | None = None) -> StreetTables:
+    """
+    Return the streets of a place that osmnx downloads from Overpass.
+
+    Parameters
+    ----------
+    place : str, mapping, Point, tuple, Polygon, GeoSeries or GeoDataFrame
+        A name or a structured query to geocode; ``{"lat": ..., "lng": ...}`` or a shapely Point (lng, lat), with
+        `distance`; the pair ``((lat, lng), distance)``, in osmnx's order; a box ``(west, south, east, north)``,
+        west > east across the 180th meridian; a shapely polygon in EPSG:4326; a series or frame of polygons in
+        any CRS.
+    distance : float, optional
+        Metres around a point or around the geocoded address, to the sides of a box.
+
+    Returns
+    -------
+    StreetTables
+        All streets and ferries of every mode, with the tags that matter; ways are cut at the first junction outside.
+
+    Raises
+    ------
+    MissingDependencyError
+        If osmnx is not installed.
+    InputError
+        If `place` is none of the above, or `distance` is missing or not wanted.
+    DataError
+        If the place has no streets or cannot be found.
+
+    Notes
+    -----
+    The Overpass server, its rate limit, the cache and the time-out are those of ``osmnx.settings``. Overpass answers
+    with ways and nodes only, so turn restrictions, coastlines and water are missing; a PBF file has them.
+    """
+    try:
+        import osmnx as ox  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
+        raise MissingDependencyError(
+            "Networks by place name need osmnx: pip install 'traveltime_lab[osmnx]'. "
+            "Or build from a .osm.pbf file instead."
+        ) from error
+    wanted = _place(place, distance)
+    options: dict[str, Any] = {
+        "custom_filter": ['["highway"]', '["route"="ferry"]'],
+        "simplify": False,
+        "retain_all": True,
+        "truncate_by_edge": True,
+    }
+    with _osmnx_settings(ox):
+        try:
+            graphs = [getattr(ox, function)(*arguments, **options, **extra) for function, arguments, extra in wanted]
+        except ValueError as error:
+            raise DataError(f"osmnx found no streets for {place!r}: {error}") from error
+        except OSError as error:
+            error.add_note(
+                f"osmnx asks Overpass at {ox.settings.overpass_url}; set osmnx.settings.overpass_url to another "
+                "server, or build from a .osm.pbf file."
+            )
+            raise
+    graph = graphs[0]
+    for other in graphs[1:]:
+        import networkx as nx  # noqa: PLC0415 - comes with osmnx
+
+        graph = nx.compose(graph, other)
+    # One way per edge keeps its tags whole; junctions, barriers and signals stay nodes.
+    simplified = ox.simplify_graph(
+        graph, node_attrs_include=["barrier", "highway", "railway"], edge_attrs_differ=["osmid"], remove_rings=False
+    )
+    tables = tables_from_osmnx(simplified)
+    tables.report["source"] = "Overpass through osmnx"
+    return tables
+
+
+# Places --------------------------------------------------------------------------------------------------------------
+
+
+def _place(place: Any, distance: float | None) -> list[tuple[str, tuple[Any, ...], dict[str, Any]]]:
+    """Return the osmnx functions to call, with their arguments."""
+    if hasattr(place, "to_crs"):  # a GeoSeries or GeoDataFrame
+        if place.crs is None:
+            raise CrsError("The place has no CRS. Set it, such as place.set_crs('EPSG:4326').")
+        if len(place) == 0:
+            raise InputError("The place is empty.")
+        place = place.to_crs(4326).geometry.union_all()
+    if isinstance(place, tuple) and len(place) == 2 and distance is None and isinstance(place[0], Sequence):
+        (lat, lng), distance = place
+        place = {"lat": lat, "lng": lng}
+    if isinstance(place, Mapping) and "lat" in place and "lng" in place:
+        place = shapely.Point(float(place["lng"]), float(place["lat"]))
+    if isinstance(place, shapely.Point):
+        _check_distance(distance, "A point needs distance=, metres to the sides of a box around it.")
+        _check_box(place.x, place.y, place.x, place.y)
+        return [("graph_from_point", ((place.y, place.x),), {"dist": float(distance or 0.0), "dist_type": "bbox"})]
+    if isinstance(place, str):
+        if not place.strip():
+            raise InputError("The place name is empty.")
+        if distance is not None:
+            _check_distance(distance, "distance must be a number of metres above 0.")
+            return [("graph_from_address", (place, float(distance)), {"dist_type": "bbox"})]
+        return [("graph_from_place", (place,), {})]
+    if distance is not None:
+        raise InputError("distance goes with a point or an address; boxes, polygons and queries have their own extent.")
+    if isinstance(place, Mapping):
+        return [("graph_from_place", (dict(place),), {})]
+    if isinstance(place, shapely.Polygon | shapely.MultiPolygon):
+        if place.is_empty or not place.is_valid:
+            raise InputError("The polygon is empty or not valid. Try shapely.make_valid(polygon).")
+        _check_box(*place.bounds)
+        return [("graph_from_polygon", (place,), {})]
+    if isinstance(place, Sequence | np.ndarray) and len(place) == 4:
+        west, south, east, north = (float(value) for value in place)
+        _check_box(west, south, east, north)
+        if not south < north or west == east:
+            raise InputError(f"A box is (west, south, east, north) with south < north; got {tuple(place)!r}.")
+        boxes = [(west, south, east, north)]
+        if west > east:
+            boxes = [(west, south, 180.0, north), (-180.0, south, east, north)]
+        return [("graph_from_bbox", (box,), {}) for box in boxes]
+    raise InputError(
+        "A place is a name, {'lat': ..., 'lng': ...} or a shapely Point with distance=, a box (west, south, east, "
+        f"north), or a polygon; got {type(place).__name__}."
+    )
+
+
+def _check_distance(distance: Any, message: str) -> None:
+    is_number = isinstance(distance, int | float | np.number) and not isinstance(distance, bool)
+    if not is_number or not 0 < float(distance) < math.inf:
+        raise InputError(f"{message} Got distance={distance!r}.")
+
+
+def _check_box(west: float, south: float, east: float, north: float) -> None:
+    is_inside = max(abs(west), abs(east)) <= 180.0 and max(abs(south), abs(north)) <= 90.0
+    if not is_inside:  # NaN too
+        raise CoordinateError(
+            f"The place lies outside the globe: lng {west} to {east}, lat {south} to {north}. "
+            "Longitude comes first, in EPSG:4326."
+        )
+
+
+@contextlib.contextmanager
+def _osmnx_settings(ox: Any) -> Iterator[None]:
+    """Let osmnx keep the tags that matter and each way once, as it is drawn."""
+    wanted = {
+        "all_oneway": True,
+        "useful_tags_way": sorted({*ox.settings.useful_tags_way, *tags.RELEVANT_KEYS, "name", "oneway"}),
+        "useful_tags_node": sorted({*ox.settings.useful_tags_node, *_NODE_KEYS}),
+    }
+    with _OSMNX_LOCK:
+        before = {name: getattr(ox.settings, name) for name in wanted}
+        try:
+            for name, value in wanted.items():
+                setattr(ox.settings, name, value)
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(ox.settings, name, value)

@@ -1,0 +1,327 @@
+"""
+Return the cells within a travel time as arrays, with the least, greatest and mean time in each.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, IndexArray, Int32Array, Int64Array, UInt64Array
+from traveltime_lab._memo import Derived
+from traveltime_lab.kernels.raster.cells import add_samples
+from traveltime_lab.network.network import Network
+from traveltime_lab.search.query import Query
+from traveltime_lab.streets.snapping import SNAPPED, Snaps
+from traveltime_lab.surfaces import grids, raster
+from traveltime_lab.surfaces.grids import Grid
+from traveltime_lab.surfaces.level_of_detail import CELL_M
+from traveltime_lab.surfaces.tiles import TILE
+
+CELL_PROPERTIES: Final = ("min", "max", "mean")
+#: Samples in a cell of average size where the lattice of a level of detail is used, and in cells too small for the
+#: finest level. Of 12 samples at least one is in the smallest H3 hexagon, which has 0.6 of the average area.
+_SAMPLES_OF_LEVEL: Final = 16
+_FEWEST_SAMPLES: Final = 12
+#: Largest number of tiles of 128 by 128 samples for one origin, 50 million samples.
+_MOST_TILES: Final = 3_000
+#: Tiles of cell numbers kept per network, grid and lattice; 64 KB each.
+_KEPT_TILES: Final = 2_000
+
+
+@dataclass(frozen=True)
+class CellTimes:
+    """
+    Travel times in the cells around one origin.
+
+    Attributes
+    ----------
+    cell : object array of shape (n_cells,)
+        Names of the cells, in order: H3 indexes as 15 hexadecimal digits, or geohashes.
+    min, max, mean : int32 arrays of shape (n_cells,)
+        Seconds, rounded half up.
+    """
+
+    cell: AnyArray
+    min: Int32Array
+    max: Int32Array
+    mean: Int32Array
+
+
+_NUMBERS = Derived[tuple[str, int, float], "CellNumbers"]("numbers of cells", kept=8)
+
+
+def cell_times(
+    query: Query, snaps: Snaps, grid: Grid, resolution: int, limit: int, *, no_water: bool
+) -> list[CellTimes]:
+    """
+    Return the cells and travel times of each origin, without tables and outlines.
+
+    Parameters
+    ----------
+    query : Query
+        What to search, checked.
+    snaps : Snaps
+        The places, from `Question.snap_at`; `Snaps.status` says which of them have no street.
+    grid : {"h3", "geohash"}
+    resolution : int
+    limit : int
+        Seconds.
+    no_water : bool
+        Whether samples in water do not count.
+
+    Returns
+    -------
+    list of CellTimes
+        One for each place, empty where it has no street.
+    """
+    network, snapping = query.network, query.snapping
+    spacing = sample_spacing_m(grid, resolution, query.egress_transportation.base, network.frame.lat0)
+    key = (grid, resolution, spacing)
+    numbering = _NUMBERS.of(network, key, lambda: CellNumbers(network, grid, resolution, spacing))
+    found = []
+    for i in range(len(snaps)):
+        statistics = _Statistics.empty()
+        if snaps.status[i] == SNAPPED:
+            start = snaps.take(np.array([i]))
+            field = query.field_from(start, limit)
+            for tile, values in raster.tile_values(
+                network.streets,
+                query.egress_transportation,
+                snapping,
+                field,
+                cell_m=spacing,
+                limit=float(limit),
+                most_tiles=_MOST_TILES,
+            ):
+                if not values.min() <= limit:
+                    continue
+                statistics.add(values, numbering.of_tile(tile, no_water=no_water), float(limit), numbering.n_cells)
+            if field.start() <= limit:
+                # Who stays where they are needs no time, wherever the nearest sample is.
+                own = numbering.of_points(snaps.lng[i : i + 1], snaps.lat[i : i + 1])
+                statistics.add(np.zeros((1, 1), np.float32), own[None, :], float(limit), numbering.n_cells)
+        found.append(statistics.named(numbering))
+    return found
+
+
+def sample_spacing_m(grid: Grid, resolution: int, family: str, lat: float) -> float:
+    """
+    Return the distance in metres between the samples of cells.
+
+    That of the coarsest level of detail (see `traveltime_lab.surfaces.level_of_detail`) with 16 samples in a cell of
+    average size and four along its shorter side, so that a cell and a shape see the same surface; closer still in cells
+    too small for any level.
+
+    Parameters
+    ----------
+    grid : {"h3", "geohash"}
+    resolution : int
+    family : {"walking", "cycling", "driving"}
+    lat : float
+        Latitude of the network, degrees.
+    """
+    if grid == "h3":
+        area = grids.h3_area_m2(resolution)
+        side = float(np.sqrt(area))
+    else:
+        width, height = grids.geohash_size_m(resolution, lat)
+        area, side = width * height, min(width, height)
+    longest = min(float(np.sqrt(area / _SAMPLES_OF_LEVEL)), side / 4.0)
+    for level_m in CELL_M[family]:
+        if level_m <= longest:
+            return level_m
+    return round(min(float(np.sqrt(area / _FEWEST_SAMPLES)), side / 3.0), 2)
+
+
+@dataclass
+class CellNumbers:
+    """
+    Which cell each sample of a lattice is in, as dense numbers, made tile by tile and kept.
+
+    Attributes
+    ----------
+    network : Network
+    grid : {"h3", "geohash"}
+    resolution : int
+    spacing_m : float
+        Distance between samples.
+    """
+
+    network: Network
+    grid: Grid
+    resolution: int
+    spacing_m: float
+    keys: list[int] = field(default_factory=list)
+    number_of: dict[int, int] = field(default_factory=dict)
+    tiles: OrderedDict[tuple[int, int], tuple[Int32Array, Int32Array]] = field(default_factory=OrderedDict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells that have a number so far."""
+        return len(self.keys)
+
+    def of_tile(self, tile: tuple[int, int], *, no_water: bool) -> Int32Array:
+        """Return the cells of a tile's samples, with `no_water` -1 for those in water."""
+        with self.lock:
+            made = self.tiles.get(tile)
+            if made is not None:
+                self.tiles.move_to_end(tile)
+        if made is None:
+            made = self._make(tile)
+            with self.lock:
+                self.tiles[tile] = made
+                while len(self.tiles) > _KEPT_TILES:
+                    self.tiles.popitem(last=False)
+        return made[1] if no_water else made[0]
+
+    def _make(self, tile: tuple[int, int]) -> tuple[Int32Array, Int32Array]:
+        """Return the cells of all samples of a tile, and the same without samples in water."""
+        steps = (np.arange(TILE, dtype=np.float64) + 0.5) * self.spacing_m
+        y, x = (place * TILE * self.spacing_m + steps for place in tile)
+        lng, lat = self.network.frame.to_lnglat(x, y)
+        shape = (TILE, TILE)
+        if self.grid == "h3":
+            lat = np.clip(lat, -90.0, 90.0)
+            keys = grids.h3_cells_of(np.broadcast_to(lng, shape), np.broadcast_to(lat[:, None], shape), self.resolution)
+        else:
+            columns = grids.geohash_columns(lng, self.resolution)
+            rows = grids.geohash_rows(lat, self.resolution)
+            keys = _geohash_key(columns[None, :], rows[:, None]).astype(np.uint64)
+        everywhere = self._number(keys)
+        on_land = everywhere
+        if len(self.network.water):
+            wet = self.network.water.contains(np.tile(x, TILE), np.repeat(y, TILE)).reshape(shape)
+            if wet.any():
+                on_land = np.where(wet, np.int32(-1), everywhere)
+        return everywhere, on_land
+
+    def of_points(self, lng: FloatArray, lat: FloatArray) -> Int32Array:
+        """Return the cells of points."""
+        if self.grid == "h3":
+            return self._number(grids.h3_cells_of(lng, lat, self.resolution))
+        columns, rows = grids.geohash_columns(lng, self.resolution), grids.geohash_rows(lat, self.resolution)
+        return self._number(_geohash_key(columns, rows).astype(np.uint64))
+
+    def _number(self, keys: UInt64Array) -> Int32Array:
+        """Return the numbers of cells, giving new ones to those that have none."""
+        distinct, inverse = np.unique(keys.ravel(), return_inverse=True)
+        numbers = np.empty(distinct.size, np.int32)
+        with self.lock:
+            for n, key in enumerate(distinct.tolist()):
+                number = self.number_of.setdefault(key, len(self.keys))
+                if number == len(self.keys):
+                    self.keys.append(key)
+                numbers[n] = number
+        return numbers[inverse].reshape(keys.shape)
+
+    def names(self, numbers: IndexArray) -> AnyArray:
+        """Return the names of numbered cells."""
+        keys = np.array([self.keys[number] for number in numbers.tolist()], np.uint64)
+        if self.grid == "h3":
+            return grids.h3_names(keys)
+        both = keys.astype(np.int64)
+        return grids.geohash_names(both >> 32, both & 0xFFFFFFFF, self.resolution)
+
+
+def _geohash_key(columns: Int64Array, rows: Int64Array) -> Int64Array:
+    """Return column and row of geohashes as one number."""
+    return (columns << 32) + rows
+
+
+@dataclass
+class _Statistics:
+    """What is known so far about the samples in each numbered cell."""
+
+    low: FloatArray
+    high: FloatArray
+    total: FloatArray
+    count: Int64Array
+
+    @classmethod
+    def empty(cls) -> _Statistics:
+        """Return statistics of no cells."""
+        return cls(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
+
+    def add(self, values: Float32Array, cell: Int32Array, limit: float, n_cells: int) -> None:
+        """Add samples in cells numbered below `n_cells`."""
+        if n_cells > self.low.size:
+            # Other threads number cells of their own meanwhile, so there may be more than this search ever uses.
+            more = max(n_cells, 2 * self.low.size) - self.low.size
+            self.low = np.append(self.low, np.full(more, np.inf))
+            self.high = np.append(self.high, np.full(more, -np.inf))
+            self.total = np.append(self.total, np.zeros(more))
+            self.count = np.append(self.count, np.zeros(more, np.int64))
+        add_samples(values, cell, limit, self.low, self.high, self.total, self.count)
+
+    def named(self, numbering: CellNumbers) -> CellTimes:
+        """Return the cells that have samples, in order of their names."""
+        cells = np.flatnonzero(self.count)
+        names = numbering.names(cells)
+        order = np.argsort(names)
+        cells = cells[order]
+        low, high = self.low[cells], self.high[cells]
+        # The mean of equal values may differ from them in its last bit.
+        mean = np.clip(self.total[cells] / self.count[cells], low, high)
+        return CellTimes(names[order], _rounded(low), _rounded(high), _rounded(mean))
+
+
+def _rounded(seconds: FloatArray) -> Int32Array:
+    """Return whole seconds, rounded half up."""
+    return np.floor(seconds + 0.5).astype(np.int32)
+
+
+def combined_times(members: Sequence[CellTimes], *, at_least: int) -> CellTimes:
+    """
+    Return the cells that at least so many of several searches have, and the times of those that have them.
+
+    Parameters
+    ----------
+    members : sequence of CellTimes
+        All of one grid and resolution.
+    at_least : int
+        1 for a union, the number of members for an intersection.
+
+    Returns
+    -------
+    CellTimes
+        By cell the smallest ``min``, the largest ``max`` and the mean of the ``mean``, rounded half up.
+    """
+    names = np.concatenate([member.cell for member in members])
+    low, high, mean = (
+        np.concatenate([getattr(member, name) for member in members]).astype(np.int64) for name in CELL_PROPERTIES
+    )
+    codes, distinct = pd.factorize(names, sort=True)
+    counts = np.bincount(codes, minlength=len(distinct))
+    order = np.argsort(codes, kind="stable")
+    firsts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.intp)
+    kept = counts >= at_least
+    if not kept.any():
+        nothing = np.zeros(0, np.int32)
+        return CellTimes(np.zeros(0, dtype=object), nothing, nothing, nothing)
+    n, total = counts[kept], np.add.reduceat(mean[order], firsts)[kept]
+    return CellTimes(
+        np.asarray(distinct, dtype=object)[kept],
+        np.minimum.reduceat(low[order], firsts)[kept].astype(np.int32),
+        np.maximum.reduceat(high[order], firsts)[kept].astype(np.int32),
+        ((2 * total + n) // (2 * n)).astype(np.int32),
+    )
+
+
+def outlines(grid: Grid, names: AnyArray) -> AnyArray:
+    """Return the polygons of cells by name, each made once."""
+    codes, distinct = pd.factorize(names)
+    if grid == "h3":
+        polygons = grids.h3_polygons(np.array([int(name, 16) for name in distinct], np.uint64))
+    else:
+        places = np.array([grids.geohash_places(name) for name in distinct], np.int64).reshape(-1, 3)
+        resolution = int(places[0, 2]) if len(places) else 1
+        polygons = grids.geohash_polygons(places[:, 0], places[:, 1], resolution)
+    return np.asarray(polygons[codes])

@@ -1,0 +1,233 @@
+"""
+Return travel times of pairs as arrays: what `time_filter` and the HTTP endpoints share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array
+from traveltime_lab.kernels.street import road
+from traveltime_lab.search.pairs import (
+    PairIndex,
+    all_pairs,
+    departures,
+    metres_of,
+    seconds_of,
+)
+from traveltime_lab.search.query import Query
+from traveltime_lab.streets import matrix
+from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.transit import travel_times
+
+# The array-level form -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PairTimes:
+    """
+    Travel times of pairs, a row each; of a window's itineraries a row for each of them.
+
+    Attributes
+    ----------
+    origin_of, destination_of : intp arrays of shape (n_rows,)
+        Positions.
+    labels : int64 array of shape (n_rows,)
+        See `traveltime_lab.kernels.street.road`; `seconds_of` and `metres_of` read them.
+    moments : list of datetime or None, optional
+        With a window: when each itinerary leaves, or is to arrive.
+    spread : Spread, optional
+        Percentiles and shares, if they were asked for.
+    """
+
+    origin_of: IndexArray
+    destination_of: IndexArray
+    labels: Int64Array
+    moments: list[Any] | None
+    spread: matrix.Spread | None
+
+
+def pair_times(
+    query: Query,
+    starts: Snaps,
+    ends: Snaps,
+    limit: int,
+    *,
+    chosen: PairIndex | None = None,
+    n_best: int = 1,
+    engine: str = "auto",
+) -> PairTimes:
+    """
+    Return the travel times of pairs, reached or not.
+
+    Parameters
+    ----------
+    query : Query
+        What to search, checked.
+    starts, ends : Snaps
+        Origins and destinations, from `Question.snap_at`.
+    limit : int
+        Seconds.
+    chosen : pair of intp arrays of shape (n_pairs,), optional
+        Positions of origins and destinations; by default all with all, origin by origin.
+    n_best : int, default 1
+        Most itineraries of a pair, with a window.
+    engine : str, default "auto"
+
+    Returns
+    -------
+    PairTimes
+    """
+    transit = query.transit
+    if transit is None or not transit.window or not transit.with_least:
+        origin_of, destination_of, labels, spread = _every(query, starts, ends, chosen, limit, engine)
+        return PairTimes(origin_of, destination_of, labels, None, spread)
+    spread = None
+    if transit.has_spread:
+        *pairs_of, _, spread = _every(query, starts, ends, chosen, limit, engine)
+        chosen = pairs_of[0], pairs_of[1]
+    chosen = all_pairs(starts, ends) if chosen is None else chosen
+    return PairTimes(*departures(query, starts, ends, chosen, n_best), spread)
+
+
+def _every(
+    query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex | None, limit: int, engine: str
+) -> tuple[IndexArray, IndexArray, Int64Array, matrix.Spread | None]:
+    """Return the positions and labels of all chosen pairs, and their spread if asked for."""
+    if chosen is not None and query.transit is not None:
+        return *chosen, *travel_times.pair_labels(query.transit, starts, ends, *chosen)
+    if chosen is not None:
+        labels = matrix.pair_labels(
+            query.network.streets,
+            query.graph,
+            starts,
+            ends,
+            query.snapping,
+            *chosen,
+            limit=limit,
+            engine=engine,
+            with_length=query.needs_length,
+        )
+        return *chosen, labels, None
+    shape = (len(starts), len(ends))
+    table, spread = np.empty(shape, np.int64), None
+    for block in query.blocks(starts, ends, limit, engine):
+        table[block.rows, block.columns] = block.labels
+        if block.spread is not None:
+            if spread is None:
+                spread = matrix.Spread(
+                    np.empty((*shape, block.spread.ms.shape[-1]), np.int32), np.empty(shape, np.float32)
+                )
+            spread.ms[block.rows, block.columns] = block.spread.ms
+            spread.share[block.rows, block.columns] = block.spread.share
+    if spread is not None:
+        spread = matrix.Spread(spread.ms.reshape(table.size, -1), spread.share.ravel())
+    return *all_pairs(starts, ends), table.ravel(), spread
+
+
+@dataclass(frozen=True)
+class ReachablePairs:
+    """
+    The pairs within a limit by origin and destination, in pieces as they were found; `poured` puts pieces together.
+
+    There can be a hundred million of them: a pair takes 12 bytes, and 8 more for a distance.
+
+    Attributes
+    ----------
+    origins, destinations : lists of integer arrays
+        Positions.
+    seconds : list of int32 arrays
+    metres : list of float64 arrays
+        Empty unless the question needs lengths.
+    spreads : list of Spread
+        Empty unless percentiles or shares were asked for.
+    """
+
+    origins: list[AnyArray]
+    destinations: list[AnyArray]
+    seconds: list[AnyArray]
+    metres: list[AnyArray]
+    spreads: list[matrix.Spread]
+
+
+def reachable_pairs(
+    query: Query,
+    starts: Snaps,
+    ends: Snaps,
+    limit: int,
+    *,
+    chosen: PairIndex | None = None,
+    engine: str = "auto",
+) -> ReachablePairs:
+    """
+    Return the pairs within a limit and their travel times; see `pair_times` for the arguments.
+
+    Returns
+    -------
+    ReachablePairs
+    """
+    if chosen is not None:
+        origin_of, destination_of, labels, spread = _every(query, starts, ends, chosen, limit, engine)
+        kept = np.flatnonzero(labels != road.UNREACHED)
+        return ReachablePairs(
+            [origin_of[kept]],
+            [destination_of[kept]],
+            [seconds_of(labels[kept])],
+            [metres_of(labels[kept])],
+            [] if spread is None else [matrix.Spread(spread.ms[kept], spread.share[kept])],
+        )
+    found = ReachablePairs([], [], [], [], [])
+    is_by_row = True
+    for block in query.blocks(starts, ends, limit, engine):
+        row, column = np.nonzero(block.labels != road.UNREACHED)
+        labels = block.labels[row, column]
+        is_by_row &= block.columns == slice(0, len(ends))
+        found.origins.append((row + block.rows.start).astype(np.int32))
+        found.destinations.append((column + block.columns.start).astype(np.int32))
+        found.seconds.append(seconds_of(labels))
+        if query.needs_length:
+            found.metres.append(metres_of(labels))
+        if block.spread is not None:
+            found.spreads.append(matrix.Spread(block.spread.ms[row, column], block.spread.share[row, column]))
+    if is_by_row:
+        return found
+    # Blocks come by destination where searches begin there.
+    row, column = poured(found.origins), poured(found.destinations)
+    order = np.lexsort((column, row))
+    spreads = []
+    if found.spreads:
+        spread = _joined(found.spreads)
+        spreads = [matrix.Spread(spread.ms[order], spread.share[order])]
+    return ReachablePairs(
+        [row[order]],
+        [column[order]],
+        [poured(found.seconds)[order]],
+        [poured(found.metres)[order]] if found.metres else [],
+        spreads,
+    )
+
+
+def _joined(spreads: list[matrix.Spread]) -> matrix.Spread:
+    """Return spreads one after the other."""
+    return matrix.Spread(
+        np.concatenate([spread.ms for spread in spreads]), np.concatenate([spread.share for spread in spreads])
+    )
+
+
+def poured(parts: list[AnyArray], index: pd.Index | None = None) -> Any:
+    """Return parts one after the other, or the labels of an index at these positions; empties the list as it goes."""
+    is_numeric = index is not None and isinstance(index.dtype, np.dtype) and index.dtype.kind in "iuf"
+    if index is not None and not is_numeric:
+        return index.take(poured(parts))
+    values = None if index is None else index.to_numpy()
+    joined = np.empty(sum(part.size for part in parts), parts[0].dtype if values is None else values.dtype)
+    end = joined.size
+    while parts:
+        part = parts.pop()
+        joined[end - part.size : end] = part if values is None else values[part]
+        end -= part.size
+    return joined

@@ -1,0 +1,234 @@
+"""
+Unions, intersections and differences of shapes and of tables of cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import reduce
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import shapely
+from shapely import MultiPolygon
+
+from traveltime_lab._arrays import AnyArray
+from traveltime_lab.errors import CrsError, InputError
+from traveltime_lab.search.cell_times import CELL_PROPERTIES, CellTimes, combined_times, outlines
+from traveltime_lab.surfaces import grids
+from traveltime_lab.surfaces.grids import Grid
+from traveltime_lab.surfaces.polygons import as_multipolygon
+
+
+def union(
+    shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
+) -> gpd.GeoDataFrame:
+    """
+    Return the ground that at least one shape covers.
+
+    Parameters
+    ----------
+    shapes, *others : GeoDataFrame or GeoSeries
+        Polygons, of all tables together, each in any CRS; missing geometries are empty.
+    search_id : hashable, optional
+        Value of a ``search_id`` column in the answer; without it there is none.
+
+    Returns
+    -------
+    GeoDataFrame of shape (1, 1) or (1, 2)
+        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if all shapes are.
+
+    Raises
+    ------
+    CrsError
+        If a table has no CRS.
+    """
+    return _one_row(shapely.union_all(_all_members(shapes, *others)), search_id)
+
+
+def intersection(
+    shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
+) -> gpd.GeoDataFrame:
+    """
+    Return the ground that every shape covers.
+
+    Parameters
+    ----------
+    shapes, *others : GeoDataFrame or GeoSeries
+        At least one polygon, of all tables together, each in any CRS; missing geometries are empty, and so is the
+        answer then.
+    search_id : hashable, optional
+        Value of a ``search_id`` column in the answer; without it there is none.
+
+    Returns
+    -------
+    GeoDataFrame of shape (1, 1) or (1, 2)
+        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if there is no such ground.
+
+    Raises
+    ------
+    CrsError
+        If a table has no CRS.
+    InputError
+        If there are no shapes.
+    """
+    members = _all_members(shapes, *others)
+    if len(members) == 0:
+        raise InputError("An intersection needs at least one shape. Got an empty table instead.")
+    return _one_row(reduce(lambda a, b: as_multipolygon(shapely.intersection(a, b)), members), search_id)
+
+
+def difference(
+    minuend: gpd.GeoDataFrame | gpd.GeoSeries,
+    subtrahend: gpd.GeoDataFrame | gpd.GeoSeries,
+    *,
+    search_id: Hashable = None,
+) -> gpd.GeoDataFrame:
+    """
+    Return the ground that a shape of `minuend` covers and no shape of `subtrahend`.
+
+    Parameters
+    ----------
+    minuend, subtrahend : GeoDataFrame or GeoSeries
+        Polygons in any CRS, each with its own; missing geometries are empty.
+    search_id : hashable, optional
+        Value of a ``search_id`` column in the answer; without it there is none.
+
+    Returns
+    -------
+    GeoDataFrame of shape (1, 1) or (1, 2)
+        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if nothing is left.
+
+    Raises
+    ------
+    CrsError
+        If one of the two has no CRS.
+    """
+    whole = shapely.union_all(_members(minuend, "minuend"))
+    return _one_row(shapely.difference(whole, shapely.union_all(_members(subtrahend, "subtrahend"))), search_id)
+
+
+def _all_members(*tables: gpd.GeoDataFrame | gpd.GeoSeries) -> AnyArray:
+    """Return the polygons of several tables in EPSG:4326."""
+    return np.concatenate([_members(table, "shapes") for table in tables])
+
+
+def _members(shapes: gpd.GeoDataFrame | gpd.GeoSeries, name: str) -> list[MultiPolygon]:
+    if not isinstance(shapes, gpd.GeoDataFrame | gpd.GeoSeries):
+        raise InputError(f"'{name}' must be a GeoDataFrame or a GeoSeries. Got {type(shapes).__name__} instead.")
+    geometry = shapes.geometry
+    if geometry.crs is None:
+        raise CrsError(f"'{name}' has no CRS, so its coordinates mean nothing. Use set_crs to say what they are.")
+    return [as_multipolygon(member) for member in geometry.to_crs(4326)]
+
+
+def _one_row(geometry: Any, search_id: Hashable) -> gpd.GeoDataFrame:
+    columns = {} if search_id is None else {"search_id": [search_id]}
+    return gpd.GeoDataFrame(columns, geometry=[as_multipolygon(geometry)], crs=4326)
+
+
+# Combinations --------------------------------------------------------------------------------------------------------
+
+
+def union_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """
+    Return the cells that are in any of several searches.
+
+    Parameters
+    ----------
+    members : sequence of DataFrame or GeoDataFrame
+        Each the cells of *one* search: rows of one origin from `h3_cells` or `geohash_cells`, or a combination of
+        such. All of one grid and resolution.
+
+    Returns
+    -------
+    DataFrame or GeoDataFrame
+        One row per cell, by name: ``cell``, and of ``min``, ``max`` and ``mean`` what all members have: the smallest
+        ``min``, the largest ``max`` and the mean of the ``mean`` of the members that have the cell (int32, s, rounded
+        half up). With outlines if all members have them.
+
+    Raises
+    ------
+    InputError
+        If there are no members, or one is not such a table, has several origins, or another grid or resolution.
+    """
+    return _combined(members, "union_cells", at_least=1)
+
+
+def intersection_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """
+    Return the cells that are in all of several searches.
+
+    Parameters
+    ----------
+    members : sequence of DataFrame or GeoDataFrame
+        As in `union_cells`. A member without rows empties the intersection.
+
+    Returns
+    -------
+    DataFrame or GeoDataFrame
+        As from `union_cells`, over all members.
+
+    Raises
+    ------
+    InputError
+        As in `union_cells`.
+    """
+    return _combined(members, "intersection_cells", at_least=len(members))
+
+
+def _combined(members: Sequence[pd.DataFrame], name: str, *, at_least: int) -> pd.DataFrame:
+    """Return the cells that `at_least` so many members have."""
+    if isinstance(members, pd.DataFrame):
+        # Not taken apart here: an origin that reaches nothing has no rows, and would be forgotten.
+        msg = (
+            f"{name} takes a list with a table for each search; got one table. For the origins of one search: "
+            f"{name}([cells[cells['origin'] == origin] for origin in origins.index])"
+        )
+        raise InputError(msg)
+    members = list(members)
+    if not members:
+        msg = f"{name} needs at least one table of cells; got none"
+        raise InputError(msg)
+    kinds = set()
+    for n, member in enumerate(members):
+        if not isinstance(member, pd.DataFrame) or "cell" not in member.columns:
+            msg = f"members[{n}] of {name} must be a table from h3_cells or geohash_cells; got {type(member).__name__}"
+            raise InputError(msg)
+        if not member["cell"].is_unique:
+            msg = f"members[{n}] of {name} has cells of several origins; pass the rows of each origin as one member"
+            raise InputError(msg)
+        if len(member):
+            kinds.add(_kind(member["cell"].iloc[0]))
+    if len(kinds) > 1:
+        said = " and ".join(f"{grid} of resolution {resolution}" for grid, resolution in sorted(kinds))
+        msg = f"the members of {name} must have one grid and resolution; got {said}"
+        raise InputError(msg)
+    statistics = [column for column in CELL_PROPERTIES if all(column in member.columns for member in members)]
+    outlined = all(isinstance(member, gpd.GeoDataFrame) for member in members)
+    found = combined_times(
+        [
+            CellTimes(
+                member["cell"].to_numpy(object),
+                *(member[name].to_numpy(np.int32) if name in statistics else no_times for name in CELL_PROPERTIES),
+            )
+            for member, no_times in ((member, np.zeros(len(member), np.int32)) for member in members)
+        ],
+        at_least=at_least,
+    )
+    kept = found.cell
+    result: dict[str, Any] = {"cell": pd.Series(kept, dtype=object)}
+    result |= {name: getattr(found, name) for name in statistics}
+    if not outlined:
+        return pd.DataFrame(result)
+    grid: Grid = next(iter(kinds))[0] if kinds else "h3"
+    return gpd.GeoDataFrame(result, geometry=outlines(grid, np.asarray(kept, dtype=object)), crs="EPSG:4326")
+
+
+def _kind(cell: Any) -> tuple[Grid, int]:
+    """Return grid and resolution of a cell's name; geohashes have at most 12 letters and H3 indexes 15 digits."""
+    if isinstance(cell, str) and len(cell) > 12:
+        return "h3", int(grids.h3_indexes([cell])[0]) >> 52 & 15
+    return "geohash", grids.geohash_places(cell)[2]

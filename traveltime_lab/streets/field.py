@@ -1,0 +1,105 @@
+"""
+Travel times along all streets: one search from one position, read at any place of the network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab.kernels.street import road
+from traveltime_lab.modes import Snapping
+from traveltime_lab.streets import labels as label_parts
+from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.labels import limit_label
+from traveltime_lab.streets.links import connectors, ports
+from traveltime_lab.streets.snapping import Snaps
+
+
+@dataclass(frozen=True)
+class EdgeField:
+    """
+    Labels of a whole network from one position.
+
+    Attributes
+    ----------
+    graph : RoadGraph
+    label : int64 array of shape (n_directed,)
+        Forwards, the label at the start of each directed edge; backwards, from its end. `UNREACHED` beyond the
+        limit.
+    is_backward : bool
+        Whether trips end at the origin of the field instead of beginning there.
+    edge, fraction : int, float
+        Where on the network the field begins.
+    connector : int
+        Label between the point and that place.
+    limit : int
+        Largest label that was settled.
+    """
+
+    graph: RoadGraph
+    label: Int64Array
+    is_backward: bool
+    edge: int
+    fraction: float
+    connector: int
+    limit: int
+
+    @property
+    def unit(self) -> float:
+        """Units of a label's upper part in a second, or in a metre where distances are minimised."""
+        return 100.0 if self.graph.metric == "distance" else 1000.0
+
+    def start(self) -> float:
+        """Return the value at the place where the field begins: the walk between the point and its street."""
+        return label_parts.primary(self.connector) / self.unit
+
+    def ahead(self) -> FloatArray:
+        """
+        Return what crossing the field's own edge costs towards higher and towards lower places, inf where closed.
+
+        Backwards it is the cost of coming from there.
+        """
+        own = slice(2 * self.edge, 2 * self.edge + 2)
+        cost = label_parts.primary(self.graph.traversal[own]) / self.unit
+        cost = np.where(self.graph.topology.is_open[own], cost, np.inf)
+        return cost[::-1].copy() if self.is_backward else cost
+
+
+def edge_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: float, is_backward: bool) -> EdgeField:
+    """
+    Search from one position.
+
+    Parameters
+    ----------
+    graph : RoadGraph
+    snaps : Snaps of length 1
+        Where to search from; must be snapped.
+    snapping : Snapping
+    limit : float
+        Seconds, or metres in a graph of distances.
+    is_backward : bool
+        True for trips that end at the position.
+
+    Returns
+    -------
+    EdgeField
+    """
+    connector = connectors(graph, snaps, snapping)
+    _, states, keys = ports(graph, snaps, connector, is_entry=is_backward)
+    largest = limit_label(limit, graph.metric)
+    core = graph.core(is_backward=is_backward)
+    label, _ = road.one_to_all(*core.arcs(), *core.seeds(states, keys), largest, graph.shift, core.n_buckets, False)
+    core.fill(label, largest)
+    reading = graph.exit_ports() if is_backward else graph.entry_ports()
+    return EdgeField(
+        graph=graph,
+        label=road.field_of_edges(label, *reading),
+        is_backward=is_backward,
+        edge=int(snaps.edge[0]),
+        fraction=float(snaps.fraction[0]),
+        connector=int(connector[0]),
+        limit=int(largest),
+    )

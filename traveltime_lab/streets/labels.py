@@ -1,0 +1,71 @@
+"""
+Labels of search graphs as times and lengths.
+
+A label is an int64: what is minimised in the upper 32 bits, the other part in the lower. In a graph of times that is
+milliseconds and centimetres, in a graph of distances centimetres and milliseconds; see
+`traveltime_lab.kernels.street.road`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab._arrays import Int64Array
+from traveltime_lab.kernels.street import road
+from traveltime_lab.streets import costs
+
+Metric = Literal["time", "distance"]
+
+
+_LENGTH_MASK = int(road.LENGTH_MASK)
+
+L = TypeVar("L", int, np.int64, Int64Array)
+
+
+def primary(labels: L) -> L:
+    """Return what labels minimise: milliseconds, or centimetres in a graph of distances."""
+    return labels >> road.TIME_SHIFT
+
+
+def secondary(labels: L) -> L:
+    """Return the other part: centimetres, or milliseconds in a graph of distances."""
+    return labels & _LENGTH_MASK
+
+
+def ms(labels: L) -> L:
+    """Return the milliseconds of labels of a graph of times."""
+    return primary(labels)
+
+
+def cm(labels: L) -> L:
+    """Return the centimetres of labels of a graph of times."""
+    return secondary(labels)
+
+
+def from_ms(milliseconds: L) -> L:
+    """Return labels of a graph of times with lengths of zero; arrays must be of int64."""
+    return milliseconds << road.TIME_SHIFT
+
+
+def make_labels(time_ms: Int64Array | np.int64, length_cm: Int64Array | np.int64, metric: Metric) -> Int64Array:
+    """Return labels: what is minimised in the upper 32 bits, the other part in the lower."""
+    if metric == "distance":
+        return np.asarray((length_cm << road.TIME_SHIFT) + time_ms)
+    return np.asarray((time_ms << road.TIME_SHIFT) + length_cm)
+
+
+def connector_labels(distance_m: npt.NDArray[np.floating[Any]], metric: Metric, *, is_counted: bool) -> Int64Array:
+    """Return the labels of the walks between points and their streets, 0 unless they count."""
+    if not is_counted:
+        return np.zeros(distance_m.shape, np.int64)
+    metres = np.where(np.isfinite(distance_m), distance_m, 0.0)
+    return make_labels(costs.connector_ms(metres), np.rint(metres * 100.0).astype(np.int64), metric)
+
+
+def limit_label(limit: float, metric: Metric) -> np.int64:
+    """Return the largest label within `limit` seconds or metres, whatever its other part."""
+    units = 100 if metric == "distance" else 1000
+    return np.int64(((int(limit * units) + 1) << road.TIME_SHIFT) - 1)

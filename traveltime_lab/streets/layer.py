@@ -1,0 +1,128 @@
+"""
+The streets of a place: their tables, and the search graphs made from them on demand.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+
+from traveltime_lab._arrays import FloatArray
+from traveltime_lab._memo import Derived, Memo
+from traveltime_lab.crs import LocalFrame, wrap_degrees
+from traveltime_lab.modes import Transportation, as_transportation
+from traveltime_lab.streets import costs
+from traveltime_lab.streets.graph import RoadGraph, Topology, weigh
+from traveltime_lab.streets.labels import Metric
+from traveltime_lab.streets.tables import StreetTables
+from traveltime_lab.streets.topology import build_topology
+
+#: What decides which streets are open: mode, ferries, roads included and excluded.
+RoadsKey = tuple[str, bool, tuple[str, ...], tuple[str, ...]]
+
+_TOPOLOGIES = Derived[RoadsKey, Topology]("topologies", kept=12)
+#: A graph by roads, boarding time of ferries, congestion and metric: a day of cars has a graph for each hour.
+_GRAPHS = Derived[tuple[RoadsKey, int, float, Metric], RoadGraph]("road graphs", kept=32)
+
+
+class StreetLayer:
+    """
+    Streets, and everything that searches on streets need to know of a place.
+
+    Parameters
+    ----------
+    tables : StreetTables
+        Nodes, edges, lines, turn restrictions.
+    is_left_hand : bool
+        Whether traffic keeps left.
+
+    Attributes
+    ----------
+    bounds : tuple of float
+        West, south, east, north in EPSG:4326; west is larger than east across the 180th meridian.
+    frame : LocalFrame
+        Local metres.
+    memo : Memo
+        What has been derived from the streets.
+    """
+
+    def __init__(self, tables: StreetTables, *, is_left_hand: bool) -> None:
+        self.tables = tables
+        self.is_left_hand = is_left_hand
+        self.bounds = bounds_of(tables.node_lng, tables.node_lat)
+        self.frame = frame_of(self.bounds)
+        self.memo = Memo()
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.tables.node_lng.size)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of undirected edges."""
+        return int(self.tables.edge_from.size)
+
+    def road_graph(
+        self,
+        transportation: Transportation,
+        moment: dt.datetime | object | None = None,
+        *,
+        metric: Metric = "time",
+    ) -> RoadGraph:
+        """
+        Return the search graph of a transportation at a moment, made once and kept.
+
+        Parameters
+        ----------
+        transportation : Transportation
+        moment : datetime, optional
+            Aware, in the network's zone; decides the congestion of cars.
+        metric : {"time", "distance"}
+            What the searches minimise.
+        """
+        transportation = as_transportation(transportation)
+        multiplier = costs.congestion(transportation.traffic_model, moment) if transportation.base == "driving" else 1.0
+        roads = roads_key(transportation)
+        topology = _TOPOLOGIES.of(
+            self,
+            roads,
+            lambda: build_topology(self.tables, transportation, self.frame, is_left_hand=self.is_left_hand),
+        )
+        return _GRAPHS.of(
+            self,
+            (roads, transportation.boarding_time, multiplier, metric),
+            lambda: weigh(topology, self.tables, transportation, multiplier, metric=metric),
+        )
+
+
+def roads_key(transportation: Transportation) -> RoadsKey:
+    """Return what decides which streets are open to a transportation."""
+    return (
+        transportation.base,
+        transportation.uses_ferry,
+        transportation.include_roads,
+        transportation.exclude_roads,
+    )
+
+
+def bounds_of(lng: FloatArray, lat: FloatArray) -> tuple[float, float, float, float]:
+    """Return the narrowest box; across the 180th meridian its west is larger than its east."""
+    west, east = float(lng.min()), float(lng.max())
+    if east - west > 180.0:
+        # The widest empty stretch of longitudes lies outside of the box.
+        ordered = np.sort(wrap_degrees(lng))
+        gaps = np.diff(ordered)
+        widest = int(gaps.argmax())
+        if gaps[widest] > 360.0 - (east - west):
+            west, east = float(ordered[widest + 1]), float(ordered[widest])
+    return west, float(lat.min()), east, float(lat.max())
+
+
+def frame_of(bounds: tuple[float, float, float, float]) -> LocalFrame:
+    """Return the local frame around the middle of a box."""
+    west, south, east, north = bounds
+    if east < west:
+        east += 360.0
+    return LocalFrame(float(wrap_degrees((west + east) / 2.0)), (south + north) / 2.0)

@@ -1,0 +1,306 @@
+"""
+Build the states, arcs and ports of a mode from the tables of streets.
+
+Walking and cycling search *nodes*. Driving searches *directed edges* (a state is "about to enter this edge"), because
+what a turn costs and whether it is allowed depends on the edge one comes from. States with a memory are added for turn
+restrictions via other ways, and for streets open only to those with business there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array
+from traveltime_lab.crs import LocalFrame
+from traveltime_lab.kernels.street import road, turns
+from traveltime_lab.modes import Transportation
+from traveltime_lab.streets import costs
+from traveltime_lab.streets.graph import Topology
+from traveltime_lab.streets.tables import (
+    ACCESS_DESTINATION,
+    ACCESS_PRIVATE,
+    ACCESS_YES,
+    NODE_BLOCKS_CYCLING,
+    NODE_BLOCKS_DRIVING,
+    NODE_BLOCKS_WALKING,
+    NODE_SIGNALS,
+    StreetTables,
+)
+from traveltime_lab.streets.turn_restrictions import add_path_states, apply_turn_bans
+
+_BLOCKS = {"walking": NODE_BLOCKS_WALKING, "cycling": NODE_BLOCKS_CYCLING, "driving": NODE_BLOCKS_DRIVING}
+#: States in a strongly connected part that is worth starting from; smaller parts are taken for islands. Same idea
+#: and same number as Valhalla's `minimum_reachability`.
+MINIMUM_REACHABILITY = 50
+
+
+def open_edges(tables: StreetTables, transportation: Transportation) -> BoolArray:
+    """
+    Return which directed edges a transportation may use.
+
+    Returns
+    -------
+    bool array of shape (2 * n_edges,)
+    """
+    base = transportation.base
+    uses = tables.uses
+    access = uses[f"{base}_access"].to_numpy()
+    allowed = (access == ACCESS_YES) | (access == ACCESS_DESTINATION)
+    if base == "driving":
+        if "restricted" in transportation.include_roads:
+            allowed |= access == ACCESS_PRIVATE
+        if "track" not in transportation.include_roads:
+            allowed &= ~uses["is_track"].to_numpy()
+        if "toll" in transportation.exclude_roads:
+            allowed &= ~uses["is_toll"].to_numpy()
+    if not transportation.uses_ferry:
+        allowed &= ~uses["is_ferry"].to_numpy()
+    is_open = np.empty(2 * tables.edge_from.size, np.bool_)
+    is_open[0::2] = (allowed & (uses[f"{base}_kph_forward"].to_numpy() > 0))[tables.edge_use]
+    is_open[1::2] = (allowed & (uses[f"{base}_kph_backward"].to_numpy() > 0))[tables.edge_use]
+    return is_open
+
+
+def build_topology(
+    tables: StreetTables, transportation: Transportation, frame: LocalFrame, *, is_left_hand: bool
+) -> Topology:
+    """Build the states, arcs and ports of a mode; see `Topology`."""
+    is_open = open_edges(tables, transportation)
+    if transportation.base == "driving":
+        return _topology_of_edges(tables, is_open, frame, is_left_hand=is_left_hand)
+    return _topology_of_nodes(tables, is_open, transportation.base)
+
+
+def _interleave(forward: AnyArray, backward: AnyArray) -> AnyArray:
+    """Return the values of directed edges from those along and against the edges."""
+    both = np.empty(2 * forward.size, forward.dtype)
+    both[0::2], both[1::2] = forward, backward
+    return both
+
+
+def _csr_order(rows: AnyArray, n_rows: int) -> tuple[Int32Array, Int64Array]:
+    """Return the index pointer and the stable order that sorts `rows`."""
+    indptr = np.zeros(n_rows + 1, np.int32)
+    np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
+    return indptr, np.argsort(rows, kind="stable").astype(np.int64)
+
+
+def _topology_of_nodes(tables: StreetTables, is_open: BoolArray, base: str) -> Topology:
+    """Build a graph whose states are nodes; a node that blocks the mode becomes one state per street end."""
+    tail = _interleave(tables.edge_from, tables.edge_to).astype(np.int32)
+    n_nodes = tables.node_lng.size
+    blocked = (tables.node_flags[tail] & _BLOCKS[base]) != 0
+    state_at_start = tail.copy()
+    # Nobody passes a blocked node, but one may come up to it and turn back: its street ends are separate states.
+    state_at_start[blocked] = n_nodes + np.arange(int(blocked.sum()), dtype=np.int32)
+    n_states = n_nodes + int(blocked.sum())
+    edges = np.flatnonzero(is_open).astype(np.int32)
+    source = state_at_start[edges]
+    target = state_at_start[edges ^ 1]
+    head = tail[edges ^ 1]
+    extra_ms = np.where((tables.node_flags[head] & NODE_SIGNALS) != 0, round(costs.SIGNAL_S * 1000), 0).astype(np.int64)
+    is_ferry = np.repeat(tables.uses["is_ferry"].to_numpy()[tables.edge_use], 2)
+    lands = np.zeros(n_states, np.bool_)
+    lands[source[~is_ferry[edges]]] = True
+    lands[target[~is_ferry[edges]]] = True
+    boards = is_ferry[edges] & lands[source]
+    entry_indptr = np.concatenate([[0], np.cumsum(is_open)]).astype(np.int64)
+    exit_arc_of_edge = np.arange(edges.size, dtype=np.int64)
+    return _finish(
+        is_open,
+        n_states,
+        source,
+        target,
+        edges,
+        extra_ms,
+        boards,
+        entry_indptr,
+        source,
+        entry_indptr,
+        exit_arc_of_edge,
+        np.full(n_states, -1, np.int32),
+    )
+
+
+def bearings(tables: StreetTables, frame: LocalFrame) -> tuple[FloatArray, FloatArray]:
+    """
+    Return the compass bearings at the start and the end of each directed edge, in its own direction.
+
+    Measured over the first and last step of the line.
+
+    Returns
+    -------
+    start, end : float64 arrays of shape (n_directed,), degrees
+    """
+    x, y = frame.to_xy(tables.coord_lng, tables.coord_lat)
+    shrink = frame.shrink(y)
+    first = tables.coord_indptr[:-1]
+    last = tables.coord_indptr[1:] - 1
+
+    def bearing(a: Int64Array, b: Int64Array) -> FloatArray:
+        dx = (x[b] - x[a]) * shrink[a]
+        return np.degrees(np.arctan2(dx, y[b] - y[a]))
+
+    start = _interleave(bearing(first, first + 1), bearing(last, last - 1))
+    end = _interleave(bearing(last - 1, last), bearing(first + 1, first))
+    return start, end
+
+
+def _topology_of_edges(tables: StreetTables, is_open: BoolArray, frame: LocalFrame, *, is_left_hand: bool) -> Topology:
+    """Build a graph whose states are directed edges, with turn costs and restrictions."""
+    tail = _interleave(tables.edge_from, tables.edge_to).astype(np.int32)
+    n_nodes = tables.node_lng.size
+    edges = np.flatnonzero(is_open).astype(np.int32)
+    out_indptr, order = _csr_order(tail[edges], n_nodes)
+    bearing_start, bearing_end = bearings(tables, frame)
+    uses = tables.uses
+    is_ferry = np.repeat(uses["is_ferry"].to_numpy()[tables.edge_use], 2)
+    source, target, extra_ms = turns.turn_arcs(
+        out_indptr.astype(np.int64),
+        edges[order],
+        tail[np.arange(tail.size) ^ 1],
+        bearing_start,
+        bearing_end,
+        (tables.node_flags & NODE_SIGNALS) != 0,
+        (tables.node_flags & NODE_BLOCKS_DRIVING) != 0,
+        np.repeat(uses["is_roundabout"].to_numpy()[tables.edge_use], 2),
+        is_ferry,
+        is_left_hand,
+        costs.TURN_PENALTY_S,
+        costs.TURN_BIAS,
+        np.int64(round(costs.U_TURN_S * 1000)),
+        np.int64(round(costs.SIGNAL_S * 1000)),
+    )
+    keep, paths = apply_turn_bans(tables, source, target, is_open)
+    source, target, extra_ms = source[keep], target[keep], extra_ms[keep]
+
+    # Directed edges become dense states, then the extra states follow.
+    state_of_edge = np.full(tail.size, -1, np.int32)
+    state_of_edge[edges] = np.arange(edges.size, dtype=np.int32)
+    state_edge = [edges]
+    access = uses["driving_access"].to_numpy()[tables.edge_use]
+    is_destination = np.repeat(access == ACCESS_DESTINATION, 2) & is_open
+    n_states = int(edges.size)
+    source_state, target_state = state_of_edge[source], state_of_edge[target]
+    arc_source_edge = source
+
+    # A destination-only street entered from outside: a state that can go on inside, but not out again.
+    inside = np.flatnonzero(is_destination).astype(np.int32)
+    entered = np.full(tail.size, -1, np.int32)
+    entered[inside] = n_states + np.arange(inside.size, dtype=np.int32)
+    n_states += int(inside.size)
+    state_edge.append(inside)
+    enters = ~is_destination[source] & is_destination[target]
+    target_state = np.where(enters, entered[target], target_state).astype(np.int32)
+    within = is_destination[source] & is_destination[target]
+    source_state = np.concatenate([source_state, entered[source[within]]])
+    target_state = np.concatenate([target_state, entered[target[within]]])
+    arc_source_edge = np.concatenate([arc_source_edge, source[within]])
+    arc_target_edge = np.concatenate([target, target[within]])
+    extra_ms = np.concatenate([extra_ms, extra_ms[within]])
+
+    if paths:
+        source_state, target_state, arc_source_edge, arc_target_edge, extra_ms, extra_edges = add_path_states(
+            paths,
+            source_state,
+            target_state,
+            arc_source_edge,
+            arc_target_edge,
+            extra_ms,
+            state_of_edge,
+            n_states,
+            is_destination,
+        )
+        state_edge.append(extra_edges)
+        n_states += int(extra_edges.size)
+    all_state_edge = np.concatenate(state_edge).astype(np.int32)
+
+    boards = ~is_ferry[arc_source_edge] & is_ferry[arc_target_edge]
+    entry_order = np.argsort(all_state_edge, kind="stable")
+    entry_indptr = np.zeros(tail.size + 1, np.int64)
+    np.cumsum(np.bincount(all_state_edge, minlength=tail.size), out=entry_indptr[1:])
+    # One leaves an edge from its plain state: who starts on it has no history.
+    by_source = np.lexsort((target_state, source_state))
+    source_state, target_state = source_state[by_source], target_state[by_source]
+    arc_source_edge, extra_ms, boards = arc_source_edge[by_source], extra_ms[by_source], boards[by_source]
+    plain = np.flatnonzero(source_state < edges.size)
+    exit_order = plain[np.argsort(arc_source_edge[plain], kind="stable")]
+    exit_indptr = np.zeros(tail.size + 1, np.int64)
+    np.cumsum(np.bincount(arc_source_edge[plain], minlength=tail.size), out=exit_indptr[1:])
+    return _finish(
+        is_open,
+        n_states,
+        source_state,
+        target_state,
+        arc_source_edge.astype(np.int32),
+        extra_ms,
+        boards,
+        entry_indptr,
+        entry_order.astype(np.int32),
+        exit_indptr,
+        exit_order.astype(np.int64),
+        all_state_edge,
+    )
+
+
+def _finish(
+    is_open: BoolArray,
+    n_states: int,
+    source: Int32Array,
+    target: Int32Array,
+    arc_edge: Int32Array,
+    extra_ms: Int64Array,
+    boards: BoolArray,
+    entry_indptr: Int64Array,
+    entry_states: Int32Array,
+    exit_indptr: Int64Array,
+    exit_arcs: Int64Array,
+    state_edge: Int32Array,
+) -> Topology:
+    """Sort the arcs into both CSRs and find the parts of the graph."""
+    indptr, order = _csr_order(source, n_states)
+    place = np.empty(order.size, np.int64)
+    place[order] = np.arange(order.size)
+    indices = target[order]
+    indptr_rev, order_rev = _csr_order(indices, n_states)
+    indices_rev = source[order][order_rev]
+    matrix = csr_array((np.ones(indices.size, np.int8), indices, indptr), shape=(n_states, n_states))
+    n_parts, strong = connected_components(matrix, directed=True, connection="strong")
+    sizes = np.bincount(strong, minlength=n_parts)
+    has_arcs = np.diff(indptr) + np.diff(indptr_rev) > 0
+    largest = int(sizes.max(initial=0))
+    is_main = (sizes >= min(MINIMUM_REACHABILITY, max(largest, 1)))[strong] & has_arcs
+    leads_to_main = road.reach(indptr_rev, indices_rev, is_main)
+    led_from_main = road.reach(indptr, indices, is_main)
+    exit_arcs_sorted = place[exit_arcs]
+    exit_states = indices[exit_arcs_sorted]
+    _, weak = connected_components(matrix, directed=True, connection="weak")
+    return Topology(
+        is_open=is_open,
+        indptr=indptr,
+        indices=indices,
+        arc_edge=arc_edge[order],
+        arc_extra_ms=extra_ms[order],
+        arc_boards=boards[order],
+        indptr_rev=indptr_rev,
+        indices_rev=indices_rev,
+        order_rev=order_rev,
+        entry_indptr=entry_indptr,
+        entry_states=entry_states,
+        exit_indptr=exit_indptr,
+        exit_states=exit_states,
+        exit_arcs=exit_arcs_sorted,
+        state_edge=state_edge,
+        can_leave=_any_port(exit_indptr, leads_to_main[exit_states]),
+        can_arrive=_any_port(entry_indptr, led_from_main[entry_states]),
+        component=weak.astype(np.int32),
+    )
+
+
+def _any_port(indptr: Int64Array, claim: BoolArray) -> BoolArray:
+    """Return for each edge whether a port of either of its directions meets the claim."""
+    counts = np.concatenate([[0], np.cumsum(claim)])
+    by_directed = counts[indptr[1:]] > counts[indptr[:-1]]
+    return np.asarray(by_directed[0::2] | by_directed[1::2])

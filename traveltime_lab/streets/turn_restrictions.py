@@ -1,0 +1,111 @@
+"""
+Turn restrictions on a graph of directed edges: forbidden turns, and states with a memory for forbidden paths.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
+from traveltime_lab.streets.tables import (
+    StreetTables,
+)
+
+
+def apply_turn_bans(
+    tables: StreetTables, source: Int32Array, target: Int32Array, is_open: BoolArray
+) -> tuple[BoolArray, list[tuple[bool, tuple[int, ...]]]]:
+    """
+    Return which turns the two-edge restrictions leave, and the restrictions that run via other ways.
+
+    A compulsory turn onto a street that is closed to the mode is not applied: it would close the junction.
+    """
+    indptr = tables.restriction_indptr
+    n_directed = np.int64(is_open.size)
+    pair = source.astype(np.int64) * n_directed + target
+    keep = np.ones(source.size, np.bool_)
+    lengths = np.diff(indptr)
+    first = tables.restriction_edges[indptr[:-1]].astype(np.int64)
+    last = tables.restriction_edges[indptr[1:] - 1].astype(np.int64)
+    usable = is_open[first] & is_open[last] if first.size else np.zeros(0, np.bool_)
+    direct = (lengths == 2) & usable
+    banned = direct & ~tables.restriction_only
+    keep &= ~np.isin(pair, first[banned] * n_directed + last[banned])
+    compulsory = direct & tables.restriction_only
+    # Several compulsory turns from one street leave the choice between them; those of another junction do not count.
+    chosen = np.unique(first[compulsory] * n_directed + last[compulsory])
+    keep &= ~np.isin(source, first[compulsory]) | np.isin(pair, chosen)
+    paths = [
+        (bool(tables.restriction_only[i]), tuple(int(d) for d in tables.restriction_edges[indptr[i] : indptr[i + 1]]))
+        for i in np.flatnonzero((lengths > 2) & usable)
+    ]
+    return keep, [(only, path) for only, path in paths if all(is_open[d] for d in path)]
+
+
+def add_path_states(
+    paths: list[tuple[bool, tuple[int, ...]]],
+    source_state: Int32Array,
+    target_state: Int32Array,
+    source_edge: Int32Array,
+    target_edge: Int32Array,
+    extra_ms: Int64Array,
+    state_of_edge: Int32Array,
+    n_states: int,
+    is_destination: BoolArray,
+) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, Int64Array, Int32Array]:
+    """
+    Add a state for every place on a restricted path, so that its last turn can be refused to those who came along it.
+
+    The states are the prefixes of the paths, as in the automaton of Aho and Corasick (CACM 1975): a turn leads to the
+    longest prefix that the trip so far ends with. Paths over destination-only streets are left out; they have states
+    of their own already.
+    """
+    paths = [(only, path) for only, path in paths if not any(is_destination[d] for d in path)]
+    prefixes = {path[:k] for _, path in paths for k in range(2, len(path))}
+    if not prefixes:
+        return source_state, target_state, source_edge, target_edge, extra_ms, np.zeros(0, np.int32)
+    ordered = sorted(prefixes)
+    state_of_prefix = {prefix: n_states + i for i, prefix in enumerate(ordered)}
+    refused = {path for only, path in paths if not only}
+    compulsory: dict[tuple[int, ...], set[int]] = {}
+    for only, path in paths:
+        if only:
+            compulsory.setdefault(path[:-1], set()).add(path[-1])
+
+    def next_state(history: tuple[int, ...], plain_target: int) -> int | None:
+        for begin in range(len(history) - 1):
+            tail = history[begin:]
+            if tail in refused or history[-1] not in compulsory.get(history[begin:-1], {history[-1]}):
+                return None
+        for begin in range(len(history) - 1):
+            if history[begin:] in state_of_prefix:
+                return state_of_prefix[history[begin:]]
+        return plain_target
+
+    # Plain arcs that begin a path now lead to its first extra state.
+    target_state = target_state.copy()
+    rows: dict[int, list[int]] = {}
+    interesting = {prefix[-1] for prefix in ordered} | {path[0] for _, path in paths}
+    is_plain = state_of_edge[source_edge] == source_state
+    for arc in np.flatnonzero(np.isin(source_edge, list(interesting)) & is_plain).tolist():
+        rows.setdefault(int(source_edge[arc]), []).append(arc)
+    added: list[tuple[int, int, int, int, int]] = []
+    for prefix in ordered:
+        for arc in rows.get(prefix[-1], []):
+            state = next_state((*prefix, int(target_edge[arc])), int(target_state[arc]))
+            if state is not None:
+                added.append((state_of_prefix[prefix], state, prefix[-1], int(target_edge[arc]), int(extra_ms[arc])))
+    for first in {path[0] for _, path in paths}:
+        for arc in rows.get(first, []):
+            pair = (first, int(target_edge[arc]))
+            if pair in state_of_prefix:
+                target_state[arc] = state_of_prefix[pair]
+    new = np.array(added, dtype=np.int64).reshape(-1, 5)
+    return (
+        np.concatenate([source_state, new[:, 0].astype(np.int32)]),
+        np.concatenate([target_state, new[:, 1].astype(np.int32)]),
+        np.concatenate([source_edge, new[:, 2].astype(np.int32)]),
+        np.concatenate([target_edge, new[:, 3].astype(np.int32)]),
+        np.concatenate([extra_ms, new[:, 4]]),
+        np.array([prefix[-1] for prefix in ordered], np.int32),
+    )
