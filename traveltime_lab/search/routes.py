@@ -7,7 +7,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 import geopandas as gpd
 import numpy as np
@@ -22,7 +22,7 @@ from traveltime_lab.kernels.street import road
 from traveltime_lab.limits import MAX_RESULTS, MAX_ROUTE_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
-from traveltime_lab.points import Points, PointsLike, read_points
+from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.search.pairs import (
     PairIndex,
     all_pairs,
@@ -221,9 +221,7 @@ def find_routes(query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, *, 
     labels = np.full(origin_of.size, road.UNREACHED, np.int64)
     found = np.full(origin_of.size, None, dtype=object)
     if query.transit is not None:
-        # It reads coordinates only, and snaps them itself.
-        places = cast(Points, starts), cast(Points, ends)
-        answers: Iterator[Found] = transit_routes(query.transit, *places, origin_of, destination_of, when)
+        answers: Iterator[Found] = transit_routes(query.transit, starts, ends, origin_of, destination_of, when)
     else:
         answers = _street_routes(query, starts, ends, origin_of, destination_of)
     for pair, route, label in answers:

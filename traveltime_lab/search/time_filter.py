@@ -189,7 +189,7 @@ def time_filter(
         reached = np.flatnonzero(labels != road.UNREACHED)
         when = None if moments is None else [moments[row] for row in reached]
         for at, route, label in transit_routes(
-            query.transit, starts, ends, origin_of[reached], destination_of[reached], when
+            query.transit, start_snaps, end_snaps, origin_of[reached], destination_of[reached], when
         ):
             labels[reached[at]], lines[reached[at]] = label, route.geometry
     is_reached = labels != road.UNREACHED

@@ -23,7 +23,6 @@ from traveltime_lab._memo import Derived
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.points import Points
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.graph import RoadGraph
@@ -49,8 +48,8 @@ class Found(NamedTuple):
 
 def transit_routes(
     query: TransitQuery,
-    starts: Points,
-    ends: Points,
+    starts: Snaps,
+    ends: Snaps,
     origin_of: IndexArray,
     destination_of: IndexArray,
     moments: Sequence[dt.datetime] | None = None,
@@ -61,7 +60,8 @@ def transit_routes(
     Parameters
     ----------
     query : TransitQuery
-    starts, ends : Points
+    starts, ends : Snaps
+        Origins and destinations, from `TransitQuery.snap`.
     origin_of, destination_of : intp arrays of shape (n_pairs,)
         A pair may occur more than once.
     moments : sequence of datetime of length n_pairs, optional
@@ -133,13 +133,11 @@ _FARES = Derived[None, FareBook]("fares")
 class ItineraryBuilder:
     """Tells routes between some points; what pairs share is found once."""
 
-    def __init__(self, query: TransitQuery, starts: Points, ends: Points) -> None:
+    def __init__(self, query: TransitQuery, starts: Snaps, ends: Snaps) -> None:
         self.query = query
         self.layer = layer = query.layer
         self.timetable: Timetable = layer.timetable
-        self.starts, self.ends = starts, ends
-        self.start_snaps = query.snap(starts.lng, starts.lat, is_origin=True)
-        self.end_snaps = query.snap(ends.lng, ends.lat, is_origin=False)
+        self.start_snaps, self.end_snaps = starts, ends
         self.start_feet = query.on_foot(self.start_snaps, is_origin=True)
         self.walking = query.walking
         self.stops = query.stops
@@ -178,7 +176,7 @@ class ItineraryBuilder:
             self.walking, self.start_feet, self.end_snaps, query.snapping, origins, destinations, query.limit
         ):
             i, j = origins[path.pair], destinations[path.pair]
-            here, there = ([side.lng[at], side.lat[at]] for side, at in ((self.starts, i), (self.ends, j)))
+            here, there = ([side.lng[at], side.lat[at]] for side, at in ((self.start_snaps, i), (self.end_snaps, j)))
             corners = np.array([here, start_places[i], end_places[j], there])
             found[path.pair] = (self.narrator.legs(path, corners), path.label)
         return found
