@@ -16,16 +16,16 @@ D. Delling, A. Goldberg, R. Werneck, "Faster batched shortest paths in road netw
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.road import UNREACHED
 
 #: Number of searches in one sweep. Their labels for one vertex, 64 bytes, fill a cache line and whole vector registers.
 LANES = 8
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def fill(indptr, indices, rank, order):
     """
     Return the chordal graph of a contraction order.
@@ -87,7 +87,7 @@ def fill(indptr, indices, rank, order):
     return up_indptr, up_heads
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def turned(indptr, indices):
     """
     Return the transposed CSR.
@@ -122,7 +122,7 @@ def turned(indptr, indices):
     return turned_indptr, turned_indices, places
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def slots_of_arcs(indptr, indices, rank, up_indptr, up_heads):
     """
     Return the slot of the chordal graph that the weight of each arc belongs to.
@@ -160,7 +160,7 @@ def slots_of_arcs(indptr, indices, rank, up_indptr, up_heads):
     return slots
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def customize(slots, weights, up_indptr, up_heads):
     """
     Return the labels of a hierarchy, without the arcs that no shortest path needs.
@@ -275,7 +275,7 @@ def customize(slots, weights, up_indptr, up_heads):
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def restrict(indptr_down, tails_down, labels_down, rank, read_indptr, read_states, read_keys):
     """
     Return the downward arcs that lead to some readings, as one stream for `many_to_many`.
@@ -350,7 +350,7 @@ def restrict(indptr_down, tails_down, labels_down, rank, read_indptr, read_state
     return place, tails, labels, n_rows
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def many_to_many(
     indptr_up,
     heads_up,
@@ -461,7 +461,7 @@ def many_to_many(
                     result[first + lane, row - n_rows] = best[lane] if best[lane] <= limit else UNREACHED
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _room_for(above, slot):
     """Return `above` with row `slot` set to `UNREACHED`, reallocated with twice as many rows if it is full."""
     if slot == above.shape[0]:
@@ -473,7 +473,7 @@ def _room_for(above, slot):
     return above
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _climb(indptr, heads, arc_labels, rank, states, keys, limit, label, has_work, found):
     """
     Label the vertices that arcs upwards reach from seeds within a limit.
@@ -509,7 +509,7 @@ def _climb(indptr, heads, arc_labels, rank, states, keys, limit, label, has_work
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def one_to_some(
     indptr_up,
     heads_up,

@@ -54,8 +54,9 @@ References
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from traveltime_lab.kernels.compiled import kernel
 
 #: Label of a state that was not reached. Public results never contain it.
 UNREACHED = np.int64(1) << np.int64(62)
@@ -65,7 +66,7 @@ TIME_SHIFT = 32
 LENGTH_MASK = np.int64((1 << 32) - 1)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _push(state, bucket, heads, pool_state, pool_next, free):
     """Prepend `state` to the linked list of a bucket, in place `free` of the pool."""
     pool_state[free] = state
@@ -73,7 +74,7 @@ def _push(state, bucket, heads, pool_state, pool_next, free):
     heads[bucket] = free
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _grow(array):
     """Return a copy of `array` twice as long."""
     longer = np.empty(array.size * 2, array.dtype)
@@ -81,7 +82,7 @@ def _grow(array):
     return longer
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _search(
     indptr,
     indices,
@@ -207,7 +208,7 @@ def _search(
     return pool_state, pool_next, touched[:n_touched]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def one_to_all(indptr, indices, weights, seed_states, seed_keys, limit, shift, n_buckets, with_parents):
     """
     Return the label of every state within `limit` of the seeds.
@@ -264,7 +265,7 @@ def one_to_all(indptr, indices, weights, seed_states, seed_keys, limit, shift, n
     return label, parent
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def many_to_many(
     indptr,
     indices,
@@ -333,7 +334,7 @@ def many_to_many(
             label[touched[i]] = UNREACHED
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def one_to_some(
     indptr,
     indices,
@@ -404,7 +405,7 @@ def one_to_some(
             label[touched[i]] = UNREACHED
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def reach(indptr, indices, start):
     """
     Return which states can be reached from a set of states.
@@ -439,7 +440,7 @@ def reach(indptr, indices, start):
     return reached
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def field_of_edges(label, port_indptr, port_states, port_keys):
     """
     Return for each directed edge the smallest ``label[state] + key`` over its ports.
@@ -469,7 +470,7 @@ def field_of_edges(label, port_indptr, port_states, port_keys):
     return field
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def trace(state, label, parent, indptr, indices, weights):
     """
     Return the seed that `state` was reached from and the arcs from there to `state`.
@@ -508,7 +509,7 @@ def trace(state, label, parent, indptr, indices, weights):
     return at, arcs
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def single_entries(indptr_rev, indices_rev):
     """
     Return which states have exactly one incoming arc, so that a search need not queue them.
@@ -539,7 +540,7 @@ def single_entries(indptr_rev, indices_rev):
     return single
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def contract(indptr, indices, weights, single):
     """
     Remove the states with one incoming arc from a CSR and replace the paths through them by single arcs.
@@ -591,7 +592,7 @@ def contract(indptr, indices, weights, single):
     return core_indptr, core_indices[:size].copy(), core_weights[:size].copy(), above, above_key
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def expand_seeds(indptr, indices, weights, single, seed_indptr, seed_states, seed_keys):
     """
     Add seeds at the states that follow a removed state with a seed.
@@ -641,7 +642,7 @@ def expand_seeds(indptr, indices, weights, single, seed_indptr, seed_states, see
     return out_indptr, out_states[:size].copy(), out_keys[:size].copy()
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def expand_reads(above, above_key, read_indptr, read_states, read_keys):
     """
     Add to each reading at a removed state a reading at the kept state that leads to it.
@@ -681,7 +682,7 @@ def expand_reads(above, above_key, read_indptr, read_states, read_keys):
     return out_indptr, out_states, out_keys
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def fill(label, above, above_key, limit):
     """
     Label the removed states after a search of the contracted graph, in place.

@@ -7,14 +7,14 @@ mirrored lines the seeds are at the destination and the targets are origins.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.raptor import new_state, search
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def ports_by_stop(indptr, stops, seconds, n_stops):
     """
     Regroup ports that are given by target by their stops.
@@ -49,7 +49,7 @@ def ports_by_stop(indptr, stops, seconds, n_stops):
     return out_indptr, targets, out_seconds
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def gather(times, offset, limit, indptr, stops, seconds, out):
     """
     Lower ``out[target]`` to the least ``times[stop] + seconds - offset`` over its ports, if within the limit.
@@ -73,7 +73,7 @@ def gather(times, offset, limit, indptr, stops, seconds, out):
             out[target] = least - offset
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def many_to_stops(lines, seed_indptr, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
     """
     Fill ``out[search, stop]`` with the time from the start of each search to the arrival by transit at each stop.

@@ -36,9 +36,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 
 #: Value of `max_rides` for searches without a limit on transfers.
@@ -78,7 +78,7 @@ class State(NamedTuple):
     stack: np.ndarray  # int32 (n_runs,) or (0,)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def new_state(lines, n_rows):
     """Return working arrays for searches in `lines` with one row, or with one row per number of legs from 0."""
     n_stops = lines.change_time.size
@@ -107,7 +107,7 @@ def new_state(lines, n_rows):
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def reset(state):
     """Clear the labels of earlier searches."""
     state.best.fill(UNREACHED)
@@ -119,7 +119,7 @@ def reset(state):
     forget_changes(state)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def forget_changes(state):
     """Empty the list of stops whose label changed."""
     for i in range(state.n_changed[0]):
@@ -127,7 +127,7 @@ def forget_changes(state):
     state.n_changed[0] = 0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _lower(rows, row, i, value):
     """Lower entry i of a row and of the following rows, which allow more legs."""
     for j in range(row, rows.shape[0]):
@@ -136,7 +136,7 @@ def _lower(rows, row, i, value):
         rows[j, i] = value
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def seed(state, stops, times, offset, limit):
     """
     Mark the stops where a search starts.
@@ -168,7 +168,7 @@ def seed(state, stops, times, offset, limit):
     return n_marked
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _queue_patterns(lines, state, row, n_marked):
     """
     Queue the patterns of which an earlier trip instance than before can be boarded at a marked stop.
@@ -198,7 +198,7 @@ def _queue_patterns(lines, state, row, n_marked):
     return np.int64(n_queued)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _push_continuations(lines, state, row, run, n_stack):
     """Push the trip instances that `run` continues as and that were not entered before; return the stack height."""
     for s in range(lines.stay_indptr[run], lines.stay_indptr[run + 1]):
@@ -210,7 +210,7 @@ def _push_continuations(lines, state, row, run, n_stack):
     return n_stack
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
     """Follow the continuations of all instances of a pattern from r_first on; return the number of touched stops."""
     start = lines.pattern_indptr[p]
@@ -249,7 +249,7 @@ def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
     return n_touched
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _lowered(before, after, out):
     """
     List the stops whose labels are lower than before.
@@ -268,7 +268,7 @@ def _lowered(before, after, out):
     return np.int64(n)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _scan_queue(lines, state, row, n_queued, limit):
     """
     Scan the queued patterns with the earliest trip instances that can be boarded.
@@ -363,7 +363,7 @@ def _scan_queue(lines, state, row, n_queued, limit):
     return n_touched
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _change_from_few(lines, state, row, n_touched, limit, change_delay):
     """
     Relax the transfers of the touched stops one by one and mark the stops that improve.
@@ -405,7 +405,7 @@ def _change_from_few(lines, state, row, n_touched, limit, change_delay):
     return n_marked
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _change_from_many(lines, state, row, n_touched, limit, change_delay):
     """
     Relax transfers as `_change_from_few` does, faster if most stops are touched.
@@ -435,7 +435,7 @@ def _change_from_many(lines, state, row, n_touched, limit, change_delay):
     return _lowered(before, ready, marked)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     """
     Run one round: scan the patterns at the marked stops, then relax transfers.
@@ -492,7 +492,7 @@ def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     return n_marked
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def ride(lines, state, n_marked, limit, max_rides, change_delay):
     """Run rounds until no label improves or there were `max_rides`; return the number of the last round."""
     k = 0
@@ -504,7 +504,7 @@ def ride(lines, state, n_marked, limit, max_rides, change_delay):
     return k
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def search(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
     """
     Find the earliest arrival by transit at every stop.
@@ -535,7 +535,7 @@ def search(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
     return state.best[state.best.shape[0] - 1]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def search_rounds(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
     """
     Search as `search` does, and keep the labels of every round.
