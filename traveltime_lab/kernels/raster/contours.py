@@ -160,7 +160,7 @@ def outlines(values, limit, step, clearance):
     starts = np.empty(most_rings + 1, np.int64)
     west = np.empty((most_rings, 2), np.int64)
     ring_of = np.empty(marks.shape, np.int32)
-    n, n_rings = 0, 0
+    n, n_rings = np.int64(0), np.int64(0)  # as literal zeros they would compile `_follow` twice
     starts[0] = 0
     for r in range(marks.shape[0]):
         for c in range(marks.shape[1] - 1):
@@ -211,8 +211,10 @@ def outlines(values, limit, step, clearance):
     at = 0
     for i in range(n_rings):
         first, last = starts[order[i]], starts[order[i] + 1]
-        out[at : at + last - first] = points[first:last]
-        out[at + last - first] = points[first]
-        at += last - first + 1
+        for k in range(first, last):
+            out[at, 0], out[at, 1] = points[k, 0], points[k, 1]
+            at += 1
+        out[at, 0], out[at, 1] = points[first, 0], points[first, 1]
+        at += 1
         ring_starts[i + 1] = at
     return out, ring_starts, polygon_starts

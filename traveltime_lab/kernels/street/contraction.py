@@ -56,7 +56,8 @@ def fill(indptr, indices, rank, order):
         known[v] = v
         if at + n > heads.size:
             longer = np.empty(2 * heads.size + n, np.int32)
-            longer[:at] = heads[:at]
+            for k in range(at):
+                longer[k] = heads[k]
             heads = longer
         vertex = order[v]
         for k in range(indptr[vertex], indptr[vertex + 1]):
@@ -395,7 +396,7 @@ def many_to_many(
     below = np.empty((n_rows, LANES), np.int64)
     for first in range(0, n_searches, LANES):
         used = min(LANES, n_searches - first)
-        n_slots = 0
+        n_slots = np.int64(0)
         for lane in range(used):
             for k in range(seed_indptr[first + lane], seed_indptr[first + lane + 1]):
                 v = rank[seed_states[k]]
@@ -466,7 +467,9 @@ def _room_for(above, slot):
     """Return `above` with row `slot` set to `UNREACHED`, reallocated with twice as many rows if it is full."""
     if slot == above.shape[0]:
         longer = np.empty((2 * slot, LANES), np.int64)
-        longer[:slot] = above
+        for row in range(slot):
+            for lane in range(LANES):
+                longer[row, lane] = above[row, lane]
         above = longer
     for lane in range(LANES):
         above[slot, lane] = UNREACHED

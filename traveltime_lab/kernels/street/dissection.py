@@ -241,7 +241,7 @@ def dissect(indptr, indices, degree, lines):
     stack_begin[0], stack_end[0] = 0, lines.shape[1]
     top = 1
     name = np.int32(0)
-    stamp = np.int32(0)
+    stamp = np.int64(0)
     while top:
         top -= 1
         begin, end = stack_begin[top], stack_end[top]
@@ -288,7 +288,8 @@ def dissect(indptr, indices, degree, lines):
         n_first = n_second = 0
         for direction in range(lines.shape[0]):
             line = lines[direction, begin:end]
-            held[:size] = line
+            for i in range(size):
+                held[i] = line[i]
             n_first = n_second = 0
             for i in range(size):
                 n_first += side[held[i]] == 0

@@ -57,7 +57,6 @@ def _cells_of(x1, y1, x2, y2, cell, keys, at):
     return at
 
 
-@kernel
 def build_grid(x1, y1, x2, y2, cell):
     """
     Index segments by the square cells that they cross.
@@ -79,20 +78,35 @@ def build_grid(x1, y1, x2, y2, cell):
     members : int32 array
         Segments of each cell, ascending within a cell.
     """
+    keys, segment = _cells_of_all(x1, y1, x2, y2, cell)
+    order = np.argsort(keys, kind="stable")
+    bounds, table = _table_of(keys, order)
+    return (cell, *bounds), table, segment[order]
+
+
+@kernel
+def _cells_of_all(x1, y1, x2, y2, cell):
+    """Return the keys of the cells that segments cross, and whose they are."""
     n = x1.size
-    none = np.empty(0, np.int64)
-    total = 0
+    keys = np.empty(0, np.int64)
+    total = np.int64(0)  # a literal zero would compile `_cells_of` twice
     for i in range(n):
-        total = _cells_of(x1[i], y1[i], x2[i], y2[i], cell, none, total)
+        total = _cells_of(x1[i], y1[i], x2[i], y2[i], cell, keys, total)
     keys = np.empty(total, np.int64)
     segment = np.empty(total, np.int32)
-    at = 0
+    at = np.int64(0)
     for i in range(n):
         end = _cells_of(x1[i], y1[i], x2[i], y2[i], cell, keys, at)
-        segment[at:end] = i
+        for k in range(at, end):
+            segment[k] = i
         at = end
-    order = np.argsort(keys, kind="mergesort")
-    members = segment[order]
+    return keys, segment
+
+
+@kernel
+def _table_of(keys, order):
+    """Return the bounds of the cells and the hash table of `build_grid`, from keys and the order that sorts them."""
+    total = keys.size
     first_row, last_row = np.int64(0), np.int64(-1)
     first_column, last_column = np.int64(0), np.int64(-1)
     for i in range(total):
@@ -123,7 +137,7 @@ def build_grid(x1, y1, x2, y2, cell):
         table[slot, 1] = i
         table[slot, 2] = end
         i = end
-    return (cell, first_row, last_row, first_column, last_column), table, members
+    return (first_row, last_row, first_column, last_column), table
 
 
 @kernel(inline="always")

@@ -85,9 +85,12 @@ def turn_arcs(
     target = np.empty(total, np.int32)
     extra_ms = np.empty(total, np.int64)
     n = 0
-    sources = np.sort(out_edges)
-    for i in range(sources.size):
-        d = sources[i]
+    is_out = np.zeros(edge_head.size, np.bool_)
+    for i in range(out_edges.size):
+        is_out[out_edges[i]] = True
+    for d in range(edge_head.size):
+        if not is_out[d]:
+            continue
         node = edge_head[d]
         first, last = out_indptr[node], out_indptr[node + 1]
         n_before = n

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.street.road import ascending
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.raptor import new_state, search
 
@@ -30,10 +31,11 @@ def ports_by_stop(indptr, stops, seconds, n_stops):
     indptr, targets, seconds : int64, int32, int32 arrays
         CSR of the ports of each stop, nearest target first.
     """
-    order = np.argsort(seconds, kind="mergesort")
+    order = ascending(seconds)
     target_of = np.empty(stops.size, np.int32)
     for target in range(indptr.size - 1):
-        target_of[indptr[target] : indptr[target + 1]] = target
+        for k in range(indptr[target], indptr[target + 1]):
+            target_of[k] = target
     out_indptr = np.zeros(n_stops + 1, np.int64)
     for stop in stops:
         out_indptr[stop + 1] += 1
@@ -90,7 +92,7 @@ def many_to_stops(lines, seed_indptr, seed_stop, seed_s, starts, travel_limit, m
     out : int32 array of shape (n_searches, n_stops)
         Overwritten; `UNREACHED` where there is no journey within the limit.
     """
-    state = new_state(lines, 1)
+    state = new_state(lines, np.int64(1))
     for i in range(starts.size):
         seeds = slice(seed_indptr[i], seed_indptr[i + 1])
         limit = starts[i] + travel_limit

@@ -156,7 +156,7 @@ def gather_drives(
                 stop = edge_stops[k]
                 if stop_ms[stop] == NEVER:
                     continue
-                drive = straight_ms(e, f, stop_fraction[stop], traversal, is_open, False)
+                drive = straight_ms(e, f, stop_fraction[stop], traversal, is_open, np.bool_(False))
                 drive += stop_connector_ms[stop] + off_ms
                 if drive <= budget_ms:
                     best = min(best, stop_ms[stop] + drive)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.street.road import ascending
 
 #: Time at stops and targets that were not reached. Twice this number still fits in int32. Public results never contain
 #: it.
@@ -100,7 +101,7 @@ def _nearest_first(indptr, stops, seconds):
     out_seconds = np.empty_like(seconds)
     for row in range(indptr.size - 1):
         start, end = indptr[row], indptr[row + 1]
-        order = np.argsort(seconds[start:end], kind="mergesort")
+        order = ascending(seconds[start:end])
         for k in range(end - start):
             out_stops[start + k] = stops[start + order[k]]
             out_seconds[start + k] = seconds[start + order[k]]

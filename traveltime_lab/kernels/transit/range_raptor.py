@@ -246,13 +246,13 @@ def window_best(
             other = starts[i] + step
             if not is_told[target] and other <= starts[0] and other + direct_s[target] < later[target]:
                 is_told[target] = True
-                _insert(out_s[target], out_start[target], direct_s[target], other)
+                _insert(out_s[target], out_start[target], np.int64(direct_s[target]), np.int64(other))
             later[target] = arrival[target]
             if time < direct_s[target]:
-                _insert(out_s[target], out_start[target], time, starts[i])
+                _insert(out_s[target], out_start[target], np.int64(time), np.int64(starts[i]))
     for target in range(n_targets):
         if not is_told[target] and direct_s[target] <= travel_limit and begin + direct_s[target] < arrival[target]:
-            _insert(out_s[target], out_start[target], direct_s[target], begin)
+            _insert(out_s[target], out_start[target], np.int64(direct_s[target]), np.int64(begin))
 
 
 @kernel

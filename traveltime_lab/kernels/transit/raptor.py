@@ -113,7 +113,10 @@ def reset(state):
     state.best.fill(UNREACHED)
     state.ready.fill(UNREACHED)
     state.reached.fill(UNREACHED)
-    state.usable[:] = state.last_departure
+    usable, last_departure = state.usable, state.last_departure
+    for row in range(usable.shape[0]):
+        for position in range(last_departure.size):
+            usable[row, position] = last_departure[position]
     state.handled.fill(UNREACHED)
     state.seated.fill(UNREACHED)
     forget_changes(state)
@@ -160,7 +163,7 @@ def seed(state, stops, times, offset, limit):
         stop = stops[i]
         time = times[i] + offset
         if time <= limit and time < state.ready[0, stop]:
-            _lower(state.ready, 0, stop, time)
+            _lower(state.ready, np.int64(0), stop, time)
             if state.fresh[stop] == UNREACHED:
                 state.marked[n_marked] = stop
                 n_marked += 1
@@ -216,7 +219,7 @@ def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
     start = lines.pattern_indptr[p]
     n = lines.pattern_indptr[p + 1] - start
     n_runs = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
-    n_stack = 0
+    n_stack = np.int64(0)
     for r in range(r_first, min(n_runs, state.handled[row, p])):
         if lines.arrival[lines.time_indptr[p] + r * n + n - 1] > limit:
             break
@@ -245,7 +248,7 @@ def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
                 # An earlier leg has this trip instance, or one before it, from here on: nothing can improve.
                 break
         if lines.arrival[at + n - 1] <= limit:
-            n_stack = _push_continuations(lines, state, row, run, n_stack)
+            n_stack = _push_continuations(lines, state, row, np.int64(run), n_stack)
     return n_touched
 
 
@@ -294,9 +297,10 @@ def _scan_queue(lines, state, row, n_queued, limit):
     # Estimated with the mean length of all patterns: the queued ones have more positions than there are stops.
     are_most = n_queued * pattern_stops.size > queue.size * best.size
     if are_most:
-        before[:] = best
+        for stop in range(best.size):
+            before[stop] = best[stop]
     with_stays = lines.stay_instance.size > 0
-    n_touched = 0
+    n_touched = np.int64(0)
     for i in range(n_queued):
         p = queue[i]
         start = pattern_indptr[p]
@@ -419,7 +423,8 @@ def _change_from_many(lines, state, row, n_touched, limit, change_delay):
     ready, best = ready_rows[row], best_rows[row]
     touched, marked, before = state.touched, state.marked, state.before
     latest, delay = np.int32(limit), np.int32(change_delay)
-    before[:] = ready
+    for stop in range(ready.size):
+        before[stop] = ready[stop]
     for i in range(np.uint64(n_touched)):
         stop = np.uint64(touched[i])
         time = np.int32(best[stop] + delay)
@@ -530,7 +535,7 @@ def search(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
         Arrival times, `UNREACHED` beyond the limit. This is a view into `state`: the next search overwrites it.
     """
     reset(state)
-    n_marked = seed(state, seed_stop, seed_time, 0, limit)
+    n_marked = seed(state, seed_stop, seed_time, np.int32(0), limit)
     ride(lines, state, n_marked, limit, max_rides, change_delay)
     return state.best[state.best.shape[0] - 1]
 
@@ -549,7 +554,7 @@ def search_rounds(lines, state, seed_stop, seed_time, limit, max_rides, change_d
     n_stops = lines.change_time.size
     best = np.full((8, n_stops), UNREACHED, np.int32)
     ready = np.full((8, n_stops), UNREACHED, np.int32)
-    n_marked = seed(state, seed_stop, seed_time, 0, limit)
+    n_marked = seed(state, seed_stop, seed_time, np.int32(0), limit)
     ready[0] = state.ready[0]
     k = 0
     while n_marked > 0 and k < max_rides:

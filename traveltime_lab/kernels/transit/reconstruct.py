@@ -146,7 +146,7 @@ def trace(lines, back, best, ready, change_delay, stops):
     out = np.empty((4, max(16, 2 * stops.size)), np.int32)
     seen = np.zeros(lines.run_pattern.size, np.int32)
     stack = np.empty(lines.run_pattern.size + 1, np.int32)
-    stamp = 0
+    stamp = np.int64(0)
     size = 0
     for target in range(stops.size):
         stop = stops[target]
@@ -154,7 +154,7 @@ def trace(lines, back, best, ready, change_delay, stops):
         time = best[n_rounds, stop]
         k = _fewest_rides(best, stop, time) if time != UNREACHED else 0
         while k > 0:
-            ride, stamp = _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack)
+            ride, stamp = _find_ride(lines, back, ready, k, np.int64(stop), time, seen, stamp, stack)
             assert ride[0] >= 0, "a label without a ride"
             if size == out.shape[1]:
                 out = np.concatenate((out, np.empty_like(out)), axis=1)

@@ -42,7 +42,7 @@ def assign_lanes(instance_trip, run_shift, run_pattern, trip_indptr, arrival, de
     n = instance_trip.size
     last = np.zeros(n, np.int64)
     n_lanes = 0
-    begin = 0
+    begin = np.int64(0)
     while begin < n:
         first_lane = n_lanes
         run = begin

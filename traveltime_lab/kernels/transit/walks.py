@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED, _grow, _search
+from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED, _grow, _search, ascending
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
 
 #: Key of a state that no walk reaches (see `spread`), and the mask of the walk in a key.
@@ -63,7 +63,6 @@ def states_around(
             label,
             queued,
             parent,
-            False,
             heads,
             pool_state,
             pool_next,
@@ -71,7 +70,7 @@ def states_around(
         while at + touched.size > states.size:
             states = _grow(states)
             walk_ms = _grow(walk_ms)
-        order = np.argsort(label[touched])
+        order = ascending(label[touched])
         for i in order:
             states[at] = touched[i]
             walk_ms[at] = np.int32(label[touched[i]] >> TIME_SHIFT)
