@@ -42,7 +42,8 @@ def as_text(kind: Any) -> str:
         text = f"{kind.dtype}[{', '.join(steps)}]"
         return text if kind.mutable else f"readonly({text})"
     if isinstance(kind, types.BaseTuple):
-        parts = ", ".join([as_text(part) for part in kind.types])
+        members: Any = kind
+        parts = ", ".join(map(as_text, members))
         named = getattr(kind, "instance_class", None)
         return f"({parts},)" if named is None else f"{named.__module__.removeprefix(_ROOT)}.{named.__name__}({parts})"
     if isinstance(kind, types.Omitted):
