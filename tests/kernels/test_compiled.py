@@ -23,7 +23,7 @@ import traveltime_lab
 from traveltime_lab.kernels import compiled
 
 PACKAGE = Path(traveltime_lab.__file__).parent
-KERNELS = sorted((PACKAGE / "kernels").rglob("*.py"))
+KERNELS = [path for path in sorted((PACKAGE / "kernels").rglob("*.py")) if "@kernel" in path.read_text("utf-8")]
 
 
 # In a process of its own, on a copy of the package -------------------------------------------------------------------
@@ -342,9 +342,7 @@ def test_imports_are_found(line: str, is_found: Callable[[Path], bool], tmp_path
     assert set(imported) == {str(path) for path in PACKAGE.rglob("*.py") if is_found(path)}
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in KERNELS if "@kernel" in path.read_text()], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
 def test_kernels_import_kernels_only(path: Path) -> None:
     """Whatever a kernel freezes comes from a file that its key knows, and changes with an import statement."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
