@@ -86,7 +86,7 @@ def resolve(text: str) -> tuple[Any, tuple[Any, ...]]:
     module, _, name = path.rpartition(".")
     dispatcher = getattr(importlib.import_module(_ROOT + module), name)
     names = _Names(readonly=lambda kind: kind.copy(readonly=True), omitted=types.Omitted, bool=types.boolean)
-    found = eval(f"({arguments[:-1]},)", {"__builtins__": {}}, names)
+    found = eval(f"[{arguments[:-1]}]", {"__builtins__": {}}, names)
     return dispatcher, tuple(map(_as_type, found))
 
 

@@ -17,7 +17,8 @@ import numpy as np
 import shapely
 
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.network.network import Network, build_network, load_network
+from traveltime_lab.network.build import build_network, load_network
+from traveltime_lab.network.network import Network
 from traveltime_lab.search.cells import geohash_cells, h3_cells
 from traveltime_lab.search.explain.explain import explain
 from traveltime_lab.search.routes import routes
