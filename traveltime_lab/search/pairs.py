@@ -56,7 +56,9 @@ def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
         return None
     if isinstance(pairs, str) and pairs == "aligned":
         if len(starts) != len(ends):
-            msg = f"pairs='aligned' requires equal numbers of origins and destinations; got {len(starts)} and {len(ends)}"
+            msg = (
+                f"pairs='aligned' requires equal numbers of origins and destinations; got {len(starts)} and {len(ends)}"
+            )
             raise InputError(msg)
         return np.arange(len(starts)), np.arange(len(ends))
     msg = f"pairs must be 'all', 'aligned' or a DataFrame with the columns origin and destination; got {pairs!r}"

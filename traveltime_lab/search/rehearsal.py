@@ -22,7 +22,8 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.search.cells import geohash_cells, h3_cells
 from traveltime_lab.search.explain.explain import explain
 from traveltime_lab.search.routes import routes
-from traveltime_lab.search.time_filter import snap, time_filter
+from traveltime_lab.search.snap import snap
+from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
 
 #: Junctions on a side of the town, and the metres between them.
