@@ -190,6 +190,10 @@ def files(module: ModuleType) -> list[Path]:
     return sorted(Path(module.add.stats.cache_path).glob("trial.*"))
 
 
+def n_warnings(caplog: pytest.LogCaptureFixture) -> int:
+    return sum(record.levelno == logging.WARNING for record in caplog.records)
+
+
 def n_compiled(call: Callable[[], Any]) -> int:
     before = len(compiled.compilations())
     call()
@@ -253,7 +257,7 @@ def test_a_folder_in_the_place_of_a_file(load: Callable[[], ModuleType], caplog:
     path.unlink()
     path.mkdir()
     assert load().add(1, 2) == 3
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert n_warnings(caplog) == 1
     assert list(path.parent.glob("*.tmp")) == []
 
 
@@ -279,7 +283,7 @@ def test_another_numba_keeps_nothing(
     again = load()
     assert again.add(1, 2) == 3 and again.add(1.5, 2.0) == 3.5
     assert n_compiled(lambda: load().add(1, 2)) == (0 if missing == "serialize" else 1)
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert n_warnings(caplog) == 1
     assert "not kept" in caplog.text
 
 
