@@ -115,7 +115,7 @@ def test_time_that_does_not_exist() -> None:
 
 
 def test_time_that_happens_twice() -> None:
-    with pytest.raises(MomentError, match="happens twice in Europe/Helsinki") as caught:
+    with pytest.raises(MomentError, match="is ambiguous in Europe/Helsinki") as caught:
         resolve_moment(dt.datetime(2026, 10, 25, 3, 30), HELSINKI, name="departure_time")
     assert "2026-10-25T03:30:00+03:00 (the first)" in str(caught.value)
     assert "2026-10-25T03:30:00+02:00 (the second)" in str(caught.value)

@@ -16,7 +16,11 @@ from traveltime_lab.errors import InputError, LimitError
 
 
 def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
-    """Return a whole number in a range; whole floats are taken too, and durations for seconds, but bools are not."""
+    """
+    Return an integer in a range.
+
+    Whole floats are accepted, durations if the unit is seconds; booleans are not.
+    """
     if unit == "seconds" and isinstance(value, dt.timedelta | np.timedelta64):
         value = pd.Timedelta(value).total_seconds()
     if isinstance(value, float) and value.is_integer():
@@ -28,7 +32,7 @@ def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
     if number is None or isinstance(value, bool | np.bool_):
         more = ""
         if isinstance(value, list | tuple | range | np.ndarray | pd.Series):
-            more = f"; ask once for each {name} and join the answers, as pd.concat([f({name}=one) for one in ...]) does"
+            more = f"; call the function once per {name} and concatenate the results with pd.concat"
         msg = f"{name} must be a whole number of {unit}; got {value!r}{more}"
         raise InputError(msg)
     if not least <= number <= most:
@@ -38,18 +42,18 @@ def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
 
 
 def percent(value: Any, name: str) -> float:
-    """Return a percentage over 0 and up to 100."""
+    """Return a percentage above 0 and at most 100."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
-        msg = f"{name} must be numbers over 0 and up to 100; got {value!r}"
+        msg = f"{name} must be numbers above 0 and at most 100; got {value!r}"
         raise InputError(msg)
     if not 0.0 < float(value) <= 100.0:
-        msg = f"{name} must be over 0 and up to 100; got {value}"
+        msg = f"{name} must be above 0 and at most 100; got {value}"
         raise LimitError(msg)
     return float(value)
 
 
 def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
-    """Return a value that must be one of a few names."""
+    """Return a value, or raise InputError if it is not one of the known names."""
     if value not in known:
         msg = f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}"
         raise InputError(msg)
@@ -57,5 +61,5 @@ def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
 
 
 def finite(values: FloatArray) -> FloatArray:
-    """Return values with NaN for inf."""
+    """Replace infinite values by NaN."""
     return np.where(np.isfinite(values), values, np.nan)

@@ -1,4 +1,4 @@
-"""Command-line interface: ``traveltime-lab demo``, ``build``, ``info`` and ``serve``."""
+"""Command-line interface: ``traveltime-lab demo``, ``build``, ``info``, ``serve`` and ``compile``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import base64
 import html
 import io
+import logging
 import sys
 import time
 from collections.abc import Sequence
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit status: 0, or 1 after an error, which is printed to stderr.
     """
     options = _parser().parse_args(arguments)
+    _tell_of_compiling()
     try:
         options.run(options)
     except (tl.TravelTimeError, OSError) as error:
@@ -76,7 +78,50 @@ def _parser() -> argparse.ArgumentParser:
     info.set_defaults(run=_info)
 
     _add_serve(commands)
+
+    compiling = commands.add_parser(
+        "compile",
+        help="compile everything now, for packagers and images of machines",
+        description="Compiles what the searches need and keeps it, so that no first request has to wait. "
+        "NUMBA_CACHE_DIR says where, if not beside the package.",
+    )
+    compiling.set_defaults(run=_compile)
     return parser
+
+
+class _Announcement(logging.Handler):
+    """Says on stderr that something is compiled, when it begins and once."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(f"traveltime-lab: {record.getMessage()} ...", file=sys.stderr, flush=True)
+
+
+def _tell_of_compiling() -> None:
+    logger = logging.getLogger("traveltime_lab.kernels.compiled")
+    if not logger.handlers:
+        announcement = _Announcement(logging.INFO)
+        announcement.addFilter(lambda record: record.levelno == logging.INFO)
+        logger.addHandler(announcement)
+    logger.setLevel(logging.INFO)
+
+
+def _compile(options: argparse.Namespace) -> None:
+    from traveltime_lab.kernels import compiled, warm_up
+    from traveltime_lab.search.rehearsal import rehearse
+
+    started = time.perf_counter()
+    n_missing = warm_up.start_helper()
+    warm_up.compile_listed()
+    print(f"{n_missing} listed kernels were missing, compiled in {time.perf_counter() - started:.0f} s")
+    for part in rehearse():
+        print(f"  {part}: ready after {time.perf_counter() - started:.0f} s", flush=True)
+    kept = compiled.folders()
+    files = [path for folder in kept for path in folder.glob("*.nbc")]
+    print(f"{len(files)} compiled kernels, {sum(path.stat().st_size for path in files) / 1e6:.1f} MB, are in")
+    for folder in kept:
+        print(f"  {folder}")
+    if not kept:
+        raise tl.InputError("compiled kernels cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written to")
 
 
 def _add_serve(commands: Any) -> None:
@@ -114,8 +159,7 @@ def _add_serve(commands: Any) -> None:
 
 
 def _serve(options: argparse.Namespace) -> None:
-    import logging
-
+    from traveltime_lab.kernels import warm_up
     from traveltime_lab.search.geocoding.nominatim import Nominatim
     from traveltime_lab.server import auth
     from traveltime_lab.server import serve as running
@@ -132,6 +176,7 @@ def _serve(options: argparse.Namespace) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     if not options.quiet:
         logging.getLogger("traveltime_lab.access").setLevel(logging.INFO)
+    warm_up.start_helper()
     networks = dict(_named_network(text) for text in options.networks or ["coquimbo"])
     if len(networks) < len(options.networks):
         raise tl.InputError("two networks have the same name; give them names with NAME=PATH")
@@ -194,7 +239,10 @@ def _info(options: argparse.Namespace) -> None:
 
 
 def _demo(options: argparse.Namespace) -> None:
+    from traveltime_lab.kernels import warm_up
+
     started = time.perf_counter()
+    warm_up.start_helper(["demo"])
     print(f"Getting the sample {options.sample!r}: built on first use, then loaded ...")
     network = tl.sample_network(options.sample)
     places = tl.sample_points(options.sample)

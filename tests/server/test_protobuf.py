@@ -17,9 +17,8 @@ from tests.support.protobuf import (
     DecodeError,
     asked,
     matrix_message,
-    service_pb2,
 )
-from traveltime_lab.server.protobuf import endpoints, messages
+from traveltime_lab.server.protobuf import endpoints, messages, service_pb2
 from traveltime_lab.server.protobuf.endpoints import ERRORS, MODES, PREFIXES, TYPES
 
 

@@ -499,7 +499,7 @@ def test_command_with_configured_credentials(tiny: tl.Network, tmp_path: Path) -
     ("arguments", "message"),
     [
         (["nowhere.network"], "no saved network"),
-        (["--certificate", "x.pem"], "go together"),
+        (["--certificate", "x.pem"], "must be given together"),
         (["--credentials", "nocolon"], "ID:KEY"),
         (["--timeout", "0"], "positive"),
         (["--zones", "none.csv", "coquimbo"], "no table of zones"),

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from traveltime_lab.server.protobuf import service_pb2
 
-__all__ = ["OCTETS", "PATH", "DecodeError", "asked", "matrix_message", "service_pb2"]
+__all__ = ["OCTETS", "PATH", "DecodeError", "asked", "matrix_message"]
 
 OCTETS = "application/octet-stream"
 PATH = "/api/v3/uk/time-filter/fast/walking"

@@ -5,11 +5,12 @@ A varint holds seven bits in each byte, the lowest first; the high bit of a byte
 https://protobuf.dev/programming-guides/encoding/.
 """
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 
-@numba.njit(cache=True, nogil=True)
+
+@kernel
 def decode_zigzag(data, values):
     """
     Decode packed sint32 values.
@@ -44,7 +45,7 @@ def decode_zigzag(data, values):
     return n if shift == 0 else -1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def encode(values, is_zigzag, data):
     """
     Encode int32 or sint32 values.

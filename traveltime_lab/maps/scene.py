@@ -166,7 +166,7 @@ def _table(table: Any, name: str) -> gpd.GeoDataFrame | None:
         msg = f"{name} must be a GeoDataFrame or GeoSeries; got {type(table).__name__}"
         raise InputError(msg)
     if table.crs is None:
-        msg = f"{name} has no CRS; say what its coordinates are, e.g. {name}.set_crs('EPSG:4326')"
+        msg = f"{name} has no CRS; set it first, for example with {name}.set_crs('EPSG:4326')"
         raise CrsError(msg)
     shapes = np.asarray(table.geometry.array)
     kept = table[~(shapely.is_missing(shapes) | shapely.is_empty(shapes))].to_crs("EPSG:4326")

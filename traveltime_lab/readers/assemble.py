@@ -1,5 +1,5 @@
 """
-Streets of graphs and frames, with tags as attributes, into `StreetTables`.
+Assemble `StreetTables` from the nodes and edges of graphs and data frames, whose attributes are tags.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from traveltime_lab.streets.tables import (
     StreetTables,
 )
 
-#: A line may end this far from its node, metres; its end is then moved onto the node.
+#: Largest distance between the end of a line and its node, metres; the end is moved onto the node.
 LARGEST_GAP_M = 50.0
 #: Two ends closer than this are one position, degrees (about a centimetre).
 SAME_POSITION_DEG = 1e-7
-#: An edge that osmnx merged from ways with different tags is read under at most this many combinations of them.
+#: Largest number of combinations of tags that are interpreted for an edge that osmnx merged from several ways.
 MOST_COMBINATIONS = 32
 _ONE_WAY = frozenset({"yes", "true", "1", "f"})
 _ONE_WAY_BACK = frozenset({"-1", "reverse", "t"})
@@ -52,12 +52,12 @@ class StreetColumns:
     node_tags: list[dict[str, str]]
     u: Int64Array
     v: Int64Array
-    lines: list[FloatArray]  # (n, 2) of lng, lat; from u to v
+    lines: list[FloatArray]  # each of shape (n, 2), lng and lat; from u to v
     way_ids: list[tuple[Any, ...]]
     names: list[str]
     tags: list[dict[str, TagValue]]
-    speeds: FloatArray  # (n, 3) km/h, NaN where the tags decide
-    lengths_m: FloatArray  # NaN where the line decides
+    speeds: FloatArray  # (n, 3) km/h, NaN to use the tags
+    lengths_m: FloatArray  # NaN to measure the line
     oneway: list[Any]
     is_reversed: BoolArray
     is_directed: bool
@@ -72,7 +72,7 @@ def lines_of(
     node_lng: FloatArray,
     node_lat: FloatArray,
 ) -> list[FloatArray]:
-    """Return each edge's positions from `u` to `v`; a line drawn from `v` to `u` is turned around."""
+    """Return the coordinates of each edge from `u` to `v`; lines drawn from `v` to `u` are reversed."""
     geometries = geometries.copy()
     geometries[pd.isna(geometries)] = None
     is_drawn = ~(shapely.is_missing(geometries) | shapely.is_empty(geometries))
@@ -117,7 +117,7 @@ def _gap_m(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _mirrors(streets: StreetColumns) -> Int64Array:
-    """Return for each directed edge the one that mirrors it, -1 where there is none."""
+    """Return for each directed edge the one with the same way and the reversed line, -1 where there is none."""
     mirror = np.full(len(streets.u), -1, dtype=np.int64)
     waiting: dict[tuple[Any, ...], list[int]] = {}
     for row, (u, v, line, way) in enumerate(zip(streets.u, streets.v, streets.lines, streets.way_ids, strict=True)):
@@ -136,7 +136,7 @@ def _mirrors(streets: StreetColumns) -> Int64Array:
 
 
 def _direction(value: Any, *, is_directed: bool, has_mirror: bool, keeps_tags: bool) -> tuple[str | None, bool]:
-    """Return the oneway tag to interpret, and whether the edge must be turned around to follow its way."""
+    """Return the ``oneway`` tag to interpret, and whether the edge must be reversed to follow its way."""
     texts = {tag_text(item).lower() if not isinstance(item, bool | np.bool_) else item for item in members_of(value)}
     texts = {{"true": True, "false": False}.get(item, item) if isinstance(item, str) else item for item in texts}
     if not texts - {""}:
@@ -146,16 +146,16 @@ def _direction(value: Any, *, is_directed: bool, has_mirror: bool, keeps_tags: b
     if any(item is True or item in _ONE_WAY for item in texts):
         return "yes", False
     if texts & _ONE_WAY_BACK:
-        # Of a directed edge osmnx has already turned the nodes; go back to how the way is drawn.
+        # osmnx has reversed the nodes of this directed edge already; restore the direction of the way.
         return "-1", is_directed
     if texts == {False}:
-        # osmnx says False of everything it copied, motorways without a tag too; a frame of streets means it.
+        # osmnx writes False on all edges that it copied, including motorways without a tag. In a frame it is a tag.
         return (None if is_directed else "no"), False
     return sorted(str(item) for item in texts if item is not False)[0], False
 
 
 def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
-    """Merge mirrored edges, interpret tags once per distinct set, and drop what nobody can use."""
+    """Merge mirrored edges, interpret each distinct set of tags once, and drop edges that are closed to all modes."""
     report = dict(streets.report)
     keeps_tags = keeps_tags or any(
         isinstance(value, str) and value.strip().lower() not in ("true", "false") for value in streets.oneway
@@ -202,7 +202,8 @@ def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
     report.update(dropped)
     if not kept:
         raise InputError(
-            "No edge can be used by anyone: 'highway' holds no street that is known, and there are no speeds."
+            "No edge is open to any mode: 'highway' has no known value, and there are no speeds. Check the column "
+            "'highway', or give speeds such as 'driving_kph'."
         )
     logger.info("graphs edges=%d dropped=%s merged=%d", len(kept), dropped, report["mirrored_edges_merged"])
     return _tables(streets, np.array(kept), np.array(use_of, np.int32), np.array(flips), length_m, uses, report)
@@ -249,7 +250,7 @@ def _tables(
 
 
 class _Uses:
-    """Distinct interpretations of tags and own speeds."""
+    """Distinct interpretations of tags and of speeds given by the user."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[Any, ...], int] = {}
@@ -258,7 +259,7 @@ class _Uses:
     def add(
         self, edge_tags: Mapping[str, TagValue], forward: FloatArray, backward: FloatArray, ferry_m: float | None
     ) -> int | None:
-        """Return the row of an interpretation, None if nobody may use the edge."""
+        """Return the row of an interpretation, None if the edge is closed to all modes."""
         key = (tuple(sorted(edge_tags.items())), forward.tobytes(), backward.tobytes(), ferry_m)
         if key not in self._known:
             use = _with_speeds(_interpret(edge_tags, ferry_m), edge_tags, forward, backward)
@@ -272,7 +273,7 @@ class _Uses:
 
 
 def _interpret(edge_tags: Mapping[str, TagValue], ferry_m: float | None) -> dict[str, Any] | None:
-    """Return what the tags allow; an edge made of several ways allows what all of them allow."""
+    """Return the use that the tags allow; an edge merged from several ways allows only what all of them allow."""
     choices = [
         [(key, text) for text in ([value] if isinstance(value, str) else value)]
         for key, value in sorted(edge_tags.items())
@@ -287,7 +288,7 @@ def _interpret(edge_tags: Mapping[str, TagValue], ferry_m: float | None) -> dict
 
 
 def _all_of(uses: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the use of an edge that consists of equal parts of each of `uses`."""
+    """Return the use of an edge that consists of equal parts with each of `uses`."""
     merged = dict(uses[0])
     for column in ("is_toll", "is_track", "is_motorroad"):
         merged[column] = any(use[column] for use in uses)
@@ -305,7 +306,7 @@ def _all_of(uses: list[dict[str, Any]]) -> dict[str, Any]:
 def _with_speeds(
     use: dict[str, Any] | None, edge_tags: Mapping[str, TagValue], forward: FloatArray, backward: FloatArray
 ) -> dict[str, Any] | None:
-    """Return `use` with a user's own speeds in place of the interpreted ones."""
+    """Return `use` with the speeds given by the user in place of the interpreted ones."""
     if np.isnan(forward).all() and np.isnan(backward).all():
         return use
     if use is None:

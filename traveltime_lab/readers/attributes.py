@@ -1,5 +1,5 @@
 """
-Attributes of the nodes and edges of graphs and frames, as tags, numbers and identifiers.
+Convert attributes of nodes and edges to tags, numbers and ids.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from traveltime_lab.streets.tables import (
     BASE_MODES,
 )
 
-#: A tag of a way; several values where a simplified edge merges several ways.
+#: A tag of a way, with several values if a simplified edge merges several ways.
 TagValue = str | tuple[str, ...]
 
-#: Columns (or edge attributes) with a user's own speeds, km/h; 0 closes the edge to the mode.
+#: Columns (or edge attributes) with speeds given by the user, km/h; 0 closes the edge to the mode.
 SPEED_COLUMNS = tuple(f"{mode}_kph" for mode in BASE_MODES)
 _MISSING_TAGS = frozenset({"", "nan", "none"})
-#: What `node_tags.node_flags` may look at.
+#: Keys that `node_tags.node_flags` reads.
 _NODE_KEYS = frozenset({*node_tags.NODE_KEYS, *tags.RELEVANT_KEYS, "bollard", "kerb", "maxheight"})
 
 
@@ -35,7 +35,7 @@ _NODE_KEYS = frozenset({*node_tags.NODE_KEYS, *tags.RELEVANT_KEYS, "bollard", "k
 
 
 def to_lnglat(x: FloatArray, y: FloatArray, crs: Any, what: str) -> tuple[FloatArray, FloatArray]:
-    """Return coordinates in EPSG:4326, refusing what is not finite or out of range."""
+    """Return coordinates in EPSG:4326; raise CoordinateError if one is not finite or out of range."""
     broken = ~(np.isfinite(x) & np.isfinite(y))
     if broken.any():
         raise CoordinateError(
@@ -55,7 +55,7 @@ def to_lnglat(x: FloatArray, y: FloatArray, crs: Any, what: str) -> tuple[FloatA
             f"{int(outside.sum())} of {len(x)} {what} positions lie outside the globe, such as lng={x[first]}, "
             f"lat={y[first]}. Is the CRS really {known.name!r}, and is x the longitude?"
         )
-    is_wrapped = (x >= -180.0) & (x < 180.0)  # wrapping these would only add rounding
+    is_wrapped = (x >= -180.0) & (x < 180.0)  # wrapping would only add a rounding error
     return np.where(is_wrapped, x, wrap_degrees(x)), np.asarray(y, dtype=np.float64)
 
 
@@ -86,7 +86,7 @@ def tag_text(value: Any) -> str:
 
 
 def way_tags_of(attributes: Mapping[Hashable, Any]) -> dict[str, TagValue]:
-    """Return the tags that matter, `oneway` left to `_direction`."""
+    """Return the relevant tags of a way, except ``oneway``."""
     found: dict[str, TagValue] = {}
     for key, value in attributes.items():
         if key == "oneway" or key not in tags.RELEVANT_KEYS:
@@ -98,7 +98,7 @@ def way_tags_of(attributes: Mapping[Hashable, Any]) -> dict[str, TagValue]:
 
 
 def node_tags_of(attributes: Mapping[Hashable, Any]) -> dict[str, str]:
-    """Return the attributes of a node that are tags of interest."""
+    """Return the relevant tags of a node."""
     return {
         str(key): str(value)
         for key, value in attributes.items()
@@ -107,7 +107,7 @@ def node_tags_of(attributes: Mapping[Hashable, Any]) -> dict[str, str]:
 
 
 def identity_of(value: Any) -> tuple[Any, ...]:
-    """Return an identifier, or several, as a tuple."""
+    """Return an id, or several ids, as a tuple."""
     return tuple(as_list(members_of(value)))
 
 
@@ -117,7 +117,7 @@ def name_of(value: Any) -> str:
 
 
 def numbers_of(values: Iterable[Any], what: str) -> FloatArray:
-    """Return values as float64, refusing those that are no numbers."""
+    """Return values as float64; raise InputError if one is not a number, LimitError if it is negative or infinite."""
     try:
         found = pd.to_numeric(pd.Series(list(values), dtype=object), errors="raise").to_numpy(
             np.float64, na_value=np.nan
@@ -132,7 +132,7 @@ def numbers_of(values: Iterable[Any], what: str) -> FloatArray:
 
 
 def speeds_of(columns: Mapping[str, Iterable[Any]], count: int) -> FloatArray:
-    """Return the speeds that users gave, km/h, NaN where none; float64 array of shape (count, 3)."""
+    """Return the speeds given by the user, km/h (NaN where there is none), as a float64 array of shape (count, 3)."""
     speeds = np.full((count, len(SPEED_COLUMNS)), np.nan)
     for position, column in enumerate(SPEED_COLUMNS):
         if column in columns:
@@ -146,7 +146,7 @@ def lengths_of(values: Iterable[Any]) -> FloatArray:
 
 
 def outside_ids(values: Sequence[Any]) -> Int64Array:
-    """Return whole-number identities, and negative ones where there are none."""
+    """Return ids as whole numbers; values that are not whole numbers get negative ids."""
     found = np.empty(len(values), dtype=np.int64)
     for row, value in enumerate(values):
         is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())

@@ -1,5 +1,5 @@
 """
-Streets from a pair of GeoDataFrames of nodes and edges.
+Read streets from a GeoDataFrame of nodes and a GeoDataFrame of edges.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def tables_from_frames(nodes: gpd.GeoDataFrame, edges: pd.DataFrame) -> StreetTa
     nodes : GeoDataFrame
         Points in any CRS, indexed by a unique node id. Tag columns such as ``highway`` or ``barrier`` are read.
     edges : GeoDataFrame or DataFrame
-        One row per street, two-way unless ``oneway`` says otherwise, with columns ``u`` and ``v`` (or ``from`` and
-        ``to``); or one row per *direction*, indexed by osmnx's ``(u, v, key)``. Further columns: ``geometry``
-        (LineString in any CRS, from the first node to the second; without one, straight), ``highway`` and any other
-        OSM tags, own speeds ``walking_kph``, ``cycling_kph``, ``driving_kph`` (0 closes the edge to the mode; missing
-        leaves it to the tags), ``length`` (m, else measured), ``name``, ``osmid`` or ``way_id``. ``highway`` or a
-        speed is required.
+        Either one row per street with columns ``u`` and ``v`` (or ``from`` and ``to``), open in both directions unless
+        ``oneway`` restricts it; or one row per *direction*, indexed by ``(u, v, key)`` as in osmnx. Further columns are
+        ``geometry`` (LineString in any CRS from the first node to the second; by default a straight line), ``highway``
+        and any other OSM tags, the speeds ``walking_kph``, ``cycling_kph`` and ``driving_kph`` (0 closes the edge to
+        the mode; where missing, the tags are used), ``length`` (m; by default measured), ``name``, and ``osmid`` or
+        ``way_id``. ``highway`` or a speed is required.
 
     Returns
     -------

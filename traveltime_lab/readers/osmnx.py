@@ -1,10 +1,10 @@
 """
-Streets from osmnx graphs, from frames of nodes and edges, and from places that osmnx downloads.
+Read streets from osmnx graphs.
 
-A graph has *directed* edges, a street table has undirected ones: two directed edges that mirror each other (the same
-way, the same line reversed) become one two-way street. What osmnx knows about direction is kept: it turns the nodes
-of an ``oneway=-1`` way around, marks the copies it made of a two-way street as ``reversed``, and stores ``oneway``
-as a boolean unless its ``all_oneway`` setting keeps the tag.
+A graph has *directed* edges, a street table has undirected ones: two directed edges of the same way whose lines are
+reverses of each other become one two-way street. The direction of a way is recovered from what osmnx stores: it
+reverses the nodes of a way with ``oneway=-1``, marks the copies of two-way streets as ``reversed``, and stores
+``oneway`` as a boolean unless its ``all_oneway`` setting keeps the tag.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def tables_from_osmnx(graph: nx.MultiDiGraph) -> StreetTables:
     Parameters
     ----------
     graph : MultiDiGraph
-        Simplified or not, projected or not. Nodes have ``x`` and ``y`` in ``graph.graph["crs"]``; edges have
-        ``highway`` or own speeds (``walking_kph``, ``cycling_kph``, ``driving_kph``), and optionally ``osmid``,
-        ``geometry`` and any tags. Never changed.
+        Graph, simplified or not, projected or not. Nodes have ``x`` and ``y`` in ``graph.graph["crs"]``. Edges have
+        ``highway`` or the speeds ``walking_kph``, ``cycling_kph`` and ``driving_kph``, and optionally ``osmid``,
+        ``geometry`` and any tags. The graph is not modified.
 
     Returns
     -------
@@ -62,9 +62,10 @@ def tables_from_osmnx(graph: nx.MultiDiGraph) -> StreetTables:
 
     Notes
     -----
-    What osmnx left out cannot be found again: a graph of ``network_type="walk"`` calls every street two-way, one of
-    ``"drive"`` has no footpaths, and without ``osmnx.settings.useful_tags_way`` surface or access by mode are
-    unknown. `tables_from_place` downloads all that matters. Turn restrictions and water never come with a graph.
+    Data that osmnx left out of the graph is missing: with ``network_type="walk"`` every street is two-way, with
+    ``"drive"`` there are no footpaths, and tags such as ``surface`` or the access by mode are missing unless they are
+    in ``osmnx.settings.useful_tags_way``. `tables_from_place` downloads everything that is needed. Graphs never contain
+    turn restrictions or water.
     """
     crs = graph.graph.get("crs")
     if crs is None:

@@ -1,5 +1,5 @@
 """
-Streets by place name, point, box or polygon: osmnx downloads them from Overpass.
+Download streets by place name, point, bounding box or polygon from Overpass, with osmnx.
 """
 
 from __future__ import annotations
@@ -26,42 +26,43 @@ _OSMNX_LOCK = threading.Lock()
 
 def tables_from_place(place: Any, *, distance: float | None = None) -> StreetTables:
     """
-    Return the streets of a place that osmnx downloads from Overpass.
+    Download the streets of a place from Overpass, with osmnx.
 
     Parameters
     ----------
     place : str, mapping, Point, tuple, Polygon, GeoSeries or GeoDataFrame
         A name or a structured query to geocode; ``{"lat": ..., "lng": ...}`` or a shapely Point (lng, lat), with
-        `distance`; the pair ``((lat, lng), distance)``, in osmnx's order; a box ``(west, south, east, north)``,
-        west > east across the 180th meridian; a shapely polygon in EPSG:4326; a series or frame of polygons in
-        any CRS.
+        `distance`; a pair ``((lat, lng), distance)`` in the order of osmnx; a bounding box
+        ``(west, south, east, north)``, with west > east across the 180th meridian; a shapely polygon in EPSG:4326; a
+        GeoSeries or GeoDataFrame of polygons in any CRS.
     distance : float, optional
-        Metres around a point or around the geocoded address, to the sides of a box.
+        Distance in metres from a point or a geocoded address to the sides of a bounding box around it.
 
     Returns
     -------
     StreetTables
-        All streets and ferries of every mode, with the tags that matter; ways are cut at the first junction outside.
+        All streets and ferries of every mode with the relevant tags. Ways are cut at the first junction outside of the
+        place.
 
     Raises
     ------
     MissingDependencyError
         If osmnx is not installed.
     InputError
-        If `place` is none of the above, or `distance` is missing or not wanted.
+        If `place` is none of the above, or if `distance` is missing or does not apply.
     DataError
         If the place has no streets or cannot be found.
 
     Notes
     -----
-    The Overpass server, its rate limit, the cache and the time-out are those of ``osmnx.settings``. Overpass answers
-    with ways and nodes only, so turn restrictions, coastlines and water are missing; a PBF file has them.
+    The Overpass server, its rate limit, the cache and the timeout are those of ``osmnx.settings``. Only ways and nodes
+    are downloaded, so turn restrictions, coastlines and water are missing; a PBF file has them.
     """
     try:
         import osmnx as ox  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         raise MissingDependencyError(
-            "Networks by place name need osmnx: pip install 'traveltime_lab[osmnx]'. "
+            "Building a network by place name needs osmnx: pip install 'traveltime_lab[osmnx]'. "
             "Or build from a .osm.pbf file instead."
         ) from error
     wanted = _place(place, distance)
@@ -87,7 +88,8 @@ def tables_from_place(place: Any, *, distance: float | None = None) -> StreetTab
         import networkx as nx  # noqa: PLC0415 - comes with osmnx
 
         graph = nx.compose(graph, other)
-    # One way per edge keeps its tags whole; junctions, barriers and signals stay nodes.
+    # Edges of different ways are not merged, so that each edge has the tags of one way. Junctions, barriers and signals
+    # remain nodes.
     simplified = ox.simplify_graph(
         graph, node_attrs_include=["barrier", "highway", "railway"], edge_attrs_differ=["osmid"], remove_rings=False
     )
@@ -164,7 +166,7 @@ def _check_box(west: float, south: float, east: float, north: float) -> None:
 
 @contextlib.contextmanager
 def _osmnx_settings(ox: Any) -> Iterator[None]:
-    """Let osmnx keep the tags that matter and each way once, as it is drawn."""
+    """Set osmnx to keep the relevant tags, and each way once and in its own direction."""
     wanted = {
         "all_oneway": True,
         "useful_tags_way": sorted({*ox.settings.useful_tags_way, *tags.RELEVANT_KEYS, "name", "oneway"}),

@@ -1,6 +1,6 @@
 """
-The questions that people ask: travel times, areas, routes, cells, explanations, places by name.
+Public search functions: travel times, isochrones, routes, cells, explanations and geocoding.
 
-Each public function has a module of its name; what they share is in `query` (checked arguments and the searches behind
-them), `pairs`, `points` and `tables`.
+The module of a function has the name of the function. Shared code is in `query` (validation of arguments), `pairs`
+(pairs of origins and destinations) and `tables` (construction of GeoDataFrames).
 """

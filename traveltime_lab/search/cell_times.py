@@ -25,13 +25,14 @@ from traveltime_lab.surfaces.level_of_detail import CELL_M
 from traveltime_lab.surfaces.tiles import TILE
 
 CELL_PROPERTIES: Final = ("min", "max", "mean")
-#: Samples in a cell of average size where the lattice of a level of detail is used, and in cells too small for the
-#: finest level. Of 12 samples at least one is in the smallest H3 hexagon, which has 0.6 of the average area.
+#: Minimum number of samples in a cell of average size, if the grid of a level of detail is used, and in cells that are
+#: too small for the finest level. With 12 samples, even the smallest H3 hexagon of a resolution, which has 0.6 of the
+#: average area, contains at least one.
 _SAMPLES_OF_LEVEL: Final = 16
 _FEWEST_SAMPLES: Final = 12
-#: Largest number of tiles of 128 by 128 samples for one origin, 50 million samples.
+#: Maximum number of tiles per origin; with 128 by 128 samples per tile, these are 50 million samples.
 _MOST_TILES: Final = 3_000
-#: Tiles of cell numbers kept per network, grid and lattice; 64 KB each.
+#: Number of tiles of cell numbers that are cached per network, type of cell and spacing; 64 KB each.
 _KEPT_TILES: Final = 2_000
 
 
@@ -43,9 +44,9 @@ class CellTimes:
     Attributes
     ----------
     cell : object array of shape (n_cells,)
-        Names of the cells, in order: H3 indexes as 15 hexadecimal digits, or geohashes.
+        Sorted names of the cells: H3 indexes as 15 hexadecimal digits, or geohashes.
     min, max, mean : int32 arrays of shape (n_cells,)
-        Seconds, rounded half up.
+        Travel times in seconds, rounded half up.
     """
 
     cell: AnyArray
@@ -61,25 +62,25 @@ def cell_times(
     query: Query, snaps: Snaps, grid: Grid, resolution: int, limit: int, *, no_water: bool
 ) -> list[CellTimes]:
     """
-    Return the cells and travel times of each origin, without tables and outlines.
+    Return the reachable cells and their travel times as arrays.
 
     Parameters
     ----------
     query : Query
-        What to search, checked.
+        Validated query.
     snaps : Snaps
         The places, from `Question.snap_at`; `Snaps.status` says which of them have no street.
     grid : {"h3", "geohash"}
     resolution : int
     limit : int
-        Seconds.
+        Maximum travel time in seconds.
     no_water : bool
-        Whether samples in water do not count.
+        Whether to ignore samples in water.
 
     Returns
     -------
     list of CellTimes
-        One for each place, empty where it has no street.
+        One item per origin, empty if the origin is not snapped.
     """
     network, snapping = query.network, query.snapping
     spacing = sample_spacing_m(grid, resolution, query.egress_transportation.base, network.frame.lat0)
@@ -104,7 +105,7 @@ def cell_times(
                     continue
                 statistics.add(values, numbering.of_tile(tile, no_water=no_water), float(limit), numbering.n_cells)
             if field.start() <= limit:
-                # Who stays where they are needs no time, wherever the nearest sample is.
+                # The travel time to the origin itself is zero, wherever the nearest sample is.
                 own = numbering.of_points(snaps.lng[i : i + 1], snaps.lat[i : i + 1])
                 statistics.add(np.zeros((1, 1), np.float32), own[None, :], float(limit), numbering.n_cells)
         found.append(statistics.named(numbering))
@@ -113,11 +114,11 @@ def cell_times(
 
 def sample_spacing_m(grid: Grid, resolution: int, family: str, lat: float) -> float:
     """
-    Return the distance in metres between the samples of cells.
+    Return the spacing of samples in metres.
 
-    That of the coarsest level of detail (see `traveltime_lab.surfaces.level_of_detail`) with 16 samples in a cell of
-    average size and four along its shorter side, so that a cell and a shape see the same surface; closer still in cells
-    too small for any level.
+    The spacing is that of the coarsest level of detail (see `traveltime_lab.surfaces.level_of_detail`) with 16 samples
+    in a cell of average size and four along its shorter side, so that cells and isochrones use the same surface. It is
+    smaller for cells that are too small for any level.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def sample_spacing_m(grid: Grid, resolution: int, family: str, lat: float) -> fl
 @dataclass
 class CellNumbers:
     """
-    Which cell each sample of a lattice is in, as dense numbers, made tile by tile and kept.
+    The cell that contains each sample, as consecutive numbers, computed and cached by tile.
 
     Attributes
     ----------
@@ -151,7 +152,7 @@ class CellNumbers:
     grid : {"h3", "geohash"}
     resolution : int
     spacing_m : float
-        Distance between samples.
+        Spacing of samples in metres.
     """
 
     network: Network
@@ -165,7 +166,7 @@ class CellNumbers:
 
     @property
     def n_cells(self) -> int:
-        """Number of cells that have a number so far."""
+        """Number of cells that have been numbered so far."""
         return len(self.keys)
 
     def of_tile(self, tile: tuple[int, int], *, no_water: bool) -> Int32Array:
@@ -183,7 +184,7 @@ class CellNumbers:
         return made[1] if no_water else made[0]
 
     def _make(self, tile: tuple[int, int]) -> tuple[Int32Array, Int32Array]:
-        """Return the cells of all samples of a tile, and the same without samples in water."""
+        """Return the cells of the samples of a tile, with and without samples in water."""
         steps = (np.arange(TILE, dtype=np.float64) + 0.5) * self.spacing_m
         y, x = (place * TILE * self.spacing_m + steps for place in tile)
         lng, lat = self.network.frame.to_lnglat(x, y)
@@ -211,7 +212,7 @@ class CellNumbers:
         return self._number(_geohash_key(columns, rows).astype(np.uint64))
 
     def _number(self, keys: UInt64Array) -> Int32Array:
-        """Return the numbers of cells, giving new ones to those that have none."""
+        """Return the numbers of cells; new cells get the next free numbers."""
         distinct, inverse = np.unique(keys.ravel(), return_inverse=True)
         numbers = np.empty(distinct.size, np.int32)
         with self.lock:
@@ -232,13 +233,13 @@ class CellNumbers:
 
 
 def _geohash_key(columns: Int64Array, rows: Int64Array) -> Int64Array:
-    """Return column and row of geohashes as one number."""
+    """Return the column and row of geohashes as a single number."""
     return (columns << 32) + rows
 
 
 @dataclass
 class _Statistics:
-    """What is known so far about the samples in each numbered cell."""
+    """Running statistics of the samples in each cell."""
 
     low: FloatArray
     high: FloatArray
@@ -253,7 +254,7 @@ class _Statistics:
     def add(self, values: Float32Array, cell: Int32Array, limit: float, n_cells: int) -> None:
         """Add samples in cells numbered below `n_cells`."""
         if n_cells > self.low.size:
-            # Other threads number cells of their own meanwhile, so there may be more than this search ever uses.
+            # Other threads may number cells at the same time, so there may be more cells than this search uses.
             more = max(n_cells, 2 * self.low.size) - self.low.size
             self.low = np.append(self.low, np.full(more, np.inf))
             self.high = np.append(self.high, np.full(more, -np.inf))
@@ -262,13 +263,13 @@ class _Statistics:
         add_samples(values, cell, limit, self.low, self.high, self.total, self.count)
 
     def named(self, numbering: CellNumbers) -> CellTimes:
-        """Return the cells that have samples, in order of their names."""
+        """Return the cells that have samples, sorted by name."""
         cells = np.flatnonzero(self.count)
         names = numbering.names(cells)
         order = np.argsort(names)
         cells = cells[order]
         low, high = self.low[cells], self.high[cells]
-        # The mean of equal values may differ from them in its last bit.
+        # Rounding errors may move the mean of equal values outside of their range.
         mean = np.clip(self.total[cells] / self.count[cells], low, high)
         return CellTimes(names[order], _rounded(low), _rounded(high), _rounded(mean))
 
@@ -316,7 +317,7 @@ def combined_times(members: Sequence[CellTimes], *, at_least: int) -> CellTimes:
 
 
 def outlines(grid: Grid, names: AnyArray) -> AnyArray:
-    """Return the polygons of cells by name, each made once."""
+    """Return the polygons of cells; the polygon of a repeated cell is computed once."""
     codes, distinct = pd.factorize(names)
     if grid == "h3":
         polygons = grids.h3_polygons(np.array([int(name, 16) for name in distinct], np.uint64))

@@ -1,11 +1,11 @@
 """
-Travel times by cell: H3 hexagons and geohash rectangles with the shortest, longest and mean travel time in each.
+Travel times by cell: H3 hexagons and geohashes with the minimum, maximum and mean travel time in each.
 
-The statistics are over *samples*: the places at which `time_map` samples its travel-time surface, the centres of a
-fixed lattice of squares, each with the value that `time_filter` gives for that point. A sample belongs to the cell
-that its coordinates are in, and counts if its value is within the limit. So a cell is in the answer if a sample in it
-is in reach, the statistics are those of its reachable part, and more time never loses a cell. The origin itself is one
-more sample, of no travel time.
+The statistics are computed from *samples* of the travel-time surface of `time_map`: the centres of a fixed square grid,
+each with the travel time that `time_filter` returns for that point. A sample belongs to the cell that contains it, and
+is used if its travel time is within the limit. A cell is therefore in the result if it contains a reachable sample, its
+statistics are those of its reachable part, and a longer travel time never removes a cell. The origin itself is an
+additional sample with a travel time of zero.
 """
 
 from __future__ import annotations
@@ -47,38 +47,38 @@ def h3_cells(
     window: int | None = None,
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """
-    Return the H3 hexagons within reach of each origin, with the travel times in them.
+    Return the reachable H3 cells of each origin, with the travel times in them.
 
     Parameters
     ----------
     network : Network
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
-        Points in any CRS, with a unique index. With `arrival_time` they are where trips end.
+        Points in any CRS, with a unique index. With `arrival_time`, they are destinations.
     travel_time : int or timedelta
-        Limit in seconds, 1 to 14400.
+        Maximum travel time in seconds, 1 to 14400.
     resolution : int
-        Of the hexagons, 1 (largest) to 12 (smallest, about 18 m wide).
+        H3 resolution, 1 (largest cells) to 12 (smallest, about 18 m wide).
     transportation : str, Transportation or mapping, default "driving"
-        How to travel; see `Transportation`.
+        Means of transportation; see `Transportation`.
     departure_time, arrival_time : datetime, str, optional
         As in `time_filter`.
     properties : sequence of str, default ("min", "max", "mean")
-        Which travel times to return; none for the cells alone.
+        Statistics of travel times to return; may be empty.
     remove_water_bodies : bool, default True
-        Whether places in the sea, in lakes and in wide rivers do not count.
+        Whether to ignore samples in the sea, lakes and wide rivers.
     snapping : Snapping or mapping, optional
-        Threshold, penalty and accepted roads of the snap to the streets.
+        Options for snapping points to streets.
     geometry : bool, default True
-        Whether to return the outlines, which takes longer than all the rest.
+        Whether to return the polygons of the cells, which takes most of the time.
     window : int, optional
-        As in `time_map`: the cells and times are those of all trips of the window.
+        As in `time_map`. Travel times are the shortest in the window.
 
     Returns
     -------
     GeoDataFrame or DataFrame
-        One row per origin and cell, by origin and then by cell: ``origin`` (label), ``cell`` (15 hexadecimal digits),
-        ``min``, ``max`` and ``mean`` (int32, s; whole seconds, ``min <= mean <= max <= travel_time``) and, if asked
-        for, the outline in EPSG:4326. An origin without a street has no rows; `snap` says why.
+        One row per origin and cell, sorted by origin and cell: ``origin`` (label), ``cell`` (15 hexadecimal digits),
+        ``min``, ``max`` and ``mean`` (int32, s; ``min <= mean <= max <= travel_time``) and, if requested, the polygon
+        in EPSG:4326. Origins that are not snapped have no rows; `snap` returns the reason.
 
     Raises
     ------
@@ -89,27 +89,35 @@ def h3_cells(
     CoordinateError
         If coordinates are missing, out of range or swapped.
     LimitError
-        If `travel_time` or `resolution` is out of range, or the area in reach has more than 50 million samples.
+        If `travel_time` or `resolution` is out of range, or the reachable area has more than 50 million samples.
     ModeError
         If the transportation is unknown.
     MomentError
-        If a moment does not exist or is ambiguous.
+        If a time does not exist or is ambiguous, or the timetable does not cover it.
 
     See Also
     --------
-    geohash_cells : The same for geohashes.
-    union_cells, intersection_cells : Combine searches.
-    time_map : The area as a polygon.
+    geohash_cells : Reachable geohashes.
+    union_cells, intersection_cells : Combine the cells of several searches.
+    time_map : Isochrones.
 
     Notes
     -----
-    The travel times are those at samples of the travel-time surface that lie in the cell and within the limit, at
-    least 12 in a hexagon of average size. A place between samples can be nearer or farther by the walk to the next
-    one, or by more where a street begins, ends or is one-way.
+    The statistics are those of the samples of the travel-time surface that lie in the cell and are within the limit. A
+    cell of average size has at least 12 samples. Travel times between samples can differ by the walk to the next sample,
+    or by more where a street begins, ends or is one-way.
 
     Examples
     --------
-    >>> cells = h3_cells(network, homes, travel_time=1800, resolution=9)  # doctest: +SKIP
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> cells = tl.h3_cells(network, places.iloc[[0]], travel_time=600, resolution=8, transportation="walking")
+    >>> cells[["cell", "min", "max"]]
+                  cell  min  max
+    0  88b2190b65fffff   50  596
+    1  88b2190b6dfffff  187  599
+    2  88b21954d9fffff  502  599
+    3  88b21956b3fffff    0  599
+    4  88b21956bbfffff  493  583
     """
     limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
     query = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
@@ -132,7 +140,7 @@ def geohash_cells(
     window: int | None = None,
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """
-    Return the geohash rectangles within reach of each origin, with the travel times in them.
+    Return the reachable geohashes of each origin, with the travel times in them.
 
     Parameters
     ----------
@@ -140,21 +148,30 @@ def geohash_cells(
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with a unique index.
     travel_time : int or timedelta
-        Limit in seconds, 1 to 14400.
+        Maximum travel time in seconds, 1 to 14400.
     resolution : int
-        Length of the geohashes, 1 (largest) to 9 (smallest, about 5 m).
+        Length of the geohashes, 1 (largest cells) to 9 (smallest, about 5 m).
     transportation, departure_time, arrival_time, properties, remove_water_bodies, snapping, geometry, window
         As in `h3_cells`.
 
     Returns
     -------
     GeoDataFrame or DataFrame
-        As from `h3_cells`, with geohashes as ``cell``.
+        As returned by `h3_cells`, with geohashes in the column ``cell``.
 
     Raises
     ------
     InputError, CrsError, CoordinateError, LimitError, ModeError, MomentError
         As in `h3_cells`.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> cells = tl.geohash_cells(
+    ...     network, places.iloc[[0]], travel_time=600, resolution=6, transportation="walking", geometry=False
+    ... )
+    >>> cells["cell"].tolist()
+    ['66tm8d', '66tm8e', '66tm8f', '66tm8g', '66tm8s', '66tm8u']
     """
     limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
     query = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
@@ -163,12 +180,12 @@ def geohash_cells(
 
 def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     """
-    Return the centres of H3 cells as points to search from.
+    Return the centroids of H3 cells, for use as origins or destinations.
 
     Parameters
     ----------
     cells : sequence of str
-        Names of cells.
+        H3 indexes as hexadecimal digits.
 
     Returns
     -------
@@ -178,7 +195,13 @@ def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     Raises
     ------
     InputError
-        If a name is not that of a cell.
+        If a name is not an H3 index.
+
+    Examples
+    --------
+    >>> point = tl.h3_centroids(["88b2190b65fffff"]).iloc[0]
+    >>> round(point.x, 3), round(point.y, 3)
+    (-71.336, -29.957)
     """
     lng, lat = cell_centres("h3", cells)
     return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(list(cells), name="cell"), crs="EPSG:4326")
@@ -186,12 +209,12 @@ def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
 
 def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     """
-    Return the centres of geohashes of up to 12 letters as points to search from.
+    Return the centroids of geohashes, for use as origins or destinations.
 
     Parameters
     ----------
     cells : sequence of str
-        Names of cells.
+        Geohashes of up to 12 letters.
 
     Returns
     -------
@@ -202,6 +225,11 @@ def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     ------
     InputError
         If a name is not a geohash.
+
+    Examples
+    --------
+    >>> point = tl.geohash_centroids(["66tm8e"]).iloc[0]
+    >>> round(point.x, 3), round(point.y, 3)
     """
     lng, lat = cell_centres("geohash", cells)
     return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(list(cells), name="cell"), crs="EPSG:4326")
@@ -256,7 +284,7 @@ def _cells(
 
 
 def _checked_properties(properties: Any) -> tuple[str, ...]:
-    """Return the wanted statistics in their usual order."""
+    """Validate the statistics and return them in the order of `CELL_PROPERTIES`."""
     given = (properties,) if isinstance(properties, str) else tuple(properties)
     for name in given:
         if name not in CELL_PROPERTIES:

@@ -24,24 +24,24 @@ from traveltime_lab.streets import matrix
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit import travel_times
 
-# The array-level form -------------------------------------------------------------------------------------------------
+# Array-level functions ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class PairTimes:
     """
-    Travel times of pairs, a row each; of a window's itineraries a row for each of them.
+    Travel times with one row per pair, or with one row per itinerary in a window.
 
     Attributes
     ----------
     origin_of, destination_of : intp arrays of shape (n_rows,)
-        Positions.
+        Positions of origins and destinations.
     labels : int64 array of shape (n_rows,)
-        See `traveltime_lab.kernels.street.road`; `seconds_of` and `metres_of` read them.
+        See `traveltime_lab.kernels.street.road`; `seconds_of` and `metres_of` decode them.
     moments : list of datetime or None, optional
-        With a window: when each itinerary leaves, or is to arrive.
+        With a window: departure times, or arrival times in a search by arrival time.
     spread : Spread, optional
-        Percentiles and shares, if they were asked for.
+        Percentiles and shares, if requested.
     """
 
     origin_of: IndexArray
@@ -62,20 +62,20 @@ def pair_times(
     engine: str = "auto",
 ) -> PairTimes:
     """
-    Return the travel times of pairs, reached or not.
+    Return the travel times of pairs, including unreachable ones.
 
     Parameters
     ----------
     query : Query
-        What to search, checked.
+        Validated query.
     starts, ends : Snaps
-        Origins and destinations, from `Question.snap_at`.
+        Snapped origins and destinations, see `Query.snap_at`.
     limit : int
-        Seconds.
+        Maximum travel time in seconds.
     chosen : pair of intp arrays of shape (n_pairs,), optional
-        Positions of origins and destinations; by default all with all, origin by origin.
+        Positions of origins and destinations; by default all pairs, origin by origin.
     n_best : int, default 1
-        Most itineraries of a pair, with a window.
+        Maximum number of itineraries per pair, with a window.
     engine : str, default "auto"
 
     Returns
@@ -97,7 +97,7 @@ def pair_times(
 def _every(
     query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex | None, limit: int, engine: str
 ) -> tuple[IndexArray, IndexArray, Int64Array, matrix.Spread | None]:
-    """Return the positions and labels of all chosen pairs, and their spread if asked for."""
+    """Return the positions and labels of pairs, and their percentiles and shares if requested."""
     if chosen is not None and query.transit is not None:
         return *chosen, *travel_times.pair_labels(query.transit, starts, ends, *chosen)
     if chosen is not None:
@@ -132,19 +132,20 @@ def _every(
 @dataclass(frozen=True)
 class ReachablePairs:
     """
-    The pairs within a limit by origin and destination, in pieces as they were found; `poured` puts pieces together.
+    The reachable pairs, sorted by origin and destination, as lists of arrays that `poured` concatenates.
 
-    There can be a hundred million of them: a pair takes 12 bytes, and 8 more for a distance.
+    A pair takes 12 bytes, or 20 bytes with its distance: 100 million pairs take 1.2 or 2 GB.
 
     Attributes
     ----------
     origins, destinations : lists of integer arrays
-        Positions.
+        Positions of origins and destinations.
     seconds : list of int32 arrays
+        Travel times.
     metres : list of float64 arrays
-        Empty unless the question needs lengths.
+        Distances; empty unless the query needs them.
     spreads : list of Spread
-        Empty unless percentiles or shares were asked for.
+        Percentiles and shares; empty unless requested.
     """
 
     origins: list[AnyArray]
@@ -164,7 +165,7 @@ def reachable_pairs(
     engine: str = "auto",
 ) -> ReachablePairs:
     """
-    Return the pairs within a limit and their travel times; see `pair_times` for the arguments.
+    Return the reachable pairs and their travel times; see `pair_times` for the parameters.
 
     Returns
     -------
@@ -195,7 +196,7 @@ def reachable_pairs(
             found.spreads.append(matrix.Spread(block.spread.ms[row, column], block.spread.share[row, column]))
     if is_by_row:
         return found
-    # Blocks come by destination where searches begin there.
+    # Backward searches yield blocks by destination.
     row, column = poured(found.origins), poured(found.destinations)
     order = np.lexsort((column, row))
     spreads = []
@@ -212,14 +213,14 @@ def reachable_pairs(
 
 
 def _joined(spreads: list[matrix.Spread]) -> matrix.Spread:
-    """Return spreads one after the other."""
+    """Concatenate spreads."""
     return matrix.Spread(
         np.concatenate([spread.ms for spread in spreads]), np.concatenate([spread.share for spread in spreads])
     )
 
 
 def poured(parts: list[AnyArray], index: pd.Index | None = None) -> Any:
-    """Return parts one after the other, or the labels of an index at these positions; empties the list as it goes."""
+    """Concatenate arrays, or the labels of an index at their values; the list is emptied to free memory."""
     is_numeric = index is not None and isinstance(index.dtype, np.dtype) and index.dtype.kind in "iuf"
     if index is not None and not is_numeric:
         return index.take(poured(parts))

@@ -1,5 +1,5 @@
 """
-Pairs of points: which are asked for, what their labels say, and why some have none.
+Pairs of origins and destinations: selection, conversion of labels to columns, and reasons why pairs are unreachable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
 from traveltime_lab.transit import travel_times
 
-#: Why a pair has no travel time.
+#: Reasons why a pair is unreachable.
 REASONS: Final = (
     "origin_outside_network",
     "origin_not_snapped",
@@ -34,11 +34,11 @@ PairIndex = tuple[IndexArray, IndexArray]
 
 
 def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
-    """Return the positions of chosen pairs, None for all."""
+    """Return the positions of the origins and destinations of selected pairs; None for all pairs."""
     if isinstance(pairs, pd.DataFrame):
         missing = {"origin", "destination"} - set(pairs.columns)
         if missing:
-            msg = f"pairs lacks the column {sorted(missing)[0]!r}; it needs 'origin' and 'destination'"
+            msg = f"pairs has no column {sorted(missing)[0]!r}; it must have 'origin' and 'destination'"
             raise InputError(msg)
         if not len(pairs):
             msg = "pairs is empty; pass at least one pair"
@@ -48,7 +48,7 @@ def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
             position = points.index.get_indexer(pd.Index(pairs[column]))
             if (position < 0).any():
                 label = pairs[column].iloc[int((position < 0).argmax())]
-                msg = f"pairs names {column} {plain(label)!r}, which is not in the index of {column}s"
+                msg = f"pairs has the {column} {plain(label)!r}, which is not in the index of {column}s"
                 raise InputError(msg)
             found.append(position)
         return found[0], found[1]
@@ -56,7 +56,9 @@ def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
         return None
     if isinstance(pairs, str) and pairs == "aligned":
         if len(starts) != len(ends):
-            msg = f"pairs='aligned' needs as many origins as destinations; got {len(starts)} and {len(ends)}"
+            msg = (
+                f"pairs='aligned' requires equal numbers of origins and destinations; got {len(starts)} and {len(ends)}"
+            )
             raise InputError(msg)
         return np.arange(len(starts)), np.arange(len(ends))
     msg = f"pairs must be 'all', 'aligned' or a DataFrame with the columns origin and destination; got {pairs!r}"
@@ -64,13 +66,13 @@ def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
 
 
 def seconds_of(labels: Int64Array) -> Int32Array:
-    """Return whole seconds of labels, rounded half up; 0 where unreached."""
+    """Return the travel times of labels in seconds, rounded half up; 0 if unreachable."""
     milliseconds = np.where(labels == road.UNREACHED, 0, label_parts.ms(labels))
     return ((milliseconds + 500) // 1000).astype(np.int32)
 
 
 def metres_of(labels: Int64Array) -> FloatArray:
-    """Return the metres of labels; 0 where unreached."""
+    """Return the distances of labels in metres; 0 if unreachable."""
     return np.where(labels == road.UNREACHED, 0.0, label_parts.cm(labels) / 100.0)
 
 
@@ -82,7 +84,7 @@ def reasons_of(
     destination_of: IndexArray,
     is_reached: BoolArray,
 ) -> pd.Categorical:
-    """Return why each pair is unreachable; NA where it is not."""
+    """Return the reason why each pair is unreachable; NA if it is reachable."""
     codes = np.full(origin_of.size, -1, np.int8)
     lost = np.flatnonzero(~is_reached)
     if lost.size:
@@ -91,7 +93,7 @@ def reasons_of(
         why = np.full(lost.size, REASONS.index("over_limit"), np.int8)
         if query.transit is None:
             part_a, part_b = component_of(topology, starts.edge)[a], component_of(topology, ends.edge)[b]
-            # Surely so only for origins in the midst of things: others may lie upstream of the same one-way street.
+            # Certain only for origins in the strongly connected part: others may be upstream on the same one-way street.
             inside = topology.can_leave[starts.edge[a]] & topology.can_arrive[starts.edge[a]]
             stuck = inside & ~topology.can_arrive[ends.edge[b]]
             why[(part_a != part_b) | stuck] = REASONS.index("other_component")
@@ -104,7 +106,7 @@ def reasons_of(
 
 
 def component_of(topology: Any, edge: Int32Array) -> Int32Array:
-    """Return the connected part that each edge is in, -1 for no edge."""
+    """Return the connected component of each edge, -1 for no edge."""
     part = np.full(edge.size, -1, np.int32)
     found = np.flatnonzero(edge >= 0)
     side = 2 * edge[found].astype(np.int64)
@@ -114,7 +116,7 @@ def component_of(topology: Any, edge: Int32Array) -> Int32Array:
 
 
 def all_pairs(starts: Sized, ends: Sized) -> PairIndex:
-    """Return the positions of every pair, origin by origin."""
+    """Return the positions of the origins and destinations of all pairs, origin by origin."""
     return np.repeat(np.arange(len(starts)), len(ends)), np.tile(np.arange(len(ends)), len(starts))
 
 
@@ -122,23 +124,24 @@ def departures(
     query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, n_best: int
 ) -> tuple[IndexArray, IndexArray, Int64Array, list[Any]]:
     """
-    Return a row for each of a window's journeys, or a single one for a pair without any.
+    Return the itineraries in a window, one row each; pairs without itineraries have one row.
 
     Parameters
     ----------
     query : Query
-        With a timetable and a window.
+        Query with a timetable and a window.
     starts, ends : Snaps
     chosen : pair of intp arrays of shape (n_pairs,)
+        Positions of origins and destinations.
     n_best : int
-        Most journeys of a pair.
+        Maximum number of itineraries per pair.
 
     Returns
     -------
     origin_of, destination_of : intp arrays of shape (n_rows,)
     labels : int64 array of shape (n_rows,)
     moments : list of datetime or None
-        When each journey leaves, or is to arrive.
+        Departure times, or arrival times in a search by arrival time.
     """
     assert query.transit is not None
     origin_of, destination_of = chosen
@@ -159,17 +162,18 @@ def moment_columns(
     moments: Sequence[dt.datetime | None], seconds: Int32Array, timezone: str, *, is_arrival: bool
 ) -> dict[str, pd.Series]:
     """
-    Return ``departure_time`` and ``arrival_time`` of journeys; NaT where there is none.
+    Return the columns ``departure_time`` and ``arrival_time`` of itineraries; NaT for missing ones.
 
     Parameters
     ----------
     moments : sequence of datetime or None
-        Aware: departures, or arrivals in an arrival search.
+        Timezone-aware departure times, or arrival times in a search by arrival time.
     seconds : int32 array
-        How long each takes.
+        Travel times.
     timezone : str
-        Of the columns.
+        Time zone of the columns.
     is_arrival : bool
+        Whether `moments` are arrival times.
     """
     utc = [pd.NaT if moment is None else moment.astimezone(dt.UTC) for moment in moments]
     asked = pd.to_datetime(pd.Series(utc), utc=True)

@@ -42,7 +42,7 @@ MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
 
 @dataclass(frozen=True)
 class Query:
-    """What every search needs, checked."""
+    """Validated parameters of a search."""
 
     network: Network
     transportation: Transportation
@@ -55,26 +55,26 @@ class Query:
     is_length: bool = False
 
     def with_limit(self, limit: int) -> Query:
-        """Return the same question with another limit on the time of trips."""
+        """Return the query with another limit on the travel time of itineraries."""
         return self if self.transit is None else replace(self, transit=replace(self.transit, limit=limit))
 
     def snap(self, points: Points, *, is_origin: bool = True) -> Snaps:
-        """Snap points to the streets of the question's mode."""
+        """Snap points to the streets of the mode."""
         return self.snap_at(points.lng, points.lat, is_origin=is_origin)
 
     def snap_at(self, lng: FloatArray, lat: FloatArray, *, is_origin: bool = True) -> Snaps:
-        """Snap coordinates to the streets on which trips leave them, or reach them."""
+        """Snap coordinates to the streets of the mode of access, or of egress for destinations."""
         if self.transit is not None:
             return self.transit.snap(lng, lat, is_origin=is_origin)
         return snap_points(self.network.streets, lng, lat, self.transportation, self.snapping)
 
     @property
     def egress_transportation(self) -> Transportation:
-        """How one moves at the far end of a trip: rides end with a walk, and those of an arrival begin with one."""
+        """Means of transportation at the egress side; with a timetable, this is walking."""
         return self.transportation if self.transit is None else WALKING
 
     def field_from(self, snaps: Snaps, limit: float) -> Field:
-        """Return the field of a search from, or to, one snapped point."""
+        """Return the travel-time field of a search from (or to) a snapped point."""
         if self.transit is not None:
             return transit_field(replace(self.transit, limit=math.ceil(limit)), snaps)
         if self.is_length:
@@ -84,7 +84,7 @@ class Query:
         return StreetField(edge_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival))
 
     def blocks(self, starts: Snaps, ends: Snaps, limit: int, engine: str = "dijkstra") -> Iterator[matrix.Block]:
-        """Return the blocks of a whole matrix."""
+        """Yield the blocks of a travel-time matrix."""
         if self.transit is not None:
             return travel_times.label_blocks(replace(self.transit, limit=limit), starts, ends)
         return matrix.label_blocks(
@@ -107,24 +107,24 @@ def ask(
     with_share: bool = False,
     with_least: bool = True,
 ) -> Query:
-    """Check the arguments that all searches share; without a limit no trip is searched for."""
+    """Validate the arguments that all searches share; without a limit, the query is for snapping only."""
     if not isinstance(network, Network):
-        msg = f"the first argument must be a Network; got {type(network).__name__}. build_network(...) makes one"
+        msg = f"the first argument must be a Network; got {type(network).__name__}. Create one with build_network"
         raise InputError(msg)
     transportation = as_transportation(transportation)
     snapping = as_snapping(snapping)
     moment, is_arrival = resolve_moments(departure_time, arrival_time, network.timezone)
     if window is None and (percents or with_share):
-        msg = "percentiles and shares are over a window of departures or arrivals; give window, such as window=3600"
+        msg = "percentiles and shares require a window of departures or arrivals; give one, such as window=3600"
         raise InputError(msg)
     if not transportation.uses_timetable:
         if window is not None:
-            msg = f"window needs a timetable; transportation {transportation.type!r} is as quick at any time"
+            msg = f"window needs a timetable; transportation {transportation.type!r} has none"
             raise InputError(msg)
         graph = network.road_graph(transportation, moment, metric=metric)
         return Query(network, transportation, snapping, moment, is_arrival, graph)
     if metric == "distance":
-        msg = f"distances along timetable trips say little; transportation {transportation.type!r} has no distance_map"
+        msg = f"distance_map supports streets only; transportation {transportation.type!r} uses a timetable"
         raise UnsupportedError(msg)
     if limit is None:
         return Query(
@@ -139,6 +139,6 @@ def ask(
 
 
 def transit_of(network: Network) -> TransitLayer:
-    """Return the timetable layer of a network that is known to have one."""
+    """Return the transit layer of a network that is known to have one."""
     assert network.transit is not None
     return network.transit

@@ -1,5 +1,5 @@
 """
-Routes from door to door: legs, directions in words, lines and moments.
+Routes with legs, directions, lines and times (`routes`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
 from traveltime_lab.transit.itineraries import Found, transit_routes
 
 ROUTE_PROPERTIES: Final = ("travel_time", "distance", "distance_breakdown", "fares", "route")
-#: Most routes in one answer: each has a line and directions of its own.
+#: Maximum number of routes of a call; each has its own line and directions.
 _MOST_ROUTES: Final = 100_000
 
 
@@ -66,26 +66,26 @@ def routes(
     origins, destinations : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with unique indexes.
     transportation : str, Transportation or mapping, default "driving"
-        How to travel; see `Transportation`. Types with a timetable have legs with lines, stops and times.
+        Means of transportation; see `Transportation`. Types with a timetable have transit legs with stops and times.
     departure_time, arrival_time : datetime, str, optional
-        As in `time_filter`. With a date the routes say when they begin and end.
+        As in `time_filter`. With a date, routes have departure and arrival times.
     properties : sequence of str, default ("travel_time", "distance", "route")
         Any of ``travel_time``, ``distance``, ``distance_breakdown``, ``fares`` and ``route``.
     pairs : {"all", "aligned"} or DataFrame, default "all"
-        As in `time_filter`; 100,000 at most.
+        As in `time_filter`; at most 100,000 pairs.
     snapping : Snapping or mapping, optional
-        Threshold, penalty and accepted roads of the snap to the streets.
+        Options for snapping points to streets.
     window, max_results : int, optional
-        As in `time_filter`: up to five journeys of a pair that leave or arrive in a window, in a row each.
+        As in `time_filter`: up to five itineraries per pair in a window, one row each.
 
     Returns
     -------
     GeoDataFrame
-        One row per pair: ``origin`` and ``destination`` (labels), ``departure_time`` and ``arrival_time`` (in the
-        network's zone, NaT without a date), ``travel_time`` (Int32, s), ``distance`` (Float64, m),
-        ``distance_breakdown`` (dict of metres by mode), ``fares`` (`Fares`: the cheapest tickets; None where the
-        timetable does not tell them), ``route`` (`Route`), ``reason`` (why there is no route, NA if there is one) and
-        the line of the route in EPSG:4326. Without a route all these are NA, None or empty.
+        One row per pair or itinerary: ``origin`` and ``destination`` (labels), ``departure_time`` and ``arrival_time``
+        (in the time zone of the network, NaT without a date), ``travel_time`` (Int32, s), ``distance`` (Float64, m),
+        ``distance_breakdown`` (dict of metres by mode), ``fares`` (`Fares`: the cheapest tickets; None if the feed does
+        not have them), ``route`` (`Route`), ``reason`` (why there is no route, NA if there is one) and the line of the
+        route in EPSG:4326. If there is no route, these values are missing or empty.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def routes(
     ModeError
         If the transportation is unknown.
     MomentError
-        If a moment does not exist or is ambiguous.
+        If a time does not exist or is ambiguous, or the timetable does not cover it.
 
     See Also
     --------
@@ -108,23 +108,40 @@ def routes(
 
     Notes
     -----
-    Journeys may take up to 12 hours. Travel times and distances are those of `time_filter` to the last digit, and so
-    are their sums over legs and steps. The walk between a point and its street is part of the first and the last leg.
-    The column ``route`` holds Python objects, which Parquet cannot: ``drop(columns="route")`` before writing it.
+    Routes take at most 12 hours. Travel times and distances, and their sums over legs and steps, are exactly those of
+    `time_filter`. The walks between points and streets are part of the first and the last leg. Drop the column
+    ``route`` before writing the table to a file: it contains Python objects, which Parquet does not support.
 
     Examples
     --------
-    >>> there = routes(network, homes, work, transportation="cycling")  # doctest: +SKIP
-    >>> [step.directions for step in there["route"][0].legs[0].steps]  # doctest: +SKIP
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> found = tl.routes(network, places.iloc[[0]], places.iloc[[1]], transportation="cycling")
+    >>> route = found["route"].iloc[0]
+    >>> round(route.travel_time / 60), round(route.distance)
+    (7, 1788)
+    >>> for step in route.legs[0].steps[:3]:
+    ...     print(step.directions)
+    Start heading south
+    Cycle 399 m along Juan de Dios Melgarejo
+    Turn left onto Juan Agustín Alcalde and cycle 51 m
+
+    With a timetable, legs have departure and arrival times:
+
+    >>> found = tl.routes(
+    ...     network, places.loc[["La Cantera"]], places.loc[["Terminal, La Serena"]],
+    ...     transportation="bus", departure_time="2016-01-18T08:00:00",
+    ... )
+    >>> for leg in found["route"].iloc[0].legs:
+    ...     print(f"{leg.departure_time:%H:%M}", leg.directions)
     """
     wanted = (properties,) if isinstance(properties, str) else tuple(properties)
     for name in wanted:
         if name not in ROUTE_PROPERTIES:
             msg = f"properties must be of {', '.join(map(repr, ROUTE_PROPERTIES))}; got {name!r}"
             raise InputError(msg)
-    n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "journeys")
+    n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "itineraries")
     if n_best > 1 and window is None:
-        msg = "max_results lists the journeys of a window; give window, such as window=3600"
+        msg = "max_results > 1 requires window; give one, such as window=3600"
         raise InputError(msg)
     query = ask(network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S, window=window)
     starts = read_points(origins, "origins", network.bounds)
@@ -133,7 +150,8 @@ def routes(
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
     if n_pairs > _MOST_ROUTES:
         msg = (
-            f"routes answers at most {_MOST_ROUTES:,} pairs; got {n_pairs:,}. time_filter answers more, without routes"
+            f"routes supports at most {_MOST_ROUTES:,} pairs; got {n_pairs:,}. Use time_filter for travel times without "
+            "directions"
         )
         raise LimitError(msg)
     if chosen is None:
@@ -169,22 +187,22 @@ def routes(
     return gpd.GeoDataFrame(columns, geometry=lines, crs="EPSG:4326")
 
 
-# The array-level form -------------------------------------------------------------------------------------------------
+# Array-level functions ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class FoundRoutes:
     """
-    Routes of pairs, a row each; of a window's itineraries a row for each of them.
+    Routes with one row per pair, or with one row per itinerary in a window.
 
     Attributes
     ----------
     origin_of, destination_of : intp arrays of shape (n_rows,)
-        Positions.
+        Positions of origins and destinations.
     labels : int64 array of shape (n_rows,)
         See `traveltime_lab.kernels.street.road`.
     routes : object array of shape (n_rows,)
-        `Route`, None where there is none.
+        `Route`, None if there is none.
     """
 
     origin_of: IndexArray
@@ -195,18 +213,18 @@ class FoundRoutes:
 
 def find_routes(query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, *, n_best: int = 1) -> FoundRoutes:
     """
-    Return the quickest routes of pairs.
+    Return the fastest routes of pairs.
 
     Parameters
     ----------
     query : Query
-        What to search, checked, with `MAX_ROUTE_TIME_S` as the limit of timetable trips.
+        Validated query; with a timetable, its limit must be `MAX_ROUTE_TIME_S`.
     starts, ends : Snaps
-        Origins and destinations, from `Question.snap_at`.
+        Snapped origins and destinations, see `Query.snap_at`.
     chosen : pair of intp arrays of shape (n_pairs,)
         Positions of origins and destinations.
     n_best : int, default 1
-        Most itineraries of a pair, with a window.
+        Maximum number of itineraries per pair, with a window.
 
     Returns
     -------
@@ -216,7 +234,7 @@ def find_routes(query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, *, 
     when = None
     if query.transit is not None and query.transit.window:
         origin_of, destination_of, _, moments = departures(query, starts, ends, chosen, n_best)
-        # Rows without an itinerary have no moment of their own; they stay without one.
+        # Rows without an itinerary have no time; that of the query is a placeholder, because they get no route.
         when = [moment or query.transit.moment for moment in moments]
     labels = np.full(origin_of.size, road.UNREACHED, np.int64)
     found = np.full(origin_of.size, None, dtype=object)
@@ -236,7 +254,7 @@ def _street_routes(
     origin_of: IndexArray,
     destination_of: IndexArray,
 ) -> Iterator[Found]:
-    """Yield the route of each pair that has one, by streets alone."""
+    """Yield the routes of pairs on streets, without those that have none."""
     network = query.network
     start_places = np.column_stack(snapped_coordinates(network.streets, starts))
     end_places = np.column_stack(snapped_coordinates(network.streets, ends))
@@ -254,14 +272,14 @@ def _street_routes(
 
 
 def _moments(found: AnyArray, name: str, timezone: str) -> pd.Series:
-    """Return the moments of routes as a column."""
+    """Return the departure or arrival times of routes as a column."""
     moments = [None if route is None else getattr(route, name) for route in found]
     utc = pd.Series([pd.NaT if moment is None else moment.astimezone(dt.UTC) for moment in moments])
     return pd.to_datetime(utc, utc=True).dt.tz_convert(timezone)
 
 
 def _objects(values: list[Any]) -> AnyArray:
-    """Return values as they are, one per row."""
+    """Return values as an object array with one element per row."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column

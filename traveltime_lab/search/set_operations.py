@@ -134,57 +134,82 @@ def _one_row(geometry: Any, search_id: Hashable) -> gpd.GeoDataFrame:
 
 def union_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """
-    Return the cells that are in any of several searches.
+    Return the union of the cells of several searches.
 
     Parameters
     ----------
     members : sequence of DataFrame or GeoDataFrame
-        Each the cells of *one* search: rows of one origin from `h3_cells` or `geohash_cells`, or a combination of
-        such. All of one grid and resolution.
+        The cells of *one* search each: the rows of one origin from `h3_cells` or `geohash_cells`, or the result of a
+        combination. All members must have the same type of cell and resolution.
 
     Returns
     -------
     DataFrame or GeoDataFrame
-        One row per cell, by name: ``cell``, and of ``min``, ``max`` and ``mean`` what all members have: the smallest
-        ``min``, the largest ``max`` and the mean of the ``mean`` of the members that have the cell (int32, s, rounded
-        half up). With outlines if all members have them.
+        One row per cell, sorted by name: ``cell``, and those of ``min``, ``max`` and ``mean`` that all members have:
+        the smallest ``min``, the largest ``max``, and the mean of the ``mean`` of the members with the cell (int32, s,
+        rounded half up). Includes the polygons if all members do.
 
     Raises
     ------
     InputError
-        If there are no members, or one is not such a table, has several origins, or another grid or resolution.
+        If there are no members, or a member is not a table of cells, has several origins, or has another type of cell or
+        resolution.
+
+    See Also
+    --------
+    intersection_cells : The cells that all searches have in common.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> cells = tl.h3_cells(network, places.iloc[:2], travel_time=600, resolution=8, transportation="walking")
+    >>> members = [cells[cells["origin"] == origin] for origin in places.index[:2]]
+    >>> len(tl.union_cells(members))
+    9
     """
     return _combined(members, "union_cells", at_least=1)
 
 
 def intersection_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """
-    Return the cells that are in all of several searches.
+    Return the intersection of the cells of several searches.
 
     Parameters
     ----------
     members : sequence of DataFrame or GeoDataFrame
-        As in `union_cells`. A member without rows empties the intersection.
+        As in `union_cells`. If a member has no rows, neither has the result.
 
     Returns
     -------
     DataFrame or GeoDataFrame
-        As from `union_cells`, over all members.
+        As returned by `union_cells`, with the cells that all members have.
 
     Raises
     ------
     InputError
         As in `union_cells`.
+
+    See Also
+    --------
+    union_cells : The cells that any search has.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> cells = tl.h3_cells(network, places.iloc[:2], travel_time=600, resolution=8, transportation="walking")
+    >>> members = [cells[cells["origin"] == origin] for origin in places.index[:2]]
+    >>> tl.intersection_cells(members)["cell"].tolist()
+    ['88b2190b65fffff']
     """
     return _combined(members, "intersection_cells", at_least=len(members))
 
 
 def _combined(members: Sequence[pd.DataFrame], name: str, *, at_least: int) -> pd.DataFrame:
-    """Return the cells that `at_least` so many members have."""
+    """Return the cells that at least `at_least` members have."""
     if isinstance(members, pd.DataFrame):
-        # Not taken apart here: an origin that reaches nothing has no rows, and would be forgotten.
+        # A table cannot be split by origin here: an origin without reachable cells has no rows.
         msg = (
-            f"{name} takes a list with a table for each search; got one table. For the origins of one search: "
+            f"{name} requires a list with one table per search; got a single table. To combine the origins of a search: "
             f"{name}([cells[cells['origin'] == origin] for origin in origins.index])"
         )
         raise InputError(msg)
@@ -195,7 +220,7 @@ def _combined(members: Sequence[pd.DataFrame], name: str, *, at_least: int) -> p
     kinds = set()
     for n, member in enumerate(members):
         if not isinstance(member, pd.DataFrame) or "cell" not in member.columns:
-            msg = f"members[{n}] of {name} must be a table from h3_cells or geohash_cells; got {type(member).__name__}"
+            msg = f"members[{n}] of {name} must be a result of h3_cells or geohash_cells; got {type(member).__name__}"
             raise InputError(msg)
         if not member["cell"].is_unique:
             msg = f"members[{n}] of {name} has cells of several origins; pass the rows of each origin as one member"
@@ -204,7 +229,7 @@ def _combined(members: Sequence[pd.DataFrame], name: str, *, at_least: int) -> p
             kinds.add(_kind(member["cell"].iloc[0]))
     if len(kinds) > 1:
         said = " and ".join(f"{grid} of resolution {resolution}" for grid, resolution in sorted(kinds))
-        msg = f"the members of {name} must have one grid and resolution; got {said}"
+        msg = f"the members of {name} must have the same type of cell and resolution; got {said}"
         raise InputError(msg)
     statistics = [column for column in CELL_PROPERTIES if all(column in member.columns for member in members)]
     outlined = all(isinstance(member, gpd.GeoDataFrame) for member in members)
@@ -228,7 +253,7 @@ def _combined(members: Sequence[pd.DataFrame], name: str, *, at_least: int) -> p
 
 
 def _kind(cell: Any) -> tuple[Grid, int]:
-    """Return grid and resolution of a cell's name; geohashes have at most 12 letters and H3 indexes 15 digits."""
+    """Return the type and resolution of a cell; geohashes have at most 12 letters and H3 indexes 15 digits."""
     if isinstance(cell, str) and len(cell) > 12:
         return "h3", int(grids.h3_indexes([cell])[0]) >> 52 & 15
     return "geohash", grids.geohash_places(cell)[2]

@@ -28,7 +28,7 @@ def snap(
     snapping: Snapping | Mapping[str, Any] | None = None,
 ) -> gpd.GeoDataFrame:
     """
-    Return where points meet the streets.
+    Snap points to the nearest streets.
 
     Parameters
     ----------
@@ -36,19 +36,29 @@ def snap(
     points : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with a unique index.
     transportation : str, Transportation or mapping, default "driving"
+        Means of transportation, which determines the streets that points can be snapped to.
     snapping : Snapping or mapping, optional
+        Options for snapping points to streets.
 
     Returns
     -------
     GeoDataFrame
-        Indexed like `points`, in EPSG:4326: the snapped point as geometry (None where there is none),
-        ``snap_distance`` (float64, m, NaN where there is none), ``way_id`` (Int64), ``name`` and ``status``
-        (``snapped``, ``not_snapped`` or ``outside_network``).
+        Indexed like `points`: ``snap_distance`` (float64, m), ``way_id`` (Int64), ``name`` (of the street), ``status``
+        (``snapped``, ``not_snapped`` or ``outside_network``) and the snapped point in EPSG:4326. Values of points that
+        are not snapped are missing.
 
     Raises
     ------
     InputError, CrsError, CoordinateError, ModeError
         As in `time_filter`.
+
+    Examples
+    --------
+    >>> network = tl.sample_network()
+    >>> tl.snap(network, [(-71.3377, -29.9531), (0.0, 51.5)])[["name", "status"]]
+                         name           status
+    0  Juan de Dios Melgarejo          snapped
+    1                          outside_network
     """
     query = ask(network, transportation, None, None, snapping)
     places = read_points(points, "points", network.bounds)

@@ -1,5 +1,5 @@
 """
-Tables of places in WGS 84, made quickly.
+Fast construction of GeoDataFrames in EPSG:4326.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def geo_frame(columns: Mapping[str, Any], geometry: ObjectArray, index: pd.Index
     """
     row, names = _row_of(tuple(columns))
     frame = row.take(np.zeros(len(index), np.intp))
-    frame.index, frame.columns = index, names.view()  # whoever names the names changes their own
+    frame.index, frame.columns = index, names.view()  # a view, so that setting its name does not change the cached one
     for position, values in enumerate((*columns.values(), gpd.array.from_shapely(geometry, crs=WGS84))):
         frame.isetitem(position, values)
     return frame
@@ -43,10 +43,11 @@ def geo_frame(columns: Mapping[str, Any], geometry: ObjectArray, index: pd.Index
 @functools.lru_cache(maxsize=64)
 def _row_of(names: tuple[str, ...]) -> tuple[gpd.GeoDataFrame, pd.Index]:
     """
-    Return a table with one row of nothing, and the names that its columns should have.
+    Return a template with one row, and the column index of the final table.
 
-    Its own names are Python objects, which are compared sooner than strings of Arrow; geopandas compares them whenever
-    it copies a table. Its columns share no block of memory, as they are replaced one by one.
+    The template's column index has dtype object. Its labels are compared faster than Arrow strings, and geopandas
+    compares them whenever it copies a table. Its columns do not share a memory block, because they are replaced one by
+    one.
     """
     nothing = pd.array([0], dtype="Int8")
     row = gpd.GeoDataFrame(dict.fromkeys(names, nothing), geometry=[None], crs=WGS84)

@@ -1,5 +1,5 @@
 """
-Travel times between points, and where points meet the streets.
+Travel times between points (`time_filter`), and snapping of points to streets (`snap`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from traveltime_lab.transit.query import TransitQuery
 
 PROPERTIES: Final = ("travel_time", "distance", "route", "snap_distance", "share")
 FORMS: Final = ("pairs", "matrix", "sparse")
-#: Most rows of a table with a row per pair, reached or not; beyond it the sparse form is the answer.
+#: Maximum number of rows for ``form="pairs"``, which has a row for every pair.
 _MOST_PAIRS = 20_000_000
 
 
@@ -69,49 +69,49 @@ def time_filter(
     ----------
     network : Network
     origins, destinations : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
-        Points in any CRS, with unique indexes. Reprojected, never mutated.
+        Points in any CRS, with unique indexes.
     travel_time : int or timedelta
-        Limit in seconds, 1 to 14400. What takes longer is unreachable.
+        Maximum travel time in seconds, 1 to 14400. Destinations that take longer are unreachable.
     transportation : str, Transportation or mapping, default "driving"
-        How to travel; see `Transportation`.
+        Means of transportation; see `Transportation`.
     departure_time, arrival_time : datetime, str, optional
-        One of the two at most. Aware, ISO 8601, or naive in the network's time zone, or ``"weekday_morning"``. For
-        cars it selects the congestion of that hour and weekday.
+        At most one of the two: a datetime or an ISO 8601 string, in the time zone of the network if naive, or
+        ``"weekday_morning"``. Required for types with a timetable; for driving, it selects the congestion.
     properties : sequence of str, default ("travel_time",)
-        Any of ``travel_time``, ``distance`` (of the fastest route, walks to and from the streets included),
-        ``route`` (its line), ``snap_distance`` and, over a window, ``share``. With percentiles it may be empty: the
-        least time of a window is as much work as its percentiles.
+        Any of ``travel_time``, ``distance`` (along the fastest route, including the walks between points and streets),
+        ``route`` (the line of the fastest route), ``snap_distance`` and, with a window, ``share``. With percentiles it
+        may be empty, which saves the search for the shortest travel time in the window.
     pairs : {"all", "aligned"} or DataFrame, default "all"
-        All origins with all destinations, the first with the first and so on, or a table with the columns ``origin``
-        and ``destination`` that hold index labels.
+        ``"all"`` combines all origins with all destinations, ``"aligned"`` the first origin with the first destination
+        and so on. A DataFrame must have the columns ``origin`` and ``destination`` with index labels.
     form : {"pairs", "matrix", "sparse"}, default "pairs"
-        A row per pair; a wide table with a row per origin and a column per destination; or a row per *reachable*
-        pair without geometry, which is how large requests fit in memory.
+        ``"pairs"`` returns a row per pair, ``"matrix"`` a row per origin and a column per destination, ``"sparse"`` a
+        row per *reachable* pair without geometry, which needs the least memory.
     snapping : Snapping or mapping, optional
-        Threshold, penalty and accepted roads of the snap to the streets.
+        Options for snapping points to streets.
     window : int, optional
-        Timetable types: seconds after the departure, or before the arrival, in which one may leave or arrive as well,
-        1 to 43200. The travel time is then the least of the window.
+        Timetable types: length in seconds, 1 to 43200, of a window that begins at the departure time or ends at the
+        arrival time. The travel time is then the shortest one in the window.
     max_results : int, default 1
-        With a window and ``form="pairs"``: journeys per pair, 1 to 5, each in a row of its own, the shortest first.
-        No journey is among them that another beats by leaving no earlier and arriving no later.
+        With a window and ``form="pairs"``: maximum number of itineraries per pair, 1 to 5, one row each, fastest first.
+        An itinerary is omitted if another one departs no earlier and arrives no later.
     percentiles : sequence of float, default ()
-        With a window: percentages, over 0 and up to 100. ``travel_time_p80`` is the least time that 80 % of the
-        departures (or arrivals) of the window keep to, one a minute from the given moment on.
+        With a window: percentages above 0 and at most 100. ``travel_time_p80`` is the travel time within which at least
+        80 % of the departures (or arrivals) in the window reach the destination, with one departure per minute.
     engine : {"auto", "dijkstra", "hierarchy", "pandana"}, default "auto"
-        Who computes. All give the same answers.
+        The algorithm to use. All return the same results.
 
     Returns
     -------
     GeoDataFrame or DataFrame
         ``pairs``: ``origin`` and ``destination`` (labels), ``travel_time`` (Int32, s, NA if unreachable),
         ``distance`` (Float64, m), ``origin_snap_distance`` and ``destination_snap_distance`` (float64, m), ``reason``
-        (categorical, why the pair is unreachable, NA if it is not) and the geometry: the destination, or the route
-        if asked for, in EPSG:4326. With a window also ``departure_time`` and ``arrival_time``; with percentiles a
-        column like ``travel_time_p80`` (Int32, s) each; with ``share`` the share of departures that make it
-        (float64, 0 to 1).
+        (categorical; why the pair is unreachable, NA if it is reachable) and the geometry in EPSG:4326: the route if it
+        is among `properties`, otherwise the destination. With a window also ``departure_time`` and ``arrival_time``;
+        with percentiles one column each, such as ``travel_time_p80`` (Int32, s); with ``share`` the share of departures
+        that reach the destination (float64, 0 to 1).
         ``matrix``: float32, NaN if unreachable, with ``origins.index`` as rows and ``destinations.index`` as columns;
-        with both ``travel_time`` and ``distance`` the columns have the property as first level.
+        if there are several properties, they are the first level of the columns.
         ``sparse``: the reachable rows of ``pairs`` without ``reason`` and geometry.
 
     Raises
@@ -127,27 +127,45 @@ def time_filter(
     ModeError
         If the transportation is unknown.
     MomentError
-        If a moment does not exist or is ambiguous.
+        If a time does not exist or is ambiguous, or the timetable does not cover it.
 
     See Also
     --------
-    time_map : The area instead of the times to known points.
-    snap : Where points meet the streets.
+    time_map : Isochrones.
+    routes : Routes with directions.
+    snap : Snap points to streets.
 
     Notes
     -----
-    Times are computed in whole milliseconds, compared with the limit, and only then rounded to seconds.
+    Travel times are computed in milliseconds, compared with the limit, and then rounded to seconds.
 
     Examples
     --------
-    >>> times = time_filter(network, homes, shops, travel_time=1800)  # doctest: +SKIP
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> times = tl.time_filter(network, places.iloc[[0]], places.iloc[[1, 2, 7]], travel_time=1800, transportation="cycling")
+    >>> times.set_index("destination")["travel_time"] // 60
+    destination
+    Hospital, Coquimbo       7
+    La Cantera              19
+    Las Compañías         <NA>
+    Name: travel_time, dtype: Int32
+    >>> times["reason"].iloc[2]
+    'over_limit'
+
+    A matrix of travel times in seconds:
+
+    >>> matrix = tl.time_filter(
+    ...     network, places.iloc[:2], places.iloc[:2], travel_time=3600, transportation="walking", form="matrix"
+    ... )
+    >>> (matrix // 60).to_numpy().tolist()
+    [[0.0, 21.0], [21.0, 0.0]]
     """
     limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
     percents = _percents(percentiles)
     properties = _properties(properties, may_be_empty=bool(percents))
     one_of(form, "form", FORMS)
     matrix.check_engine(engine)
-    n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "journeys")
+    n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "itineraries")
     needs_least = not percents or not {"travel_time", "distance", "route"}.isdisjoint(properties)
     query = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window,
@@ -156,17 +174,17 @@ def time_filter(
     if query.transit is not None:
         _check_transit_table(query.transit, properties, form, engine)
     if n_best > 1 and (query.transit is None or window is None or form != "pairs" or query.transit.has_spread):
-        msg = "max_results lists the journeys of a window: give window, form='pairs' and no percentiles or share"
+        msg = "max_results > 1 requires window and form='pairs', and excludes percentiles and share"
         raise InputError(msg)
     query = replace(query, needs_length="distance" in properties)
     starts = read_points(origins, "origins", network.bounds)
     ends = read_points(destinations, "destinations", network.bounds)
     chosen = chosen_pairs(pairs, starts, ends)
     if form == "matrix" and chosen is not None:
-        msg = "form='matrix' needs all pairs; use form='pairs' or 'sparse' with pairs='aligned' or a table of pairs"
+        msg = "form='matrix' requires pairs='all'; use form='pairs' or 'sparse' for aligned pairs or a table of pairs"
         raise InputError(msg)
     if form != "pairs" and "route" in properties:
-        msg = f"form={form!r} has no room for routes; use form='pairs'"
+        msg = f"form={form!r} cannot contain routes; use form='pairs'"
         raise InputError(msg)
     start_snaps, end_snaps = query.snap(starts), query.snap(ends, is_origin=False)
     if form == "matrix":
@@ -177,8 +195,8 @@ def time_filter(
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
     if n_pairs > _MOST_PAIRS:
         msg = (
-            f"{n_pairs:,} pairs are more than a table with a row for each can hold ({_MOST_PAIRS:,}); "
-            "use form='sparse', which keeps what is reachable, or form='matrix'"
+            f"form='pairs' supports at most {_MOST_PAIRS:,} pairs; got {n_pairs:,}. "
+            "Use form='sparse', which contains reachable pairs only, or form='matrix'"
         )
         raise LimitError(msg)
     found = pair_times(query, start_snaps, end_snaps, limit, chosen=chosen, n_best=n_best, engine=engine)
@@ -222,37 +240,37 @@ def time_filter(
 
 
 def _check_transit_table(asked: TransitQuery, properties: tuple[str, ...], form: str, engine: str) -> None:
-    """Raise an error for what a table of timetable trips cannot have."""
+    """Raise an error for options that are not supported with a timetable."""
     if ("distance" in properties or "route" in properties) and form != "pairs":
         msg = (
-            "distances and routes of timetable trips are told one by one: ask for them with form='pairs', and for "
-            "fewer pairs"
+            "with a timetable, distances and routes are computed pair by pair; use form='pairs', and fewer pairs if it "
+            "takes too long"
         )
         raise UnsupportedError(msg)
     if engine != "auto":
-        msg = f"engine={engine!r} searches streets; transportation {asked.transportation.type!r} needs engine='auto'"
+        msg = f"engine={engine!r} is for streets only; transportation {asked.transportation.type!r} needs engine='auto'"
         raise InputError(msg)
 
 
 def _properties(properties: Any, *, may_be_empty: bool) -> tuple[str, ...]:
-    """Return the checked list of properties."""
+    """Validate the properties."""
     if isinstance(properties, str):
         properties = (properties,)
     for name in properties:
         one_of(name, "properties", PROPERTIES)
     if not tuple(properties) and not may_be_empty:
-        msg = f"properties is empty; name at least one of {', '.join(PROPERTIES)}"
+        msg = f"properties is empty; give at least one of {', '.join(PROPERTIES)}"
         raise InputError(msg)
     return tuple(properties)
 
 
 def _percents(percentiles: Any) -> tuple[float, ...]:
-    """Return the checked percentiles."""
+    """Validate the percentiles."""
     if isinstance(percentiles, int | float):
         percentiles = (percentiles,)
     values = tuple(percent(value, "percentiles") for value in percentiles)
     if len(set(values)) != len(values):
-        msg = f"percentiles must differ from each other; got {values}"
+        msg = f"percentiles must be unique; got {values}"
         raise InputError(msg)
     return values
 
@@ -260,7 +278,7 @@ def _percents(percentiles: Any) -> tuple[float, ...]:
 def _spread_values(
     spread: matrix.Spread, percents: tuple[float, ...], properties: tuple[str, ...]
 ) -> dict[str, tuple[AnyArray, BoolArray]]:
-    """Return the names and values of percentiles, and of shares if asked for, and where there are none."""
+    """Return the values and the missing-value masks of percentiles, and of shares if requested, by column name."""
     columns: dict[str, tuple[AnyArray, BoolArray]] = {}
     for k, value in enumerate(percents):
         ms = spread.ms[..., k].astype(np.int64)
@@ -273,7 +291,7 @@ def _spread_values(
 def _spread_columns(
     spread: matrix.Spread, percents: tuple[float, ...], properties: tuple[str, ...]
 ) -> dict[str, pd.arrays.IntegerArray | FloatArray]:
-    """Return percentiles, and shares if asked for, of rows as columns."""
+    """Return the columns of percentiles, and of shares if requested."""
     values = _spread_values(spread, percents, properties)
     return {
         name: column if name == "share" else pd.arrays.IntegerArray(np.where(is_lost, 0, column), is_lost)
@@ -290,7 +308,7 @@ def _sparse(
     properties: tuple[str, ...],
     percents: tuple[float, ...],
 ) -> pd.DataFrame:
-    """Return the reachable pairs as a table; columns are made one at a time, and their pieces dropped on the way."""
+    """Return the reachable pairs as a table; the arrays of a column are freed as the column is created."""
     table: dict[str, Any] = {}
     if "snap_distance" in properties:
         origin_distance, destination_distance = finite(start_snaps.distance_m), finite(end_snaps.distance_m)
@@ -320,9 +338,9 @@ def _wide(
     percents: tuple[float, ...],
     engine: str,
 ) -> pd.DataFrame:
-    """Return the wide matrix of times, distances and so on."""
+    """Return the result for ``form="matrix"``."""
     if "snap_distance" in properties:
-        msg = "form='matrix' holds what belongs to pairs; snap() gives snap distances"
+        msg = "form='matrix' cannot contain snap_distance; use snap() or form='pairs'"
         raise InputError(msg)
     tables: dict[str, Float32Array] = {}
     for block in query.blocks(start_snaps, end_snaps, limit, engine):

@@ -1,5 +1,5 @@
 """
-The areas within reach in a time or a distance.
+Isochrones (`time_map`), areas within a distance (`distance_map`), and their accuracy (`shape_accuracy`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
 from traveltime_lab.surfaces import polygons, raster, road_buffer
 from traveltime_lab.surfaces.level_of_detail import LevelOfDetail, parse_level_of_detail
 
-#: Why a shape is empty.
+#: Reasons why an area is empty.
 _REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_snapped", "over_limit"])
 
 
@@ -63,46 +63,47 @@ def time_map(
     percentile: float | None = None,
 ) -> gpd.GeoDataFrame:
     """
-    Return the area within reach of each origin in a travel time.
+    Return the isochrone of each origin: the area that is reachable within a travel time.
 
     Parameters
     ----------
     network : Network
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
-        Points in any CRS, with a unique index. With `arrival_time` they are where trips end.
+        Points in any CRS, with a unique index. With `arrival_time`, they are destinations.
     travel_time : int or timedelta
-        Limit in seconds, 1 to 14400.
+        Maximum travel time in seconds, 1 to 14400.
     transportation : str, Transportation or mapping, default "driving"
-        How to travel; see `Transportation`.
+        Means of transportation; see `Transportation`.
     departure_time, arrival_time : datetime, str, optional
         As in `time_filter`.
     level_of_detail : str, int or mapping, optional
-        ``"lowest"`` (default) to ``"highest"``, a number from -20 to 2, or the contract's object, which also knows
-        ``coarse_grid``. Lowered silently for long travel times, as the contract says.
+        ``"lowest"`` (default) to ``"highest"``, a number from -20 to 2, or an object as in docs/contract.md, 4.5, which
+        also supports ``coarse_grid``. It is reduced for long travel times, as stated there.
     no_holes : bool, default False
         Whether to fill holes.
     polygons_filter : int or mapping, optional
-        Keep only so many of the largest polygons (the contract's ``{"limit": n}`` or the number).
+        Maximum number of polygons; the largest ones are kept. The contract's ``{"limit": n}`` is accepted too.
     render_mode : {"approximate_time_filter", "road_buffering"}
-        The area where `time_filter` says yes, or the reached roads widened by `buffer_distance`.
+        ``"approximate_time_filter"`` returns the area of points that are reachable according to `time_filter`,
+        ``"road_buffering"`` a buffer of `buffer_distance` around the reachable roads.
     buffer_distance : int, default 1000
-        Metres that the shape may extend from a road, at least 250.
+        Maximum distance between the area and a road in metres, at least 250.
     remove_water_bodies : bool, default True
-        Whether to cut out the sea, lakes and wide rivers.
+        Whether to remove the sea, lakes and wide rivers.
     snapping : Snapping or mapping, optional
+        Options for snapping points to streets.
     window : int, optional
-        As in `time_filter`: the area is that of all trips of the window.
+        As in `time_filter`. The area is reachable with at least one departure in the window.
     percentile : float, optional
-        With a window: the area that at least so many percent of its departures (or arrivals, one a minute) reach in
-        the travel time, such as 80 for where one can rely on it. `time_filter` tells the same times as
-        ``percentiles``.
+        With a window: minimum percentage of its departures (or arrivals, one per minute) with which the area is
+        reachable. See ``percentiles`` of `time_filter` for travel times.
 
     Returns
     -------
     GeoDataFrame
-        Indexed like `origins` and in their order, EPSG:4326: ``travel_time`` (int32, s), ``snap_distance`` (float64,
-        m, NaN if not snapped), ``reason`` (why the shape is empty, NA if it is not) and ``geometry``: a valid
-        MultiPolygon, exterior rings counter-clockwise, empty if the origin has no street.
+        Indexed like `origins`: ``travel_time`` (int32, s), ``snap_distance`` (float64, m, NaN if not snapped),
+        ``reason`` (why the area is empty, NA if it is not) and ``geometry``, a valid MultiPolygon in EPSG:4326 with
+        counter-clockwise exterior rings, empty if the origin is not snapped.
 
     Raises
     ------
@@ -111,18 +112,24 @@ def time_map(
 
     See Also
     --------
-    time_filter : Travel times to known points.
-    union, intersection, difference : Combine shapes.
-    shape_accuracy : How well a shape agrees with `time_filter`.
+    time_filter : Travel times to given points.
+    union, intersection, difference : Combine isochrones.
+    shape_accuracy : Compare isochrones with `time_filter`.
 
     Notes
     -----
-    The shape is the contour of the travel-time surface: at the centres of a fixed grid of cells the surface has the
-    value that `time_filter` would give for that point.
+    Isochrones are contours of a travel-time surface. Its value at the centre of each cell of a fixed grid is the travel
+    time that `time_filter` returns for that point.
 
     Examples
     --------
-    >>> areas = time_map(network, homes, travel_time=900, transportation="walking")  # doctest: +SKIP
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> areas = tl.time_map(network, places.iloc[:2], travel_time=900, transportation="walking")
+    >>> (areas.to_crs(network.crs).area / 1e6).round()
+    name
+    Plaza de Armas, Coquimbo    2.0
+    Hospital, Coquimbo          3.0
+    dtype: float64
     """
     limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
     percents = () if percentile is None else (percent(percentile, "percentile"),)
@@ -130,7 +137,7 @@ def time_map(
         network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window, percents=percents
     )
     if percents and render_mode == "road_buffering":
-        msg = "percentile needs render_mode='approximate_time_filter': the roads in reach differ by departure"
+        msg = "percentile needs render_mode='approximate_time_filter': each departure reaches other roads"
         raise UnsupportedError(msg)
     style = shape_style(
         parse_level_of_detail(level_of_detail).downgraded(limit), no_holes=no_holes, polygons_filter=polygons_filter,
@@ -157,7 +164,7 @@ def distance_map(
     shortest: bool = False,
 ) -> gpd.GeoDataFrame:
     """
-    Return the area within a distance of each origin along the streets.
+    Return the area within a distance along the streets of each origin.
 
     Parameters
     ----------
@@ -165,23 +172,37 @@ def distance_map(
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with a unique index.
     distance : int
-        Limit in metres of the *fastest* route, 75 to 800000, which is the ``distance`` of `time_filter` (contract
-        7.10); walks to and from the streets count.
+        Maximum distance in metres, 75 to 800000, along the *fastest* route, as the ``distance`` of `time_filter`. It
+        includes the walks between points and streets (docs/contract.md, 7.10).
     transportation, departure_time, arrival_time, level_of_detail, no_holes, polygons_filter, render_mode, \
 buffer_distance, remove_water_bodies, snapping
-        As in `time_map`. The fastest route of a car depends on the hour.
+        As in `time_map`. For driving, the departure time affects which route is the fastest.
     shortest : bool, default False
-        Whether to measure along the shortest route instead, however slow it is.
+        Whether to use the distance along the shortest route instead of the fastest.
 
     Returns
     -------
     GeoDataFrame
-        As from `time_map`, with the column ``distance`` (int32, m) instead of ``travel_time``.
+        As returned by `time_map`, with the column ``distance`` (int32, m) instead of ``travel_time``.
 
     Raises
     ------
     InputError, CrsError, CoordinateError, LimitError, ModeError, MomentError
         As in `time_map`.
+
+    See Also
+    --------
+    time_map : Isochrones.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> areas = tl.distance_map(network, places.iloc[:2], distance=2000, transportation="cycling")
+    >>> (areas.to_crs(network.crs).area / 1e6).round()
+    name
+    Plaza de Armas, Coquimbo    5.0
+    Hospital, Coquimbo          6.0
+    dtype: float64
     """
     limit = whole(distance, "distance", MIN_DISTANCE_M, MAX_DISTANCE_M, "metres")
     query = ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
@@ -201,7 +222,7 @@ def ask_distance(
     *,
     shortest: Any = False,
 ) -> Query:
-    """Check the arguments that searches within a distance share, as `ask` does for those within a time."""
+    """Validate the arguments that searches by distance share, as `ask` does for searches by travel time."""
     if not isinstance(shortest, bool | np.bool_):
         msg = f"shortest must be True or False; got {shortest!r}"
         raise InputError(msg)
@@ -211,12 +232,12 @@ def ask_distance(
     return replace(ask(network, transportation, departure_time, arrival_time, snapping), is_length=True)
 
 
-# The array-level form -------------------------------------------------------------------------------------------------
+# Array-level functions ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ShapeStyle:
-    """How shapes are drawn, checked."""
+    """Validated shape options."""
 
     detail: LevelOfDetail
     no_holes: bool
@@ -235,7 +256,7 @@ def shape_style(
     buffer_distance: Any = 1000,
     remove_water_bodies: Any = True,
 ) -> ShapeStyle:
-    """Check the options of shapes."""
+    """Validate the shape options."""
     for name, value in (("no_holes", no_holes), ("remove_water_bodies", remove_water_bodies)):
         if not isinstance(value, bool | np.bool_):
             msg = f"{name} must be True or False; got {value!r}"
@@ -261,7 +282,7 @@ def shape_style(
 
 
 def _table(query: Query, origins: Any, limit: int, style: ShapeStyle, column: str) -> gpd.GeoDataFrame:
-    """Return one shape per origin."""
+    """Return the table of areas, one row per origin."""
     places = read_points(origins, "origins", query.network.bounds)
     snaps = query.snap(places, is_origin=not query.is_arrival)
     geometry = draw_shapes(query, snaps, limit, style)
@@ -277,35 +298,35 @@ def _table(query: Query, origins: Any, limit: int, style: ShapeStyle, column: st
 
 def draw_shapes(query: Query, snaps: Snaps, limit: int, style: ShapeStyle) -> ObjectArray:
     """
-    Return the shape of what lies within a limit of each place.
+    Return the area within a limit of each origin.
 
     Parameters
     ----------
     query : Query
-        What to search, checked: by `ask`, or by `ask_distance` for a limit in metres.
+        Validated query, from `ask`, or from `ask_distance` for a limit in metres.
     snaps : Snaps
-        The places, from `Question.snap_at`; `Snaps.status` says which of them have no street.
+        Snapped origins, see `Query.snap_at`.
     limit : int
-        Seconds or metres.
+        Maximum travel time in seconds, or distance in metres.
     style : ShapeStyle
 
     Returns
     -------
-    object array of shape (n_places,)
-        MultiPolygons in EPSG:4326, empty where a place has no street.
+    object array of shape (n_origins,)
+        MultiPolygons in EPSG:4326, empty if an origin is not snapped.
     """
     return np.array([_shape(query, snaps, i, limit, style) for i in range(len(snaps))], dtype=object)
 
 
 def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) -> shapely.MultiPolygon:
-    """Return the shape of one origin."""
+    """Return the area of one origin."""
     checkpoint()
     if snaps.status[i] != SNAPPED:
         return shapely.MultiPolygon()
     network, snapping = query.network, query.snapping
     family = query.egress_transportation.base
     cell_m = style.detail.cell_m(family)
-    # A cell farther than the limit, so that the contour lies between true values.
+    # The search extends one cell beyond the limit, so that the contour is interpolated between computed values.
     field = query.field_from(snaps.take(np.array([i])), limit + cell_m)
     x, y = network.frame.to_xy(snaps.lng[i : i + 1], snaps.lat[i : i + 1])
     here = float(x[0]), float(y[0])
@@ -314,7 +335,7 @@ def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) ->
         pieces = road_buffer.reached_pieces(network.streets, field, limit)
         if not pieces.size:
             return shapely.MultiPolygon()
-        # Distances are exact at the centres of cells, so that finer ones than a fortieth of the band draw the same.
+        # Distances are exact at cell centres, so cells smaller than a fortieth of the buffer do not change the shape.
         cell_m = float(np.clip(cell_m, style.buffer_m / 40.0, style.buffer_m / 5.0))
         drawn = road_buffer.road_buffer_surface(pieces, float(style.buffer_m), cell_m=cell_m, frame=network.frame)
         shape = polygons.contour_polygons(drawn, float(style.buffer_m), steepest=cell_m)
@@ -362,37 +383,45 @@ def shape_accuracy(
     shortest: bool = False,
 ) -> pd.Series:
     """
-    Return how often shapes and `time_filter` agree about random points.
+    Return the share of random points on which isochrones agree with `time_filter`.
 
     Parameters
     ----------
     network : Network
     areas : GeoDataFrame
-        From `time_map` (or `distance_map`) of `origins`.
+        Result of `time_map` or `distance_map`.
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
-        What the shapes were made for.
+        Origins of `areas`.
     n_points : int, default 2000
-        Points per shape, uniform in 1.3 times its box.
+        Number of points per area, distributed uniformly over its bounding box scaled by 1.3.
     seed : int, default 0
-        Of the random points.
+        Seed of the random number generator.
     transportation, departure_time, arrival_time, snapping, window, percentile, shortest
-        As the shapes were made.
+        The arguments with which `areas` were computed.
     remove_water_bodies : bool, default True
-        As the shapes were made: points on removed water are left out, because there a shape says no on purpose.
+        The argument with which `areas` were computed; if True, points in water are excluded.
 
     Returns
     -------
     Series
-        Share of agreeing points from 0 to 1 by the index of `areas`; NaN for empty shapes.
+        Share of points, 0 to 1, indexed like `areas`; NaN for empty areas.
 
     Raises
     ------
     InputError
-        If `areas` is not a result of `time_map` or `distance_map`, or does not fit `origins`.
+        If `areas` is not a result of `time_map` or `distance_map`, or its index differs from that of `origins`.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> areas = tl.time_map(network, places.iloc[:2], travel_time=900, transportation="walking")
+    >>> accuracy = tl.shape_accuracy(network, areas, places.iloc[:2], transportation="walking")
+    >>> bool((accuracy > 0.95).all())
+    True
     """
     column = next((name for name in ("travel_time", "distance") if name in getattr(areas, "columns", ())), None)
     if column is None or not isinstance(areas, gpd.GeoDataFrame):
-        msg = "areas must be a GeoDataFrame from time_map or distance_map"
+        msg = "areas must be a GeoDataFrame returned by time_map or distance_map"
         raise InputError(msg)
     n_points = whole(n_points, "n_points", 1, 10_000_000, "points")
     percents = () if percentile is None else (percent(percentile, "percentile"),)
@@ -405,7 +434,7 @@ def shape_accuracy(
         )  # fmt: skip
     places = read_points(origins, "origins", network.bounds)
     if not areas.index.equals(places.index):
-        msg = "areas and origins must have the same index; pass the origins that the areas were made for"
+        msg = "areas and origins must have the same index; pass the origins with which the areas were computed"
         raise InputError(msg)
     snaps = query.snap(places, is_origin=not query.is_arrival)
     rng = np.random.default_rng(seed)
@@ -436,7 +465,7 @@ def shape_accuracy(
 
 
 def _is_within(block: Block, query: Query, limit: int) -> BoolArray:
-    """Return which pairs of a block keep to a limit."""
+    """Return which pairs of a block are within the limit."""
     if block.spread is not None:
         return block.spread.ms[..., 0] < NO_TIME
     is_reached: BoolArray = block.labels != road.UNREACHED

@@ -1,8 +1,8 @@
 """
-Where streets lead, and how fast: graphs, snapping, searches and matrices on streets.
+Build search graphs of streets, snap points to them, and compute travel times and routes.
 
-The other rooms take from here `layer.StreetLayer` (the streets of a network with what is derived from them),
-`tables.StreetTables` (the arrays that readers make), `snapping.snap_points`, `matrix.label_blocks` and
+Other packages use `layer.StreetLayer` (the streets of a network and everything derived from them),
+`tables.StreetTables` (the arrays that readers return), `snapping.snap_points`, `matrix.label_blocks` and
 `matrix.pair_labels` (travel times of many pairs), `field.edge_field` (travel times along all streets), and
-`paths.street_paths` with `directions.Narrator` (routes).
+`paths.paths` with `directions.Narrator` (routes).
 """

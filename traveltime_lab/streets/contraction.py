@@ -1,10 +1,10 @@
 """
-Trips by customizable contraction hierarchies: many origins and destinations in a fraction of the searches' time.
+Compute labels of many pairs with customizable contraction hierarchies.
 
-What depends on the streets alone (the order of contraction and the shortcuts it brings) is made once per topology,
-what depends on speeds once per search graph, in a sixth of that time. The labels are those of plain searches, length
-included, with turn restrictions and everything else that a `RoadGraph` holds: a hierarchy knows only its states, arcs
-and ports.
+The contraction order and its shortcuts depend on the streets only and are computed once per topology. The
+customization depends on speeds and is computed once per search graph, in a sixth of that time. The labels equal those
+of `traveltime_lab.kernels.street.road`, including lengths, turn costs and turn restrictions, because a hierarchy
+contracts the states and arcs of the same `RoadGraph` and uses the same ports.
 """
 
 from __future__ import annotations
@@ -36,32 +36,32 @@ logger = logging.getLogger(__name__)
 Arcs = tuple[Int64Array, Int32Array, Int64Array]
 
 # Nanoseconds on one thread; only their ratios matter. Measured in Milan by `benchmarks/bench_matrix.py`.
-#: Per state: to contract, to customize, to select what leads to the destinations, to sweep it for all lanes.
+#: Per state: contraction, customization, selection of the states that lead to the destinations, sweep of all lanes.
 _CONTRACT_NS: Final = 6500
 _CUSTOMIZE_NS: Final = 1200
 _RESTRICT_NS: Final = 150
 _SWEEP_NS: Final = 10
 #: Per state that a plain search reaches.
 _SEARCH_NS: Final = 100
-#: Per chosen pair, from both ends.
+#: Per chosen pair, for the searches from both ends.
 _PAIR_NS: Final = 30_000
-#: States that lead to a destination, about.
+#: Typical number of states in the upward search from a destination.
 _CONE: Final = 300
 
 
 @dataclass(frozen=True)
 class Contraction:
     """
-    What a hierarchy takes from the streets alone.
+    The part of a hierarchy that depends on the streets only.
 
     Attributes
     ----------
     rank : int32 array of shape (n_states,)
-        Place of each state in the order of contraction.
+        Rank of each state in the contraction order.
     up_indptr, up_heads : int64 and int32 arrays
-        CSR by rank: to which higher states each is joined, by an arc or by shortcuts.
+        CSR by rank of the chordal graph: the higher-ranked neighbours of each state, by arcs or shortcuts.
     slots : int64 array of shape (n_arcs,)
-        Where the label of each arc goes; see `traveltime_lab.kernels.street.contraction.slots_of_arcs`.
+        Slot of each arc; see `traveltime_lab.kernels.street.contraction.slots_of_arcs`.
     """
 
     rank: Int32Array
@@ -73,16 +73,16 @@ class Contraction:
 @dataclass(frozen=True)
 class Hierarchy:
     """
-    A contraction with the labels of a search graph.
+    A contraction customized with the labels of a search graph.
 
     Attributes
     ----------
     rank : int32 array of shape (n_states,)
-        Place of each state in the order of contraction.
+        Rank of each state in the contraction order.
     up : tuple of arrays
-        CSR by rank of the arcs from each state to higher ones.
+        CSR by rank of the arcs from each state to higher-ranked ones.
     down : tuple of arrays
-        CSR by rank of the arcs from higher states to each.
+        CSR by rank of the arcs from higher-ranked states to each state.
     """
 
     rank: Int32Array
@@ -93,14 +93,14 @@ class Hierarchy:
 @dataclass
 class _Experience:
     """
-    What requests to a search graph have shown so far.
+    Statistics of the requests to a search graph.
 
     Attributes
     ----------
     reach : dict
-        States that a search reaches, by limit.
+        Number of states that a search reaches, by limit.
     missed_ns : float
-        Nanoseconds that requests so far would have been answered sooner with a hierarchy.
+        Nanoseconds that a hierarchy would have saved in all requests so far.
     """
 
     reach: dict[int, float] = field(default_factory=dict)
@@ -113,12 +113,12 @@ _EXPERIENCE = Derived[None, _Experience]("experience with searches")
 
 
 def contraction(streets: StreetLayer, topology: Topology) -> Contraction:
-    """Return the contraction of a topology, made once and kept with it."""
+    """Return the contraction of a topology, which is computed once and kept."""
     return _CONTRACTION.of(topology, None, lambda: _contract(streets, topology))
 
 
 def hierarchy(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
-    """Return the hierarchy of a search graph, made once and kept with it."""
+    """Return the hierarchy of a search graph, which is computed once and kept."""
     return _HIERARCHY.of(graph, None, lambda: _customize(streets, graph))
 
 
@@ -132,7 +132,7 @@ def pays_off(
     are_pairs: bool = False,
 ) -> bool:
     """
-    Return whether a hierarchy is expected to answer a request sooner than a search from each point of one side.
+    Return whether a hierarchy is expected to be faster than one search from each point.
 
     Parameters
     ----------
@@ -141,16 +141,16 @@ def pays_off(
     leaving, reached : LinkedPoints
         Origins and destinations.
     largest : int64
-        Largest label that counts.
+        Largest label of interest.
     are_pairs : bool, default False
-        Whether each destination is asked of one origin only.
+        Whether each destination belongs to one origin only.
 
     Notes
     -----
-    What of a hierarchy is not there yet must be earned by this request alone: nobody knows whether another one comes.
-    But once requests that did without have lost as much time as making it takes, it is made in the background for
-    those to come, as a service that is asked for small matrices again and again should have it. How many states a
-    search reaches within about the limit is tried out once, and remembered.
+    If the hierarchy does not exist yet, the time to build it is charged to this request in full, because there may be
+    no other. In addition, the time that a hierarchy would have saved is summed over all requests. When the sum exceeds
+    the time to build it, the hierarchy is built in the background, so that a service that gets many small requests has
+    one in the end. The number of states that a search reaches is measured once for each limit, and kept.
     """
     is_backward = not are_pairs and len(reached.snaps) < len(leaving.snaps)
     near, far = (reached, leaving) if is_backward else (leaving, reached)
@@ -171,7 +171,7 @@ def pays_off(
     search_ns = n_near * _SEARCH_NS / min(settings.threads, n_near)
     if search_ns * n_states <= asking_ns:
         return False
-    # Limits within a tenth of each other count as one: most of them come again, and this is only about speed.
+    # Limits that differ by less than a tenth share one measurement: an estimate is sufficient here.
     about = int(10.0 * np.log(float(largest) + 1.0))
     if about not in experience.reach:
         experience.reach[about] = _states_within(graph, near, largest, is_backward)
@@ -189,7 +189,7 @@ def pays_off(
 
 
 def _states_within(graph: RoadGraph, ends: LinkedPoints, largest: np.int64, is_backward: bool) -> float:
-    """Return how many states searches from three of the points reach, on average."""
+    """Return the mean number of states that searches from three of the points reach."""
     core = graph.core(is_backward=is_backward)
     indptr, states, keys = ends.ports
     counts = []
@@ -201,17 +201,17 @@ def _states_within(graph: RoadGraph, ends: LinkedPoints, largest: np.int64, is_b
 
 
 def _contract(streets: StreetLayer, topology: Topology) -> Contraction:
-    """Order the states of a topology and find the shortcuts."""
+    """Compute the contraction order of a topology and its shortcuts."""
     begin = time.perf_counter()
     n_states = topology.n_states
     source = np.repeat(np.arange(n_states, dtype=np.int32), np.diff(topology.indptr))
     apart = source != topology.indices
     ends = np.concatenate([source[apart], topology.indices[apart]])
     others = np.concatenate([topology.indices[apart], source[apart]])
-    # Of parallel arcs one is left.
+    # Merge parallel arcs.
     both = coo_array((np.ones(ends.size, np.int8), (ends, others)), shape=(n_states, n_states)).tocsr()
     indptr, indices = both.indptr.astype(np.int32), both.indices.astype(np.int32)
-    # Dead ends and mere bends go first: a third of the states, for next to nothing.
+    # Contract dead ends and states with two neighbours first: a third of the states, in very little time.
     left, degree = indices.copy(), np.empty(n_states, np.int32)
     peeled = dissection.peel(indptr, left, degree)
     rest = np.flatnonzero(degree >= 0).astype(np.int32)
@@ -230,7 +230,7 @@ def _contract(streets: StreetLayer, topology: Topology) -> Contraction:
 
 def _places(streets: StreetLayer, topology: Topology, source: Int32Array) -> tuple[FloatArray, FloatArray]:
     """
-    Return where states are: those of nodes at the node, those of edges in the middle of the edge.
+    Return the positions of states: of nodes at the node, of directed edges in the middle of the edge.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def _places(streets: StreetLayer, topology: Topology, source: Int32Array) -> tup
     tables = streets.tables
     tail = np.empty(2 * streets.n_edges, np.int64)
     tail[0::2], tail[1::2] = tables.edge_from, tables.edge_to
-    # A state without arcs may be anywhere.
+    # The position of a state without arcs is arbitrary.
     first = np.zeros(topology.n_states, np.int64)
     first[topology.indices] = tail[topology.arc_edge ^ 1]
     first[source] = tail[topology.arc_edge]
@@ -259,7 +259,7 @@ def _places(streets: StreetLayer, topology: Topology, source: Int32Array) -> tup
 
 
 def _customize(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
-    """Put the labels of a search graph on its contraction."""
+    """Customize the contraction of a search graph with its labels."""
     made = contraction(streets, graph.topology)
     begin = time.perf_counter()
     labels = kernel.customize(made.slots, graph.weights, made.up_indptr, made.up_heads)
@@ -281,24 +281,24 @@ def label_blocks(
     leaving, reached : LinkedPoints
         Origins and destinations.
     largest : int64
-        Largest label that counts.
+        Largest label of interest.
 
     Yields
     ------
     rows, columns : slice
-        Which origins and destinations.
+        Origins and destinations of the block.
     labels : int64 array of shape (n_rows, n_columns)
-        `UNREACHED` where over the limit.
+        `UNREACHED` beyond the limit.
 
     Notes
     -----
-    As with the searches, the side with fewer points is the one that is searched from: a sweep costs more the more
-    points are read, but far less than in proportion.
+    The search starts from the side with fewer points, because the cost of a sweep grows much more slowly than the
+    number of points that it reads.
     """
     is_backward = len(reached.snaps) < len(leaving.snaps)
     near, far = (reached, leaving) if is_backward else (leaving, reached)
     made = hierarchy(streets, graph)
-    # Against the arcs, what leads down leads up.
+    # In a backward search, the downward arcs are traversed upwards.
     up, down = (made.down, made.up) if is_backward else (made.up, made.down)
     place, tails, stream, n_rows = kernel.restrict(*down, made.rank, *far.ports)
     n_near, n_far = len(near.snaps), len(far.snaps)
@@ -339,29 +339,29 @@ def pair_labels(
     largest: np.int64,
 ) -> Int64Array:
     """
-    Return the labels of chosen pairs over states; trips along a single street are left to the caller.
+    Return the labels of chosen pairs, without routes along a single edge, which the caller adds.
 
     Parameters
     ----------
     streets : StreetLayer
     graph : RoadGraph
     leaving : LinkedPoints
-        The origins.
+        Origins.
     reached : LinkedPoints
-        The destination of each pair, those of one origin behind those of the one before.
+        Destination of each pair, sorted by origin.
     row_indptr : int64 array of shape (n_origins + 1,)
         Where the pairs of each origin begin.
     largest : int64
-        Largest label that counts.
+        Largest label of interest.
 
     Returns
     -------
     int64 array of shape (n_pairs,)
-        `UNREACHED` where over the limit.
+        `UNREACHED` beyond the limit.
     """
     made = hierarchy(streets, graph)
     labels = np.full(len(reached.snaps), road.UNREACHED, np.int64)
-    # Parts with as many pairs each, as far as whole origins allow.
+    # Split the pairs into parts of about equal size, each with all pairs of its origins.
     targets = np.linspace(0, labels.size, settings.threads * 4 + 1)
     borders = np.unique(np.searchsorted(row_indptr, targets, side="left"))
 

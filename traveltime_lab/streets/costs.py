@@ -1,8 +1,8 @@
 """
-What it costs to move along an edge and through a junction, in milliseconds.
+Compute the time along edges and through junctions, in milliseconds.
 
-Free-flow speeds come with the streets (`traveltime_lab.readers.osm.tags`); here they meet the clock (congestion) and
-the junctions (signals, turns). Every number names its source or says that it is assumed.
+Free-flow speeds are stored with the streets (see `traveltime_lab.readers.osm.tags`). This module adds congestion by
+time of day, and signals and turns at junctions. Every number has its source beside it or is marked as assumed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
 #: Walking speed between a point and its street, km/h. Source: OSRM profiles/foot.lua, `walking_speed = 5`.
 CONNECTOR_KPH = 5.0
 
-#: Longest time along one edge, ms: 33 hours, 166 km on foot without a junction. No search looks further than 4 hours,
-#: and labels have 30 bits for a trip (pandana's, in sixteenths, 27), which a ferry with a mistyped duration overflows.
+#: Longest time along one edge, ms: 33 hours, or 166 km on foot without a junction. Searches are limited to 4 hours, but
+#: labels have 30 bits for the milliseconds of a route (those of pandana, in sixteenths, 27), and a ferry with a
+#: mistyped duration would overflow them.
 LONGEST_CROSSING_MS = 120_000_000
 
 #: Seconds for a turn through a junction of three or more streets: a logistic curve of the angle. Source: OSRM
@@ -29,14 +30,14 @@ SIGNAL_S = 2.0
 
 #: Travel-time multipliers over free flow by hour of the local day for arterial streets on a working day, a Saturday
 #: and a Sunday. Assumed: the shape (two peaks on working days, one broad afternoon hump on weekends) is common to
-#: published city profiles; the heights are round numbers, not a measurement. Bring your own with
-#: `traveltime_lab.network.speeds.add_speeds`.
+#: published city profiles; the heights are round numbers, not measured. `traveltime_lab.network.speeds.add_speeds`
+#: replaces them by measured speeds.
 _WORKDAY = (1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.2, 1.45, 1.6, 1.4, 1.25, 1.25, 1.3, 1.3, 1.25, 1.3, 1.4, 1.6, 1.65, 1.45, 1.2, 1.1, 1.05, 1.0)  # fmt: skip  # noqa: E501
 _SATURDAY = (1.05, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.1, 1.15, 1.25, 1.3, 1.3, 1.25, 1.2, 1.2, 1.25, 1.25, 1.25, 1.2, 1.15, 1.1, 1.05, 1.05)  # fmt: skip  # noqa: E501
 _SUNDAY = (1.05, 1.05, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.1, 1.15, 1.2, 1.15, 1.15, 1.15, 1.2, 1.25, 1.25, 1.2, 1.1, 1.05, 1.0, 1.0)  # fmt: skip  # noqa: E501
 CONGESTION = np.array([_WORKDAY] * 5 + [_SATURDAY, _SUNDAY])
 
-#: Share of the arterial delay that a class of street suffers (assumed): through roads clog, side streets hardly.
+#: Delay of each class of street as a share of the delay of arterial streets (assumed).
 _DELAY_SHARE = {
     "motorway": 0.8, "motorway_link": 1.0, "trunk": 1.0, "trunk_link": 1.0, "primary": 1.0, "primary_link": 1.0,
     "secondary": 1.0, "secondary_link": 1.0, "tertiary": 0.8, "tertiary_link": 0.8, "unclassified": 0.6,
@@ -44,16 +45,16 @@ _DELAY_SHARE = {
 }  # fmt: skip
 
 #: The multipliers of the named traffic models: peak is a working day from 8 to 9, off_peak is free flow, balanced the
-#: mean of a working day from 7 to 20 (assumed readings of contract 5.5).
+#: mean of a working day from 7 to 20 (assumed interpretation of docs/contract.md, 5.5).
 PEAK = float(CONGESTION[0, 8])
 OFF_PEAK = 1.0
 BALANCED = float(CONGESTION[0, 7:20].mean())
 
-#: How much of the moment's delay an optimistic and a pessimistic driver meets (assumed).
+#: Share of the delay at the moment of departure that an optimistic and a pessimistic estimate include (assumed).
 OUTLOOK = {"optimistic": 0.5, "balanced": 1.0, "pessimistic": 1.5}
 
-#: Zones in which traffic keeps left, where turning right crosses the oncoming lane (assumed from general knowledge of
-#: the countries concerned; affects only which of two turns costs three seconds more).
+#: Time zones in which traffic keeps left, so that right turns cross the oncoming lane (assumed; this only decides which
+#: of two turns costs about three seconds more).
 LEFT_HAND_ZONES = frozenset(
     """Europe/London Europe/Dublin Europe/Isle_of_Man Europe/Jersey Europe/Guernsey Europe/Malta Asia/Nicosia
     Asia/Famagusta Asia/Tokyo Asia/Hong_Kong Asia/Macau Asia/Singapore Asia/Kuala_Lumpur Asia/Kuching
@@ -83,14 +84,14 @@ def congestion(traffic_model: str | None, moment: dt.datetime | object | None) -
     Parameters
     ----------
     traffic_model : {"optimistic", "balanced", "pessimistic", "peak", "off_peak"}, optional
-        The contract's model; without one the moment alone decides.
+        Traffic model (docs/contract.md, 5.5). Default: the delay at the moment of departure.
     moment : datetime in the network's zone, the weekday-morning period, or None
-        When the trip happens. ``peak`` and ``off_peak`` do not look at it.
+        Moment of departure. It is ignored with ``peak`` and ``off_peak``.
 
     Returns
     -------
     float
-        1 is free flow.
+        1.0 in free flow.
     """
     if traffic_model == "peak":
         return PEAK
@@ -112,9 +113,9 @@ def delay_shares(highways: AnyArray) -> FloatArray:
 
 def crossing_ms(length_m: FloatArray, kph: FloatArray) -> Int64Array:
     """
-    Return whole milliseconds along edges, at most `LONGEST_CROSSING_MS`.
+    Return the time along edges in whole milliseconds, at most `LONGEST_CROSSING_MS`.
 
-    Closed edges (0 km/h) get 0 and must be masked by the caller.
+    Closed edges (0 km/h) get 0; the caller has to mask them.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ms = np.where(kph > 0.0, length_m * 3600.0 / kph, 0.0)
@@ -122,5 +123,5 @@ def crossing_ms(length_m: FloatArray, kph: FloatArray) -> Int64Array:
 
 
 def connector_ms(distance_m: FloatArray) -> Int64Array:
-    """Return whole milliseconds of the walk between points and their streets."""
+    """Return the walking time of connectors in whole milliseconds."""
     return np.rint(np.asarray(distance_m, dtype=np.float64) * (3600.0 / CONNECTOR_KPH)).astype(np.int64)

@@ -1,8 +1,7 @@
 """
-From the pieces of a route to legs and steps with directions in words.
+Turn the pieces of a route into legs and steps with directions in words.
 
-A step begins where a street of another name begins, where one turns at a junction, and at a roundabout. Nothing here
-decides where the route goes.
+A new step begins at a street with another name, at a turn at a junction, and at a roundabout.
 """
 
 from __future__ import annotations
@@ -25,14 +24,13 @@ _MODES: Final[dict[str, Mode]] = {"walking": "walk", "cycling": "bike", "driving
 _VERBS: Final[dict[str, str]] = {"walk": "walk", "bike": "cycle", "car": "drive"}
 _COMPASS: Final = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
 
-#: Degrees from straight on: less is no turn, and from there on a slight turn, a turn, a sharp turn and turning back
-#: (assumed; the limits are those of common speech: an eighth, three eighths and nearly half of a circle).
+#: Least deviation from straight on, in degrees, of a slight turn, a turn, a sharp turn and a U-turn (assumed).
 _SLIGHT, _TURN, _SHARP, _BACK = 20.0, 45.0, 135.0, 170.0
-#: Directions are measured over this many metres of line, so that the last centimetres before a node do not decide.
+#: Directions are measured over this many metres of a line, so that its last centimetres before a node do not decide.
 _AIM_M: Final = 12.0
-#: Metres in a degree of latitude; bearings need no more than a round figure.
+#: Metres in a degree of latitude; a round figure is sufficient for bearings.
 _DEGREE_M: Final = 111_000.0
-#: Going straight on over a nameless stretch shorter than this is no news: crossings and the like (assumed).
+#: Unnamed stretches shorter than this, such as crossings, do not begin a step if they lead straight on (assumed).
 _NAMELESS_M: Final = 30.0
 
 _WORDS: Final[dict[Turn, str]] = {
@@ -48,13 +46,13 @@ _WORDS: Final[dict[Turn, str]] = {
 
 @dataclass
 class _Stretch:
-    """Pieces of one step, still growing."""
+    """Pieces of one step, collected one by one."""
 
     lines: list[FloatArray]
     label: int = 0
     name: str = ""
     turn: Turn | None = None
-    #: Exits passed on a roundabout that the stretch has not left yet; None elsewhere.
+    #: Number of exits passed on a roundabout that the stretch has not left yet; None elsewhere.
     exits: int | None = None
     taken_exit: int | None = None
     stays: bool = False
@@ -62,7 +60,7 @@ class _Stretch:
 
 @dataclass
 class _Draft:
-    """A leg, still growing."""
+    """Pieces of one leg, collected one by one."""
 
     mode: Mode
     stretches: list[_Stretch] = field(default_factory=list)
@@ -76,13 +74,13 @@ _OPEN_ENDS = Derived[None, OpenEnds]("open ends")
 
 class Narrator:
     """
-    Tells the legs of routes on one search graph.
+    Build the legs of routes on one search graph.
 
     Parameters
     ----------
     streets : StreetLayer
     graph : RoadGraph
-        That the routes were searched on.
+        The graph that was searched.
     base : {"walking", "cycling", "driving"}
     """
 
@@ -103,12 +101,12 @@ class Narrator:
         ----------
         path : Path
         ends : float64 array of shape (4, 2)
-            (lng, lat) of the origin, of the places where the route joins and leaves the streets, of the destination.
+            (lng, lat) of the origin, of its position on the streets, of that of the destination, of the destination.
 
         Returns
         -------
         tuple of Leg
-            Without moments; times and distances sum to those of the path.
+            Legs without moments; their times and distances sum to those of the path.
         """
         if not path.pieces:
             return ()
@@ -134,7 +132,7 @@ class Narrator:
         return tuple(legs)
 
     def _drafts(self, pieces: list[Piece]) -> list[_Draft]:
-        """Sort pieces into legs, and the pieces of streets into stretches."""
+        """Group pieces into legs, and the pieces of streets into stretches."""
         t = self.streets.tables
         drafts: list[_Draft] = []
         for piece in pieces:
@@ -161,7 +159,7 @@ class Narrator:
     def _add(
         self, stretches: list[_Stretch], piece: Piece, line: FloatArray, name: str, *, is_roundabout: bool
     ) -> None:
-        """Add a piece of street to the last stretch, or begin another one."""
+        """Add a piece of street to the last stretch, or begin a new one."""
         now = stretches[-1] if stretches else None
         exits = self._exits(piece) if is_roundabout else 0
         if now is None:
@@ -173,7 +171,7 @@ class Narrator:
                 return
             now.exits += exits
         elif now.exits is not None:
-            # Off the roundabout: the street it leads to is part of the same instruction.
+            # The street after the exit of a roundabout belongs to the same step.
             if now.turn == "roundabout":
                 now.taken_exit = max(now.exits, 1)
             now.exits, now.name = None, name
@@ -190,7 +188,7 @@ class Narrator:
         now.label += piece.label
 
     def _open_ends(self) -> OpenEnds:
-        """Return the streets at each node, and a CSR of the open directed edges that leave each node."""
+        """Return the number of streets at each node, and a CSR of the open directed edges that leave each node."""
         t, is_open = self.streets.tables, self.graph.topology.is_open
         usable = is_open[0::2] | is_open[1::2]
         n = self.streets.n_nodes
@@ -202,7 +200,7 @@ class Narrator:
         return streets, np.searchsorted(tail[leaving], np.arange(n + 1)), leaving
 
     def _ends(self) -> OpenEnds:
-        """Return what `_open_ends` made, once per topology."""
+        """Return the result of `_open_ends`, computed once per topology."""
         return _OPEN_ENDS.of(self.graph.topology, None, self._open_ends)
 
     def _is_junction(self, piece: Piece) -> bool:
@@ -212,7 +210,7 @@ class Narrator:
         return int(self._ends()[0][node]) >= 3
 
     def _exits(self, piece: Piece) -> int:
-        """Return whether one may leave a roundabout at the end of a piece of it, as 0 or 1."""
+        """Return 1 if a roundabout has an exit at the end of one of its pieces, otherwise 0."""
         t = self.streets.tables
         if piece.end < 1.0:
             return 0
@@ -253,24 +251,24 @@ class Narrator:
 
 @dataclass
 class _Clock:
-    """Turns labels into whole seconds and metres that add up to those of the whole route."""
+    """Convert labels to whole seconds and metres that add up to those of the whole route."""
 
     label: int = 0
 
     def add(self, label: int) -> tuple[int, float]:
-        """Return the seconds and metres that a label adds."""
+        """Add a label; return the seconds and metres by which the rounded totals grow."""
         before = _seconds(self.label)
         self.label += label
         return _seconds(self.label) - before, label_parts.cm(label) / 100.0
 
 
 def _seconds(label: int) -> int:
-    """Return whole seconds of a label, rounded half up as in `time_filter`."""
+    """Return the seconds of a label, rounded half up as in `time_filter`."""
     return (label_parts.ms(label) + 500) // 1000
 
 
 def _plain_leg(draft: _Draft, clock: _Clock) -> Leg:
-    """Return a leg aboard a ferry, or the time it takes to board one."""
+    """Return the leg of a ferry, or of boarding one."""
     (stretch,) = draft.stretches
     seconds, metres = clock.add(stretch.label)
     what = f"the ferry {draft.name}" if draft.name else "the ferry"
@@ -279,7 +277,7 @@ def _plain_leg(draft: _Draft, clock: _Clock) -> Leg:
 
 
 def _connector(label: int, ends: FloatArray, heading: float | None, clock: _Clock, *, is_start: bool) -> Step:
-    """Return the walk between a point and its street as a step."""
+    """Return the connector between a point and its street as a step."""
     seconds, metres = clock.add(label)
     if heading is None:
         heading = _aim(ends, at_end=not is_start)
@@ -289,13 +287,13 @@ def _connector(label: int, ends: FloatArray, heading: float | None, clock: _Cloc
 
 
 def _rounded(metres: float) -> int:
-    """Return whole metres for words."""
+    """Return a distance rounded for directions in words."""
     return math.floor(metres + 0.5)
 
 
 def _aim(line: FloatArray, *, at_end: bool) -> float | None:
-    """Return the compass degrees of the first (or last) metres of a line; None for a line of no length."""
-    # Plain numbers: lines are short, and this runs for every piece of every route.
+    """Return the compass bearing of the first (or last) metres of a line; None for a line of zero length."""
+    # Plain Python numbers are faster than arrays here: lines are short.
     first, step = (-1, -1) if at_end else (0, 1)
     lng, lat = line[first].tolist()
     shrink = math.cos(math.radians(lat))
@@ -316,7 +314,7 @@ def _aim(line: FloatArray, *, at_end: bool) -> float | None:
 
 
 def _angle(before: FloatArray, after: FloatArray) -> float:
-    """Return by how many degrees one turns between two lines, to the right if positive; 0 if one has no length."""
+    """Return the turning angle between two lines in degrees, positive to the right; 0 if one has zero length."""
     start, end = _aim(before, at_end=True), _aim(after, at_end=False)
     if start is None or end is None:
         return 0.0

@@ -1,5 +1,5 @@
 """
-Travel times along all streets: one search from one position, read at any place of the network.
+Compute travel times along all streets with one search from one position.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from traveltime_lab.streets.snapping import Snaps
 @dataclass(frozen=True)
 class EdgeField:
     """
-    Labels of a whole network from one position.
+    Labels of all directed edges from one position.
 
     Attributes
     ----------
     graph : RoadGraph
     label : int64 array of shape (n_directed,)
-        Forwards, the label at the start of each directed edge; backwards, from its end. `UNREACHED` beyond the
+        Forwards the label at the start of each directed edge, backwards the label from its end. `UNREACHED` beyond the
         limit.
     is_backward : bool
-        Whether trips end at the origin of the field instead of beginning there.
+        Whether routes end at the position instead of beginning there.
     edge, fraction : int, float
-        Where on the network the field begins.
+        The position on the network.
     connector : int
-        Label between the point and that place.
+        Label of the connector between the point and the position.
     limit : int
         Largest label that was settled.
     """
@@ -49,18 +49,18 @@ class EdgeField:
 
     @property
     def unit(self) -> float:
-        """Units of a label's upper part in a second, or in a metre where distances are minimised."""
+        """Units of the upper part of a label per second, or per metre in a graph of distances."""
         return 100.0 if self.graph.metric == "distance" else 1000.0
 
     def start(self) -> float:
-        """Return the value at the place where the field begins: the walk between the point and its street."""
+        """Return the value at the position: that of the connector between the point and its street."""
         return label_parts.primary(self.connector) / self.unit
 
     def ahead(self) -> FloatArray:
         """
-        Return what crossing the field's own edge costs towards higher and towards lower places, inf where closed.
+        Return the values of the whole edge of the position, towards higher and lower fractions; inf where closed.
 
-        Backwards it is the cost of coming from there.
+        In a backward search they are the values of travelling from there to the position.
         """
         own = slice(2 * self.edge, 2 * self.edge + 2)
         cost = label_parts.primary(self.graph.traversal[own]) / self.unit
@@ -76,12 +76,12 @@ def edge_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: flo
     ----------
     graph : RoadGraph
     snaps : Snaps of length 1
-        Where to search from; must be snapped.
+        The position, which must be snapped.
     snapping : Snapping
     limit : float
-        Seconds, or metres in a graph of distances.
+        Limit in seconds, or in metres in a graph of distances.
     is_backward : bool
-        True for trips that end at the position.
+        True for routes that end at the position.
 
     Returns
     -------

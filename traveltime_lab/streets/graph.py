@@ -1,15 +1,14 @@
 """
-The graph that a mode of transport searches: states, arcs, and how street positions join them.
+Search graphs of a mode: states, arcs, and the ports that connect street positions to them.
 
-Walking and cycling search *nodes*. Driving searches *directed edges* (a state is "about to enter this edge"), because
-what a turn costs and whether it is allowed depends on where one comes from. Both look alike to a kernel: a CSR of
-states, and for every directed edge its *entry ports* (states that mean "at its start") and *exit ports* (states to
-continue with from its end, and the extra label to get there). A trip is a seed from the exit ports of its origin, a
-search, and a reading at the entry ports of its destination; backwards it is the same with the roles and the arcs
-turned round.
+For walking and cycling the states are *nodes*. For driving they are *directed edges* (a state means "about to enter
+this edge"), because the cost of a turn and whether it is allowed depend on the previous edge. Kernels treat both alike:
+they see a CSR of states and, for each directed edge, its *entry ports* (the states at its start) and its *exit ports*
+(the states to continue with after its end, with the label to get there); see `traveltime_lab.kernels.street.road`.
 
-What needs memory of the past gets states of its own: a turn restriction via other ways has one for each place on the
-forbidden path, and a street open only to those with business there has a second, which has no arcs back out.
+Rules that depend on more than the previous edge have states of their own. A turn restriction via other ways has one
+state for each place on the restricted path. An access-only street has a second state for those who entered it from
+outside; it has no arcs that leave the access-only streets.
 """
 
 from __future__ import annotations
@@ -37,35 +36,36 @@ Ports = tuple[Int64Array, Int32Array, Int64Array]
 @dataclass(frozen=True)
 class Topology:
     """
-    What does not depend on speeds: which edges are open to a mode and how they connect.
+    The part of a search graph that does not depend on speeds: which edges are open, and how they connect.
 
     Attributes
     ----------
     is_open : bool array of shape (n_directed,)
+        Whether each directed edge is open to the mode.
     indptr, indices : int32 arrays
         Forward CSR of states.
     arc_edge : int32 array of shape (n_arcs,)
-        Directed edge that the arc travels.
+        Directed edge that the arc travels along.
     arc_extra_ms : int64 array of shape (n_arcs,)
-        Turn and signal.
+        Time of the turn and the signal at its end, ms.
     arc_boards : bool array of shape (n_arcs,)
-        Whether the arc goes aboard a ferry.
+        Whether the arc boards a ferry.
     indptr_rev, indices_rev, order_rev : int32, int32, int64 arrays
-        The transposed CSR; arc ``i`` of it is forward arc ``order_rev[i]``.
+        The transposed CSR; its arc ``i`` is forward arc ``order_rev[i]``.
     entry_indptr, entry_states : int64 and int32 arrays
-        Entry ports by directed edge.
+        CSR of the entry ports of each directed edge.
     exit_indptr, exit_states : int64 and int32 arrays
-        Exit ports by directed edge.
-    exit_arcs : int64 array
-        Forward arc behind each exit port.
+        CSR of the exit ports of each directed edge.
+    exit_arcs : int64 array of shape (n_exit_ports,)
+        Forward arc that leads to each exit port.
     state_edge : int32 array of shape (n_states,)
-        Directed edge at whose start a state is, -1 in graphs of nodes.
+        Directed edge that a state is about to enter, -1 in graphs of nodes.
     can_leave, can_arrive : bool arrays of shape (n_edges,)
         Whether the edge leads to, and can be reached from, a part of the network that is not an island.
     component : int32 array of shape (n_states,)
-        Weakly connected part of each state.
+        Weakly connected component of each state.
     memo : Memo
-        What has been derived from the topology.
+        Objects derived from the topology.
     """
 
     is_open: BoolArray
@@ -97,23 +97,23 @@ class Topology:
 @dataclass(frozen=True)
 class Core:
     """
-    A CSR without the states that have only one way in, which a search then need not queue.
+    A CSR without the states that have only one incoming arc, so that a search need not queue them.
 
-    Nearly half of the directed edges of a city have one predecessor (beyond a bend, a change of name, a one-way
-    junction). Their labels follow from that of the state before, after the search.
+    Nearly half of the directed edges of a city have only one predecessor (after a bend, a change of name or a one-way
+    junction). Their labels are computed from that of the predecessor after the search.
 
     Attributes
     ----------
     whole : tuple of arrays
-        The CSR that the core was made from.
+        The CSR before the contraction.
     single : bool array of shape (n_states,)
-        States left out.
+        States that were removed.
     indptr, indices, weights : int32, int32, int64 arrays
-        Arcs between the states that are left.
+        Arcs between the states that were kept.
     above, above_key : int32 and int64 arrays of shape (n_states,)
-        Through which state, and with which label from it, each left-out state is reached; -1 for the others.
+        For each removed state the kept state that leads to it (-1 for kept states), and the label from there.
     n_buckets : int
-        Layout of the search queue.
+        Size of the bucket queue.
     """
 
     whole: tuple[Int32Array, Int32Array, Int64Array]
@@ -127,7 +127,7 @@ class Core:
 
     @classmethod
     def of(cls, whole: tuple[Int32Array, Int32Array, Int64Array], single: BoolArray, shift: int) -> Core:
-        """Contract a CSR."""
+        """Remove states with one incoming arc from a CSR."""
         indptr, indices, weights, above, above_key = road.contract(*whole, single)
         n_buckets = _ring_size(weights, shift)
         return cls(whole, single, indptr, indices, weights, above, above_key, n_buckets)
@@ -137,19 +137,19 @@ class Core:
         return self.indptr, self.indices, self.weights
 
     def seeds(self, states: Int32Array, keys: Int64Array) -> tuple[Int32Array, Int64Array]:
-        """Return the seeds of one search, carried on behind left-out states."""
+        """Return the seeds of one search, extended to the states that follow removed states."""
         return self.seed_rows((np.array([0, states.size]), states, keys))[1:]
 
     def seed_rows(self, rows: Ports) -> Ports:
-        """Return the seeds of many searches, carried on behind left-out states."""
+        """Return the seeds of many searches, extended to the states that follow removed states."""
         return road.expand_seeds(*self.whole, self.single, *rows)  # type: ignore[no-any-return]
 
     def read_rows(self, rows: Ports) -> Ports:
-        """Return readings that also look at the states before left-out ones."""
+        """Return readings, extended to the states that lead to removed states."""
         return road.expand_reads(self.above, self.above_key, *rows)  # type: ignore[no-any-return]
 
     def fill(self, label: Int64Array, limit: np.int64) -> None:
-        """Label the left-out states after a search, in place."""
+        """Label the removed states after a search, in place."""
         road.fill(label, self.above, self.above_key, limit)
 
 
@@ -161,20 +161,20 @@ class RoadGraph:
     Attributes
     ----------
     topology : Topology
-    cross : int64 array of shape (n_directed,)
+    traversal : int64 array of shape (n_directed,)
         Label (see `traveltime_lab.kernels.street.road`) of each directed edge, 0 where closed.
     weights, weights_rev : int64 arrays of shape (n_arcs,)
         Labels of the forward and of the transposed arcs.
-    entry_keys, exit_keys : int64 arrays
+    entry_keys, exit_keys : int64 arrays of shape (n_entry_ports,), (n_exit_ports,)
         Labels to add at the ports.
     shift, n_buckets : int
-        Layout of the search queue.
+        Width of a bucket and size of the bucket queue.
     core_forward, core_backward : Core
         The CSRs without the states that need no queue.
     metric : {"time", "distance"}
-        What the labels minimise.
+        The part of the labels that is minimised.
     memo : Memo
-        What has been derived from the graph.
+        Objects derived from the graph.
     """
 
     topology: Topology
@@ -218,7 +218,7 @@ def weigh(
     metric: Metric = "time",
 ) -> RoadGraph:
     """
-    Put labels on a topology.
+    Compute the labels of a topology.
 
     Parameters
     ----------
@@ -229,8 +229,8 @@ def weigh(
         Travel-time multiplier of arterial streets for cars, 1 in free flow; see
         `traveltime_lab.streets.costs.congestion`.
     metric : {"time", "distance"}
-        What to minimise. With ``"distance"`` the two parts of every label change places: centimetres above,
-        milliseconds below.
+        What to minimise. With ``"distance"`` the two parts of every label are exchanged: centimetres in the upper half,
+        milliseconds in the lower.
     """
     base = transportation.base
     uses = tables.uses
@@ -247,7 +247,7 @@ def weigh(
     traversal = np.where(topology.is_open, make_labels(traversal_ms, length_cm, metric), 0)
     extra = make_labels(extra_ms, np.int64(0), metric)
     weights = traversal[topology.arc_edge] + extra
-    # Buckets a fifth as wide as a typical arc: few states share one and few are scanned twice.
+    # Buckets are about a fifth as wide as a typical arc, so that few states are relaxed twice.
     typical = float(np.median(label_parts.primary(weights))) if weights.size else 1000.0
     shift = road.TIME_SHIFT + max(0, int(np.log2(max(typical / 5.0, 1.0))))
     weights_rev = weights[topology.order_rev]
@@ -269,7 +269,7 @@ def weigh(
 
 
 def _ring_size(weights: Int64Array, shift: int) -> int:
-    """Return the number of buckets that a search queue needs: a power of two beyond the longest arc."""
+    """Return the number of buckets of a search queue: a power of two that exceeds the longest arc."""
     return 1 << (int(weights.max(initial=0) >> shift) + 3).bit_length()
 
 

@@ -1,8 +1,8 @@
 """
-Labels of search graphs as times and lengths.
+Convert between the labels of search graphs and times and lengths.
 
-A label is an int64: what is minimised in the upper 32 bits, the other part in the lower. In a graph of times that is
-milliseconds and centimetres, in a graph of distances centimetres and milliseconds; see
+A label is an int64 number with the minimised part in the upper 32 bits and the other part in the lower 32 bits:
+milliseconds and centimetres in a graph of times, centimetres and milliseconds in a graph of distances; see
 `traveltime_lab.kernels.street.road`.
 """
 
@@ -26,12 +26,12 @@ L = TypeVar("L", int, np.int64, Int64Array)
 
 
 def primary(labels: L) -> L:
-    """Return what labels minimise: milliseconds, or centimetres in a graph of distances."""
+    """Return the minimised part of labels: milliseconds, or centimetres in a graph of distances."""
     return labels >> road.TIME_SHIFT
 
 
 def secondary(labels: L) -> L:
-    """Return the other part: centimetres, or milliseconds in a graph of distances."""
+    """Return the other part of labels: centimetres, or milliseconds in a graph of distances."""
     return labels & _LENGTH_MASK
 
 
@@ -51,14 +51,14 @@ def from_ms(milliseconds: L) -> L:
 
 
 def make_labels(time_ms: Int64Array | np.int64, length_cm: Int64Array | np.int64, metric: Metric) -> Int64Array:
-    """Return labels: what is minimised in the upper 32 bits, the other part in the lower."""
+    """Return labels with the minimised part in the upper 32 bits and the other part in the lower."""
     if metric == "distance":
         return np.asarray((length_cm << road.TIME_SHIFT) + time_ms)
     return np.asarray((time_ms << road.TIME_SHIFT) + length_cm)
 
 
 def connector_labels(distance_m: npt.NDArray[np.floating[Any]], metric: Metric, *, is_counted: bool) -> Int64Array:
-    """Return the labels of the walks between points and their streets, 0 unless they count."""
+    """Return the labels of connectors, or 0 if connectors are not counted."""
     if not is_counted:
         return np.zeros(distance_m.shape, np.int64)
     metres = np.where(np.isfinite(distance_m), distance_m, 0.0)
@@ -66,6 +66,6 @@ def connector_labels(distance_m: npt.NDArray[np.floating[Any]], metric: Metric, 
 
 
 def limit_label(limit: float, metric: Metric) -> np.int64:
-    """Return the largest label within `limit` seconds or metres, whatever its other part."""
+    """Return the largest label within `limit` seconds (or metres), with any other part."""
     units = 100 if metric == "distance" else 1000
     return np.int64(((int(limit * units) + 1) << road.TIME_SHIFT) - 1)

@@ -1,5 +1,5 @@
 """
-The streets of a place: their tables, and the search graphs made from them on demand.
+The streets of a network: their tables, and the search graphs built from them on demand.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from traveltime_lab.streets.labels import Metric
 from traveltime_lab.streets.tables import StreetTables
 from traveltime_lab.streets.topology import build_topology
 
-#: What decides which streets are open: mode, ferries, roads included and excluded.
+#: The properties of a transportation that decide which streets are open: mode, ferries, included and excluded roads.
 RoadsKey = tuple[str, bool, tuple[str, ...], tuple[str, ...]]
 
 _TOPOLOGIES = Derived[RoadsKey, Topology]("topologies", kept=12)
-#: A graph by roads, boarding time of ferries, congestion and metric: a day of cars has a graph for each hour.
+#: Search graphs by roads, boarding time of ferries, congestion and metric; a day of driving has one for each hour.
 _GRAPHS = Derived[tuple[RoadsKey, int, float, Metric], RoadGraph]("road graphs", kept=32)
 
 
 class StreetLayer:
     """
-    Streets, and everything that searches on streets need to know of a place.
+    Streets, and everything that searches on streets need.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class StreetLayer:
     bounds : tuple of float
         West, south, east, north in EPSG:4326; west is larger than east across the 180th meridian.
     frame : LocalFrame
-        Local metres.
+        Projection to local metres.
     memo : Memo
-        What has been derived from the streets.
+        Objects derived from the streets.
     """
 
     def __init__(self, tables: StreetTables, *, is_left_hand: bool) -> None:
@@ -72,15 +72,15 @@ class StreetLayer:
         metric: Metric = "time",
     ) -> RoadGraph:
         """
-        Return the search graph of a transportation at a moment, made once and kept.
+        Return the search graph of a transportation at a moment; it is built once and kept.
 
         Parameters
         ----------
         transportation : Transportation
         moment : datetime, optional
-            Aware, in the network's zone; decides the congestion of cars.
+            Timezone-aware, in the network's zone. It decides the congestion of driving.
         metric : {"time", "distance"}
-            What the searches minimise.
+            What searches minimise.
         """
         transportation = as_transportation(transportation)
         multiplier = costs.congestion(transportation.traffic_model, moment) if transportation.base == "driving" else 1.0
@@ -98,7 +98,7 @@ class StreetLayer:
 
 
 def roads_key(transportation: Transportation) -> RoadsKey:
-    """Return what decides which streets are open to a transportation."""
+    """Return the properties that decide which streets are open to a transportation."""
     return (
         transportation.base,
         transportation.uses_ferry,
@@ -108,10 +108,10 @@ def roads_key(transportation: Transportation) -> RoadsKey:
 
 
 def bounds_of(lng: FloatArray, lat: FloatArray) -> tuple[float, float, float, float]:
-    """Return the narrowest box; across the 180th meridian its west is larger than its east."""
+    """Return the smallest bounding box; if it crosses the 180th meridian, west is larger than east."""
     west, east = float(lng.min()), float(lng.max())
     if east - west > 180.0:
-        # The widest empty stretch of longitudes lies outside of the box.
+        # The largest gap between longitudes is outside of the box.
         ordered = np.sort(wrap_degrees(lng))
         gaps = np.diff(ordered)
         widest = int(gaps.argmax())
@@ -121,7 +121,7 @@ def bounds_of(lng: FloatArray, lat: FloatArray) -> tuple[float, float, float, fl
 
 
 def frame_of(bounds: tuple[float, float, float, float]) -> LocalFrame:
-    """Return the local frame around the middle of a box."""
+    """Return the local frame around the centre of a bounding box."""
     west, south, east, north = bounds
     if east < west:
         east += 360.0

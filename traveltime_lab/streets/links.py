@@ -1,5 +1,5 @@
 """
-Positions on streets joined to the states of a search graph, to leave from or to be reached.
+Link snapped points to the states of a search graph, as origins or as destinations.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from traveltime_lab.streets.snapping import Snaps
 
 
 def connectors(graph: RoadGraph, snaps: Snaps, snapping: Snapping) -> Int64Array:
-    """Return the labels of the walks between points and their places on the network."""
+    """Return the labels of the connectors between points and their positions on the network."""
     return connector_labels(snaps.distance_m, graph.metric, is_counted=snapping.penalty == "enabled")
 
 
 def ports(graph: RoadGraph, snaps: Snaps, connector: Int64Array, *, is_entry: bool) -> Ports:
     """
-    Join positions to a search graph.
+    Return the ports of snapped points in a search graph.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ def ports(graph: RoadGraph, snaps: Snaps, connector: Int64Array, *, is_entry: bo
     connector : int64 array of shape (n,)
         Label to add for each point, see `connectors`.
     is_entry : bool
-        True for positions to be reached, False for positions to leave from.
+        True for destinations, False for origins.
 
     Returns
     -------
     indptr, states, keys : int64, int32, int64 arrays
-        CSR by point: the states to read or to seed and the labels between them and the point.
+        CSR by point: the states to read or to seed, and the labels between them and the point.
     """
     csr = graph.entry_ports() if is_entry else graph.exit_ports()
     arguments = (snaps.edge, snaps.fraction, connector, *csr, graph.traversal, is_entry)
@@ -52,13 +52,13 @@ def ports(graph: RoadGraph, snaps: Snaps, connector: Int64Array, *, is_entry: bo
 @dataclass(frozen=True)
 class LinkedPoints:
     """
-    Snapped points joined to a search graph.
+    Snapped points with their ports in a search graph.
 
     Attributes
     ----------
     snaps : Snaps
     connector : int64 array of shape (n,)
-        Labels of the walks between points and streets.
+        Labels of the connectors between points and streets.
     ports : tuple of int64, int32, int64 arrays
         CSR by point, see `ports`.
     """
@@ -69,7 +69,7 @@ class LinkedPoints:
 
     @classmethod
     def of(cls, graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, is_entry: bool) -> LinkedPoints:
-        """Join positions to a graph, to be reached (`is_entry`) or to leave from."""
+        """Link snapped points to a graph, as destinations (`is_entry`) or as origins."""
         connector = connectors(graph, snaps, snapping)
         return cls(snaps, connector, ports(graph, snaps, connector, is_entry=is_entry))
 

@@ -1,5 +1,5 @@
 """
-Origins × destinations: labels of many pairs, block by block, by the engine that is fastest for the request.
+Compute the labels of many pairs of origins and destinations, with the engine that is fastest for the request.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
 @dataclass(frozen=True)
 class Spread:
     """
-    How travel times differ over the departures (or arrivals) of a window.
+    Percentiles of travel times over the departures (or arrivals) of a window.
 
     Attributes
     ----------
     ms : int32 array of shape (..., n_percents)
-        What so many percent of the departures keep to, in milliseconds; the largest int32 that halves twice
-        (`traveltime_lab.kernels.transit.patterns.UNREACHED`) where too few make it.
+        Travel time in milliseconds that at least p percent of the departures do not exceed;
+        `traveltime_lab.kernels.transit.patterns.UNREACHED` where too few reach the destination.
     share : float32 array of shape (...)
-        Of the departures that make it within the limit.
+        Share of the departures that reach the destination within the limit.
     """
 
     ms: Int32Array
@@ -54,11 +54,11 @@ class Block:
     Attributes
     ----------
     rows, columns : slice
-        Which origins and destinations.
+        Origins and destinations of the block.
     labels : int64 array of shape (n_rows, n_columns)
-        `UNREACHED` where over the limit.
+        `UNREACHED` beyond the limit.
     spread : Spread, optional
-        Of shape (n_rows, n_columns), where asked for.
+        Percentiles, if requested, of shape (n_rows, n_columns).
     """
 
     rows: slice
@@ -88,12 +88,12 @@ def label_blocks(
     origins, destinations : Snaps
     snapping : Snapping
     limit : float
-        Seconds, or metres in a graph of distances; connectors count.
+        Limit in seconds, or in metres in a graph of distances, including connectors.
     engine : {"auto", "dijkstra", "hierarchy", "pandana"}
-        Same answers, different speed; ``"auto"`` asks `traveltime_lab.streets.contraction.pays_off`.
+        Engine to use. All return the same labels at different speeds; ``"auto"`` selects one with
+        `traveltime_lab.streets.contraction.pays_off`.
     with_length : bool, default True
-        Whether the lower halves of the labels are needed; an engine for which they cost extra leaves them undefined
-        if not.
+        Whether the lower halves of the labels are needed. If not, an engine may leave them undefined to save time.
 
     Yields
     ------
@@ -101,8 +101,8 @@ def label_blocks(
 
     Notes
     -----
-    The search starts from whichever side has fewer points: trips backwards on the transposed graph have the same
-    integer labels as trips forwards.
+    The search starts from the side with fewer points: backward searches on the transposed graph give the same integer
+    labels as forward searches.
     """
     check_engine(engine)
     rows, columns = same_places(origins, destinations)
@@ -119,9 +119,9 @@ def label_blocks(
 
 def same_places(origins: Snaps, destinations: Snaps) -> tuple[IndexArray, IndexArray]:
     """
-    Return the pairs of origin and destination that are one and the same point, if it has a street.
+    Return the pairs of an origin and a destination at the same coordinates, if they are snapped.
 
-    Nobody walks to the street and back to stay where they are: such pairs take no time.
+    Such pairs have a travel time of zero, without the connectors to the street and back.
     """
     a, b = (np.where(snaps.edge >= 0, snaps.lng + 1j * snaps.lat, np.nan) for snaps in (origins, destinations))
     if min(a.size, b.size) <= 8:
@@ -146,7 +146,7 @@ def blocks_between(
     engine: str = "auto",
     with_length: bool = True,
 ) -> Iterator[Block]:
-    """Yield the labels of all pairs as `label_blocks` does, equal places not told apart from others."""
+    """Yield the labels of all pairs as `label_blocks` does, without special treatment of equal points."""
     largest = limit_label(limit, graph.metric)
     n_origins, n_destinations = len(leaving.snaps), len(reached.snaps)
     if engine == "pandana":
@@ -178,14 +178,14 @@ def check_engine(engine: str) -> None:
 @dataclass(frozen=True)
 class RowSearch:
     """
-    Searches from rows of points to columns of points, made ready for any part of the rows.
+    Prepared searches from rows of points to columns of points.
 
     Attributes
     ----------
     graph : RoadGraph
     rows, columns : LinkedPoints
     is_backward : bool
-        Whether trips end at the rows.
+        Whether routes end at the rows.
     """
 
     graph: RoadGraph
@@ -199,14 +199,14 @@ class RowSearch:
 
     @classmethod
     def of(cls, graph: RoadGraph, rows: LinkedPoints, columns: LinkedPoints, *, is_backward: bool) -> RowSearch:
-        """Make the points ready."""
+        """Prepare the seeds and readings of the points."""
         core = graph.core(is_backward=is_backward)
         by_edge = np.argsort(columns.snaps.edge, kind="stable")
         seeds, reads = core.seed_rows(rows.ports), core.read_rows(columns.ports)
         return cls(graph, rows, columns, is_backward, core, seeds, reads, by_edge)
 
     def starting_from(self, rows: LinkedPoints) -> RowSearch:
-        """Return the same columns to be searched from other rows, which takes less time than making all ready."""
+        """Return a search from other rows to the same columns, without preparing the columns again."""
         return replace(self, rows=rows, seeds=self.core.seed_rows(rows.ports))
 
     def labels(self, part: slice, limits: Int64Array) -> Int64Array:
@@ -239,7 +239,7 @@ class RowSearch:
 def _searches(
     graph: RoadGraph, rows: LinkedPoints, columns: LinkedPoints, largest: np.int64, *, is_backward: bool
 ) -> Iterator[tuple[slice, Int64Array]]:
-    """Yield rows of labels, one bounded search per row, on all threads."""
+    """Yield rows of labels from one bounded search per row, on all threads."""
     n_rows, n_columns = len(rows.snaps), len(columns.snaps)
     ready = RowSearch.of(graph, rows, columns, is_backward=is_backward)
 
@@ -274,14 +274,14 @@ def pair_labels(
     origin_of, destination_of : intp arrays of shape (n_pairs,)
         Positions in `origins` and `destinations`.
     limit : float
-        Seconds, or metres in a graph of distances.
+        Limit in seconds, or in metres in a graph of distances.
     engine, with_length
         As in `label_blocks`.
 
     Returns
     -------
     int64 array of shape (n_pairs,)
-        `UNREACHED` where over the limit.
+        `UNREACHED` beyond the limit.
     """
     check_engine(engine)
     if engine == "pandana":
@@ -326,7 +326,7 @@ def pair_labels(
 def _search_pairs(
     graph: RoadGraph, leaving: LinkedPoints, reached: LinkedPoints, row_indptr: Int64Array, largest: np.int64
 ) -> Int64Array:
-    """Return the labels of pairs, one search for each origin."""
+    """Return the labels of pairs with one search for each origin."""
     core = graph.core(is_backward=False)
     seeds, reads = core.seed_rows(leaving.ports), core.read_rows(reached.ports)
     labels = np.full(len(reached.snaps), road.UNREACHED, np.int64)

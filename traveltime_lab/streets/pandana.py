@@ -1,18 +1,19 @@
 """
-Trips by pandana's contraction hierarchies, with the labels of the other engine.
+Compute labels of many pairs with the contraction hierarchies of pandana.
 
-pandana knows nodes and arcs, not streets: its nodes are the states of a `RoadGraph`. A trip is the smallest sum of a
-port of its origin, a way between two states and a port of its destination.
+The nodes of the pandana network are the states of a `RoadGraph`. pandana computes travel times between states; the
+travel time of a pair of points is the smallest sum of a port of its origin, the time between two states, and a port of
+its destination.
 
 Exactness
 ---------
-pandana keeps weights as whole thousandths, cut off: ``(ms + 0.5) / 1000`` comes out as `ms` again and sums stay whole,
-so times are the same milliseconds as those of the other engine. The one exception are arcs of 0 ms (two nodes on one
-spot), which pandana raises to its smallest weight. They get a sixteenth of a millisecond instead, so that a way may
-pass 15 of them before it is 1 ms too long.
+pandana truncates weights to whole thousandths. ``(ms + 0.5) / 1000`` is therefore stored as exactly `ms`, sums are
+whole numbers, and times equal those of the other engines to the millisecond. The only exception are arcs of 0 ms (two
+nodes at one point), which pandana would raise to its smallest weight. They get a sixteenth of a millisecond instead,
+so that a route may pass 15 of them before its time is 1 ms too long.
 
-Lengths come from the paths of the fastest trips, which pandana unpacks one by one. Where several routes are equally
-fast to the millisecond, the length is that of one of them and not always the shortest.
+Lengths come from the paths of the fastest routes, which pandana unpacks one by one. If several routes have the same
+time to the millisecond, the length is that of one of them, and not always the shortest.
 """
 
 from __future__ import annotations
@@ -45,18 +46,18 @@ from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import Snaps
 
-#: Ways asked in one call (pandana answers with a list of Python floats) and paths in one call (lists of lists of Python
-#: integers).
+#: Pairs of states in one call for times (pandana returns a list of Python floats), and in one call for paths (it
+#: returns lists of lists of Python integers).
 _WAYS: Final = 500_000
 _PATHS: Final = 2_000
-#: Parts of a millisecond in graphs with arcs of 0 ms. Larger is safer against many of those, but pandana's weights
-#: have 31 bits: 16 leaves 37 hours.
+#: Parts of a millisecond in graphs with arcs of 0 ms. More parts allow more such arcs on a route, but the weights of
+#: pandana have 31 bits: 16 parts leave 37 hours.
 _PARTS: Final = 16
-#: What pandana returns for no way, in its own unit.
+#: The value that pandana returns if there is no path, in its own unit.
 _NO_WAY: Final = (1 << 32) - 1
 
 _building = threading.Lock()
-#: threadpoolctl's handle of the OpenMP library; finding it takes milliseconds.
+#: Handle of threadpoolctl for the OpenMP library, kept because finding it takes milliseconds.
 _controller: Any = None
 
 
@@ -68,15 +69,15 @@ class Hierarchy:
     Attributes
     ----------
     graph : RoadGraph
-        What was contracted, but with other exit ports; see `_leaving_by_own_state`.
+        The graph that was contracted, with other exit ports; see `_leaving_by_own_state`.
     contracted : cyaccess or None
-        pandana's object; None for a graph without arcs.
+        The object of pandana; None for a graph without arcs.
     threads : int
-        pandana holds a workspace for each of so many threads and ends the process if asked by another.
+        Number of threads that pandana has workspaces for. A call from more threads would end the process.
     parts : int
-        Parts of a millisecond (or centimetre) in pandana's unit.
+        Units of pandana per millisecond (or centimetre).
     is_of_edges : bool
-        Whether a way from a state to itself is a round trip instead of nothing.
+        Whether the states are directed edges, so that a path from a state to itself is a round trip.
     """
 
     graph: RoadGraph
@@ -87,7 +88,7 @@ class Hierarchy:
 
     def ways(self, origin: Int32Array, destination: Int32Array) -> Int32Array:
         """
-        Return the milliseconds between states, pair by pair.
+        Return the travel times between pairs of states in milliseconds.
 
         Parameters
         ----------
@@ -96,7 +97,7 @@ class Hierarchy:
         Returns
         -------
         int32 array of shape (n,)
-            -1 where there is no way.
+            -1 where there is no path.
         """
         found = self._direct(origin, destination)
         if self.is_of_edges:
@@ -106,7 +107,7 @@ class Hierarchy:
         return found
 
     def _direct(self, origin: Int32Array, destination: Int32Array) -> Int32Array:
-        """Return the milliseconds between states, 0 from a state to itself."""
+        """Return the travel times between pairs of states in milliseconds, 0 from a state to itself."""
         found = np.where(origin == destination, 0, -1).astype(np.int32)
         if self.contracted is None:
             return found
@@ -122,14 +123,14 @@ class Hierarchy:
 
     def _round_trips(self, state: Int32Array) -> tuple[Int32Array, Int64Array]:
         """
-        Return the shortest ways from states out and back to themselves.
+        Return the fastest round trips from states back to themselves.
 
         Returns
         -------
         ms : int32 array of shape (n,)
             -1 where there is none.
         arc : int64 array of shape (n,)
-            The first arc of each, -1 where there is none.
+            The first arc of each round trip, -1 where there is none.
         """
         topology = self.graph.topology
         once, place = np.unique(state, return_inverse=True)
@@ -150,7 +151,7 @@ class Hierarchy:
 
     def labels(self, origin: Int32Array, destination: Int32Array) -> Int64Array:
         """
-        Return the labels of fastest paths between states that have a way.
+        Return the labels of the fastest paths between pairs of states.
 
         Parameters
         ----------
@@ -188,7 +189,7 @@ _HIERARCHY = Derived[None, Hierarchy]("pandana hierarchy")
 
 def hierarchy(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
     """
-    Return the contracted graph, made once and kept with the network.
+    Return the contracted graph, which is computed once and kept with the network.
 
     Raises
     ------
@@ -199,13 +200,13 @@ def hierarchy(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
 
 
 def _contract(graph: RoadGraph) -> Hierarchy:
-    """Contract a graph; takes seconds to minutes."""
+    """Contract a graph, which takes seconds to minutes."""
     try:
         import pandana  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         msg = (
             "engine='pandana' needs pandana: pip install 'traveltime_lab[pandana]'. "
-            "Or leave the engine out: all give the same answers."
+            "Or omit the engine: all engines return the same results."
         )
         raise MissingDependencyError(msg) from error
     topology = graph.topology
@@ -215,7 +216,7 @@ def _contract(graph: RoadGraph) -> Hierarchy:
     contracted = None
     threads = settings.threads
     if units.size:
-        # The coordinates are not used for ways; all different, because they are indexed none the less.
+        # Paths do not depend on the coordinates. They are all different, because pandana indexes them.
         place = pd.Series(np.arange(topology.n_states, dtype=np.float64))
         source = np.repeat(np.arange(topology.n_states), np.diff(topology.indptr))
         weights = pd.DataFrame({"weight": (units * parts + 0.5) / 1000.0})
@@ -228,17 +229,17 @@ def _contract(graph: RoadGraph) -> Hierarchy:
 
 def _leaving_by_own_state(graph: RoadGraph) -> RoadGraph:
     """
-    Return a graph of edges with one exit port per directed edge, for fewer questions.
+    Return a graph of directed edges with one exit port per edge, to reduce the number of pairs of ports.
 
-    A trip that begins on a directed edge goes on by one of the arcs out of the edge's plain state, each of which costs
-    the whole edge and a turn. What leaves that state has taken one of these arcs, so it may as well begin there, at the
-    label of the whole edge less: the same sum for every way that has an arc. The way without arcs, to the destination
-    on the same edge, is not such a trip: `Hierarchy.ways` answers with the round trip, and what can be driven along the
-    edge itself is added by `traveltime_lab.kernels.street.turns`. In a graph of nodes this would be wrong: a node is
-    left by other streets too.
+    A route that begins on a directed edge continues with one of the arcs that leave the plain state of that edge, and
+    each of these arcs includes the whole edge and a turn. The route may therefore begin at this state instead, with the
+    label of the whole edge subtracted: the sum is the same for every path with at least one arc. A path without arcs,
+    to a destination on the same edge, would be wrong; for it `Hierarchy.ways` returns the round trip, and
+    `traveltime_lab.kernels.street.turns` adds routes along the edge itself. In a graph of nodes this would not work,
+    because a node can also be left by other streets.
     """
     topology = graph.topology
-    # Plain states come first and so have the lowest number of the states of their edge.
+    # The plain state of an edge has the lowest number of all its states.
     plain = topology.entry_states[topology.entry_indptr[:-1][topology.is_open]]
     indptr = np.concatenate([[0], np.cumsum(topology.is_open)]).astype(np.int64)
     return replace(
@@ -250,7 +251,7 @@ def _leaving_by_own_state(graph: RoadGraph) -> RoadGraph:
 
 @contextlib.contextmanager
 def _pandana_threads(count: int) -> Iterator[None]:
-    """Let pandana use so many threads, whatever the caller or another library has set."""
+    """Set the number of threads of pandana, regardless of what the caller or another library has set."""
     # scikit-learn, which pandana imports, depends on it.
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # noqa: PLC0415
 
@@ -263,7 +264,7 @@ def _pandana_threads(count: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silenced() -> Iterator[None]:
-    """Send what C++ prints meanwhile to nowhere; for this process as a whole, so be brief."""
+    """Discard what C++ code prints. This affects the whole process, so the context should be short."""
     if sys.stdout is not None:
         sys.stdout.flush()
     _flush_c()
@@ -286,21 +287,21 @@ def _silenced() -> Iterator[None]:
 
 
 def _flush_c() -> None:
-    """Write out what C has buffered, so that it goes where it was meant to go when it was printed."""
+    """Flush the output buffers of C, so that earlier output is not discarded."""
     ctypes.CDLL("ucrtbase" if os.name == "nt" else None).fflush(None)
 
 
 @dataclass(frozen=True)
 class _Joints:
     """
-    The ports at one end of trips.
+    The ports of origins or of destinations.
 
     Attributes
     ----------
     indptr : int64 array of shape (n_points + 1,)
     states : int32 array of shape (n_ports,)
     keys : int64 array of shape (n_ports,)
-        Labels; may be negative where trips leave.
+        Labels; those of origins may be negative.
     """
 
     indptr: Int64Array
@@ -309,7 +310,7 @@ class _Joints:
 
     @property
     def ms(self) -> Int64Array:
-        """The milliseconds of the keys: of a negative label neither half is the plain upper part."""
+        """The milliseconds of the keys; those of a negative label are not simply its upper half."""
         return np.asarray((self.keys + (1 << (road.TIME_SHIFT - 1))) >> road.TIME_SHIFT)
 
     def rows(self, part: slice) -> _Joints:
@@ -328,7 +329,7 @@ def label_blocks(
     with_length: bool = True,
 ) -> Iterator[tuple[slice, Int64Array]]:
     """
-    Yield the labels from all origins to some destinations at a time.
+    Yield the labels from all origins to blocks of destinations.
 
     Parameters
     ----------
@@ -337,16 +338,17 @@ def label_blocks(
     leaving, reached : LinkedPoints
         Origins and destinations.
     largest : int64
-        Largest label that counts.
+        Largest label of interest.
     with_length : bool, default True
-        Whether the lower halves of the labels are needed. They cost many times as much as the upper ones and are
-        undefined without.
+        Whether the lower halves of the labels are needed. They take many times as long as the upper halves; without
+        them the lower halves are undefined.
 
     Yields
     ------
     columns : slice
+        Destinations of the block.
     labels : int64 array of shape (n_origins, n_columns)
-        `UNREACHED` where over the limit.
+        `UNREACHED` beyond the limit.
 
     Raises
     ------
@@ -402,7 +404,7 @@ def label_blocks(
 
 
 def _full_labels(contracted: Hierarchy, starts: _Joints, ends: _Joints, start: AnyArray, end: AnyArray) -> Int64Array:
-    """Return the labels of trips between ports, lengths included."""
+    """Return the labels of routes between pairs of ports, including lengths."""
     between = contracted.labels(starts.states[start], ends.states[end])
     return np.asarray(starts.keys[start] + between + ends.keys[end])
 
@@ -431,14 +433,14 @@ def pair_labels(
     origin_of, destination_of : intp arrays of shape (n_pairs,)
         Positions in `origins` and `destinations`.
     limit : float
-        Seconds, or metres in a graph of distances.
+        Limit in seconds, or in metres in a graph of distances.
     with_length : bool, default True
         As in `label_blocks`.
 
     Returns
     -------
     int64 array of shape (n_pairs,)
-        `UNREACHED` where over the limit.
+        `UNREACHED` beyond the limit.
 
     Raises
     ------
@@ -471,7 +473,7 @@ def pair_labels(
         )
     same = (origins.lng[origin_of] == destinations.lng[destination_of]) & (origins.edge[origin_of] >= 0)
     same &= (origins.lat[origin_of] == destinations.lat[destination_of]) & (destinations.edge[destination_of] >= 0)
-    # Nobody walks to the street and back to stay where they are.
+    # The travel time between equal points is zero, without connectors.
     labels[same] = 0
     return labels
 
@@ -486,7 +488,7 @@ def _labels_of_pairs(
     *,
     with_length: bool,
 ) -> Int64Array:
-    """Return the labels of chosen pairs, all ports of each tried."""
+    """Return the labels of chosen pairs, comparing all pairs of their ports."""
     pair_indptr = np.empty(origin_of.size + 1, np.int64)
     arguments = (starts.indptr, ends.indptr, origin_of, destination_of, pair_indptr)
     n = joins.port_pairs(*arguments, np.empty(0, np.int32), np.empty(0, np.int32))

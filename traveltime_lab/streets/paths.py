@@ -1,5 +1,5 @@
 """
-Fastest routes: the pieces of street that they are made of, and their lines.
+Find fastest routes: the pieces of street that they consist of, and their lines.
 """
 
 from __future__ import annotations
@@ -26,19 +26,18 @@ from traveltime_lab.streets.tables import StreetTables
 @dataclass(frozen=True, slots=True)
 class Piece:
     """
-    A stretch of one street on a route.
+    The part of one edge that a route uses.
 
     Attributes
     ----------
     directed : int
         Directed edge.
     begin, end : float
-        Places along it where it is entered and left, 0 to 1.
+        Positions on it where the route enters and leaves it, 0 to 1.
     label : int
-        What it costs (see `traveltime_lab.kernels.street.road`), with the turn or signal at its end and without
-        boarding.
+        Label (see `traveltime_lab.kernels.street.road`), including the turn or signal at its end, without boarding.
     boarding : int
-        Label of going aboard a ferry just before.
+        Label of boarding a ferry before it.
     """
 
     directed: int
@@ -56,11 +55,11 @@ class Path:
     Attributes
     ----------
     pair : int
-        Which of the pairs that were asked for.
+        Position of the pair in the request.
     pieces : list of Piece
-        In travel order, without the walks to and from the streets; empty where both ends are one point.
+        Pieces in travel order, without connectors; empty if origin and destination are the same point.
     access, egress : int
-        Labels of these walks.
+        Labels of the connectors at the origin and the destination.
     """
 
     pair: int
@@ -70,7 +69,7 @@ class Path:
 
     @property
     def label(self) -> int:
-        """Label of the whole route: what `traveltime_lab.streets.matrix` gives for the pair."""
+        """Label of the whole route, which equals that of `traveltime_lab.streets.matrix`."""
         return self.access + sum(piece.label + piece.boarding for piece in self.pieces) + self.egress
 
 
@@ -90,16 +89,17 @@ def paths(
     ----------
     graph : RoadGraph
     start_snaps, end_snaps : Snaps
-        Where origins and destinations meet the streets.
+        Origins and destinations.
     snapping : Snapping
     origin_of, destination_of : intp arrays of shape (n_pairs,)
+        Positions in `start_snaps` and `end_snaps`.
     limit : float
-        Seconds, or metres in a graph of distances.
+        Limit in seconds, or in metres in a graph of distances.
 
     Yields
     ------
     Path
-        The labels are those of `traveltime_lab.streets.matrix`, to the last bit.
+        Its label equals that of `traveltime_lab.streets.matrix` exactly.
     """
     largest = int(limit_label(limit, graph.metric))
     arcs = graph.arcs(is_backward=False)
@@ -145,11 +145,11 @@ def route_lines(
     Parameters
     ----------
     streets, graph, snapping
-        As searched.
+        As in the search.
     starts, ends : Points
-        What was asked.
+        Origins and destinations.
     start_snaps, end_snaps : Snaps
-        Where it meets the streets.
+        Their positions on the streets.
     origin_of, destination_of : intp arrays of shape (n_pairs,)
     is_reached : bool array of shape (n_pairs,)
     limit : float
@@ -157,8 +157,7 @@ def route_lines(
     Returns
     -------
     object array of shape (n_pairs,)
-        LineStrings in EPSG:4326 from origin to destination, walks to and from the streets included; empty where
-        unreachable.
+        LineStrings in EPSG:4326 from origin to destination, including connectors; empty where unreachable.
     """
     lines = np.full(origin_of.size, shapely.LineString(), dtype=object)
     start_lng, start_lat = snapped_coordinates(streets, start_snaps)
@@ -175,7 +174,7 @@ def route_lines(
 
 
 def line_of(parts: list[FloatArray]) -> shapely.LineString:
-    """Return one line through the (lng, lat) rows of consecutive parts; of one place, a line of no length."""
+    """Return one line through the (lng, lat) rows of consecutive parts; it has zero length if they are one point."""
     coordinates = np.concatenate(parts)
     kept = np.ones(len(coordinates), np.bool_)
     kept[1:] = (np.abs(np.diff(coordinates, axis=0)) > 1e-9).any(axis=1)
@@ -219,7 +218,7 @@ def _pieces(
     root, arcs = road.trace(best_state, label, parent, topology.indptr, topology.indices, graph.weights)
     steps = _first_steps(graph, int(label[root]), int(root), start_edge, start_at, connector)
     steps += [(int(topology.arc_edge[arc]), 0.0, int(graph.weights[arc]), int(arc)) for arc in arcs]
-    # Where states are edges, an arc runs along the edge before its turn: it boards what comes next.
+    # If states are directed edges, an arc is an edge and the turn after it, so that boarding belongs to the next edge.
     boards_next = bool(topology.state_edge[root] >= 0)
     pieces: list[Piece] = []
     before = 0
@@ -236,7 +235,7 @@ def _pieces(
 def _first_steps(
     graph: RoadGraph, label: int, root: int, edge: int, fraction: float, connector: int
 ) -> list[tuple[int, float, int, int]]:
-    """Return the step (directed edge, place, label, arc) from the start of a route to the root of its tree."""
+    """Return the step (directed edge, position, label, arc) from an origin to seed `root`, as a list of zero or one."""
     topology = graph.topology
     for d in (2 * edge, 2 * edge + 1):
         place = fraction if d % 2 == 0 else 1.0 - fraction
@@ -255,7 +254,7 @@ def part_of_line(tables: StreetTables, piece: Piece) -> FloatArray:
     lng, lat = tables.coord_lng[rows], tables.coord_lat[rows]
     if piece.directed % 2:
         lng, lat = lng[::-1], lat[::-1]
-    # Unwrapped longitudes, so that a line across the 180th meridian stays short.
+    # Unwrap longitudes, so that a line across the 180th meridian remains short.
     unwrapped = lng
     if lng.max() - lng.min() > 180.0:
         unwrapped = np.degrees(np.unwrap(np.radians(lng)))

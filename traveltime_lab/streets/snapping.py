@@ -1,9 +1,9 @@
 """
-Points to streets: the nearest position on the nearest usable edge.
+Snap points to the nearest position on the nearest usable edge.
 
-A point goes to the nearest edge that belongs to a part of the network one can leave and come back to; only where no
-such edge is within the threshold may it go to an island. The same index answers for points and for the cells of a
-travel-time surface, so a shape and a matrix agree about where a place is.
+A point is snapped to the nearest edge of the main part of the network, where every place can be left and reached again.
+Only if there is no such edge within the threshold, it is snapped to an island. Points and the cells of a travel-time
+surface use the same index, so that shapes and matrices agree.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer, roads_key
 
-#: How stops of a timetable join the streets: like other points.
+#: Snapping of the stops of a timetable, which is that of other points.
 STOP_SNAPPING: Final = Snapping()
-#: Why a point has no street: near enough to none, or not even near the network.
+#: Status of a point: snapped, too far from any usable edge, or outside of the network.
 SNAPPED, TOO_FAR, OUTSIDE = 0, 1, 2
 
-#: Snap indexes of the modes asked for.
+#: Snap indexes by roads and accepted roads.
 _INDEXES = Derived[tuple[RoadsKey, str], tuple["SegmentIndex", "SegmentIndex"]]("snap indexes", kept=16)
 _SEGMENTS = Derived[None, tuple[Any, ...]]("segments")
 
-#: Side of the index's cells in metres; a city block, so that a cell holds a handful of segments.
+#: Side of the cells of the index in metres: about a city block, so that a cell has few segments.
 _CELL_M = 60.0
 
 
 @dataclass(frozen=True)
 class Snaps:
     """
-    Where points meet the network.
+    Positions of points on the network.
 
     Attributes
     ----------
     edge : int32 array of shape (n,)
         Nearest usable edge, -1 for none.
     fraction : float64 array of shape (n,)
-        Place on the edge, 0 at ``edge_from`` to 1 at ``edge_to``.
+        Position on the edge, from 0 at ``edge_from`` to 1 at ``edge_to``.
     distance_m : float64 array of shape (n,)
-        Straight distance between the point and its place; inf where there is none.
+        Straight-line distance between the point and its position; inf where there is none.
     status : int8 array of shape (n,)
         `SNAPPED`, `TOO_FAR` or `OUTSIDE`.
     lng, lat : float64 arrays of shape (n,)
-        The points themselves, EPSG:4326.
+        The points in EPSG:4326.
     """
 
     edge: Int32Array
@@ -66,7 +66,7 @@ class Snaps:
         return self.edge.size
 
     def take(self, index: IndexArray) -> Snaps:
-        """Return the snaps of some points."""
+        """Return the snaps of the points at some positions."""
         return Snaps(
             self.edge[index],
             self.fraction[index],
@@ -102,33 +102,34 @@ class SegmentIndex:
         return cls(x1, y1, x2, y2, edge[mine], start[mine], span[mine], *grid)
 
     def geometry(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, object, object, object]:
-        """Return the arguments that the kernels take for the grid."""
+        """Return the arguments of the kernels that describe the grid."""
         return self.x1, self.y1, self.x2, self.y2, self.lattice, self.table, self.members
 
 
 def segments(streets: StreetLayer) -> tuple[Any, ...]:
     """
-    Return the straight pieces of all edges, edge by edge in order of place.
+    Return the straight segments of all edges, edge by edge and along each edge.
 
     Returns
     -------
-    x1, y1, x2, y2 : float64 arrays of shape (n_segments,)
+    x1, y1, x2, y2 : float64 arrays of shape (n_segments,), m
         Ends in local metres.
     edge : int32 array of shape (n_segments,)
+        Edge of each segment.
     start, span : float64 arrays of shape (n_segments,)
-        Place of the first end on the edge and share of the edge, 0 to 1.
+        Position of the first end on the edge, and share of the edge, 0 to 1.
     """
     return _SEGMENTS.of(streets, None, lambda: _segments(streets))
 
 
 def _segments(streets: StreetLayer) -> tuple[Any, ...]:
-    """Cut the lines of all edges into straight pieces; see `segments`."""
+    """Split the lines of all edges into straight segments; see `segments`."""
     t = streets.tables
     x, y = streets.frame.to_xy(t.coord_lng, t.coord_lat)
     edge_of_coord = np.repeat(np.arange(streets.n_edges, dtype=np.int32), np.diff(t.coord_indptr))
     inner = edge_of_coord[1:] == edge_of_coord[:-1]
     first = np.flatnonzero(inner)
-    # The shrink at both ends averaged, as a segment's own length in true metres.
+    # Use the mean shrink of both ends to get the length of a segment in true metres.
     shrink = streets.frame.shrink(y)
     dx = (x[first + 1] - x[first]) * (shrink[first] + shrink[first + 1]) / 2.0
     length = np.hypot(dx, y[first + 1] - y[first])
@@ -146,21 +147,21 @@ def snap_indexes(
     streets: StreetLayer, transportation: Transportation, accept_roads: str
 ) -> tuple[SegmentIndex, SegmentIndex]:
     """
-    Return the index of the edges to prefer and that of the islands.
+    Return the index of the main part of the network and the index of islands.
 
     Parameters
     ----------
     streets : StreetLayer
     transportation : Transportation
     accept_roads : {"both_drivable_and_walkable", "any_drivable"}
-        For cars: whether a point may go to a road that pedestrians cannot use.
+        For driving: whether points may be snapped to roads that pedestrians cannot use.
     """
 
     def build() -> tuple[SegmentIndex, SegmentIndex]:
         topology = streets.road_graph(transportation).topology
         uses = streets.tables.uses
         usable = topology.is_open[0::2] | topology.is_open[1::2]
-        # Nobody starts in the middle of a crossing by sea.
+        # Routes do not begin or end in the middle of a ferry crossing.
         usable &= ~uses["is_ferry"].to_numpy()[streets.tables.edge_use]
         if transportation.base == "driving" and accept_roads == "both_drivable_and_walkable":
             on_foot = streets.road_graph(Transportation("walking")).topology.is_open
@@ -172,7 +173,7 @@ def snap_indexes(
 
 
 def index_key(transportation: Transportation, accept_roads: str) -> tuple[RoadsKey, str]:
-    """Return what a snap index depends on."""
+    """Return the properties that a snap index depends on."""
     return roads_key(transportation), accept_roads if transportation.base == "driving" else ""
 
 
@@ -192,9 +193,9 @@ def snap_points(
     lng, lat : float64 arrays of shape (n,)
         EPSG:4326.
     transportation : Transportation
-        Whose streets to use.
+        Transportation whose streets are used.
     snapping : Snapping
-        Threshold, penalty, accepted roads.
+        Threshold, penalty and accepted roads.
 
     Returns
     -------
@@ -223,7 +224,7 @@ def snap_points(
 
     everyone = np.arange(n)
     if n >= 20_000 and settings.threads > 1:
-        # In order of place, so that each thread stays in its own corner of the index.
+        # Sorted by location, so that each thread uses its own part of the index.
         parts = np.array_split(np.lexsort((x, np.floor(y / 500.0))), settings.threads * 4)
         side_by_side([functools.partial(look_up, main, part) for part in parts])
     else:
@@ -240,9 +241,9 @@ def metres_to_streets(
     streets: StreetLayer, lng: FloatArray, lat: FloatArray, transportation: Transportation
 ) -> FloatArray:
     """
-    Return how far points are from the nearest street of a mode, however far that is.
+    Return the distance of points to the nearest street of a mode, at any distance.
 
-    Every segment is looked at: meant for a few points, such as those too far away to be snapped.
+    Every segment is compared, so this is meant for few points, such as those that could not be snapped.
 
     Returns
     -------
@@ -263,7 +264,7 @@ def metres_to_streets(
 
 
 def _is_outside(streets: StreetLayer, x: FloatArray, y: FloatArray, margin_m: float) -> BoolArray:
-    """Return which points lie farther than a margin from the box of the network."""
+    """Return which points are farther than a margin from the bounding box of the network."""
     west, south, east, north = streets.bounds
     box_x, box_y = streets.frame.to_xy(np.array([west, east]), np.array([south, north]))
     return np.asarray(
@@ -273,12 +274,12 @@ def _is_outside(streets: StreetLayer, x: FloatArray, y: FloatArray, margin_m: fl
 
 def snapped_coordinates(streets: StreetLayer, snaps: Snaps) -> tuple[FloatArray, FloatArray]:
     """
-    Return the coordinates of the places on the network.
+    Return the coordinates of the positions on the network.
 
     Returns
     -------
     lng, lat : float64 arrays of shape (n,)
-        EPSG:4326; NaN where there is no place.
+        EPSG:4326; NaN for points that were not snapped.
     """
     lng = np.full(len(snaps), np.nan)
     lat = np.full(len(snaps), np.nan)
@@ -286,7 +287,7 @@ def snapped_coordinates(streets: StreetLayer, snaps: Snaps) -> tuple[FloatArray,
     found = np.flatnonzero(snaps.edge >= 0)
     if found.size:
         e, f = snaps.edge[found], snaps.fraction[found]
-        # Segments lie edge by edge in order of place: the last one that begins at or before the fraction.
+        # Segments are sorted by edge and position: find the last one that begins at or before the fraction.
         segment = np.searchsorted(edge + start, e + np.minimum(f, 1.0 - 1e-12), side="right") - 1
         segment = np.clip(segment, np.searchsorted(edge, e), np.searchsorted(edge, e, side="right") - 1)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,10 +1,10 @@
 """
-The tables every reader of streets produces and every network is made of.
+The street tables that every reader returns and every network contains.
 
-An *edge* is an undirected piece of street between two nodes. The *directed edge* ``2 * e`` runs along edge ``e`` from
-``edge_from`` to ``edge_to``, ``2 * e + 1`` back, so the reverse of a directed edge is ``d ^ 1``. What a way allows to
-whom, and how fast, is interpreted once per distinct set of tags: `StreetTables.uses` has one row per distinct
-interpretation and ``edge_use`` points into it.
+An *edge* is an undirected piece of street between two nodes. *Directed edge* ``2 * e`` runs along edge ``e`` from
+``edge_from`` to ``edge_to``, and ``2 * e + 1`` runs back, so the reverse of directed edge ``d`` is ``d ^ 1``. Access
+and speeds are interpreted once for each distinct set of tags: `StreetTables.uses` has one row per distinct
+interpretation, and ``edge_use`` holds the row of each edge.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NODE_BLOCKS_WALKING = 256
 NODE_BLOCKS_CYCLING = 512
 NODE_BLOCKS_DRIVING = 1024
 
-#: How a base mode may use a way: not at all, freely, only to reach a place on it, or only with the owner's leave.
+#: Access of a base mode to a way: none, free, only to reach a place on it, or only with the permission of the owner.
 ACCESS_NO = 0
 ACCESS_YES = 1
 ACCESS_DESTINATION = 2
@@ -38,12 +38,12 @@ ACCESS_PRIVATE = 3
 BASE_MODES = ("walking", "cycling", "driving")
 
 #: Columns of `StreetTables.uses` and their dtypes. Speeds are free-flow km/h along (`_forward`) and against
-#: (`_backward`) the edge, 0 where that direction is closed. A ferry's speeds are its length by its duration.
+#: (`_backward`) the edge, 0 where that direction is closed. Speeds of ferries are their length divided by the duration.
 USE_DTYPES: dict[str, Any] = {
     "highway": "object",  # value of the highway tag, "ferry" for route=ferry
     "is_ferry": "bool",
     "is_toll": "bool",
-    "is_track": "bool",  # very slow unpaved track, closed to cars unless include_roads asks
+    "is_track": "bool",  # unpaved track, closed to cars unless include_roads has "track"
     "is_roundabout": "bool",
     "is_motorroad": "bool",
     "walking_access": "uint8",
@@ -57,11 +57,11 @@ USE_DTYPES: dict[str, Any] = {
     "driving_kph_backward": "float32",
 }
 
-#: Columns of `StreetTables.places` and their dtypes; texts that are not known are empty.
+#: Columns of `StreetTables.places` and their dtypes; unknown texts are empty.
 PLACE_DTYPES: dict[str, Any] = {
     "name": "string",
     "other_names": "string",  # separated by semicolons
-    "kind": "string",  # such as "amenity=cafe"; "place=house" for an address and nothing else
+    "kind": "string",  # such as "amenity=cafe"; "place=house" for an address only
     "house_number": "string",
     "street": "string",
     "neighbourhood": "string",
@@ -71,7 +71,7 @@ PLACE_DTYPES: dict[str, Any] = {
     "region": "string",
     "postcode": "string",
     "country": "string",  # ISO 3166-1 alpha-2
-    "population": "int64",  # 0 where not known
+    "population": "int64",  # 0 if unknown
     "lng": "float64",
     "lat": "float64",
     "west": "float64",
@@ -90,17 +90,18 @@ def places_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     Parameters
     ----------
     columns : mapping
-        Columns of `PLACE_DTYPES` of one length, texts as lists or Arrow arrays; without any the table is empty.
+        Columns of `PLACE_DTYPES` of equal length, with texts as lists or Arrow arrays; without columns the table is
+        empty.
 
     Returns
     -------
     DataFrame
-        Texts as Arrow arrays, so that a saved table need not be copied.
+        Texts are Arrow arrays, so that a saved table need not be copied.
 
     Raises
     ------
     ValueError
-        If columns have different lengths, texts are none, or coordinates are not finite.
+        If columns have different lengths, a text column holds other values, or coordinates are not finite.
     """
     frame = {}
     for name, dtype in PLACE_DTYPES.items():
@@ -108,13 +109,13 @@ def places_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
         if dtype == "string":
             texts = values if isinstance(values, pa.Array) else pa.array(list(values), pa.large_string())
             if texts.type != pa.large_string() or texts.null_count:
-                msg = f"column places.{name} must hold texts"
+                msg = f"column places.{name} must contain strings"
                 raise ValueError(msg)
             frame[name] = pd.Series(pd.arrays.ArrowExtensionArray(texts))
         else:
             frame[name] = pd.Series(np.asarray(values, dtype=dtype))
             if not np.isfinite(frame[name].to_numpy()).all():
-                msg = f"column places.{name} holds values that are not finite"
+                msg = f"column places.{name} contains values that are not finite"
                 raise ValueError(msg)
     lengths = {len(series) for series in frame.values()}
     if len(lengths) > 1:
@@ -131,33 +132,33 @@ class StreetTables:
     Attributes
     ----------
     node_osm_id : int64 array of shape (n_nodes,)
-        Outside identity of each node (negative where there is none).
+        OSM id, or id in the source, of each node (negative where there is none).
     node_lng, node_lat : float64 arrays of shape (n_nodes,)
         EPSG:4326.
     node_flags : uint16 array of shape (n_nodes,)
         Sum of the ``NODE_*`` constants.
     edge_from, edge_to : int32 arrays of shape (n_edges,)
-        Node indices of the ends.
+        Nodes at the ends.
     edge_length_m : float64 array of shape (n_edges,)
         Length of the line on the ellipsoid.
     edge_way_id : int64 array of shape (n_edges,)
-        OSM way, or the outside identity of the edge.
+        Id of the OSM way, or id of the edge in the source.
     edge_use : int32 array of shape (n_edges,)
         Row of `uses`.
     edge_name : int32 array of shape (n_edges,)
         Index into `names`; 0 is the empty name.
     coord_indptr : int64 array of shape (n_edges + 1,)
-        Where each edge's line begins in `coord_lng` and `coord_lat`; at least two positions each.
+        Where the line of each edge begins in `coord_lng` and `coord_lat`; a line has at least two positions.
     coord_lng, coord_lat : float64 arrays
-        Lines in EPSG:4326, from `edge_from` to `edge_to`, ends included.
+        Lines in EPSG:4326, from `edge_from` to `edge_to`, including both ends.
     uses : DataFrame
         One row per distinct interpretation of tags, columns and dtypes of `USE_DTYPES`.
     names : list of str
         Street names; ``names[0]`` is empty.
     restriction_only : bool array of shape (n_restrictions,)
-        True for ``only_*`` (this continuation is compulsory), False for ``no_*`` (it is forbidden).
+        True for ``only_*`` (mandatory turns), False for ``no_*`` (prohibited turns).
     restriction_indptr, restriction_edges : int64 and int32 arrays
-        The directed edges of each restriction in travel order: from, any via, to.
+        CSR of the directed edges of each restriction in travel order: from, via, to.
     coastlines : list of float64 arrays of shape (n, 2)
         ``natural=coastline`` lines as (lng, lat) rows, land on the left, joined end to end where they meet.
     water : list of shapely Polygon or MultiPolygon
@@ -165,9 +166,9 @@ class StreetTables:
     places : DataFrame
         Named places and addresses, columns and dtypes of `PLACE_DTYPES`.
     report : dict
-        What was read, what was dropped and why; plain numbers and strings.
+        Counts of what was read and dropped, by reason; plain numbers and strings.
     bounds : tuple of float, optional
-        West, south, east, north of the input where it states them; west > east across the 180th meridian.
+        West, south, east, north that the input states; west > east across the 180th meridian.
     """
 
     node_osm_id: Int64Array
@@ -195,7 +196,7 @@ class StreetTables:
     bounds: tuple[float, float, float, float] | None = None
 
 
-#: The arrays of `StreetTables` by what they have one value for, and what belongs in them.
+#: Dtypes of the arrays of `StreetTables` with one value per node, with one value per edge, and of other lengths.
 _NODE_DTYPES = {"node_osm_id": "int64", "node_lng": "float64", "node_lat": "float64", "node_flags": "uint16"}
 _EDGE_DTYPES = {
     "edge_from": "int32",
@@ -217,7 +218,9 @@ _RAGGED_DTYPES = {
 
 def check_consistent(tables: StreetTables) -> None:
     """
-    Check tables that come from outside: kernels trust them and would read beyond the ends of arrays.
+    Check that the arrays of tables fit together.
+
+    Kernels do not check bounds, so inconsistent tables from a file would make them read beyond the ends of arrays.
 
     Parameters
     ----------
@@ -226,17 +229,17 @@ def check_consistent(tables: StreetTables) -> None:
     Raises
     ------
     ValueError
-        If an array has another dtype or length than the others ask for, points outside of the array that it indexes,
-        or holds a number that is no coordinate, length or speed.
+        If an array has a wrong dtype or length, has an index outside of the array that it refers to, or contains a
+        number that is not a valid coordinate, length or speed.
     """
     n_nodes, n_edges = tables.node_lng.size, tables.edge_from.size
     for sizes, dtypes in ((n_nodes, _NODE_DTYPES), (n_edges, _EDGE_DTYPES), (None, _RAGGED_DTYPES)):
         for name, dtype in dtypes.items():
             array = getattr(tables, name)
             if array.dtype != np.dtype(dtype) or array.ndim != 1:
-                raise ValueError(f"column {name} must be a plain array of {dtype}, it is of {array.dtype}")
+                raise ValueError(f"column {name} must be a one-dimensional array of {dtype}, got {array.dtype}")
             if sizes is not None and array.size != sizes:
-                raise ValueError(f"column {name} must have {sizes} values, it has {array.size}")
+                raise ValueError(f"column {name} must have {sizes} values, got {array.size}")
     for name, size in (
         ("edge_from", n_nodes),
         ("edge_to", n_nodes),
@@ -246,16 +249,16 @@ def check_consistent(tables: StreetTables) -> None:
     ):
         array = getattr(tables, name)
         if array.size and (int(array.min()) < 0 or int(array.max()) >= size):
-            raise ValueError(f"column {name} points outside of its table")
+            raise ValueError(f"column {name} contains indices outside of the table that it refers to")
     for name, n_rows, n_values, least in (
         ("coord_indptr", n_edges, tables.coord_lng.size, 2),
         ("restriction_indptr", tables.restriction_only.size, tables.restriction_edges.size, 2),
     ):
         indptr = getattr(tables, name)
         if indptr.size != n_rows + 1 or indptr[0] != 0 or indptr[-1] != n_values or (np.diff(indptr) < least).any():
-            raise ValueError(f"column {name} does not cut its values into {n_rows} rows of {least} or more")
+            raise ValueError(f"column {name} does not split its values into {n_rows} rows of at least {least}")
     if tables.coord_lat.size != tables.coord_lng.size:
-        raise ValueError("columns coord_lng and coord_lat differ in length")
+        raise ValueError("columns coord_lng and coord_lat have different lengths")
     for name, lowest, highest in (
         ("node_lng", -180.0, 180.0),
         ("node_lat", -90.0, 90.0),
@@ -264,20 +267,20 @@ def check_consistent(tables: StreetTables) -> None:
         ("edge_length_m", 0.0, np.inf),
     ):
         array = getattr(tables, name)
-        # Written so that NaN fails too.
+        # Comparisons with NaN are False, so NaN fails this check, too.
         if array.size and not (array.min() >= lowest and array.max() <= highest and np.isfinite(array).all()):
-            raise ValueError(f"column {name} holds values that are not from {lowest:g} to {highest:g}")
+            raise ValueError(f"column {name} contains values that are not from {lowest:g} to {highest:g}")
     speeds = tables.uses[[name for name in USE_DTYPES if "_kph_" in name]].to_numpy()
     if not (np.isfinite(speeds).all() and (speeds >= 0.0).all()):
-        raise ValueError("the speeds of uses hold values below 0 or that are no numbers")
+        raise ValueError("the speeds of uses contain values that are negative or not finite")
 
 
 def in_order_of_place(tables: StreetTables) -> StreetTables:
     """
     Return the same streets with nodes and edges numbered along a space-filling curve.
 
-    What is near on the ground is then near in memory, which makes searches and look-ups about half as long again
-    as fast. Directed edges keep their sides.
+    Streets that are near each other are then near each other in memory, which makes searches and look-ups about 1.5
+    times as fast. The two directions of an edge are not exchanged.
 
     Parameters
     ----------
@@ -318,7 +321,7 @@ def in_order_of_place(tables: StreetTables) -> StreetTables:
 
 
 def _morton_codes(lng: FloatArray, lat: FloatArray) -> UInt64Array:
-    """Return the place of each coordinate on a Z-order curve of 2**16 by 2**16 cells over their box."""
+    """Return the position of each point on a Z-order curve of 2**16 by 2**16 cells over their bounding box."""
     code = np.zeros(lng.size, np.uint64)
     for axis, values in enumerate((lng, lat)):
         low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))

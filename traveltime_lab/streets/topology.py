@@ -1,9 +1,9 @@
 """
 Build the states, arcs and ports of a mode from the tables of streets.
 
-Walking and cycling search *nodes*. Driving searches *directed edges* (a state is "about to enter this edge"), because
-what a turn costs and whether it is allowed depends on the edge one comes from. States with a memory are added for turn
-restrictions via other ways, and for streets open only to those with business there.
+For walking and cycling the states are *nodes*. For driving they are *directed edges* (a state means "about to enter
+this edge"), because the cost of a turn and whether it is allowed depend on the previous edge. Additional states
+represent partly travelled restrictions via other ways, and access-only streets entered from outside.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from traveltime_lab.streets.tables import (
 from traveltime_lab.streets.turn_restrictions import add_path_states, apply_turn_bans
 
 _BLOCKS = {"walking": NODE_BLOCKS_WALKING, "cycling": NODE_BLOCKS_CYCLING, "driving": NODE_BLOCKS_DRIVING}
-#: States in a strongly connected part that is worth starting from; smaller parts are taken for islands. Same idea
-#: and same number as Valhalla's `minimum_reachability`.
+#: Smallest number of states in a strongly connected component that is not an island, as `minimum_reachability` in
+#: Valhalla.
 MINIMUM_REACHABILITY = 50
 
 
 def open_edges(tables: StreetTables, transportation: Transportation) -> BoolArray:
     """
-    Return which directed edges a transportation may use.
+    Return which directed edges are open to a transportation.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def build_topology(
 
 
 def _interleave(forward: AnyArray, backward: AnyArray) -> AnyArray:
-    """Return the values of directed edges from those along and against the edges."""
+    """Return values of directed edges, given those along the edges and those against them."""
     both = np.empty(2 * forward.size, forward.dtype)
     both[0::2], both[1::2] = forward, backward
     return both
@@ -88,12 +88,12 @@ def _csr_order(rows: AnyArray, n_rows: int) -> tuple[Int32Array, Int64Array]:
 
 
 def _topology_of_nodes(tables: StreetTables, is_open: BoolArray, base: str) -> Topology:
-    """Build a graph whose states are nodes; a node that blocks the mode becomes one state per street end."""
+    """Build a graph whose states are nodes; a node that blocks the mode is split into one state per street."""
     tail = _interleave(tables.edge_from, tables.edge_to).astype(np.int32)
     n_nodes = tables.node_lng.size
     blocked = (tables.node_flags[tail] & _BLOCKS[base]) != 0
     state_at_start = tail.copy()
-    # Nobody passes a blocked node, but one may come up to it and turn back: its street ends are separate states.
+    # A blocked node cannot be passed, but it can be reached from each of its streets: these are separate states.
     state_at_start[blocked] = n_nodes + np.arange(int(blocked.sum()), dtype=np.int32)
     n_states = n_nodes + int(blocked.sum())
     edges = np.flatnonzero(is_open).astype(np.int32)
@@ -128,7 +128,7 @@ def bearings(tables: StreetTables, frame: LocalFrame) -> tuple[FloatArray, Float
     """
     Return the compass bearings at the start and the end of each directed edge, in its own direction.
 
-    Measured over the first and last step of the line.
+    They are measured on the first and the last segment of the line.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def _topology_of_edges(tables: StreetTables, is_open: BoolArray, frame: LocalFra
     keep, paths = apply_turn_bans(tables, source, target, is_open)
     source, target, extra_ms = source[keep], target[keep], extra_ms[keep]
 
-    # Directed edges become dense states, then the extra states follow.
+    # Number the open directed edges as states; the additional states follow.
     state_of_edge = np.full(tail.size, -1, np.int32)
     state_of_edge[edges] = np.arange(edges.size, dtype=np.int32)
     state_edge = [edges]
@@ -186,7 +186,7 @@ def _topology_of_edges(tables: StreetTables, is_open: BoolArray, frame: LocalFra
     source_state, target_state = state_of_edge[source], state_of_edge[target]
     arc_source_edge = source
 
-    # A destination-only street entered from outside: a state that can go on inside, but not out again.
+    # A destination-only street that was entered from outside has a state with arcs to other such streets only.
     inside = np.flatnonzero(is_destination).astype(np.int32)
     entered = np.full(tail.size, -1, np.int32)
     entered[inside] = n_states + np.arange(inside.size, dtype=np.int32)
@@ -221,7 +221,7 @@ def _topology_of_edges(tables: StreetTables, is_open: BoolArray, frame: LocalFra
     entry_order = np.argsort(all_state_edge, kind="stable")
     entry_indptr = np.zeros(tail.size + 1, np.int64)
     np.cumsum(np.bincount(all_state_edge, minlength=tail.size), out=entry_indptr[1:])
-    # One leaves an edge from its plain state: who starts on it has no history.
+    # Routes that begin on an edge leave it from its plain state: they have no previous edges.
     by_source = np.lexsort((target_state, source_state))
     source_state, target_state = source_state[by_source], target_state[by_source]
     arc_source_edge, extra_ms, boards = arc_source_edge[by_source], extra_ms[by_source], boards[by_source]
@@ -259,7 +259,7 @@ def _finish(
     exit_arcs: Int64Array,
     state_edge: Int32Array,
 ) -> Topology:
-    """Sort the arcs into both CSRs and find the parts of the graph."""
+    """Sort the arcs into the forward and the transposed CSR and find the components of the graph."""
     indptr, order = _csr_order(source, n_states)
     place = np.empty(order.size, np.int64)
     place[order] = np.arange(order.size)
@@ -300,7 +300,7 @@ def _finish(
 
 
 def _any_port(indptr: Int64Array, claim: BoolArray) -> BoolArray:
-    """Return for each edge whether a port of either of its directions meets the claim."""
+    """Return for each edge whether `claim` is True for a port of either of its directions."""
     counts = np.concatenate([[0], np.cumsum(claim)])
     by_directed = counts[indptr[1:]] > counts[indptr[:-1]]
     return np.asarray(by_directed[0::2] | by_directed[1::2])

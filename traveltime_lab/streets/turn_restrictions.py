@@ -1,5 +1,5 @@
 """
-Turn restrictions on a graph of directed edges: forbidden turns, and states with a memory for forbidden paths.
+Apply turn restrictions to a graph of directed edges: remove turns, and add states for restrictions via other ways.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ def apply_turn_bans(
     tables: StreetTables, source: Int32Array, target: Int32Array, is_open: BoolArray
 ) -> tuple[BoolArray, list[tuple[bool, tuple[int, ...]]]]:
     """
-    Return which turns the two-edge restrictions leave, and the restrictions that run via other ways.
+    Return which turns remain after the restrictions of two edges, and the restrictions via other ways.
 
-    A compulsory turn onto a street that is closed to the mode is not applied: it would close the junction.
+    A mandatory turn onto a street that is closed to the mode is ignored, because it would close the junction.
     """
     indptr = tables.restriction_indptr
     n_directed = np.int64(is_open.size)
@@ -32,7 +32,7 @@ def apply_turn_bans(
     banned = direct & ~tables.restriction_only
     keep &= ~np.isin(pair, first[banned] * n_directed + last[banned])
     compulsory = direct & tables.restriction_only
-    # Several compulsory turns from one street leave the choice between them; those of another junction do not count.
+    # If a street has several mandatory turns at one junction, each of them is allowed.
     chosen = np.unique(first[compulsory] * n_directed + last[compulsory])
     keep &= ~np.isin(source, first[compulsory]) | np.isin(pair, chosen)
     paths = [
@@ -54,11 +54,11 @@ def add_path_states(
     is_destination: BoolArray,
 ) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, Int64Array, Int32Array]:
     """
-    Add a state for every place on a restricted path, so that its last turn can be refused to those who came along it.
+    Add a state for every edge of a restricted path, so that its last turn can be removed for routes along the path.
 
     The states are the prefixes of the paths, as in the automaton of Aho and Corasick (CACM 1975): a turn leads to the
-    longest prefix that the trip so far ends with. Paths over destination-only streets are left out; they have states
-    of their own already.
+    longest prefix that is a suffix of the route so far. Paths over destination-only streets are ignored, because these
+    streets have additional states already.
     """
     paths = [(only, path) for only, path in paths if not any(is_destination[d] for d in path)]
     prefixes = {path[:k] for _, path in paths for k in range(2, len(path))}
@@ -82,7 +82,7 @@ def add_path_states(
                 return state_of_prefix[history[begin:]]
         return plain_target
 
-    # Plain arcs that begin a path now lead to its first extra state.
+    # Redirect arcs that begin a path to its first additional state.
     target_state = target_state.copy()
     rows: dict[int, list[int]] = {}
     interesting = {prefix[-1] for prefix in ordered} | {path[0] for _, path in paths}

@@ -266,7 +266,7 @@ def label_rows(
     boxes, is_land = edge_boxes(streets)
     rows, box = np.empty((streets.n_edges, 4), np.float32), np.empty(4)
     unit = 100.0 if graph.metric == "distance" else 1000.0
-    edge_rows(label, graph.traversal, unit, is_backward, boxes, is_land, limit, edge, rows, box)
+    edge_rows(label, graph.traversal, unit, is_backward, boxes, is_land, float(limit), edge, rows, box)
     return rows, box
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from traveltime_lab.kernels.compiled import kernel
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
+
+@kernel(fastmath=True)
 def update_squared_distances(
     squared: npt.NDArray[np.float32],
     segments: npt.NDArray[np.float64],

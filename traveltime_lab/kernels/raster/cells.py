@@ -4,10 +4,10 @@ Aggregate the samples of a travel-time surface by the cells of a grid such as H3
 
 from __future__ import annotations
 
-import numba
+from traveltime_lab.kernels.compiled import kernel
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def add_samples(values, cell, limit, low, high, total, count):
     """
     Add the samples within a limit to the statistics of their cells.

@@ -22,15 +22,16 @@ Decider", Visualization 1991, for the ambiguous squares, with the mean in place 
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from traveltime_lab.kernels.compiled import kernel
 
 #: Bits of a mark: the cell is within the limit; the contour that runs north between the cell and its eastern neighbour
 #: has been followed.
 _WITHIN, _FOLLOWED = np.uint8(1), np.uint8(2)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _marks(values, limit):
     """Return the marks of all cells, with a border of one cell that is not within the limit, and the number within."""
     n_rows, n_columns = values.shape
@@ -45,7 +46,7 @@ def _marks(values, limit):
     return marks, n_within
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _n_crossings(marks):
     """Return the number of crossings of all contours, and the number of crossings northwards."""
     n, n_north = 0, 0
@@ -56,7 +57,7 @@ def _n_crossings(marks):
     return n, n_north
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _depth(values, limit, step, clearance, row, column):
     """Return a value minus the limit, its magnitude clipped to between `clearance` and `step`."""
     if not (0 <= row < values.shape[0] and 0 <= column < values.shape[1]):
@@ -67,7 +68,7 @@ def _depth(values, limit, step, clearance, row, column):
     return max(value - limit, clearance) if value - limit < step else step
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _follow(values, limit, step, clearance, marks, row, column, ring, ring_of, points, n):
     """
     Follow the contour that runs north between a marked cell and its eastern neighbour until it closes.
@@ -118,7 +119,7 @@ def _follow(values, limit, step, clearance, marks, row, column, ring, ring_of, p
             return n, west_row, west_column
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _twice_the_area(points, first, last):
     """Return twice the signed area of a ring without its closing point; it is positive if counter-clockwise."""
     area = 0.0
@@ -128,7 +129,7 @@ def _twice_the_area(points, first, last):
     return area
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def outlines(values, limit, step, clearance):
     """
     Return the polygons of the area where a raster is within a limit.
@@ -159,7 +160,7 @@ def outlines(values, limit, step, clearance):
     starts = np.empty(most_rings + 1, np.int64)
     west = np.empty((most_rings, 2), np.int64)
     ring_of = np.empty(marks.shape, np.int32)
-    n, n_rings = 0, 0
+    n, n_rings = np.int64(0), np.int64(0)  # as literal zeros they would compile `_follow` twice
     starts[0] = 0
     for r in range(marks.shape[0]):
         for c in range(marks.shape[1] - 1):
@@ -210,8 +211,10 @@ def outlines(values, limit, step, clearance):
     at = 0
     for i in range(n_rings):
         first, last = starts[order[i]], starts[order[i] + 1]
-        out[at : at + last - first] = points[first:last]
-        out[at + last - first] = points[first]
-        at += last - first + 1
+        for k in range(first, last):
+            out[at, 0], out[at, 1] = points[k, 0], points[k, 1]
+            at += 1
+        out[at, 0], out[at, 1] = points[first, 0], points[first, 1]
+        at += 1
         ring_starts[i + 1] = at
     return out, ring_starts, polygon_starts

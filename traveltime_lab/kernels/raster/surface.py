@@ -4,11 +4,12 @@ Compute travel times at the cells of a raster from the labels of directed edges.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 
-@numba.njit(cache=True, nogil=True)
+
+@kernel
 def edge_rows(start, traversal, unit, is_backward, boxes, is_land, limit, own_edge, rows, box):
     """
     Prepare the labels of directed edges for `gather`, and find the bounding box of the reached edges.
@@ -67,7 +68,7 @@ def edge_rows(start, traversal, unit, is_backward, boxes, is_land, limit, own_ed
     box[0], box[1], box[2], box[3] = west, south, east, north
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def gather(
     edge,
     fraction,
@@ -123,7 +124,7 @@ def gather(
             values[r, c] = best + d * per_metre
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def length_rows(start, traversal, is_backward, boxes, is_land, limit, own_edge, rows, box):
     """
     Prepare the labels of directed edges for `gather_lengths`; see `edge_rows`.
@@ -161,7 +162,7 @@ def length_rows(start, traversal, is_backward, boxes, is_land, limit, own_edge, 
     box[0], box[1], box[2], box[3] = west, south, east, north
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def gather_lengths(
     edge,
     fraction,

@@ -8,15 +8,15 @@ all stops around. Stops on the edge of the cell are always compared.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.road import TIME_SHIFT
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
 from traveltime_lab.kernels.transit.walks import NEVER_KEY, WALK_MASK, straight_ms
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def edge_starts(
     state_keys,
     port_indptr,
@@ -74,7 +74,7 @@ def edge_starts(
             starts[e, 3] = min(starts[e, 3], stop_ms[stop] + stop_connector_ms[stop])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def box_of(starts, boxes, is_land, limit_ms):
     """Return the bounding box (west, south, east, north) of the edges reached within a limit; see `edge_starts`."""
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
@@ -86,7 +86,7 @@ def box_of(starts, boxes, is_land, limit_ms):
     return west, south, east, north
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _ask_all(
     d,
     part_ms,
@@ -112,7 +112,7 @@ def _ask_all(
     return best
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def gather_rides(
     edge,
     fraction,

@@ -16,16 +16,16 @@ D. Delling, A. Goldberg, R. Werneck, "Faster batched shortest paths in road netw
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.road import UNREACHED
 
 #: Number of searches in one sweep. Their labels for one vertex, 64 bytes, fill a cache line and whole vector registers.
 LANES = 8
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def fill(indptr, indices, rank, order):
     """
     Return the chordal graph of a contraction order.
@@ -56,7 +56,8 @@ def fill(indptr, indices, rank, order):
         known[v] = v
         if at + n > heads.size:
             longer = np.empty(2 * heads.size + n, np.int32)
-            longer[:at] = heads[:at]
+            for k in range(at):
+                longer[k] = heads[k]
             heads = longer
         vertex = order[v]
         for k in range(indptr[vertex], indptr[vertex + 1]):
@@ -87,7 +88,7 @@ def fill(indptr, indices, rank, order):
     return up_indptr, up_heads
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def turned(indptr, indices):
     """
     Return the transposed CSR.
@@ -122,7 +123,7 @@ def turned(indptr, indices):
     return turned_indptr, turned_indices, places
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def slots_of_arcs(indptr, indices, rank, up_indptr, up_heads):
     """
     Return the slot of the chordal graph that the weight of each arc belongs to.
@@ -160,7 +161,7 @@ def slots_of_arcs(indptr, indices, rank, up_indptr, up_heads):
     return slots
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def customize(slots, weights, up_indptr, up_heads):
     """
     Return the labels of a hierarchy, without the arcs that no shortest path needs.
@@ -275,7 +276,7 @@ def customize(slots, weights, up_indptr, up_heads):
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def restrict(indptr_down, tails_down, labels_down, rank, read_indptr, read_states, read_keys):
     """
     Return the downward arcs that lead to some readings, as one stream for `many_to_many`.
@@ -350,7 +351,7 @@ def restrict(indptr_down, tails_down, labels_down, rank, read_indptr, read_state
     return place, tails, labels, n_rows
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def many_to_many(
     indptr_up,
     heads_up,
@@ -395,7 +396,7 @@ def many_to_many(
     below = np.empty((n_rows, LANES), np.int64)
     for first in range(0, n_searches, LANES):
         used = min(LANES, n_searches - first)
-        n_slots = 0
+        n_slots = np.int64(0)
         for lane in range(used):
             for k in range(seed_indptr[first + lane], seed_indptr[first + lane + 1]):
                 v = rank[seed_states[k]]
@@ -461,19 +462,21 @@ def many_to_many(
                     result[first + lane, row - n_rows] = best[lane] if best[lane] <= limit else UNREACHED
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _room_for(above, slot):
     """Return `above` with row `slot` set to `UNREACHED`, reallocated with twice as many rows if it is full."""
     if slot == above.shape[0]:
         longer = np.empty((2 * slot, LANES), np.int64)
-        longer[:slot] = above
+        for row in range(slot):
+            for lane in range(LANES):
+                longer[row, lane] = above[row, lane]
         above = longer
     for lane in range(LANES):
         above[slot, lane] = UNREACHED
     return above
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _climb(indptr, heads, arc_labels, rank, states, keys, limit, label, has_work, found):
     """
     Label the vertices that arcs upwards reach from seeds within a limit.
@@ -509,7 +512,7 @@ def _climb(indptr, heads, arc_labels, rank, states, keys, limit, label, has_work
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def one_to_some(
     indptr_up,
     heads_up,

@@ -15,15 +15,16 @@ A. Schild, C. Sommer, "On balanced separators in road networks", SEA 2015 (inert
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from traveltime_lab.kernels.compiled import kernel
 
 #: Predecessor of the first vertex of a flow path and successor of the last.
 _SOURCE = np.int32(-2)
 _SINK = np.int32(-3)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def peel(indptr, indices, degree):
     """
     Contract the vertices with at most two neighbours, one after the other.
@@ -79,7 +80,7 @@ def peel(indptr, indices, degree):
     return queue[:last].copy()
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _flow(
     indptr,
     indices,
@@ -208,7 +209,7 @@ def _flow(
             return flow, stamp
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def dissect(indptr, indices, degree, lines):
     """
     Order vertices by nested dissection.
@@ -240,7 +241,7 @@ def dissect(indptr, indices, degree, lines):
     stack_begin[0], stack_end[0] = 0, lines.shape[1]
     top = 1
     name = np.int32(0)
-    stamp = np.int32(0)
+    stamp = np.int64(0)
     while top:
         top -= 1
         begin, end = stack_begin[top], stack_end[top]
@@ -287,7 +288,8 @@ def dissect(indptr, indices, degree, lines):
         n_first = n_second = 0
         for direction in range(lines.shape[0]):
             line = lines[direction, begin:end]
-            held[:size] = line
+            for i in range(size):
+                held[i] = line[i]
             n_first = n_second = 0
             for i in range(size):
                 n_first += side[held[i]] == 0

@@ -7,13 +7,13 @@ the smallest sum over all pairs of an origin port and a destination port.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def best_joins(start_indptr, start_place, start_ms, end_indptr, end_place, end_ms, ways, most, label, start, end):
     """
     Fill ``label[i, j]`` with the fastest route from a port of row `i` to a port of column `j`.
@@ -53,7 +53,7 @@ def best_joins(start_indptr, start_place, start_ms, end_indptr, end_place, end_m
                 end[i, j] = best_m
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def port_pairs(start_indptr, end_indptr, start_of, end_of, pair_indptr, start, end):
     """
     List the pairs of an origin port and a destination port of each requested pair of points.
@@ -90,7 +90,7 @@ def port_pairs(start_indptr, end_indptr, start_of, end_of, pair_indptr, start, e
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def fastest_pairs(pair_indptr, time, most):
     """
     Return the fastest pair of ports of each pair of points; see `port_pairs`.
@@ -118,7 +118,7 @@ def fastest_pairs(pair_indptr, time, most):
     return fastest
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def path_labels(path_indptr, path_states, indptr, indices, weights):
     """
     Return the label of each path, taking the smallest arc between consecutive states.

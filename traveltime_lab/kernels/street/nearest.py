@@ -8,17 +8,18 @@ true east-west metres to frame metres at the latitude of a point.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 
-@numba.njit(cache=True, nogil=True, inline="always")
+
+@kernel(inline="always")
 def _slot(key, mask):
     """Return the home slot of a cell key (Fibonacci hashing)."""
     return np.int64((np.uint64(key) * np.uint64(11400714819323198485)) >> np.uint64(32)) & mask
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _cells_of(x1, y1, x2, y2, cell, keys, at):
     """
     Write the keys of the cells that a segment crosses to `keys`, starting at position `at`.
@@ -56,7 +57,6 @@ def _cells_of(x1, y1, x2, y2, cell, keys, at):
     return at
 
 
-@numba.njit(cache=True, nogil=True)
 def build_grid(x1, y1, x2, y2, cell):
     """
     Index segments by the square cells that they cross.
@@ -78,20 +78,35 @@ def build_grid(x1, y1, x2, y2, cell):
     members : int32 array
         Segments of each cell, ascending within a cell.
     """
+    keys, segment = _cells_of_all(x1, y1, x2, y2, cell)
+    order = np.argsort(keys, kind="stable")
+    bounds, table = _table_of(keys, order)
+    return (cell, *bounds), table, segment[order]
+
+
+@kernel
+def _cells_of_all(x1, y1, x2, y2, cell):
+    """Return the keys of the cells that segments cross, and whose they are."""
     n = x1.size
-    none = np.empty(0, np.int64)
-    total = 0
+    keys = np.empty(0, np.int64)
+    total = np.int64(0)  # a literal zero would compile `_cells_of` twice
     for i in range(n):
-        total = _cells_of(x1[i], y1[i], x2[i], y2[i], cell, none, total)
+        total = _cells_of(x1[i], y1[i], x2[i], y2[i], cell, keys, total)
     keys = np.empty(total, np.int64)
     segment = np.empty(total, np.int32)
-    at = 0
+    at = np.int64(0)
     for i in range(n):
         end = _cells_of(x1[i], y1[i], x2[i], y2[i], cell, keys, at)
-        segment[at:end] = i
+        for k in range(at, end):
+            segment[k] = i
         at = end
-    order = np.argsort(keys, kind="mergesort")
-    members = segment[order]
+    return keys, segment
+
+
+@kernel
+def _table_of(keys, order):
+    """Return the bounds of the cells and the hash table of `build_grid`, from keys and the order that sorts them."""
+    total = keys.size
     first_row, last_row = np.int64(0), np.int64(-1)
     first_column, last_column = np.int64(0), np.int64(-1)
     for i in range(total):
@@ -122,10 +137,10 @@ def build_grid(x1, y1, x2, y2, cell):
         table[slot, 1] = i
         table[slot, 2] = end
         i = end
-    return (cell, first_row, last_row, first_column, last_column), table, members
+    return (first_row, last_row, first_column, last_column), table
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _place_on(px, py, k, ax, ay, bx, by):
     """Return the position (0 to 1) on a segment that is nearest to a point, and its squared distance."""
     to_x = (ax - px) * k
@@ -142,7 +157,7 @@ def _place_on(px, py, k, ax, ay, bx, by):
     return t, ex * ex + ey * ey
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, lattice, table, members):
     """
     Return the nearest segment within `limit` metres of a point.
@@ -213,7 +228,7 @@ def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, lattice, table, members):
     return best_segment, best_t, np.sqrt(best)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def nearest_segments(px, py, shrink, limit, x1, y1, x2, y2, lattice, table, members, segment, position, distance):
     """
     Find the nearest segment of each point.
@@ -237,7 +252,7 @@ def nearest_segments(px, py, shrink, limit, x1, y1, x2, y2, lattice, table, memb
         distance[i] = d if s >= 0 else np.inf
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _candidates(px, py, k, least, most, x1, y1, x2, y2, lattice, table, members, found):
     """
     Write the segments within `most` metres of a point to `found`.
@@ -285,7 +300,7 @@ def _candidates(px, py, k, least, most, x1, y1, x2, y2, lattice, table, members,
     return n
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def nearest_on_raster(
     first_x, first_y, step, shrink, limit, x1, y1, x2, y2, lattice, table, members, segment, position, distance
 ):
@@ -340,7 +355,7 @@ def nearest_on_raster(
                     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _nearest_of(first_x, py, step, k, limit, left, right, candidates, x1, y1, x2, y2, segment, position, distance):
     """Find the nearest of the given candidates for columns `left` to `right - 1` of a row."""
     for c in range(left, right):
@@ -359,7 +374,7 @@ def _nearest_of(first_x, py, step, k, limit, left, right, candidates, x1, y1, x2
         distance[c] = np.sqrt(best) if best_segment >= 0 else np.inf
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _nearest_in_row(
     first_x, py, step, k, limit, left, right, x1, y1, x2, y2, lattice, table, members, segment, position, distance
 ):

@@ -54,8 +54,9 @@ References
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from traveltime_lab.kernels.compiled import kernel
 
 #: Label of a state that was not reached. Public results never contain it.
 UNREACHED = np.int64(1) << np.int64(62)
@@ -65,7 +66,7 @@ TIME_SHIFT = 32
 LENGTH_MASK = np.int64((1 << 32) - 1)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _push(state, bucket, heads, pool_state, pool_next, free):
     """Prepend `state` to the linked list of a bucket, in place `free` of the pool."""
     pool_state[free] = state
@@ -73,15 +74,44 @@ def _push(state, bucket, heads, pool_state, pool_next, free):
     heads[bucket] = free
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _grow(array):
     """Return a copy of `array` twice as long."""
     longer = np.empty(array.size * 2, array.dtype)
-    longer[: array.size] = array
+    # A loop compiles in a tenth of the time of a slice, whose check of shapes can word an error.
+    for i in range(array.size):
+        longer[i] = array[i]
     return longer
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
+def ascending(keys):
+    """
+    Return the order that sorts an array, equal ones as they come; runs of doubling length are merged.
+
+    As ``np.argsort(keys, kind="stable")``, which takes ten times as long to compile.
+    """
+    n = keys.size
+    order = np.arange(n)
+    merged = np.empty(n, np.int64)
+    width = 1
+    while width < n:
+        for first in range(0, n, 2 * width):
+            middle, last = min(first + width, n), min(first + 2 * width, n)
+            i, j = first, middle
+            for k in range(first, last):
+                if j == last or (i < middle and keys[order[i]] <= keys[order[j]]):
+                    merged[k] = order[i]
+                    i += 1
+                else:
+                    merged[k] = order[j]
+                    j += 1
+        order, merged = merged, order
+        width *= 2
+    return order
+
+
+@kernel
 def _search(
     indptr,
     indices,
@@ -93,7 +123,6 @@ def _search(
     label,
     queued,
     parent,
-    with_parents,
     heads,
     pool_state,
     pool_next,
@@ -111,7 +140,7 @@ def _search(
     queued : int32 array of shape (n_states,)
         Bucket that a state waits in, -1 for none.
     parent : int32 array of shape (n_states,) or (0,)
-        Overwritten if `with_parents`.
+        Overwritten with the tree, unless it is empty.
     heads : int32 array of shape (n_buckets,)
         Place in the pool of the first state of each bucket, -1 if empty.
     pool_state, pool_next : int32 arrays
@@ -126,6 +155,7 @@ def _search(
     """
     # The number of buckets is a power of two: a mask costs less than a division.
     ring = np.int64(heads.size - 1)
+    with_parents = parent.size > 0
     free = 0
     waiting = 0
     touched = np.empty(1024, np.int32)
@@ -146,7 +176,7 @@ def _search(
             parent[state] = -1
     # Seeds enter the ring in the order of their labels, so that the ring only has to span the longest arc.
     seeds = touched[:n_touched].copy()
-    order = np.argsort(label[seeds])
+    order = ascending(label[seeds])
     next_seed = 0
     while True:
         if waiting == 0:
@@ -207,7 +237,7 @@ def _search(
     return pool_state, pool_next, touched[:n_touched]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def one_to_all(indptr, indices, weights, seed_states, seed_keys, limit, shift, n_buckets, with_parents):
     """
     Return the label of every state within `limit` of the seeds.
@@ -256,7 +286,6 @@ def one_to_all(indptr, indices, weights, seed_states, seed_keys, limit, shift, n
         label,
         queued,
         parent,
-        with_parents,
         heads,
         pool_state,
         pool_next,
@@ -264,7 +293,7 @@ def one_to_all(indptr, indices, weights, seed_states, seed_keys, limit, shift, n
     return label, parent
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def many_to_many(
     indptr,
     indices,
@@ -317,7 +346,6 @@ def many_to_many(
             label,
             queued,
             parent,
-            False,
             heads,
             pool_state,
             pool_next,
@@ -333,7 +361,7 @@ def many_to_many(
             label[touched[i]] = UNREACHED
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def one_to_some(
     indptr,
     indices,
@@ -388,7 +416,6 @@ def one_to_some(
             label,
             queued,
             parent,
-            False,
             heads,
             pool_state,
             pool_next,
@@ -404,7 +431,7 @@ def one_to_some(
             label[touched[i]] = UNREACHED
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def reach(indptr, indices, start):
     """
     Return which states can be reached from a set of states.
@@ -439,7 +466,7 @@ def reach(indptr, indices, start):
     return reached
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def field_of_edges(label, port_indptr, port_states, port_keys):
     """
     Return for each directed edge the smallest ``label[state] + key`` over its ports.
@@ -469,7 +496,7 @@ def field_of_edges(label, port_indptr, port_states, port_keys):
     return field
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def trace(state, label, parent, indptr, indices, weights):
     """
     Return the seed that `state` was reached from and the arcs from there to `state`.
@@ -508,7 +535,7 @@ def trace(state, label, parent, indptr, indices, weights):
     return at, arcs
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def single_entries(indptr_rev, indices_rev):
     """
     Return which states have exactly one incoming arc, so that a search need not queue them.
@@ -539,7 +566,7 @@ def single_entries(indptr_rev, indices_rev):
     return single
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def contract(indptr, indices, weights, single):
     """
     Remove the states with one incoming arc from a CSR and replace the paths through them by single arcs.
@@ -591,7 +618,7 @@ def contract(indptr, indices, weights, single):
     return core_indptr, core_indices[:size].copy(), core_weights[:size].copy(), above, above_key
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def expand_seeds(indptr, indices, weights, single, seed_indptr, seed_states, seed_keys):
     """
     Add seeds at the states that follow a removed state with a seed.
@@ -641,7 +668,7 @@ def expand_seeds(indptr, indices, weights, single, seed_indptr, seed_states, see
     return out_indptr, out_states[:size].copy(), out_keys[:size].copy()
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def expand_reads(above, above_key, read_indptr, read_states, read_keys):
     """
     Add to each reading at a removed state a reading at the kept state that leads to it.
@@ -681,7 +708,7 @@ def expand_reads(above, above_key, read_indptr, read_states, read_keys):
     return out_indptr, out_states, out_keys
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def fill(label, above, above_key, limit):
     """
     Label the removed states after a search of the contracted graph, in place.

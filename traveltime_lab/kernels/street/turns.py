@@ -7,11 +7,12 @@ An arc between two directed edges is a turn; its cost follows the turn function 
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 
-@numba.njit(cache=True, nogil=True)
+
+@kernel
 def _turn_ms(bearing_in, bearing_out, is_left_hand, penalty_s, bias):
     """
     Return the milliseconds of a turn, a logistic function of its angle.
@@ -28,7 +29,7 @@ def _turn_ms(bearing_in, bearing_out, is_left_hand, penalty_s, bias):
     return np.int64(np.rint(seconds * 1000.0))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def turn_arcs(
     out_indptr,
     out_edges,
@@ -84,9 +85,12 @@ def turn_arcs(
     target = np.empty(total, np.int32)
     extra_ms = np.empty(total, np.int64)
     n = 0
-    sources = np.sort(out_edges)
-    for i in range(sources.size):
-        d = sources[i]
+    is_out = np.zeros(edge_head.size, np.bool_)
+    for i in range(out_edges.size):
+        is_out[out_edges[i]] = True
+    for d in range(edge_head.size):
+        if not is_out[d]:
+            continue
         node = edge_head[d]
         first, last = out_indptr[node], out_indptr[node + 1]
         n_before = n
@@ -115,7 +119,7 @@ def turn_arcs(
     return source[:n], target[:n], extra_ms[:n]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def position_ports(
     edges,
     fractions,
@@ -175,7 +179,7 @@ def position_ports(
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def part_of(traversal, share):
     """Return the label of the first `share` (0 to 1) of an edge with label `traversal`, time and length rounded."""
     time = np.int64((traversal >> 32) * share + 0.5)
@@ -183,7 +187,7 @@ def part_of(traversal, share):
     return (time << 32) + length
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def along_same_edge(edge_a, fraction_a, edge_b, fraction_b, traversal, is_open):
     """Return the label of travelling from one position to another along one edge, ``1 << 62`` if that is impossible."""
     best = np.int64(1) << np.int64(62)
@@ -200,7 +204,7 @@ def along_same_edge(edge_a, fraction_a, edge_b, fraction_b, traversal, is_open):
     return best
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def improve_along_edges(
     edge_a,
     fraction_a,
@@ -261,7 +265,7 @@ def improve_along_edges(
             low += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def improve_aligned(
     edge_a, fraction_a, connector_a, edge_b, fraction_b, connector_b, traversal, is_open, limit, result
 ):

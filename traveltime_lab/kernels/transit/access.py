@@ -7,14 +7,15 @@ mirrored lines the seeds are at the destination and the targets are origins.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.street.road import ascending
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.raptor import new_state, search
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def ports_by_stop(indptr, stops, seconds, n_stops):
     """
     Regroup ports that are given by target by their stops.
@@ -30,10 +31,11 @@ def ports_by_stop(indptr, stops, seconds, n_stops):
     indptr, targets, seconds : int64, int32, int32 arrays
         CSR of the ports of each stop, nearest target first.
     """
-    order = np.argsort(seconds, kind="mergesort")
+    order = ascending(seconds)
     target_of = np.empty(stops.size, np.int32)
     for target in range(indptr.size - 1):
-        target_of[indptr[target] : indptr[target + 1]] = target
+        for k in range(indptr[target], indptr[target + 1]):
+            target_of[k] = target
     out_indptr = np.zeros(n_stops + 1, np.int64)
     for stop in stops:
         out_indptr[stop + 1] += 1
@@ -49,7 +51,7 @@ def ports_by_stop(indptr, stops, seconds, n_stops):
     return out_indptr, targets, out_seconds
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def gather(times, offset, limit, indptr, stops, seconds, out):
     """
     Lower ``out[target]`` to the least ``times[stop] + seconds - offset`` over its ports, if within the limit.
@@ -73,7 +75,7 @@ def gather(times, offset, limit, indptr, stops, seconds, out):
             out[target] = least - offset
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def many_to_stops(lines, seed_indptr, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
     """
     Fill ``out[search, stop]`` with the time from the start of each search to the arrival by transit at each stop.
@@ -90,7 +92,7 @@ def many_to_stops(lines, seed_indptr, seed_stop, seed_s, starts, travel_limit, m
     out : int32 array of shape (n_searches, n_stops)
         Overwritten; `UNREACHED` where there is no journey within the limit.
     """
-    state = new_state(lines, 1)
+    state = new_state(lines, np.int64(1))
     for i in range(starts.size):
         seeds = slice(seed_indptr[i], seed_indptr[i + 1])
         limit = starts[i] + travel_limit

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import heapq
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.road import TIME_SHIFT, _grow
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
 from traveltime_lab.kernels.transit.walks import straight_ms
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def drives_to_stops(indptr, indices, weights, stop_ms, port_indptr, port_states, port_keys, budget_ms, limit_ms):
     """
     Search the street graph backwards from all stops at once, with travel time and driving time as criteria.
@@ -86,7 +86,7 @@ def drives_to_stops(indptr, indices, weights, stop_ms, port_indptr, port_states,
     return label_indptr, label_ms, drive_ms
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def gather_drives(
     edge,
     fraction,
@@ -156,7 +156,7 @@ def gather_drives(
                 stop = edge_stops[k]
                 if stop_ms[stop] == NEVER:
                     continue
-                drive = straight_ms(e, f, stop_fraction[stop], traversal, is_open, False)
+                drive = straight_ms(e, f, stop_fraction[stop], traversal, is_open, np.bool_(False))
                 drive += stop_connector_ms[stop] + off_ms
                 if drive <= budget_ms:
                     best = min(best, stop_ms[stop] + drive)

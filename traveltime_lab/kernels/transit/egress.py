@@ -7,15 +7,15 @@ These kernels do for points, in whole milliseconds, what `traveltime_lab.kernels
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.road import TIME_SHIFT
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
 from traveltime_lab.kernels.transit.walks import WALK_MASK, straight_ms
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _along_the_edge(
     i, edges, fractions, connector_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms, traversal, is_open,
     is_leaving, budget_ms, stop_ms, best,
@@ -33,7 +33,7 @@ def _along_the_edge(
     return best
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def read_walks(
     edges,
     fractions,
@@ -111,7 +111,7 @@ def read_walks(
         out[i] = best if best <= limit_ms else NEVER
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def read_drives(
     edges,
     fractions,

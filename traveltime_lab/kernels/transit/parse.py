@@ -6,8 +6,9 @@ A column is stored as in Arrow: ``offsets`` (int32 array of shape (n + 1,)) poin
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from traveltime_lab.kernels.compiled import kernel
 
 #: Values that the parsers write for an empty field and for an invalid one.
 MISSING = np.int64(-(1 << 62))
@@ -17,7 +18,7 @@ _QUOTE, _COMMA, _LF, _CR = 34, 44, 10, 13
 _ZERO, _NINE, _COLON, _DOT, _MINUS, _PLUS = 48, 57, 58, 46, 45, 43
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def parse_times(offsets, data, out):
     """
     Parse times of the form H:MM:SS, whose hours have one to three digits.
@@ -52,7 +53,7 @@ def parse_times(offsets, data, out):
             out[i] = seconds
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def parse_integers(offsets, data, out):
     """
     Parse whole numbers; ``7.0`` is read as 7.
@@ -88,7 +89,7 @@ def parse_integers(offsets, data, out):
             out[i] = sign * value
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def has_outer_spaces(offsets, data):
     """Return whether any field begins or ends with a space or a control character."""
     for i in range(offsets.size - 1):
@@ -97,7 +98,7 @@ def has_outer_spaces(offsets, data):
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def has_quoted_lines(data):
     """Return whether a line may end inside quotes, which is the case after an odd number of quotes."""
     quoted = False
@@ -109,7 +110,7 @@ def has_quoted_lines(data):
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def scan_records(data, first_line, lines, n_fields):
     """
     List the records of a CSV text.

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
+
+from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.street.road import ascending
 
 #: Time at stops and targets that were not reached. Twice this number still fits in int32. Public results never contain
 #: it.
@@ -55,7 +57,7 @@ class Lines(NamedTuple):
     run_pattern: np.ndarray  # int32 (n_runs,)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _csr(rows, n_rows):
     """Return the index pointer of rows and the order of a stable counting sort by row, without negative rows."""
     indptr = np.zeros(n_rows + 1, np.int64)
@@ -73,7 +75,7 @@ def _csr(rows, n_rows):
     return indptr, order
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _boardings(pattern_indptr, pattern_stops, can_board, n_stops):
     """Return the CSR of the patterns and positions that can be boarded at each stop, without last positions."""
     rows = np.full(pattern_stops.size, -1, np.int32)
@@ -92,21 +94,21 @@ def _boardings(pattern_indptr, pattern_stops, can_board, n_stops):
     return indptr, stop_pattern, stop_boarding
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _nearest_first(indptr, stops, seconds):
     """Return the footpaths with those of each stop sorted by duration."""
     out_stops = np.empty_like(stops)
     out_seconds = np.empty_like(seconds)
     for row in range(indptr.size - 1):
         start, end = indptr[row], indptr[row + 1]
-        order = np.argsort(seconds[start:end], kind="mergesort")
+        order = ascending(seconds[start:end])
         for k in range(end - start):
             out_stops[start + k] = stops[start + order[k]]
             out_seconds[start + k] = seconds[start + order[k]]
     return out_stops, out_seconds
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _last_departures(pattern_indptr, can_board, instance_indptr, time_indptr, departure):
     """Return the latest departure from each position, -UNREACHED where boarding is not possible."""
     out = np.full(pattern_indptr[-1], -UNREACHED, np.int32)
@@ -119,7 +121,7 @@ def _last_departures(pattern_indptr, can_board, instance_indptr, time_indptr, de
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def forward_lines(
     pattern_indptr,
     pattern_stops,
@@ -162,7 +164,7 @@ def forward_lines(
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _reversed_blocks(indptr, values):
     """Return values with the order inside each block reversed."""
     out = np.empty_like(values)
@@ -173,7 +175,7 @@ def _reversed_blocks(indptr, values):
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def mirrored(lines):
     """
     Return the lines with time reversed.
@@ -217,7 +219,7 @@ def mirrored(lines):
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def first_fault(lines):
     """
     Return the first violation of what the searches require of lines.

@@ -23,14 +23,14 @@ D. Delling, T. Pajor, R. Werneck, "Round-Based Public Transit Routing", ALENEX 2
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.raptor import UNLIMITED, forget_changes, new_state, reset, ride, seed
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def window_starts(lines, seed_stop, seed_s, begin, end, step):
     """
     Return the last departure of the window and those that just catch a vehicle at an access stop, latest first.
@@ -76,13 +76,13 @@ def window_starts(lines, seed_stop, seed_s, begin, end, step):
     return (begin + step * np.flatnonzero(is_start)[::-1]).astype(np.int32)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def window_state(lines, max_rides):
     """Return working arrays for searches of windows; see `raptor.new_state`."""
     return new_state(lines, 1 if max_rides >= UNLIMITED else max_rides + 1)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _add_start(lines, state, seed_stop, seed_s, start, travel_limit, max_rides, change_delay):
     """Search one more departure, not later than the previous one; `state.changed` lists the stops that it improved."""
     forget_changes(state)
@@ -90,7 +90,7 @@ def _add_start(lines, state, seed_stop, seed_s, start, travel_limit, max_rides, 
     ride(lines, state, n_marked, start + travel_limit, max_rides, change_delay)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def window_stops(lines, state, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
     """
     Fill ``out[start, stop]`` with the time from each departure to the arrival by transit at each stop.
@@ -118,7 +118,7 @@ def window_stops(lines, state, seed_stop, seed_s, starts, travel_limit, max_ride
             out[i, stop] = time if time <= travel_limit else UNREACHED
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def window_least(lines, state, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
     """Fill ``out[stop]`` with the least time from any departure to an arrival by transit; see `window_stops`."""
     reset(state)
@@ -131,7 +131,7 @@ def window_least(lines, state, seed_stop, seed_s, starts, travel_limit, max_ride
             out[stop] = min(out[stop], best[stop] - starts[i])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def window_times(
     lines,
     state,
@@ -177,7 +177,7 @@ def window_times(
             out[i, target] = time if time <= travel_limit else UNREACHED
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def window_best(
     lines,
     state,
@@ -246,16 +246,16 @@ def window_best(
             other = starts[i] + step
             if not is_told[target] and other <= starts[0] and other + direct_s[target] < later[target]:
                 is_told[target] = True
-                _insert(out_s[target], out_start[target], direct_s[target], other)
+                _insert(out_s[target], out_start[target], np.int64(direct_s[target]), np.int64(other))
             later[target] = arrival[target]
             if time < direct_s[target]:
-                _insert(out_s[target], out_start[target], time, starts[i])
+                _insert(out_s[target], out_start[target], np.int64(time), np.int64(starts[i]))
     for target in range(n_targets):
         if not is_told[target] and direct_s[target] <= travel_limit and begin + direct_s[target] < arrival[target]:
-            _insert(out_s[target], out_start[target], direct_s[target], begin)
+            _insert(out_s[target], out_start[target], np.int64(direct_s[target]), np.int64(begin))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _insert(times, starts, time, start):
     """Insert a journey into the list of the shortest; it comes after those of equal length."""
     n = times.size
@@ -270,13 +270,13 @@ def _insert(times, starts, time, start):
         starts[place] = start
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def nearest_rank(percent, n):
     """Return the position in n ascending values of the least value that at least `percent` percent do not exceed."""
     return min(max(np.int64(np.ceil(percent * n / 100.0 - 1e-9)) - 1, 0), n - 1)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def percentiles(times, percents, out):
     """
     Fill ``out[target, percent]`` with percentiles of the travel times over all departures.
@@ -310,7 +310,7 @@ def percentiles(times, percents, out):
                 out[target, i] = column[ranks[i]]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def share_within(times, limit, out):
     """Fill ``out[target]`` (float64) with the share of departures that reach the target within the limit."""
     out[:] = 0.0

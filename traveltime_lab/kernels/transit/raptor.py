@@ -36,9 +36,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 
 #: Value of `max_rides` for searches without a limit on transfers.
@@ -78,7 +78,7 @@ class State(NamedTuple):
     stack: np.ndarray  # int32 (n_runs,) or (0,)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def new_state(lines, n_rows):
     """Return working arrays for searches in `lines` with one row, or with one row per number of legs from 0."""
     n_stops = lines.change_time.size
@@ -107,19 +107,22 @@ def new_state(lines, n_rows):
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def reset(state):
     """Clear the labels of earlier searches."""
     state.best.fill(UNREACHED)
     state.ready.fill(UNREACHED)
     state.reached.fill(UNREACHED)
-    state.usable[:] = state.last_departure
+    usable, last_departure = state.usable, state.last_departure
+    for row in range(usable.shape[0]):
+        for position in range(last_departure.size):
+            usable[row, position] = last_departure[position]
     state.handled.fill(UNREACHED)
     state.seated.fill(UNREACHED)
     forget_changes(state)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def forget_changes(state):
     """Empty the list of stops whose label changed."""
     for i in range(state.n_changed[0]):
@@ -127,7 +130,7 @@ def forget_changes(state):
     state.n_changed[0] = 0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _lower(rows, row, i, value):
     """Lower entry i of a row and of the following rows, which allow more legs."""
     for j in range(row, rows.shape[0]):
@@ -136,7 +139,7 @@ def _lower(rows, row, i, value):
         rows[j, i] = value
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def seed(state, stops, times, offset, limit):
     """
     Mark the stops where a search starts.
@@ -160,7 +163,7 @@ def seed(state, stops, times, offset, limit):
         stop = stops[i]
         time = times[i] + offset
         if time <= limit and time < state.ready[0, stop]:
-            _lower(state.ready, 0, stop, time)
+            _lower(state.ready, np.int64(0), stop, time)
             if state.fresh[stop] == UNREACHED:
                 state.marked[n_marked] = stop
                 n_marked += 1
@@ -168,7 +171,7 @@ def seed(state, stops, times, offset, limit):
     return n_marked
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _queue_patterns(lines, state, row, n_marked):
     """
     Queue the patterns of which an earlier trip instance than before can be boarded at a marked stop.
@@ -198,7 +201,7 @@ def _queue_patterns(lines, state, row, n_marked):
     return np.int64(n_queued)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _push_continuations(lines, state, row, run, n_stack):
     """Push the trip instances that `run` continues as and that were not entered before; return the stack height."""
     for s in range(lines.stay_indptr[run], lines.stay_indptr[run + 1]):
@@ -210,13 +213,13 @@ def _push_continuations(lines, state, row, run, n_stack):
     return n_stack
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
     """Follow the continuations of all instances of a pattern from r_first on; return the number of touched stops."""
     start = lines.pattern_indptr[p]
     n = lines.pattern_indptr[p + 1] - start
     n_runs = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
-    n_stack = 0
+    n_stack = np.int64(0)
     for r in range(r_first, min(n_runs, state.handled[row, p])):
         if lines.arrival[lines.time_indptr[p] + r * n + n - 1] > limit:
             break
@@ -245,11 +248,11 @@ def _stay_seated(lines, state, row, p, r_first, limit, n_touched):
                 # An earlier leg has this trip instance, or one before it, from here on: nothing can improve.
                 break
         if lines.arrival[at + n - 1] <= limit:
-            n_stack = _push_continuations(lines, state, row, run, n_stack)
+            n_stack = _push_continuations(lines, state, row, np.int64(run), n_stack)
     return n_touched
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _lowered(before, after, out):
     """
     List the stops whose labels are lower than before.
@@ -268,7 +271,7 @@ def _lowered(before, after, out):
     return np.int64(n)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _scan_queue(lines, state, row, n_queued, limit):
     """
     Scan the queued patterns with the earliest trip instances that can be boarded.
@@ -294,9 +297,10 @@ def _scan_queue(lines, state, row, n_queued, limit):
     # Estimated with the mean length of all patterns: the queued ones have more positions than there are stops.
     are_most = n_queued * pattern_stops.size > queue.size * best.size
     if are_most:
-        before[:] = best
+        for stop in range(best.size):
+            before[stop] = best[stop]
     with_stays = lines.stay_instance.size > 0
-    n_touched = 0
+    n_touched = np.int64(0)
     for i in range(n_queued):
         p = queue[i]
         start = pattern_indptr[p]
@@ -363,7 +367,7 @@ def _scan_queue(lines, state, row, n_queued, limit):
     return n_touched
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _change_from_few(lines, state, row, n_touched, limit, change_delay):
     """
     Relax the transfers of the touched stops one by one and mark the stops that improve.
@@ -405,7 +409,7 @@ def _change_from_few(lines, state, row, n_touched, limit, change_delay):
     return n_marked
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _change_from_many(lines, state, row, n_touched, limit, change_delay):
     """
     Relax transfers as `_change_from_few` does, faster if most stops are touched.
@@ -419,7 +423,8 @@ def _change_from_many(lines, state, row, n_touched, limit, change_delay):
     ready, best = ready_rows[row], best_rows[row]
     touched, marked, before = state.touched, state.marked, state.before
     latest, delay = np.int32(limit), np.int32(change_delay)
-    before[:] = ready
+    for stop in range(ready.size):
+        before[stop] = ready[stop]
     for i in range(np.uint64(n_touched)):
         stop = np.uint64(touched[i])
         time = np.int32(best[stop] + delay)
@@ -435,7 +440,7 @@ def _change_from_many(lines, state, row, n_touched, limit, change_delay):
     return _lowered(before, ready, marked)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     """
     Run one round: scan the patterns at the marked stops, then relax transfers.
@@ -492,7 +497,7 @@ def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     return n_marked
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def ride(lines, state, n_marked, limit, max_rides, change_delay):
     """Run rounds until no label improves or there were `max_rides`; return the number of the last round."""
     k = 0
@@ -504,7 +509,7 @@ def ride(lines, state, n_marked, limit, max_rides, change_delay):
     return k
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def search(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
     """
     Find the earliest arrival by transit at every stop.
@@ -530,12 +535,12 @@ def search(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
         Arrival times, `UNREACHED` beyond the limit. This is a view into `state`: the next search overwrites it.
     """
     reset(state)
-    n_marked = seed(state, seed_stop, seed_time, 0, limit)
+    n_marked = seed(state, seed_stop, seed_time, np.int32(0), limit)
     ride(lines, state, n_marked, limit, max_rides, change_delay)
     return state.best[state.best.shape[0] - 1]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def search_rounds(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
     """
     Search as `search` does, and keep the labels of every round.
@@ -549,7 +554,7 @@ def search_rounds(lines, state, seed_stop, seed_time, limit, max_rides, change_d
     n_stops = lines.change_time.size
     best = np.full((8, n_stops), UNREACHED, np.int32)
     ready = np.full((8, n_stops), UNREACHED, np.int32)
-    n_marked = seed(state, seed_stop, seed_time, 0, limit)
+    n_marked = seed(state, seed_stop, seed_time, np.int32(0), limit)
     ready[0] = state.ready[0]
     k = 0
     while n_marked > 0 and k < max_rides:

@@ -8,13 +8,13 @@ label, and a stop where it could be boarded.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _fewest_rides(labels, stop, time):
     """Return the lowest round whose label at a stop is no later than `time`, -1 if there is none."""
     for k in range(labels.shape[0]):
@@ -23,7 +23,7 @@ def _fewest_rides(labels, stop, time):
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
     """
     Find the k-th leg of a journey that arrives at a stop at `time`.
@@ -105,7 +105,7 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
     return found, stamp
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _find_change(lines, back, best, k, stop, time, change_delay):
     """Return the stop where the k-th leg ends before a transfer that is ready at `stop` at `time`, nearest first."""
     if best[k, stop] != UNREACHED and best[k, stop] + lines.change_time[stop] + change_delay == time:
@@ -117,7 +117,7 @@ def _find_change(lines, back, best, k, stop, time, change_delay):
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def trace(lines, back, best, ready, change_delay, stops):
     """
     Return the transit legs of the journeys that arrive at some stops at the times of their labels.
@@ -146,7 +146,7 @@ def trace(lines, back, best, ready, change_delay, stops):
     out = np.empty((4, max(16, 2 * stops.size)), np.int32)
     seen = np.zeros(lines.run_pattern.size, np.int32)
     stack = np.empty(lines.run_pattern.size + 1, np.int32)
-    stamp = 0
+    stamp = np.int64(0)
     size = 0
     for target in range(stops.size):
         stop = stops[target]
@@ -154,7 +154,7 @@ def trace(lines, back, best, ready, change_delay, stops):
         time = best[n_rounds, stop]
         k = _fewest_rides(best, stop, time) if time != UNREACHED else 0
         while k > 0:
-            ride, stamp = _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack)
+            ride, stamp = _find_ride(lines, back, ready, k, np.int64(stop), time, seen, stamp, stack)
             assert ride[0] >= 0, "a label without a ride"
             if size == out.shape[1]:
                 out = np.concatenate((out, np.empty_like(out)), axis=1)

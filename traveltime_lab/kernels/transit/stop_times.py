@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
+
+from traveltime_lab.kernels.compiled import kernel
 
 UNTIMED = np.int32(-1)
 
@@ -21,7 +22,7 @@ OK, TOO_SHORT, NO_END_TIMES, BACK_IN_TIME = 0, 1, 2, 3
 _EARTH_RADIUS_M = 6371008.8
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def distance_m(lat_a, lng_a, lat_b, lng_b):
     """Return the great-circle distance of two points in degrees, in metres; NaN if one has no coordinates."""
     phi_a, phi_b = math.radians(lat_a), math.radians(lat_b)
@@ -31,7 +32,7 @@ def distance_m(lat_a, lng_a, lat_b, lng_b):
     return 2.0 * _EARTH_RADIUS_M * math.asin(math.sqrt(min(1.0, h)))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def fill_times(indptr, stop, arrival, departure, along, stop_lat, stop_lng, status, culprit, n_filled):
     """
     Interpolate missing times between timepoints and check that times do not decrease along a trip.
@@ -88,7 +89,7 @@ def fill_times(indptr, stop, arrival, departure, along, stop_lat, stop_lng, stat
             last = i
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _share_out(start, end, stop, arrival, departure, along, stop_lat, stop_lng, n_filled):
     """Interpolate the times between two stop times with times."""
     by_distance = along.size > 0 and along[end] > along[start]
@@ -119,13 +120,13 @@ def _share_out(start, end, stop, arrival, departure, along, stop_lat, stop_lng, 
         arrival[i] = departure[i] = min(moment, arrival[end])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _step_m(i, stop, stop_lat, stop_lng):
     a, b = stop[i - 1], stop[i]
     return distance_m(stop_lat[a], stop_lng[a], stop_lat[b], stop_lng[b])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def group_rows(indptr, keys):
     """
     Group the trips that have the same sequence of keys.
@@ -176,7 +177,7 @@ def group_rows(indptr, keys):
     return group, leader[:n_groups].copy()
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _same(indptr, keys, a, b):
     if indptr[a + 1] - indptr[a] != indptr[b + 1] - indptr[b]:
         return False
@@ -186,7 +187,7 @@ def _same(indptr, keys, a, b):
     return same
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def gather_rows(indptr, order, values, out):
     """Fill `out` with the values of the rows of a CSR in the order of `order`."""
     at = 0
@@ -196,7 +197,7 @@ def gather_rows(indptr, order, values, out):
             at += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def service_spans(weekdays, start, end, exception_indptr, exception_date, exception_added, first, last):
     """
     Find the first and the last service date of each service.

@@ -7,13 +7,13 @@ trip instance: one trip on one service date, or one repetition of a frequency.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.transit.stop_times import distance_m
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def assign_lanes(instance_trip, run_shift, run_pattern, trip_indptr, arrival, departure, lane):
     """
     Distribute the trip instances of each pattern over lanes in which none overtakes another.
@@ -42,7 +42,7 @@ def assign_lanes(instance_trip, run_shift, run_pattern, trip_indptr, arrival, de
     n = instance_trip.size
     last = np.zeros(n, np.int64)
     n_lanes = 0
-    begin = 0
+    begin = np.int64(0)
     while begin < n:
         first_lane = n_lanes
         run = begin
@@ -62,7 +62,7 @@ def assign_lanes(instance_trip, run_shift, run_pattern, trip_indptr, arrival, de
     return n_lanes
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _follows(before, after, instance_trip, run_shift, trip_indptr, arrival, departure):
     """Return whether trip instance `after` is at no position earlier than `before`, of the same pattern."""
     a, b = trip_indptr[instance_trip[before]], trip_indptr[instance_trip[after]]
@@ -74,7 +74,7 @@ def _follows(before, after, instance_trip, run_shift, trip_indptr, arrival, depa
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def write_times(instance_trip, run_shift, trip_indptr, arrival, departure, out_arrival, out_departure):
     """Fill the times of all trip instances, one after the other (int32, s); see `assign_lanes`."""
     at = 0
@@ -86,7 +86,7 @@ def write_times(instance_trip, run_shift, trip_indptr, arrival, departure, out_a
             at += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def link_blocks(
     block_trip,
     block_of,

@@ -6,10 +6,10 @@ Times are int32 milliseconds. The walking budget covers the whole walk, includin
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED, _grow, _search
+from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED, _grow, _search, ascending
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
 
 #: Key of a state that no walk reaches (see `spread`), and the mask of the walk in a key.
@@ -17,7 +17,7 @@ NEVER_KEY = np.int64(NEVER) << TIME_SHIFT
 WALK_MASK = np.int64((1 << TIME_SHIFT) - 1)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def states_around(
     indptr, indices, weights, seed_indptr, seed_states, seed_keys, limit, shift, n_buckets, counts, states, walk_ms
 ):
@@ -63,7 +63,6 @@ def states_around(
             label,
             queued,
             parent,
-            False,
             heads,
             pool_state,
             pool_next,
@@ -71,7 +70,7 @@ def states_around(
         while at + touched.size > states.size:
             states = _grow(states)
             walk_ms = _grow(walk_ms)
-        order = np.argsort(label[touched])
+        order = ascending(label[touched])
         for i in order:
             states[at] = touched[i]
             walk_ms[at] = np.int32(label[touched[i]] >> TIME_SHIFT)
@@ -82,7 +81,7 @@ def states_around(
     return states[:at].copy(), walk_ms[:at].copy()
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def turned(indptr, columns, values, n_columns):
     """
     Return the transposed CSR.
@@ -114,7 +113,7 @@ def turned(indptr, columns, values, n_columns):
     return out_indptr, rows, out_values
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def straight_ms(edge, here, there, traversal, is_open, is_leaving):
     """
     Return the milliseconds along an edge between a position `here` and a stop at position `there`.
@@ -145,7 +144,7 @@ def straight_ms(edge, here, there, traversal, is_open, is_leaving):
     return best
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def links_of_points(
     edges,
     fractions,
@@ -240,7 +239,7 @@ def links_of_points(
     return stops[:at].copy(), walk_ms[:at].copy()
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def spread(times_ms, first, last, limit_ms, indptr, states, walk_ms, keys):
     """
     Lower the keys of states to the earliest time at which a walk from a stop reaches them.

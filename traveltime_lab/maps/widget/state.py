@@ -395,9 +395,7 @@ def _window_of(means: Transportation, window: Any, percentile: Any) -> tuple[int
             raise InputError("percentile requires a window of departures or arrivals; give one, such as window=3600.")
         return 0, None
     if not means.uses_timetable:
-        raise InputError(
-            f"window requires a type of transportation with a timetable; got {means.type!r}, which has none"
-        )
+        raise InputError(f"window needs a timetable; transportation {means.type!r} has none")
     seconds = whole(window, "window", 1, MAX_WINDOW_S, "seconds")
     return seconds, None if percentile is None else percent(percentile, "percentile")
 

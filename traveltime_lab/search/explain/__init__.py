@@ -1,1 +1,1 @@
-"""Why a trip takes as long as it does, or why there is none."""
+"""Explanations of why a destination is unreachable, or what its travel time consists of."""

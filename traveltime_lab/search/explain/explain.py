@@ -1,8 +1,8 @@
 """
-Why a pair is reached slowly or not at all, in words and in data, and the nearest request that works.
+Explanations of why a destination is unreachable, with the most similar request that reaches it.
 
-Nothing is searched for here that other functions do not answer: the same question is asked again with other limits
-(`traveltime_lab.search.explain.relaxations`), and what it then says tells what stood in the way.
+The explanations use the same searches as the other functions: the request is repeated with relaxed limits
+(`traveltime_lab.search.explain.relaxations`), and the differences between the results give the reasons.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def explain(
     window: int | None = None,
 ) -> Explanation:
     """
-    Explain why a destination is not reached or what the time to it is made of, and what request would reach it.
+    Explain why a destination is unreachable and what would reach it, or what its travel time consists of.
 
     Parameters
     ----------
@@ -52,27 +52,27 @@ def explain(
     origin, destination : GeoDataFrame, GeoSeries, Point or (lng, lat)
         One point each in any CRS, such as ``places.loc[["home"]]``.
     travel_time : int or timedelta
-        Limit in seconds, 1 to 14400.
+        Maximum travel time in seconds, 1 to 14400.
     transportation : str, Transportation or mapping, default "driving"
-        How to travel; see `Transportation`.
+        Means of transportation; see `Transportation`.
     departure_time, arrival_time : datetime, str, optional
-        As in `time_filter`. A moment that the timetable does not cover is a reason here, not an error.
+        As in `time_filter`, except that a time that the timetable does not cover is a reason and not an error.
     snapping : Snapping or mapping, optional
-        Threshold, penalty and accepted roads of the snap to the streets.
+        Options for snapping points to streets.
     window : int, optional
         As in `time_filter`.
 
     Returns
     -------
     Explanation
-        ``print`` shows it in sentences. It has ``is_reached``, ``travel_time``, ``reasons`` (`Reason`: a code, a
-        sentence, the side to blame and the facts), ``nearest_request`` (keyword arguments with which `time_filter`
-        reaches the destination, None if it does already or nothing was found) and what the time is made of.
+        It prints as sentences. Its attributes are ``is_reached``, ``travel_time``, ``reasons`` (a tuple of `Reason`),
+        ``nearest_request`` (keyword arguments with which `time_filter` reaches the destination; None if it is already
+        reached, or if none were found) and ``parts`` (what the travel time consists of).
 
     Raises
     ------
     InputError
-        If a table does not hold exactly one point, or an argument is unknown.
+        If a table does not have exactly one point, or an argument is unknown.
     CrsError
         If a table has no CRS.
     CoordinateError
@@ -82,22 +82,34 @@ def explain(
     ModeError
         If the transportation is unknown.
     MomentError
-        If a moment does not exist or is ambiguous, or a timetable needs one and there is none.
+        If a time does not exist or is ambiguous, or if it is missing for a type with a timetable.
 
     See Also
     --------
-    time_filter : Travel times of many pairs, each with a short reason if there is none.
+    time_filter : Travel times of many pairs, with a short reason if a pair is unreachable.
 
     Notes
     -----
-    The nearest request changes as little as possible: doubling a number counts as much as an hour earlier or later,
-    doubling the limit twice that, a change between vehicles half of it. Only where the type of travel leads there in
-    no way is another suggested. Longer travel times are looked for up to 12 hours (a week on streets) and suggested up
-    to 4, other moments within a day of the given one and on the nearest days with other services.
+    The nearest request differs as little as possible from the given one. Doubling a number costs as much as departing an
+    hour earlier or later; doubling the travel time costs twice as much, an additional transfer half as much. Another
+    type of transportation is suggested only if the given one cannot reach the destination at all. The search for longer
+    travel times extends to 12 hours (a week on streets), but suggestions do not exceed 4 hours. Other departure times
+    are considered within a day of the given one, and on the nearest days with different services.
 
     Examples
     --------
-    >>> print(explain(network, home, work, travel_time=1800, transportation="train"))  # doctest: +SKIP
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> explanation = tl.explain(network, places.iloc[[0]], places.iloc[[6]], travel_time=900, transportation="cycling")
+    >>> print(explanation)
+    Not reached.
+    It takes 51 min 49 s, 36 min 49 s more than the limit of 15 min.
+    It would be reached with travel_time=3109.
+
+    Pass ``nearest_request`` to `time_filter`:
+
+    >>> found = tl.time_filter(network, places.iloc[[0]], places.iloc[[6]], **explanation.nearest_request)
+    >>> int(found["travel_time"].iloc[0])
+    3109
     """
     if isinstance(network, Network):
         points = [_one_point(origin, "origin", network), _one_point(destination, "destination", network)]
@@ -109,7 +121,7 @@ def explain(
         "snapping": snapping,
         "window": window,
     }
-    # That there is little service that day is among the reasons, if it is one.
+    # Warnings about days with little service are suppressed, because the reasons include it if relevant.
     with service_warnings_to(lambda text: None):
         try:
             found = time_filter(network, origin, destination, **given)["travel_time"].iloc[0]
@@ -138,17 +150,17 @@ def explain(
 
 
 def _one_point(table: Any, name: str, network: Network) -> Points:
-    """Return a table of exactly one point, checked."""
+    """Validate a table of exactly one point."""
     points = read_points(table, name, network.bounds)
     if len(points) != 1:
-        msg = f"{name} must be one point; got {len(points)}. Take one row with two brackets, as in {name}.iloc[[0]]"
+        msg = f"{name} must be one point; got {len(points)}. Select a row with two brackets: {name}.iloc[[0]]"
         raise InputError(msg)
     return points
 
 
 @dataclass
 class _Asked:
-    """What the caller asked, as it was written and as a request."""
+    """The arguments of the caller, unchanged and as a request."""
 
     network: Network
     origin: Any
@@ -168,7 +180,7 @@ class _Asked:
         )
 
     def arguments(self, request: Request) -> dict[str, Any]:
-        """Return a request as arguments of `time_filter`; what is as asked stays as it was written."""
+        """Return a request as arguments of `time_filter`; unchanged arguments keep the form in which they were given."""
         mine, found = self.request, dict(self.given)
         found["travel_time"] = request.travel_time
         if request.transportation != mine.transportation:
@@ -182,7 +194,7 @@ class _Asked:
         return {name: value for name, value in found.items() if value is not None}
 
     def first_that_works(self, candidates: list[Request]) -> Request | None:
-        """Return the first request with which `time_filter` does reach the destination."""
+        """Return the first request with which `time_filter` reaches the destination."""
         for request in candidates:
             try:
                 table = time_filter(self.network, self.origin, self.destination, **self.arguments(request))
@@ -193,7 +205,7 @@ class _Asked:
         return None
 
     def route(self, request: Request) -> Route | None:
-        """Return the route of a request, of up to 12 hours."""
+        """Return the route of a request, which may take up to 12 hours."""
         arguments = self.arguments(request)
         del arguments["travel_time"]
         try:
@@ -204,7 +216,7 @@ class _Asked:
 
 
 def _advice(asked: _Asked, best: Request | None) -> str:
-    """Return what the nearest request changes in a sentence."""
+    """Return a sentence on what the nearest request changes."""
     if best is None:
         return ""
     mine = asked.request

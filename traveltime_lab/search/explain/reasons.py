@@ -1,5 +1,5 @@
 """
-Why a pair is unreachable or slow: codes, data and sentences in plain English.
+Reasons and explanations: data classes, and their sentences in English.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 from traveltime_lab.itinerary import Route
 from traveltime_lab.search.pairs import REASONS
 
-#: What `Reason.code` may be. The first are those of `time_filter`.
+#: Values of `Reason.code`, beginning with those of `time_filter`.
 CODES: Final = (
     *REASONS,
     "one_way_trap",
@@ -31,7 +31,7 @@ CODES: Final = (
     "no_connection",
     "made_of",
 )
-#: What the vehicles of a transportation are called, and where one gets on.
+#: Words for the vehicles of a type of transportation, and for their stops.
 VEHICLES: Final[Mapping[str, tuple[str, str]]] = {
     "public_transport": ("vehicle", "stop"),
     "bus": ("bus", "bus stop"),
@@ -54,23 +54,31 @@ _PARTS: Final[Mapping[str, str]] = {
 @dataclass(frozen=True)
 class Reason:
     """
-    One reason why a pair is unreachable or slow.
+    A reason why a destination is unreachable, or the composition of a travel time.
 
     Attributes
     ----------
     code : str
-        What it is. With streets: ``origin_outside_network``, ``destination_outside_network``,
+        Type of the reason. On streets: ``origin_outside_network``, ``destination_outside_network``,
         ``origin_not_snapped``, ``destination_not_snapped``, ``other_component``, ``one_way_trap``,
-        ``excluded_roads`` and ``over_limit``. With timetables also ``outside_timetable``, ``no_vehicles``,
+        ``excluded_roads`` and ``over_limit``. With a timetable also ``outside_timetable``, ``no_vehicles``,
         ``no_stop_near_origin``, ``no_stop_near_destination``, ``stops_too_far``, ``no_service_that_day``,
         ``no_trip_that_day``, ``first_trip_not_yet``, ``last_trip_gone``, ``no_trip_then``, ``too_many_changes`` and
-        ``no_connection``. Of a pair that is reached: ``made_of``.
+        ``no_connection``. If the destination is reached: ``made_of``.
     sentence : str
-        The same in English.
+        Description in English.
     side : {"origin", "destination"}, optional
-        Which of the two is to blame; None where it is neither alone.
+        The side that the reason applies to; None if it applies to both or neither.
     data : mapping
-        The facts in the sentence: seconds, metres, dates, names.
+        The data of the sentence: seconds, metres, dates and names.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> explanation = tl.explain(network, places.iloc[[0]], places.iloc[[6]], travel_time=900, transportation="cycling")
+    >>> reason = explanation.reasons[0]
+    >>> reason.code, reason.data["over_by"] // 60
+    ('over_limit', 36)
     """
 
     code: str
@@ -89,26 +97,36 @@ class Reason:
 @dataclass(frozen=True)
 class Explanation:
     """
-    Why a destination is reached, or why it is not, and what would reach it; made by `explain`.
+    Result of `explain`.
 
     Attributes
     ----------
     is_reached : bool
+        Whether the destination is reached.
     travel_time : int or None
-        Seconds, as `time_filter` has it; None if the destination is not reached.
+        Travel time in seconds as in `time_filter`; None if the destination is not reached.
     reasons : tuple of Reason
-        What stands in the way; first what `nearest_request` changes. For a pair that is reached, what the time is
-        made of.
+        Why the destination is not reached, beginning with the reasons that `nearest_request` resolves; or what the
+        travel time consists of.
     nearest_request : dict or None
-        Keyword arguments for `time_filter` with which the destination is reached; None if it already is, or if none
-        was found.
+        Keyword arguments for `time_filter` with which the destination is reached; None if it is already reached, or if
+        none were found.
     advice : str
-        What is changed in `nearest_request`, in a sentence; empty without one.
+        Sentence on what `nearest_request` changes; empty if it is None.
     parts : mapping
-        Seconds by what they are spent on (``"walk"``, ``"wait"``, ``"car"``, ``"bus"`` and so on, as in `Leg.mode`) of
-        the journey, also of one that takes longer than the limit, up to 12 hours; empty if there is none.
+        Seconds of the itinerary by activity (``"walk"``, ``"wait"``, ``"car"``, ``"bus"`` and so on, as in `Leg.mode`).
+        The itinerary may take longer than the limit, up to 12 hours; empty if there is none.
     n_changes : int
-        Changes between vehicles of that journey.
+        Number of transfers of that itinerary.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> explanation = tl.explain(network, places.iloc[[0]], places.iloc[[6]], travel_time=900, transportation="cycling")
+    >>> explanation.is_reached, explanation.codes
+    (False, ('over_limit',))
+    >>> explanation.nearest_request
+    {'travel_time': 3109, 'transportation': 'cycling'}
     """
 
     is_reached: bool
@@ -120,7 +138,7 @@ class Explanation:
     n_changes: int = 0
 
     def __str__(self) -> str:
-        """Return the sentences, one a line."""
+        """Return the sentences, one per line."""
         begin = f"Reached in {duration(self.travel_time)}." if self.travel_time is not None else "Not reached."
         return "\n".join([begin, *(reason.sentence for reason in self.reasons), *filter(None, [self.advice])])
 
@@ -131,7 +149,7 @@ class Explanation:
 
 
 def duration(seconds: int) -> str:
-    """Return seconds as people say them: 45 s, 12 min 30 s, 1 h 5 min."""
+    """Format a duration: 45 s, 12 min 30 s, 1 h 5 min."""
     minutes, rest = divmod(int(seconds), 60)
     if minutes >= 60:
         minutes += rest >= 30
@@ -143,26 +161,26 @@ def duration(seconds: int) -> str:
 
 
 def distance(metres: float) -> str:
-    """Return metres as people say them: 840 m, 12.3 km."""
+    """Format a distance: 840 m, 12.3 km."""
     return f"{metres:.0f} m" if metres < 10_000 else f"{metres / 1000.0:,.1f} km"
 
 
 def clock(moment: dt.datetime) -> str:
-    """Return a moment in words."""
+    """Format a time with its date: 08:00 on Monday 2026-03-02."""
     time = f"{moment:%H:%M:%S}" if moment.second else f"{moment:%H:%M}"
     return f"{time} on {moment:%A} {moment:%Y-%m-%d}"
 
 
 def day(date: dt.date) -> str:
-    """Return a date in words."""
+    """Format a date: Monday 2026-03-02."""
     return f"{date:%A} {date.isoformat()}"
 
 
 def parts_of(route: Route | None) -> tuple[dict[str, int], int]:
     """
-    Return the seconds of a route by what they are spent on, most first, and its number of changes.
+    Return the seconds of a route by activity, longest first, and its number of transfers.
 
-    The walk between a point and its street is walking, whatever one travels by on the street.
+    The walks between points and streets count as walking, whatever the mode on the street.
     """
     parts: dict[str, int] = {}
     if route is None:
@@ -183,7 +201,7 @@ def parts_of(route: Route | None) -> tuple[dict[str, int], int]:
 
 
 def parts_words(parts: Mapping[str, int], n_changes: int) -> str:
-    """Return the parts of a journey as a list in words."""
+    """Format the parts of an itinerary."""
     words = [f"{duration(seconds)} {_PARTS.get(name, f'by {name}')}" for name, seconds in parts.items()]
     if n_changes:
         words.append(f"with {n_changes} change{'s' if n_changes > 1 else ''}")
@@ -191,7 +209,7 @@ def parts_words(parts: Mapping[str, int], n_changes: int) -> str:
 
 
 def made_of(parts: Mapping[str, int], n_changes: int) -> Reason:
-    """Return what the time of a reached pair is made of."""
+    """Return the reason that describes what the travel time to a reached destination consists of."""
     if not parts:
         return Reason("made_of", "Origin and destination are one place.", data={"parts": {}, "n_changes": 0})
     most, total = next(iter(parts)), sum(parts.values())

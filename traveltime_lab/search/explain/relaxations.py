@@ -1,9 +1,9 @@
 """
-One pair asked again and again with other limits: what would reach it, and how little has to change for that.
+Relaxed requests that reach the destination, and the smallest relaxations that suffice.
 
-A request is loosened value by value (its travel time, the ways to stops, changes, the moment, the vehicles). The
-smallest sets of values whose loosening reaches the destination are what stands in the way; each is then tightened again
-to the least that still works.
+A request is relaxed parameter by parameter: travel time, access and egress times, number of transfers, departure time,
+and vehicles. The minimal sets of parameters whose relaxation reaches the destination are the reasons why it is not
+reached. Each relaxed parameter is then tightened to the smallest value that still reaches it.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from traveltime_lab.transit.query import SAMPLE_S, WALKING, TransitQuery
 from traveltime_lab.transit.raptor import StopLinks
 from traveltime_lab.transit.timetable import service_warnings_to
 
-#: What may be loosened in a timetable request, in the order in which equally small sets are told.
+#: Parameters of a timetable request that can be relaxed, in the order in which sets of equal size are reported.
 PARAMETERS: Final = ("travel_time", "ways", "max_changes", "vehicles", "moment")
-#: What stands for walking all the way among the knobs of a solution.
+#: Stands for walking all the way in the parameters of a solution.
 WALK: Final = "walk"
-#: The type that takes every vehicle, by the type that does not.
+#: The type with all vehicles, by type with some vehicles.
 ALL_VEHICLES: Final = {
     "bus": "public_transport",
     "coach": "public_transport",
     "train": "public_transport",
     "driving+train": "driving+public_transport",
 }
-#: Options that bound the ways to and from stops.
+#: Options that limit access and egress times.
 WAYS: Final = ("walking_time", "driving_time_to_station", "cycling_time_to_station")
-#: Longest journey that is looked for, in seconds: what `routes` allows.
+#: Maximum travel time of the itineraries considered, in seconds; that of `routes`.
 LONGEST_S: Final = MAX_ROUTE_TIME_S
-#: Metres to a street beyond which none is asked for: on foot the way there alone takes longer than any limit.
+#: Maximum distance to a street that is suggested as a threshold; the walk to a farther one takes longer than any limit.
 FARTHEST_M: Final = CONNECTOR_KPH / 3.6 * MAX_TRAVEL_TIME_S
 #: Hours looked through at once for departures that work.
 _HALF_DAY_S: Final = 43_200
@@ -68,19 +68,20 @@ _DAYS: Final = 6
 @dataclass(frozen=True)
 class Request:
     """
-    What is asked about a pair.
+    Parameters of a search between two points.
 
     Attributes
     ----------
     transportation : Transportation
     snapping : Snapping
     moment : datetime, TypicalMoment or None
-        With a timetable a datetime.
+        Departure or arrival time; a datetime if the type has a timetable.
     is_arrival : bool
+        Whether `moment` is the arrival time.
     travel_time : int
-        Limit in seconds.
+        Maximum travel time in seconds.
     window : int
-        Seconds, 0 for none.
+        Length of the window in seconds, 0 for none.
     """
 
     transportation: Transportation
@@ -91,12 +92,12 @@ class Request:
     window: int = 0
 
     def using(self, **options: Any) -> Request:
-        """Return the request with other options of its transportation."""
+        """Return the request with changed options of its transportation."""
         return replace(self, transportation=replace(self.transportation, **options))
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """The options that bound this request's ways to and from stops, that of the first stop last."""
+        """The options that limit the access and egress times of this request, access last."""
         kind = self.transportation.type
         if kind.startswith("driving+"):
             return WAYS[0], WAYS[1]
@@ -104,25 +105,25 @@ class Request:
 
 
 class Journey(NamedTuple):
-    """A journey that keeps to the limit: milliseconds, and when it leaves (or is to arrive)."""
+    """An itinerary within the limit: travel time in milliseconds, and departure (or arrival) time."""
 
     ms: int
     moment: dt.datetime
 
 
 class Around(NamedTuple):
-    """The last journey before a moment and the first one after it."""
+    """The last itinerary before a time and the first one after it."""
 
     before: Journey | None
     after: Journey | None
 
     def nearest(self, moment: dt.datetime) -> Journey | None:
-        """Return the nearer one, the later of equally near ones."""
+        """Return the nearer itinerary; the later one if both are equally near."""
         both = [journey for journey in (self.after, self.before) if journey is not None]
         return min(both, key=lambda journey: abs(journey.moment - moment), default=None)
 
     def request(self, given: Request) -> Request | None:
-        """Return a request with the nearest moment whose window, if any, has one of the journeys."""
+        """Return a request with the nearest time at which it reaches the destination, considering its window."""
         assert isinstance(given.moment, dt.datetime)
         nearest = self.nearest(given.moment)
         if nearest is None:
@@ -136,7 +137,7 @@ class Around(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """A request that reaches, what was loosened for it, and the journeys around the moment if that was."""
+    """A relaxed request, its relaxed parameters, and the itineraries around the given time if this was relaxed."""
 
     request: Request
     parameters: frozenset[str]
@@ -144,14 +145,14 @@ class Solution(NamedTuple):
 
 
 class Pair:
-    """One origin and one destination, and the answers so far."""
+    """An origin and a destination, with cached results."""
 
     def __init__(self, network: Network, origin: Points, destination: Points) -> None:
         self.network, self.origin, self.destination = network, origin, destination
         self._known: dict[Request, int | None] = {}
 
     def query(self, request: Request) -> Query:
-        """Return a request as a question, whatever its limits and whether or not its date is covered."""
+        """Return the query of a request, without validating its limits and its date."""
         means, moment = request.transportation, request.moment
         common = (self.network, means, request.snapping, moment, request.is_arrival)
         if not means.uses_timetable:
@@ -169,12 +170,12 @@ class Pair:
         return Query(*common, asked.walking, asked)
 
     def snaps(self, request: Request) -> tuple[Snaps, Snaps]:
-        """Return where origin and destination meet the streets."""
+        """Return the snapped origin and destination."""
         query = self.query(request)
         return query.snap(self.origin), query.snap(self.destination, is_origin=False)
 
     def milliseconds(self, request: Request) -> int | None:
-        """Return how long it takes within the limit, None if it takes longer."""
+        """Return the travel time in milliseconds, None if it exceeds the limit."""
         if request not in self._known:
             query = self.query(request)
             starts, ends = query.snap(self.origin), query.snap(self.destination, is_origin=False)
@@ -188,13 +189,13 @@ class Pair:
         return self.milliseconds(request) is not None
 
     def turned(self) -> Pair:
-        """Return the way back."""
+        """Return the pair in the opposite direction."""
         return Pair(self.network, self.destination, self.origin)
 
     # Streets
 
     def means(self, request: Request, side: str) -> Transportation:
-        """Return how one moves on the streets at a side, "origin" or "destination"."""
+        """Return the means of transportation on streets at a side, "origin" or "destination"."""
         means = request.transportation
         if not means.uses_timetable:
             return means
@@ -202,9 +203,9 @@ class Pair:
 
     def street_distances(self, request: Request, side: str) -> tuple[float, float]:
         """
-        Return the metres to the nearest street of the connected network, and to the nearest of an island.
+        Return the distance in metres to the nearest street of the main network, and to the nearest street on an island.
 
-        Both inf where there is none.
+        Both are inf if there is no such street.
         """
         points = self.origin if side == "origin" else self.destination
         indexes = snap_indexes(self.network.streets, self.means(request, side), request.snapping.accept_roads)
@@ -220,7 +221,7 @@ class Pair:
         return found[0], found[1]
 
     def thresholds(self, request: Request) -> list[int]:
-        """Return the thresholds with which both sides are snapped, the given one first if it is enough, rising."""
+        """Return the thresholds with which both sides are snapped, in increasing order from the given one."""
         given = request.snapping.threshold
         sides = [self.street_distances(request, side) for side in ("origin", "destination")]
         every = {given} | {math.floor(metres) + 1 for side in sides for metres in side if metres < FARTHEST_M}
@@ -228,16 +229,16 @@ class Pair:
         return [each.snapping.threshold for each in tried if self.is_snapped(each)]
 
     def is_snapped(self, request: Request) -> bool:
-        """Return whether both sides have a street."""
+        """Return whether origin and destination are snapped."""
         return all(int(snaps.status[0]) == SNAPPED for snaps in self.snaps(request))
 
     # Timetables
 
     def journeys(self, request: Request, begin: dt.datetime, seconds: int) -> list[Journey]:
         """
-        Return the journeys within the limit that leave (or arrive) in an interval, in order of time.
+        Return the itineraries within the limit that depart (or arrive) in an interval, in chronological order.
 
-        Where very many stops can be reached (by car), moments are told to the minute, and a wait may be part of it.
+        If many stops are reachable, as by car, times have a resolution of one minute and may include waiting.
         """
         moment = _shifted(begin, seconds) if request.is_arrival else begin
         query = self.query(replace(request, moment=moment, window=seconds))
@@ -266,7 +267,7 @@ class Pair:
         return sorted(every, key=lambda journey: journey.moment)
 
     def is_covered(self, moment: dt.datetime) -> bool:
-        """Return whether the timetable says anything about a moment."""
+        """Return whether the timetable covers a time."""
         try:
             with service_warnings_to(lambda text: None):
                 transit_of(self.network).timetable.check_moment(moment)
@@ -275,7 +276,7 @@ class Pair:
         return True
 
     def around(self, request: Request) -> Around:
-        """Return the journeys before and after the moment of a request, within a day or on the nearest other days."""
+        """Return the itineraries before and after the time of a request, within a day or on the nearest other days."""
         moment = request.moment
         assert isinstance(moment, dt.datetime)
         if self.is_covered(moment):
@@ -285,7 +286,7 @@ class Pair:
         timetable = transit_of(self.network).timetable
         trips = service_days.trips_of(timetable, request.transportation.vehicles)
         for day in service_days.different_days(timetable, trips, moment.date(), _DAYS):
-            # Through UTC, as the clock may skip that time on that day.
+            # Conversion to UTC and back handles times that the clocks skip on that day.
             target = dt.datetime.combine(day, moment.time(), ZoneInfo(self.network.timezone))
             found = self._around(request, target.astimezone(dt.UTC).astimezone(target.tzinfo), 1)
             best = found.nearest(target)
@@ -294,7 +295,7 @@ class Pair:
         return Around(None, None)
 
     def _around(self, request: Request, moment: dt.datetime, n_halves: int) -> Around:
-        """Return the journeys next to a moment within some halves of a day."""
+        """Return the itineraries before and after a time within a number of half days."""
 
         def first(begins: Iterable[float], *, is_late: bool) -> Journey | None:
             for begin in begins:
@@ -310,12 +311,12 @@ class Pair:
 
 
 def _shifted(moment: dt.datetime, seconds: float) -> dt.datetime:
-    """Return a moment so many real seconds later, in the same zone."""
+    """Add elapsed seconds to a time and return it in the same time zone."""
     return (moment.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(moment.tzinfo)
 
 
 def loosened(request: Request, parameters: Iterable[str], most_s: int = MAX_TRAVEL_TIME_S) -> Request:
-    """Return a request with some values as loose as can be, its limit up to `most_s`; the moment is left alone."""
+    """Return a request with some parameters fully relaxed, the travel time to `most_s`; the time is not changed."""
     chosen = set(parameters)
     if "travel_time" in chosen:
         request = replace(request, travel_time=max(request.travel_time, most_s))
@@ -324,7 +325,7 @@ def loosened(request: Request, parameters: Iterable[str], most_s: int = MAX_TRAV
     if "max_changes" in chosen:
         request = request.using(max_changes=None)
     if "ways" in chosen:
-        # A way to a stop that takes longer than the whole journey may is of no use.
+        # Access and egress cannot take longer than the whole itinerary.
         wide = {name: max(getattr(request.transportation, name), request.travel_time) for name in request.ways}
         request = request.using(**wide)
     return request
@@ -332,19 +333,18 @@ def loosened(request: Request, parameters: Iterable[str], most_s: int = MAX_TRAV
 
 def solutions(pair: Pair, request: Request) -> list[Solution]:
     """
-    Return the requests nearest to a timetable request that reach, the nearest first.
+    Return the relaxed requests that reach the destination with a timetable, the nearest first.
 
     Parameters
     ----------
     pair : Pair
     request : Request
-        Snapped at both sides; does not reach.
+        Request that does not reach the destination, with both sides snapped.
 
     Returns
     -------
     list of Solution
-        One for each smallest set of values whose loosening lets a ride reach, and one for walking all the way; empty if
-        there is none.
+        One item for each minimal set of relaxed parameters, and one for walking all the way; empty if there are none.
     """
     moment = request.moment
     assert isinstance(moment, dt.datetime)
@@ -353,19 +353,19 @@ def solutions(pair: Pair, request: Request) -> list[Solution]:
     on_foot = pair.milliseconds(walk)
     most_s, found = MAX_TRAVEL_TIME_S, []
     if on_foot is not None and on_foot > request.travel_time * 1000:
-        # What takes less is a ride.
+        # An itinerary that takes less time than walking includes a transit leg.
         most_s = (on_foot - 1) // 1000
         if is_covered:
             found.append(Solution(replace(request, travel_time=-(-on_foot // 1000)), frozenset({WALK}), None))
     found += _solutions(pair, request, most_s, is_covered=is_covered)
     if on_foot is not None and not found:
-        # On a date that is covered one may walk.
+        # Walking all the way is possible on any date that the timetable covers.
         found += _solutions(pair, request, MAX_TRAVEL_TIME_S, is_covered=is_covered)
     return sorted(found, key=lambda each: cost(request, each.request) + _ON_FOOT * (WALK in each.parameters))
 
 
 def _solutions(pair: Pair, request: Request, most_s: int, *, is_covered: bool) -> list[Solution]:
-    """Return the solutions with limits of up to `most_s`."""
+    """Return the solutions with travel times of up to `most_s`."""
     plain = [parameter for parameter in PARAMETERS[:-1] if loosened(request, [parameter], most_s) != request]
     moment, found = request.moment, []
     sets: list[frozenset[str]] = []
@@ -375,7 +375,7 @@ def _solutions(pair: Pair, request: Request, most_s: int, *, is_covered: bool) -
             if not any(less <= parameters for less in sets) and pair.reaches(loose):
                 sets.append(parameters)
                 found.append(Solution(_tightest(pair, request, loose, parameters), parameters, None))
-    # Other moments take longer to search: beside them all else is loosened only where nothing helps without.
+    # Searching other times is slow, so further parameters are relaxed with them only if nothing else is sufficient.
     most = len(plain)
     is_hopeless: bool | None = False if sets else None
     instead = dict.fromkeys(
@@ -393,19 +393,19 @@ def _solutions(pair: Pair, request: Request, most_s: int, *, is_covered: bool) -
         later = around.request(loose)
         if later is not None and later.moment != moment:
             found.append(Solution(_tightest(pair, request, later, parameters), parameters | {"moment"}, around))
-            # Larger sets would only take more.
+            # Larger sets are not minimal.
             most = len(parameters)
     return found
 
 
 def _subsets(parameters: list[str]) -> Iterator[frozenset[str]]:
-    """Yield all subsets, the smallest first, the empty one included."""
+    """Yield all subsets including the empty one, smallest first."""
     for size in range(len(parameters) + 1):
         yield from map(frozenset, combinations(parameters, size))
 
 
 def _tightest(pair: Pair, given: Request, loose: Request, parameters: frozenset[str]) -> Request:
-    """Return the cheapest of the requests that tightening in different orders leads to."""
+    """Tighten the parameters of a request in different orders and return the cheapest result."""
     orders = (("max_changes", "ways", "travel_time"), ("travel_time", "ways", "max_changes"))
     every = []
     for order in orders:
@@ -418,14 +418,14 @@ def _tightest(pair: Pair, given: Request, loose: Request, parameters: frozenset[
 
 
 def _tight_time(pair: Pair, given: Request, loose: Request) -> Request:
-    """Return a request with the least limit that reaches."""
+    """Return a request with the smallest sufficient travel time."""
     ms = pair.milliseconds(loose)
     assert ms is not None
     return replace(loose, travel_time=max(given.travel_time, -(-ms // 1000)))
 
 
 def _tight_ways(pair: Pair, given: Request, loose: Request) -> Request:
-    """Return a request with the shortest ways to and from stops that reach, one after the other."""
+    """Return a request with the smallest sufficient access and egress times, determined one after the other."""
     for name in loose.ways:
         low, high = (int(getattr(each.transportation, name)) for each in (given, loose))
         least = least_that(partial(_reaches_with, pair, loose, name), low, high)
@@ -434,12 +434,12 @@ def _tight_ways(pair: Pair, given: Request, loose: Request) -> Request:
 
 
 def _reaches_with(pair: Pair, request: Request, name: str, value: int) -> bool:
-    """Return whether a request reaches with another value of an option."""
+    """Return whether a request reaches the destination with another value of an option."""
     return pair.reaches(request.using(**{name: value}))
 
 
 def _tight_changes(pair: Pair, given: Request, loose: Request) -> Request:
-    """Return a request with the fewest changes that reach."""
+    """Return a request with the smallest sufficient number of transfers."""
     low = given.transportation.max_changes
     assert low is not None
     while not pair.reaches(loose.using(max_changes=low)):
@@ -451,7 +451,7 @@ _TIGHTEN: Final = {"travel_time": _tight_time, "ways": _tight_ways, "max_changes
 
 
 def least_that(works: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the least whole number from `low` to `high` that works; `high` is known to, and so does all above it."""
+    """Return the smallest integer from `low` to `high` that works by bisection; `works` must be monotonic."""
     while low < high:
         middle = (low + high) // 2
         if works(middle):
@@ -463,10 +463,10 @@ def least_that(works: Callable[[int], bool], low: int, high: int) -> int:
 
 def cost(given: Request, other: Request) -> float:
     """
-    Return how far a request is from the given one.
+    Return the distance of a request from the given one.
 
-    Assumed: a doubled limit counts 2, another doubled number 1, a change more 0.5, other vehicles 1, another moment 1
-    for an hour and 1 for each time that this doubles.
+    Assumed costs: doubling the travel time 2, doubling another number 1, an additional transfer 0.5, other vehicles 1,
+    another time 1 for one hour and 1 more for each doubling.
     """
     means, others = given.transportation, other.transportation
     total = 2.0 * math.log2(other.travel_time / given.travel_time)
@@ -482,6 +482,6 @@ def cost(given: Request, other: Request) -> float:
 
 
 def changed_options(given: Transportation, other: Transportation) -> dict[str, Any]:
-    """Return the options of a transportation that differ from the given one, by name."""
+    """Return the options of a transportation that differ from those of the given one."""
     names = [field.name for field in dataclasses.fields(Transportation)]
     return {name: getattr(other, name) for name in names if getattr(other, name) != getattr(given, name)}

@@ -1,5 +1,5 @@
 """
-Why streets alone do not lead there in time.
+Reasons why a destination is not reached on streets.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ ON_STREETS: Final = {"walking": "on foot", "cycling": "by bicycle", "driving": "
 
 @dataclass
 class Findings:
-    """Reasons with what would have to change for each, and requests that reach, the nearest first."""
+    """Reasons with the parameters that would have to change, and requests that reach the destination, nearest first."""
 
     reasons: list[tuple[str, Reason]] = field(default_factory=list)
     candidates: list[Request] = field(default_factory=list)
-    #: The request whose journey takes longer than the limit.
+    #: The request whose itinerary takes longer than the limit.
     slow: Request | None = None
 
     def add(self, parameter: str, code: str, sentence: str, side: str | None = None, **data: Any) -> None:
@@ -35,11 +35,11 @@ class Findings:
         self.reasons.append((parameter, Reason(code, sentence, side, data)))
 
     def has(self, *codes: str) -> bool:
-        """Return whether any of some codes is among the reasons."""
+        """Return whether a reason has one of the given codes."""
         return any(reason.code in codes for _, reason in self.reasons)
 
     def parameters_of(self, given: Request, best: Request | None) -> set[str]:
-        """Return what the best request changes."""
+        """Return the parameters that the best request changes."""
         if best is None:
             return set()
         options = changed_options(given.transportation, best.transportation)
@@ -50,7 +50,7 @@ class Findings:
         return used | ({"snapping"} if given.snapping != best.snapping else set())
 
     def add_over_limit(self, given: Request, ms: int, parts: Mapping[str, int], n_changes: int, lead: str = "") -> None:
-        """Add by how much a journey is over the limit."""
+        """Add the reason that an itinerary takes longer than the limit."""
         takes = -(-ms // 1000)
         over = takes - given.travel_time
         what = f": {parts_words(parts, n_changes)}" if len(parts) > 1 else ""
@@ -65,7 +65,7 @@ class Findings:
 
 
 def on_streets(pair: Pair, request: Request) -> Findings:
-    """Return why streets alone do not lead there in time."""
+    """Return the reasons why a destination is not reached on streets."""
     told = Findings()
     add_unsnapped(told, pair, request)
     every = [(cost(request, each), each) for each in street_requests(pair, request)]
@@ -95,7 +95,7 @@ def on_streets(pair: Pair, request: Request) -> Findings:
 
 
 def street_requests(pair: Pair, request: Request) -> list[Request]:
-    """Return requests on streets that reach, with other thresholds, roads and limits."""
+    """Return requests on streets that reach the destination, with other thresholds, roads and travel times."""
     variants = [request]
     if request.transportation.base == "driving" and request.snapping.accept_roads != "any_drivable":
         variants.append(replace(request, snapping=replace(request.snapping, accept_roads="any_drivable")))
@@ -112,7 +112,7 @@ def street_requests(pair: Pair, request: Request) -> list[Request]:
 
 
 def add_unsnapped(told: Findings, pair: Pair, request: Request) -> None:
-    """Add which sides have no street, and how far the nearest one is."""
+    """Add the reasons for sides that are not snapped, with the distance to the nearest street."""
     threshold = request.snapping.threshold
     for side, snaps in zip(("origin", "destination"), pair.snaps(request), strict=True):
         status = int(snaps.status[0])
@@ -137,7 +137,7 @@ def add_unsnapped(told: Findings, pair: Pair, request: Request) -> None:
 
 
 def _add_disconnected(told: Findings, pair: Pair, request: Request) -> None:
-    """Add that no street leads from one to the other, and whose fault that is."""
+    """Add the reason why origin and destination are not connected, and the side that it applies to."""
     starts, ends = pair.snaps(request)
     topology = pair.query(request).graph.topology
     first, last = (int(component_of(topology, snaps.edge)[0]) for snaps in (starts, ends))
@@ -170,13 +170,13 @@ def _add_disconnected(told: Findings, pair: Pair, request: Request) -> None:
 
 
 def _main_distance(pair: Pair, request: Request, side: str | None) -> float | None:
-    """Return the metres from a side to the nearest street that is part of the connected network."""
+    """Return the distance in metres from a side to the nearest street of the main network."""
     metres = math.inf if side is None else pair.street_distances(request, side)[0]
     return metres if math.isfinite(metres) else None
 
 
 def by_other_means(pair: Pair, request: Request) -> list[Request]:
-    """Return requests that reach by another type of travel, the nearest first."""
+    """Return requests that reach the destination with another type of transportation, nearest first."""
     means = request.transportation
     kinds = [kind for kind in ("walking", "cycling", "driving") if kind != means.type]
     if not means.uses_timetable and not means.uses_ferry:

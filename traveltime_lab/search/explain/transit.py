@@ -1,5 +1,5 @@
 """
-Why rides, and walks to and from them, do not lead there in time.
+Reasons why a destination is not reached with a timetable.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from traveltime_lab.search.explain.streets import Findings, add_unsnapped
 from traveltime_lab.search.query import transit_of
 from traveltime_lab.transit import service_days
 
-#: Gives the route of a request, of up to 12 hours.
+#: Returns the route of a request, which may take up to 12 hours.
 RouteOf: TypeAlias = Callable[[Request], Route | None]
 _TRIED: Final = "at other hours, on other days, with longer ways to and from stops, or within 4 hours"
 _WAYS: Final = {
@@ -38,7 +38,7 @@ _WAYS: Final = {
 
 
 def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Findings:
-    """Return why rides and walks do not lead there in time."""
+    """Return the reasons why a destination is not reached with a timetable."""
     told = Findings()
     timetable = transit_of(pair.network).timetable
     moment = request.moment
@@ -89,7 +89,7 @@ def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Findings:
 
 
 def _solved(pair: Pair, request: Request) -> list[Solution]:
-    """Return what makes a snapped request reach; the request itself if its threshold was all it needed."""
+    """Return the relaxations of a snapped request; the request itself if its threshold is sufficient."""
     assert isinstance(request.moment, dt.datetime)
     if pair.is_covered(request.moment) and pair.reaches(request):
         return [Solution(request, frozenset(), None)]
@@ -97,7 +97,7 @@ def _solved(pair: Pair, request: Request) -> list[Solution]:
 
 
 def _add_outside(told: Findings, pair: Pair, request: Request) -> None:
-    """Add that the timetable does not cover the moment."""
+    """Add the reason that the timetable does not cover the time."""
     timetable, moment = transit_of(pair.network).timetable, request.moment
     assert isinstance(moment, dt.datetime)
     dates = {
@@ -112,7 +112,7 @@ def _add_outside(told: Findings, pair: Pair, request: Request) -> None:
 
 
 def _add_stops(told: Findings, pair: Pair, request: Request, trips: service_days.Trips, side: str) -> Int32Array:
-    """Add that no stop is near enough to a side, if so; return those that are (stop_idx)."""
+    """Return the stops near a side (stop_idx), and add a reason if there are none."""
     timetable, means = transit_of(pair.network).timetable, request.transportation
     is_origin = side == "origin"
     option, way = _WAYS[pair.means(request, side).base]
@@ -154,7 +154,7 @@ def _add_service(
     trips: service_days.Trips,
     near: Mapping[str, Int32Array],
 ) -> None:
-    """Add that nothing runs on the day, anywhere or at the stops near a side."""
+    """Add the reason that there is no service on the day, in the whole timetable or at the stops near a side."""
     timetable, moment = transit_of(pair.network).timetable, request.moment
     assert isinstance(moment, dt.datetime)
     vehicle = VEHICLES[request.transportation.vehicles][0]
@@ -180,7 +180,7 @@ def _add_service(
 
 
 def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Request, found: list[Solution]) -> None:
-    """Add what the nearest request loosens, and what alone would do, where that is not among the reasons yet."""
+    """Add reasons for the parameters relaxed by the nearest request, and for those that suffice on their own."""
     wanted: dict[str, Solution] = dict.fromkeys(sorted(found[0].parameters), found[0])
     for solution in found[1:]:
         if len(solution.parameters) == 1:
@@ -220,7 +220,7 @@ def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Request
 
 
 def _add_moment(told: Findings, route: RouteOf, request: Request, other: Request, around: Around) -> None:
-    """Add when the journeys before and after the moment leave, or arrive."""
+    """Add the reason with the departure or arrival times of the itineraries before and after the given time."""
     moment = request.moment
     assert isinstance(moment, dt.datetime)
     before, after = (None if journey is None else journey.moment for journey in around)

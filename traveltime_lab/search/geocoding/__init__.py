@@ -1,1 +1,1 @@
-"""Names to coordinates and back: from the network's own OpenStreetMap names, or from a Nominatim server."""
+"""Geocoding and reverse geocoding with the OpenStreetMap names of the network, or with a Nominatim server."""

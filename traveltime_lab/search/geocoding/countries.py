@@ -1,5 +1,5 @@
 """
-Countries: ISO 3166-1 codes, English names, and the country of a time zone.
+Countries: ISO 3166-1 codes, English names, and the countries of time zones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from traveltime_lab.errors import InputError
 
 
 class Country(NamedTuple):
-    """A country: its two codes and its English name."""
+    """Codes and English name of a country."""
 
     alpha_2: str
     alpha_3: str
@@ -45,18 +45,18 @@ _BY_CODE = {code: country for country in COUNTRIES for code in (country.alpha_2,
 
 
 def country_of(code: str) -> Country | None:
-    """Return the country of an ISO 3166-1 alpha-2 or alpha-3 code in any case, None for an unknown one."""
+    """Return the country with an ISO 3166-1 alpha-2 or alpha-3 code, case-insensitive; None for unknown codes."""
     return _BY_CODE.get(code.strip().upper())
 
 
 def countries_of(codes: object, name: str) -> frozenset[str]:
     """
-    Return the alpha-2 codes that a list of codes, or a text with commas between them, means.
+    Return the alpha-2 codes of a list, or a comma-separated string, of country codes.
 
     Raises
     ------
     InputError
-        If a code is unknown or there is none.
+        If a code is unknown or there are no codes.
     """
     given = codes.split(",") if isinstance(codes, str) else codes
     if not isinstance(given, list | tuple | set | frozenset) or not given:
@@ -66,21 +66,21 @@ def countries_of(codes: object, name: str) -> frozenset[str]:
     for code in given:
         country = country_of(code) if isinstance(code, str) else None
         if country is None:
-            msg = f"{name} has {code!r}, which is no ISO 3166-1 alpha-2 or alpha-3 code of a country"
+            msg = f"{name} has {code!r}, which is not an ISO 3166-1 alpha-2 or alpha-3 country code"
             raise InputError(msg)
         found.add(country.alpha_2)
     return frozenset(found)
 
 
 def country_of_timezone(timezone: str) -> Country | None:
-    """Return the country that the tz database gives for a zone, None for zones without one such as ``UTC``."""
+    """Return the country of a time zone in the tz database; None for zones without a country, such as ``UTC``."""
     code = _zones().get(timezone)
     return None if code is None else country_of(code)
 
 
 @functools.cache
 def _zones() -> dict[str, str]:
-    """Return the country code of each zone in zone.tab."""
+    """Return the country codes of the time zones in zone.tab."""
     text = files("tzdata").joinpath("zoneinfo", "zone.tab").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
     return {row[2]: row[0] for row in rows}

@@ -1,9 +1,10 @@
 """
-What can be found by name in a network: places and addresses of its source, and its streets.
+Search index of the names in a network: places and addresses of its source, and its streets.
 
-Text is compared token by token after accents, case and punctuation are gone. A token of the query matches a word that
-it equals, that it begins, or, if there is no such word at all, one that it misspells by a letter or two. How good a
-match is, how much of a name it covers and what kind of thing it is make the score, see `Gazetteer.search`.
+Text is split into tokens without accents, case and punctuation. A token of a query matches a word that is equal to it or
+begins with it or, if there is no such word, a word within an edit distance of one or two. The score of a result depends
+on the quality of the matches, on the share of the name that they cover, and on the type of the place; see
+`Gazetteer.search`.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding.countries import COUNTRIES, country_of, country_of_timezone
 from traveltime_lab.streets.tables import PLACE_DTYPES, StreetTables
 
-#: Metres within which something without a city of its own is taken to be in the nearest settlement (assumed).
+#: Maximum distance in metres to the settlement that is used as the city or suburb of a place without one (assumed).
 _SETTLEMENTS: Final = {"city": 15_000.0, "town": 6_000.0, "village": 3_000.0, "hamlet": 1_500.0}
 _QUARTERS: Final = {"borough": 4_000.0, "suburb": 2_500.0, "quarter": 1_500.0, "neighbourhood": 1_000.0}
-#: Pieces of street of one name are one street if they lie this near to each other, metres (assumed).
+#: Maximum distance in metres between edges of the same name that belong to the same street (assumed).
 _SAME_STREET_M: Final = 250.0
 
-#: How much a kind counts when names match equally well, 0 to 1 (assumed).
+#: Importance of types of places, 0 to 1 (assumed).
 _IMPORTANCE: Final = {
     "place=country": 1.0, "place=state": 0.98, "place=city": 0.95, "place=town": 0.9, "place=village": 0.8,
     "place=borough": 0.75, "place=suburb": 0.75, "place=hamlet": 0.7, "place=quarter": 0.7,
@@ -46,19 +47,19 @@ _IMPORTANCE: Final = {
 _OTHER_IMPORTANCE: Final = 0.45
 _STREET_IMPORTANCE: Final = 0.5
 
-#: Shares of coverage and importance in a score; the rest is for matching at all (assumed).
+#: Weights of coverage and importance in a score; the remaining weight is constant (assumed).
 _COVERAGE, _KIND = 0.3, 0.15
-#: Quality of a match by prefix and by misspelling; the first grows with the share of the word that was typed.
+#: Quality of a match by prefix and of a misspelt match; the first increases with the share of the word that matches.
 _PREFIX, _MISSPELT = 0.75, 0.6
 
-#: Letters that Unicode does not take apart into a plain letter and an accent.
+#: Letters that Unicode normalisation does not decompose into a base letter and an accent.
 _PLAIN: Final = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
 _WORD: Final = re.compile(r"[^\W_]+")
 _HOUSE_NUMBER: Final = re.compile(r"\d+[a-z]?")
 
 
 def tokens_of(text: str) -> list[str]:
-    """Return the words of a text without accents, case and punctuation: ``"Rua São-José 5a"`` → rua sao jose 5a."""
+    """Split a text into words without accents, case and punctuation: ``"Rua São-José 5a"`` → rua sao jose 5a."""
     folded = unicodedata.normalize("NFKD", text.casefold()).translate(_PLAIN)
     bare = "".join(letter for letter in folded if not unicodedata.combining(letter))
     return _WORD.findall(bare.replace("'", "").replace("’", ""))
@@ -66,18 +67,18 @@ def tokens_of(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _Words:
-    """Which entries have which words: sorted words, and per word the entries and in which of their names it is."""
+    """Inverted index: sorted words, and for each word its entries and the fields in which it occurs."""
 
     words: list[str]
     indptr: Int64Array
     entry: Int32Array
-    #: 1 in the name of the entry, 2 in its address, 0 in what surrounds it.
+    #: Bits: 1 if the word is in the name of the entry, 2 if it is in its address; 0 if it is in its context only.
     field: UInt8Array
 
 
 class Gazetteer:
     """
-    Names and addresses of a network, ready to be searched.
+    Search index of the names and addresses of a network.
 
     Parameters
     ----------
@@ -86,9 +87,9 @@ class Gazetteer:
     Attributes
     ----------
     entries : DataFrame
-        Columns of `traveltime_lab.streets.tables.PLACE_DTYPES`; streets follow the places, with kinds such as
-        ``highway=residential`` and neither OSM type nor identity. What has no city or suburb of its own has those of
-        the nearest settlement, and what has no country that of the network's time zone.
+        Columns of `traveltime_lab.streets.tables.PLACE_DTYPES`. Streets follow the places; their kinds are tags such as
+        ``highway=residential``, and they have no OSM type and id. Entries without a city or suburb get those of the
+        nearest settlement, and entries without a country that of the time zone of the network.
     x, y : float64 arrays of shape (n_entries,)
         Local metres.
     """
@@ -116,7 +117,7 @@ class Gazetteer:
         return len(self.entries)
 
     def _locate(self, columns: dict[str, AnyArray]) -> None:
-        """Fill in cities, suburbs and countries that are not stated, in place."""
+        """Fill in missing cities, suburbs and countries, in place."""
         for column, radii in (("city", _SETTLEMENTS), ("neighbourhood", _QUARTERS)):
             best = np.ones(self.x.size)
             nearest = np.full(self.x.size, -1)
@@ -138,7 +139,7 @@ class Gazetteer:
         columns["country"][:] = [known.get(code, own.alpha_2 if own else "") for code in columns["country"]]
 
     def _index(self, columns: dict[str, AnyArray]) -> tuple[_Words, Int64Array, Int64Array]:
-        """Return the words of all entries, and how many words name and address of each entry have."""
+        """Return the inverted index, and the numbers of words in the name and in the address of each entry."""
         country_names = {country.alpha_2: country.name for country in COUNTRIES}
         known: dict[str, list[str]] = {}
 
@@ -179,7 +180,7 @@ class Gazetteer:
 
     def search(self, query: str) -> tuple[Int64Array, FloatArray]:
         """
-        Return the entries that a text may mean, with their scores.
+        Return the entries that match a text, with their scores.
 
         Parameters
         ----------
@@ -189,15 +190,15 @@ class Gazetteer:
         -------
         entries : int64 array
         scores : float64 array
-            Above 0, at most 1: the mean quality of the tokens' matches (1 for a whole word, 0.75 to 1 for the
-            beginning of one, 0.6 for a misspelt one, 0 for none), times the sum of 0.55, of 0.3 times the share of the
-            name (or of the address) that the query names, and of 0.15 times the importance of the kind.
+            Values above 0 and at most 1: the mean quality of the matches of all tokens (1 for a whole word, 0.75 to 1
+            for a prefix, 0.6 for a misspelt word, 0 for no match), times the sum of 0.55, 0.3 times the share of the
+            name (or address) that is matched, and 0.15 times the importance of the type.
 
         Notes
         -----
-        Words around a place (its street, suburb, city, postcode, country) match too, but an entry is found by at
-        least one word of its own name or address. If some entries match all tokens, the others are left out;
-        otherwise those that match most of them are found, if that is at least half.
+        The context of a place (its street, suburb, city, postcode and country) matches too, but at least one word of
+        the name or address of an entry must match. Results are the entries that match the largest number of tokens,
+        which must be at least half of them.
         """
         tokens = tokens_of(query)
         n = len(self)
@@ -223,7 +224,7 @@ class Gazetteer:
         entries = np.flatnonzero(found & (matched == most))
         coverage = np.maximum(
             own_name[entries] / np.maximum(self._n_name[entries], 1),
-            # Who gives an address means the house rather than the shops in it.
+            # An address refers to the house rather than to the shops in it.
             np.where(self._n_name[entries] > 0, 0.8, 1.0)
             * own_address[entries]
             / np.maximum(self._n_address[entries], 1),
@@ -233,7 +234,7 @@ class Gazetteer:
         return entries, scores
 
     def _matches(self, token: str) -> list[tuple[int, float]]:
-        """Return the words that a token matches, with the quality of the match."""
+        """Return the words that match a token, with the quality of the matches."""
         words = self._words.words
         first = bisect_left(words, token)
         last = bisect_left(words, token + "\U0010ffff", lo=first)
@@ -243,7 +244,7 @@ class Gazetteer:
                 1.0 if len(words[word]) == len(token) else _PREFIX + (0.95 - _PREFIX) * len(token) / len(words[word]),
             )
             for word in range(first, last)
-            # House 5 is not house 50, but 5a may be meant.
+            # House number 5 does not match 50, but it matches 5a.
             if not token[-1].isdigit() or not words[word][len(token) : len(token) + 1].isdigit()
         ]
         if found or len(token) < 4 or _HOUSE_NUMBER.fullmatch(token):
@@ -253,7 +254,7 @@ class Gazetteer:
         return [(word, _MISSPELT) for _, _, word in near if words[word][:1] == token[:1] or errors > 1]
 
     def metres_to(self, lng: float, lat: float, entries: Int64Array) -> FloatArray:
-        """Return the metres between a place and entries, as the crow flies."""
+        """Return the straight-line distances between a point and entries in metres."""
         x, y = self.network.frame.to_xy(np.array([lng]), np.array([lat]))
         shrink = self.network.frame.shrink(y)
         return np.asarray(np.hypot((self.x[entries] - x) * shrink, self.y[entries] - y))
@@ -264,31 +265,31 @@ _STREET_OF_EDGES = Derived[None, Int64Array]("named streets of edges")
 
 
 def gazetteer(network: Network) -> Gazetteer:
-    """Return the gazetteer of a network, made once and kept."""
+    """Return the gazetteer of a network; it is cached."""
     return _GAZETTEER.of(network, None, lambda: Gazetteer(network))
 
 
 def street_entries(network: Network) -> Int32Array:
-    """Return the entry of each edge's street in the gazetteer, -1 for edges without a name."""
+    """Return, for each edge, the entry of its street in the gazetteer; -1 for edges without a name."""
     street = _STREET_OF_EDGES.of(network, None, lambda: _street_of_edges(network))
     return np.where(street >= 0, street + len(network.tables.places), -1).astype(np.int32)
 
 
 def _street_of_edges(network: Network) -> Int64Array:
-    """Return the number of the street that each edge is part of: edges of one name that meet, or nearly."""
+    """Return the street number of each edge; edges of the same name that are close to each other share a street."""
     t = network.tables
     is_land = ~t.uses["is_ferry"].to_numpy()[t.edge_use]
     named = np.flatnonzero((t.edge_name > 0) & is_land)
     street = np.full(network.n_edges, -1, np.int64)
     if not named.size:
         return street
-    # Edges that share a name and a node: both ends of an edge are tied to (name, node).
+    # Join edges that share a name and a node: both ends of an edge are linked to (name, node).
     name = t.edge_name[named].astype(np.int64)
     keys = np.concatenate([name * network.n_nodes + t.edge_from[named], name * network.n_nodes + t.edge_to[named]])
     _, key = np.unique(keys, return_inverse=True)
     tied = _joined(np.tile(np.arange(named.size), 2), named.size + key, named.size + int(key.max()) + 1)
     _, part = np.unique(tied[: named.size], return_inverse=True)
-    # Parts of one name whose boxes nearly touch.
+    # Join parts of the same name whose bounding boxes are close.
     x, y = network.frame.to_xy(t.coord_lng, t.coord_lat)
     begin = t.coord_indptr[:-1]
     boxes = np.column_stack([f.reduceat(v, begin)[named] for f, v in ((np.minimum, x), (np.minimum, y))])
@@ -311,7 +312,7 @@ def _street_of_edges(network: Network) -> Int64Array:
 
 
 def _joined(a: AnyArray, b: AnyArray, n: int) -> Int32Array:
-    """Return the connected part of each of `n` things of which some pairs belong together."""
+    """Return the connected component of each of `n` nodes that are linked in pairs."""
     pairs = coo_array((np.ones(a.size, np.int8), (a, b)), shape=(n, n))
     return np.asarray(connected_components(pairs, directed=False)[1])
 
@@ -332,7 +333,7 @@ def _streets(network: Network) -> dict[str, AnyArray]:
     names = np.array(t.names, dtype=object)
     columns["name"][of] = names[t.edge_name[edges]]
     columns["kind"][:] = _classes(t, edges, of, n)
-    # A street is where its edge nearest to its middle is, because its middle may be far from it.
+    # The location of a street is on the edge nearest to its centroid, because the centroid may be far from the street.
     begin, end = t.coord_indptr[:-1][edges], t.coord_indptr[1:][edges]
     middle = (begin + end) // 2
     lng, lat = t.coord_lng[middle], t.coord_lat[middle]

@@ -1,8 +1,8 @@
 """
-Names to places and places to names, from the network itself.
+Geocoding with the names in the network.
 
-What can be found is what the source of the network named: a file has places, shops, stations and addresses as far as
-mappers entered them; a network from a graph or from frames has its streets only.
+Results depend on the source of the network. An OSM file has the places, shops, stations and addresses that are mapped;
+a network from a graph or from GeoDataFrames has streets only.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from traveltime_lab.search.geocoding.countries import countries_of, country_of
 from traveltime_lab.search.geocoding.gazetteer import gazetteer, street_entries
 from traveltime_lab.streets.snapping import SegmentIndex
 
-#: Most results of one query. Source: contract 3.9.
+#: Maximum number of results of a query. Source: docs/contract.md, 3.9.
 MAX_RESULTS: Final = 50
 
-#: Columns of results that are texts, empty where not known. Contract 7.17.
+#: Columns of strings, empty if unknown. Source: docs/contract.md, 7.17.
 TEXTS: Final = (
     "name", "label", "category", "type", "house_number", "street", "neighbourhood", "district", "city", "county",
     "region", "postcode", "country", "country_code",
 )  # fmt: skip
 
-#: Metres within which a house, another place, a street and a settlement are said to be where one is (assumed).
+#: Maximum distance in metres to a house, another place, a street and a settlement in reverse geocoding (assumed).
 _REACH_M: Final = {"house": 40.0, "place": 30.0, "street": 300.0, "settlement": 15_000.0}
-#: Results of one name and kind nearer than this are one, metres (assumed).
+#: Results with the same name within this distance in metres are duplicates (assumed).
 _SAME_PLACE_M: Final = 150.0
-#: Kilometres from the focus at which a result counts three quarters, half as much at most (assumed).
+#: Distance from the focus in kilometres at which the score for sorting is multiplied by 0.75; it falls to 0.5 (assumed).
 _FOCUS_KM: Final = 10.0
 
 
@@ -54,60 +54,63 @@ def geocode(
     exclude_country: bool = False,
 ) -> gpd.GeoDataFrame:
     """
-    Return the places, addresses and streets that a text may mean.
+    Return the places, addresses and streets that match a text.
 
     Parameters
     ----------
     network : Network
     query : str
-        A name or an address, such as ``"Kaivokatu 5, Helsinki"``. Accents, case and punctuation do not matter, the
-        ends of words may be missing, and long words may have a typing error.
+        Name or address, such as ``"Kaivokatu 5, Helsinki"``. Accents, case and punctuation are ignored. Words match by
+        prefix, and long words may contain typing errors.
     limit : int, default 10
-        Most results, 1 to 50.
+        Maximum number of results, 1 to 50.
     within_country : str or list of str, optional
-        ISO 3166-1 alpha-2 or alpha-3 codes, a list or with commas between them.
+        ISO 3166-1 alpha-2 or alpha-3 codes as a list or a comma-separated string.
     bounds : tuple of float, optional
-        West, south, east, north, EPSG:4326: results must lie inside. West may be larger than east, across the 180th
-        meridian.
+        Bounding box of results: west, south, east, north in EPSG:4326. West may be larger than east, if the box crosses
+        the 180th meridian.
     focus : Point or mapping, optional
-        Longitude and latitude (or ``{"lat": ..., "lng": ...}``): near results come before far ones that match as
-        well.
+        Point, or mapping ``{"lat": ..., "lng": ...}``, near which results are preferred.
     format_name : bool, default False
-        Whether ``name`` is an address in one line instead of the name.
+        Whether to return a formatted address in the column ``name`` instead of the name.
     exclude_country : bool, default False
-        With `format_name`: whether to leave the country out.
+        With `format_name`: whether to omit the country.
 
     Returns
     -------
     GeoDataFrame
-        Points in EPSG:4326, the best first: ``name``, ``label`` (name and what is around it), ``score`` (float64, at
-        most 1), ``category`` and ``type`` (key and value of the OSM tag), ``house_number``, ``street``,
-        ``neighbourhood``, ``district``, ``city``, ``county``, ``region``, ``postcode``, ``country``,
-        ``country_code`` (alpha-3), all texts and empty where not known; ``osm_type`` (``n``, ``w``, ``r``, empty
-        for streets), ``osm_id`` (Int64) and the bounding box ``west``, ``south``, ``east``, ``north``. No row if
-        nothing matches.
+        Points in EPSG:4326, best match first. Columns of strings, empty if unknown: ``name``, ``label`` (name and
+        address), ``category`` and ``type`` (key and value of the OSM tag), ``house_number``, ``street``,
+        ``neighbourhood``, ``district``, ``city``, ``county``, ``region``, ``postcode``, ``country`` and
+        ``country_code`` (alpha-3). Further columns: ``score`` (float64, at most 1), ``osm_type`` (``n``, ``w`` or
+        ``r``, empty for streets), ``osm_id`` (Int64) and the bounding box ``west``, ``south``, ``east``, ``north``. The
+        table is empty if nothing matches.
 
     Raises
     ------
     InputError
-        If `query` has no letter or digit, or an argument cannot be used.
+        If `query` has no letter or digit, or an argument is invalid.
     LimitError
         If `limit` is out of range.
     CoordinateError
-        If `bounds` or `focus` are no coordinates.
+        If coordinates of `bounds` or `focus` are invalid.
 
     See Also
     --------
-    reverse_geocode : What is at a coordinate.
-    Nominatim : The same questions to a server of the whole world.
+    reverse_geocode : Return the place at a coordinate.
+    Nominatim : Geocoding with a Nominatim server.
 
-    Notes ----- Scores are those of `traveltime_lab.search.geocoding.gazetteer.Gazetteer.search`. A city or suburb that
-    an address does not state is that of the nearest settlement in the source, and the country that of the network's
-    time zone.
+    Notes
+    -----
+    Scores are defined in `traveltime_lab.search.geocoding.gazetteer.Gazetteer.search`. Places without a city or suburb
+    get those of the nearest settlement, and places without a country that of the time zone of the network.
 
     Examples
     --------
-    >>> geocode(network, "plaza de armas", limit=1)  # doctest: +SKIP
+    >>> network = tl.sample_network()
+    >>> tl.geocode(network, "avenida del mar", limit=1)[["name", "country"]]
+                  name country
+    0  Avenida del Mar   Chile
     """
     _check_network(network)
     check_query(query)
@@ -148,13 +151,13 @@ def reverse_geocode(
     exclude_country: bool = False,
 ) -> gpd.GeoDataFrame:
     """
-    Return what is at a coordinate: a house, a named place, a street or a settlement.
+    Return the address, place, street or settlement at a coordinate.
 
     Parameters
     ----------
     network : Network
     lng, lat : float
-        EPSG:4326.
+        Coordinates in EPSG:4326.
     within_country : str or list of str, optional
         As in `geocode`.
     format_name, exclude_country : bool
@@ -163,16 +166,27 @@ def reverse_geocode(
     Returns
     -------
     GeoDataFrame
-        Columns as from `geocode`, with ``distance`` (float64, m) instead of ``score``. One row, or none far from
-        everything: the nearest of the houses within 40 m and the other places within 30 m (or inside their bounding
-        box, if that is small), else the nearest named street within 300 m, else the settlement around, within 15 km.
+        Columns as returned by `geocode`, with ``distance`` (float64, m) instead of ``score``. There is one row, or none
+        if nothing is near. The result is the nearest of the houses within 40 m and of the other places within 30 m (or
+        inside of their bounding box, if it is small); otherwise the nearest named street within 300 m; otherwise the
+        nearest settlement within 15 km.
 
     Raises
     ------
     InputError
-        If an argument cannot be used.
+        If an argument is invalid.
     CoordinateError
         If `lng` or `lat` is not finite or out of range.
+
+    See Also
+    --------
+    geocode : Return the places that match a text.
+
+    Examples
+    --------
+    >>> network = tl.sample_network()
+    >>> tl.reverse_geocode(network, -71.33773, -29.95313)["name"].tolist()
+    ['Juan de Dios Melgarejo']
     """
     _check_network(network)
     _check_flags(format_name=format_name, exclude_country=exclude_country)
@@ -207,7 +221,7 @@ def reverse_geocode(
 
 
 def _outside_m(known: Any, lng: float, lat: float, n: int) -> FloatArray:
-    """Return the metres to the bounding boxes of places, inf for boxes wider than 500 m, which say little."""
+    """Return the distance to the bounding boxes of places in metres; inf for boxes wider than 500 m."""
     frame = known.network.frame
     west, south, east, north = (known.entries[side].to_numpy(float)[:n] for side in ("west", "south", "east", "north"))
     (x,), (y,) = frame.to_xy(np.array([lng]), np.array([lat]))
@@ -221,7 +235,7 @@ _NAMED_STREETS = Derived[None, SegmentIndex]("index of named streets")
 
 
 def _nearest_street(network: Network, lng: float, lat: float) -> tuple[int, float]:
-    """Return the entry of the nearest named street and the metres to it; -1 for none in reach."""
+    """Return the entry of the nearest named street and its distance in metres; -1 if there is none nearby."""
     entry = street_entries(network)
     if not (entry >= 0).any():
         return -1, math.inf
@@ -237,7 +251,7 @@ def _nearest_street(network: Network, lng: float, lat: float) -> tuple[int, floa
 
 
 def _distinct(known: Any, entries: Any, order: Any, limit: int) -> Int64Array:
-    """Return the first places in an order that are not the same place again, mapped as node and as area."""
+    """Return the first places in an order without duplicates, such as places mapped as node and as area."""
     names = known.entries["name"].to_numpy()
     numbers = known.entries["house_number"].to_numpy()
     kept: list[int] = []
@@ -262,7 +276,7 @@ def _distinct(known: Any, entries: Any, order: Any, limit: int) -> Int64Array:
 def _results(
     found: pd.DataFrame, extra: Mapping[str, Any], *, format_name: bool, exclude_country: bool
 ) -> gpd.GeoDataFrame:
-    """Return entries as a table of results."""
+    """Return entries of the gazetteer as a table of results."""
     rows = [describe(row, format_name=format_name, exclude_country=exclude_country) for row in found.to_dict("records")]
     return result_frame(
         rows,
@@ -277,12 +291,12 @@ def _results(
 
 def describe(row: Mapping[str, Any], *, format_name: bool, exclude_country: bool) -> dict[str, str]:
     """
-    Return the texts of a result.
+    Return the strings of a result.
 
     Parameters
     ----------
     row : mapping
-        Columns of a table of places.
+        Row of a table of places.
     format_name, exclude_country : bool
         As in `geocode`.
 
@@ -306,14 +320,14 @@ def describe(row: Mapping[str, Any], *, format_name: bool, exclude_country: bool
 
 
 def _one_line(parts: list[str]) -> str:
-    """Return texts with commas between them, each once."""
+    """Join unique strings with commas."""
     return ", ".join(dict.fromkeys(part for part in parts if part))
 
 
 def result_frame(
     rows: list[dict[str, str]], extra: Mapping[str, Any], *, osm_type: Any, osm_id: Any, box: Any, lng: Any, lat: Any
 ) -> gpd.GeoDataFrame:
-    """Return the table that `geocode` and its like answer with."""
+    """Return the result table of `geocode` and similar functions."""
     columns: dict[str, Any] = {name: pd.Series([row[name] for row in rows], dtype=object) for name in TEXTS}
     columns |= {name: np.asarray(values, dtype=np.float64) for name, values in extra.items()}
     columns["osm_type"] = pd.Series(osm_type, dtype=object)
@@ -322,25 +336,25 @@ def result_frame(
     return gpd.GeoDataFrame(columns, geometry=gpd.points_from_xy(lng, lat), crs="EPSG:4326")
 
 
-# Checks, shared with other geocoders ---------------------------------------------------------------------------------
+# Validation, shared with other geocoders -----------------------------------------------------------------------------
 
 
 def _check_network(network: Any) -> None:
     if not isinstance(network, Network):
-        msg = f"the first argument must be a Network; got {type(network).__name__}. build_network(...) makes one"
+        msg = f"the first argument must be a Network; got {type(network).__name__}. Create one with build_network"
         raise InputError(msg)
 
 
 def check_query(query: Any) -> str:
-    """Return a query that has something to look for."""
+    """Validate a query."""
     if not isinstance(query, str) or not any(letter.isalnum() for letter in query):
-        msg = f"query must be a text with a letter or a digit; got {query!r}"
+        msg = f"query must be a string with a letter or a digit; got {query!r}"
         raise InputError(msg)
     return query
 
 
 def check_limit(limit: Any) -> int:
-    """Return a number of results that may be asked for."""
+    """Validate a number of results."""
     if isinstance(limit, bool | np.bool_) or not isinstance(limit, int | np.integer):
         msg = f"limit must be a whole number from 1 to {MAX_RESULTS}; got {limit!r}"
         raise InputError(msg)
@@ -358,7 +372,7 @@ def _check_flags(**flags: Any) -> None:
 
 
 def check_lnglat(lng: Any, lat: Any) -> tuple[float, float]:
-    """Return longitude and latitude that are on the globe."""
+    """Validate a longitude and a latitude."""
     try:
         x, y = float(lng), float(lat)
     except (TypeError, ValueError):
@@ -371,7 +385,7 @@ def check_lnglat(lng: Any, lat: Any) -> tuple[float, float]:
 
 
 def check_focus(focus: Any) -> tuple[float, float]:
-    """Return longitude and latitude of a focus."""
+    """Return the longitude and latitude of a focus."""
     if isinstance(focus, shapely.Point) and not focus.is_empty:
         return check_lnglat(focus.x, focus.y)
     if isinstance(focus, Mapping) and set(focus) == {"lat", "lng"}:
@@ -381,7 +395,7 @@ def check_focus(focus: Any) -> tuple[float, float]:
 
 
 def check_bounds(bounds: Any) -> tuple[float, float, float, float]:
-    """Return a box that has an inside."""
+    """Validate a bounding box."""
     try:
         west, south, east, north = bounds
     except (TypeError, ValueError):
@@ -389,6 +403,6 @@ def check_bounds(bounds: Any) -> tuple[float, float, float, float]:
         raise InputError(msg) from None
     (west, south), (east, north) = check_lnglat(west, south), check_lnglat(east, north)
     if south > north:
-        msg = f"bounds has its south {south} above its north {north}; the order is west, south, east, north"
+        msg = f"bounds has a south of {south} above its north of {north}; the order is west, south, east, north"
         raise CoordinateError(msg)
     return west, south, east, north

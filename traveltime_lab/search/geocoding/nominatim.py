@@ -1,8 +1,8 @@
 """
-Geocoding by a Nominatim server of the user's choice, with the answers of `traveltime_lab.search.geocoding.geocode`.
+Geocoding with a Nominatim server, with results in the form of `traveltime_lab.search.geocoding.geocode`.
 
-Nothing is asked of any server unless the user names one. Public servers have rules of their own, such as one request
-per second and a telling user agent; keeping them is up to who names the server.
+Requests are sent only to the server that the user specifies. Public servers have usage policies, such as at most one
+request per second and a descriptive user agent; users are responsible for following them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from traveltime_lab.search.geocoding.geocode import (
     result_frame,
 )
 
-#: Columns of a place and the keys of Nominatim's ``address`` that give it, the first that is there.
+#: Columns of a place, and the keys of Nominatim's ``address`` for each in order of preference.
 _ADDRESS = {
     "house_number": ("house_number",),
     "street": ("road", "pedestrian", "footway", "path", "square"),
@@ -44,37 +44,43 @@ _ADDRESS = {
     "postcode": ("postcode",),
     "country": ("country_code",),
 }
-#: Half of the side in degrees of the box around a focus that the server is told to prefer (assumed).
+#: Half of the side in degrees of the box around a focus that is sent to the server (assumed).
 _FOCUS_DEG = 0.5
-#: Longest answer that is read, bytes.
+#: Maximum size of a response in bytes.
 _LONGEST_ANSWER = 20_000_000
 
 
 @dataclass(frozen=True)
 class Nominatim:
     """
-    A Nominatim server.
+    Geocoder that uses a Nominatim server.
 
     Parameters
     ----------
     url : str
-        Address of the server, such as ``"http://127.0.0.1:8088"``, with ``http`` or ``https``; the paths ``/search``
-        and ``/reverse`` are added.
+        URL of the server, such as ``"http://127.0.0.1:8088"``, to which the paths ``/search`` and ``/reverse`` are
+        appended.
     timeout : float, default 10
-        Seconds to wait for an answer.
+        Seconds to wait for a response.
     user_agent : str, default "traveltime_lab"
-        How to introduce oneself.
+        HTTP header ``User-Agent``.
     language : str, optional
-        Languages to prefer in names, as in the HTTP header ``Accept-Language``.
+        Preferred languages of names, as in the HTTP header ``Accept-Language``.
 
     Raises
     ------
     InputError
-        If `url` is no address of a web server, or `timeout` no positive number.
+        If `url` is not a URL with ``http`` or ``https``, or `timeout` is not a positive number.
+
+    See Also
+    --------
+    geocode : Geocoding without a server.
 
     Examples
     --------
-    >>> world = Nominatim("http://127.0.0.1:8088")
+    The second line needs a running server:
+
+    >>> world = tl.Nominatim("http://127.0.0.1:8088")
     >>> world.geocode("plaza de armas, coquimbo")  # doctest: +SKIP
     """
 
@@ -88,7 +94,7 @@ class Nominatim:
         """Check the fields."""
         parts = urllib.parse.urlsplit(self.url) if isinstance(self.url, str) else None
         if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-            msg = f"url must be the address of a Nominatim server, such as 'http://127.0.0.1:8088'; got {self.url!r}"
+            msg = f"url must be the URL of a Nominatim server, such as 'http://127.0.0.1:8088'; got {self.url!r}"
             raise InputError(msg)
         if isinstance(self.timeout, bool) or not isinstance(self.timeout, int | float) or not self.timeout > 0:
             msg = f"timeout must be a positive number of seconds; got {self.timeout!r}"
@@ -107,25 +113,26 @@ class Nominatim:
         exclude_country: bool = False,
     ) -> gpd.GeoDataFrame:
         """
-        Return the places that a text may mean; see `traveltime_lab.geocode`.
+        Return the places that match a text; see `traveltime_lab.geocode`.
 
         Parameters
         ----------
         query, limit, within_country, bounds, focus, format_name, exclude_country
-            As there. The server prefers the degree around a `focus`; with `bounds` it looks nowhere else, and `focus`
-            does nothing.
+            As in `traveltime_lab.geocode`. The server prefers results within half a degree of `focus`, which is ignored
+            if `bounds` is given.
 
         Returns
         -------
         GeoDataFrame
-            As there, in the server's order; ``score`` is the server's ``importance``.
+            As returned by `traveltime_lab.geocode`, in the order of the server; ``score`` is the server's
+            ``importance``.
 
         Raises
         ------
         InputError, LimitError, CoordinateError
-            As there.
+            As in `traveltime_lab.geocode`.
         ServiceError
-            If the server does not answer, or with anything but results.
+            If the server does not answer, or its response is invalid.
         """
         parameters: dict[str, Any] = {"q": check_query(query), "limit": check_limit(limit), "addressdetails": 1}
         if within_country is not None:
@@ -145,24 +152,24 @@ class Nominatim:
         self, lng: float, lat: float, *, format_name: bool = False, exclude_country: bool = False
     ) -> gpd.GeoDataFrame:
         """
-        Return what is at a coordinate; see `traveltime_lab.reverse_geocode`.
+        Return the place at a coordinate; see `traveltime_lab.reverse_geocode`.
 
         Parameters
         ----------
         lng, lat, format_name, exclude_country
-            As there.
+            As in `traveltime_lab.reverse_geocode`.
 
         Returns
         -------
         GeoDataFrame
-            One row, or none where the server knows nothing; with ``score`` as from `geocode`.
+            One row, or none if the server finds nothing; with ``score`` as returned by `geocode`.
 
         Raises
         ------
         InputError, CoordinateError
-            As there.
+            As in `traveltime_lab.reverse_geocode`.
         ServiceError
-            If the server does not answer, or with anything but a result.
+            If the server does not answer, or its response is invalid.
         """
         x, y = check_lnglat(lng, lat)
         found = self._ask("reverse", {"lon": x, "lat": y, "addressdetails": 1})
@@ -171,7 +178,7 @@ class Nominatim:
         return self._results([] if "error" in found else [found], "reverse", format_name, exclude_country)
 
     def _ask(self, path: str, parameters: Mapping[str, Any]) -> Any:
-        """Return the server's answer to a question."""
+        """Send a request to the server and return its response."""
         text = urllib.parse.urlencode({**parameters, "format": "jsonv2"})
         headers = {"User-Agent": self.user_agent, "Accept": "application/json"}
         if self.language:
@@ -194,14 +201,13 @@ class Nominatim:
             raise self._strange(path) from error
 
     def _strange(self, path: str) -> ServiceError:
-        """Return the error for an answer that is none."""
+        """Return the error for an invalid response."""
         return ServiceError(
-            f"the Nominatim server at {self._base} answered /{path} with something else than results in the format "
-            "jsonv2; is it a Nominatim server?"
+            f"the response of {self._base} to /{path} has no results in the format jsonv2; is it a Nominatim server?"
         )
 
     def _results(self, found: list[Any], path: str, format_name: bool, exclude_country: bool) -> gpd.GeoDataFrame:
-        """Return the server's results as a table."""
+        """Return the results of the server as a table."""
         try:
             rows = [_place_of(result) for result in found]
             points = np.array([[float(result["lon"]), float(result["lat"])] for result in found]).reshape(-1, 2)
@@ -239,7 +245,7 @@ def _place_of(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _box_of(result: Mapping[str, Any], point: Any) -> list[float]:
-    """Return west, south, east, north; Nominatim has south, north, west, east."""
+    """Return west, south, east, north; the order of Nominatim is south, north, west, east."""
     box = result.get("boundingbox")
     if not box:
         return [point[0], point[1], point[0], point[1]]

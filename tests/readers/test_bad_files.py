@@ -328,12 +328,12 @@ class TestSavedNetworks:
 
 class TestSaving:
     def test_into_a_missing_folder(self, network, tmp_path):
-        with pytest.raises(MissingFileError, match=r"there is no folder .*nowhere; create it first"):
+        with pytest.raises(MissingFileError, match=r"the folder .*nowhere does not exist; create it first"):
             network.save(tmp_path / "nowhere" / "city.network")
         assert list(tmp_path.iterdir()) == []
 
     def test_onto_a_folder(self, network, tmp_path):
-        with pytest.raises(InputError, match="it is a folder; give a file name"):
+        with pytest.raises(InputError, match="it is a folder; give the path of a file"):
             network.save(tmp_path)
         assert list(tmp_path.iterdir()) == []
 

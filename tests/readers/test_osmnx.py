@@ -215,7 +215,7 @@ def test_what_nobody_can_use_is_dropped_and_reported() -> None:
     assert_sound(tables)
     assert (tables.report["edges_without_use"], tables.report["edges_without_length"]) == (1, 1)
     assert tables.report["nodes_without_edges"] == 1
-    with pytest.raises(InputError, match="No edge can be used"):
+    with pytest.raises(InputError, match="No edge is open to any mode"):
         tables_from_osmnx(graph_of((0, 1, {"highway": "proposed"})))
 
 
@@ -378,7 +378,7 @@ def test_a_ferry_takes_its_duration_over_the_whole_way() -> None:
         (lambda n, e: (n, e.assign(driving_kph=np.inf)), LimitError, "driving_kph"),
         (lambda n, e: (n, e.assign(driving_kph="fast")), InputError, "driving_kph"),
         (lambda n, e: (n, e.assign(length=[-5.0, 1.0])), LimitError, "length"),
-        (lambda n, e: (n, e.assign(highway="proposed")), InputError, "No edge can be used"),
+        (lambda n, e: (n, e.assign(highway="proposed")), InputError, "No edge is open to any mode"),
         (lambda n, e: (n.set_geometry([None, *n.geometry[1:]]), e), CoordinateError, r"\[10\]"),
         (lambda n, e: (n.set_geometry([e.geometry.iloc[0]] * 3), e), InputError, "points only"),
         (lambda n, e: (n.translate(float("nan")).to_frame("geometry"), e), CoordinateError, "not finite|no geometry"),

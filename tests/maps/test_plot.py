@@ -291,7 +291,7 @@ def test_letters_without_a_font_are_left_out(recwarn: pytest.WarningsRecorder) -
 
 def test_errors(helsinki: Network) -> None:
     places = tl.sample_points("helsinki")
-    with pytest.raises(tl.CrsError, match=r"points has no CRS; say .*set_crs"):
+    with pytest.raises(tl.CrsError, match=r"points has no CRS; set it .*set_crs"):
         tl.plot(helsinki, points=places.set_crs(None, allow_override=True))
     with pytest.raises(tl.InputError, match="areas must be a GeoDataFrame"):
         tl.plot(helsinki, [1, 2])

@@ -1,0 +1,133 @@
+"""The list of what searches compile is true, and the command that compiles it all leaves nothing to compile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from numba import types
+
+from traveltime_lab import cli
+from traveltime_lab.kernels import compiled, warm_up
+from traveltime_lab.settings import settings
+
+SECTIONS = ("demo", "searches", "service")
+
+
+class TestTheList:
+    def test_every_line_fits_its_kernel(self) -> None:
+        for line in warm_up.listed():
+            kernel, arguments = warm_up.resolve(line)
+            assert warm_up.line(kernel._cache._name, arguments) == line
+            assert len(arguments) == kernel.py_func.__code__.co_argcount
+
+    def test_sections(self) -> None:
+        parts = [list(warm_up.listed([section])) for section in SECTIONS]
+        assert all(parts)
+        assert sorted(warm_up.listed()) == sorted(line for part in parts for line in part)
+        assert len(set(warm_up.listed())) == sum(map(len, parts))
+
+    @pytest.mark.parametrize("section", SECTIONS)
+    def test_it_is_what_is_compiled(self, section: str, tmp_path: Path) -> None:
+        """Otherwise run ``python tests/kernels/record.py``."""
+        if section == "demo":
+            pytest.importorskip("aequilibrae", reason="the sample is not installed")
+        elif section == "service":
+            pytest.importorskip("starlette", reason="the extra 'server' is not installed")
+        import record
+
+        # With what was compiled before, if anything was: what is asked for is the same.
+        asked = set(record.in_new_process(section, TRAVELTIME_LAB_CACHE=str(tmp_path)))
+        assert asked <= set(warm_up.listed()), "run python tests/kernels/record.py"
+        assert set(warm_up.listed([section])) <= asked, "run python tests/kernels/record.py"
+
+
+class TestText:
+    def test_types(self) -> None:
+        class Pair(NamedTuple):
+            a: int
+            b: int
+
+        frozen = np.zeros(2)
+        frozen.flags.writeable = False
+        values = [
+            1,
+            1.0,
+            True,
+            np.float32(1),
+            np.zeros(1, np.uint8),
+            np.zeros((2, 2))[:, :1],
+            frozen,
+            (1, (2.0, np.ones(1))),
+        ]
+        texts = [warm_up.as_text(numba.typeof(value)) for value in values]
+        assert texts == [
+            "int64", "float64", "bool", "float32", "uint8[::1]", "float64[:, :]", "readonly(float64[::1])",
+            "(int64, (float64, float64[::1],),)",
+        ]  # fmt: skip
+        arguments = tuple(map(numba.typeof, values))
+        line = warm_up.line("street.road.fill", arguments)
+        assert warm_up.resolve(line) == (warm_up.resolve("street.road.fill()")[0], arguments)
+        assert "Pair(int64, int64)" in warm_up.as_text(numba.typeof(Pair(1, 2)))
+        assert warm_up.as_text(types.Omitted(3)) == "omitted(3)"
+
+    def test_named_tuples(self) -> None:
+        line = next(line for line in warm_up.listed() if "Lines(" in line)
+        assert any(getattr(kind, "instance_class", None) for kind in warm_up.resolve(line)[1])
+
+
+class TestHelper:
+    def test_none_is_started_when_nothing_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(warm_up, "is_kept", lambda kernel, arguments: True)
+        monkeypatch.setattr(subprocess, "Popen", None)
+        assert warm_up.start_helper() == 0
+
+    def test_none_is_started_where_nothing_can_be_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(warm_up, "is_kept", lambda kernel, arguments: None)
+        monkeypatch.setattr(subprocess, "Popen", None)
+        assert warm_up.start_helper() == 0
+
+    def test_none_is_started_on_one_core(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(warm_up, "is_kept", lambda kernel, arguments: False)
+        monkeypatch.setattr(subprocess, "Popen", None)
+        with settings.override(threads=1):
+            assert warm_up.start_helper(["demo"]) == len(list(warm_up.listed(["demo"])))
+
+    def test_it_begins_at_the_end_and_stops_with_its_parent(self, tmp_path: Path) -> None:
+        code = (
+            "import time\n"
+            "from traveltime_lab.kernels import warm_up\n"
+            "warm_up.start_helper(['service'])\n"
+            "process = warm_up.start_helper(['demo'])\n"
+            "while not [path for path in __import__('pathlib').Path(FOLDER).rglob('*.nbc')]: time.sleep(0.1)\n"
+        ).replace("FOLDER", repr(str(tmp_path)))
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(cli.__file__).parents[1])}
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=300)
+        names = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbc")}
+        last = warm_up.resolve(list(warm_up.listed(["demo"]))[-1])[0].py_func.__module__.split(".")[-1]
+        assert {name.split(".")[0] for name in names} == {last}
+
+    def test_old_lines_are_no_error(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        path = tmp_path / "signatures.txt"
+        path.write_text("[demo]\nstreet.road.gone(int64)\nstreet.road.fill(no_type)\nno.module.at_all()\n")
+        monkeypatch.setattr(warm_up, "_LIST", path)
+        warm_up.compile_listed(["demo"])
+        assert len(caplog.records) == 3
+        assert warm_up.n_missing(["demo"]) == 0
+
+
+def test_the_command_leaves_nothing_to_compile(capsys: pytest.CaptureFixture[str]) -> None:
+    # Into the cache that all tests use, so that nothing is compiled for this test alone.
+    assert cli.main(["compile"]) == 0
+    printed = capsys.readouterr().out
+    assert "compiled kernels" in printed and "MB" in printed
+    assert all(str(folder) in printed for folder in compiled.folders())
+    assert warm_up.n_missing() == 0

@@ -1,0 +1,172 @@
+"""
+Every kind of search once, on a town of 64 junctions and two bus lines made up here, so that all kernels are compiled.
+
+For ``traveltime-lab compile``, and for the test that compares the list in `traveltime_lab.kernels.warm_up` with what
+the searches compile.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import shapely
+
+from traveltime_lab.crs import LocalFrame
+from traveltime_lab.network.build import build_network, load_network
+from traveltime_lab.network.network import Network
+from traveltime_lab.search.cells import geohash_cells, h3_cells
+from traveltime_lab.search.explain.explain import explain
+from traveltime_lab.search.routes import routes
+from traveltime_lab.search.snap import snap
+from traveltime_lab.search.time_filter import time_filter
+from traveltime_lab.search.time_map import distance_map, time_map
+
+#: Junctions on a side of the town, and the metres between them.
+_SIDE, _BLOCK_M = 8, 250.0
+_FRAME = LocalFrame(0.5, 0.5)
+_MORNING = "2026-03-03T08:00"
+
+
+def rehearse() -> Iterator[str]:
+    """Search in every way, and yield the name of each part when it is done."""
+    with tempfile.TemporaryDirectory() as folder:
+        network = build_network(_streets(), gtfs=[_feed(Path(folder))], timezone="UTC")
+        load_network(network.save(Path(folder) / "town.network"))
+        yield "building"
+        for name, part in _PARTS.items():
+            part(network)
+            yield name
+
+
+def _places(*metres: tuple[float, float]) -> gpd.GeoSeries:
+    return gpd.GeoSeries.from_xy(*_FRAME.to_lnglat(*np.array(metres).T), crs="EPSG:4326")
+
+
+def _streets() -> tuple[gpd.GeoDataFrame, gpd.GeoDataFrame]:
+    """Return the nodes and edges of a lattice."""
+    metres = [(_BLOCK_M * column, _BLOCK_M * row) for row in range(_SIDE) for column in range(_SIDE)]
+    nodes = gpd.GeoDataFrame(geometry=_places(*metres))
+    ends = [(i, i + 1) for i in range(_SIDE**2) if (i + 1) % _SIDE] + [(i, i + _SIDE) for i in range(_SIDE**2 - _SIDE)]
+    lines = [shapely.LineString([nodes.geometry[u], nodes.geometry[v]]) for u, v in ends]
+    columns = {"u": [u for u, _ in ends], "v": [v for _, v in ends], "highway": "residential"}
+    return nodes, gpd.GeoDataFrame(columns, geometry=lines, crs="EPSG:4326")
+
+
+def _feed(folder: Path) -> Path:
+    """Write a feed of a line along the southern side and one along the western side, and return its folder."""
+    far = _BLOCK_M * (_SIDE - 1)
+    stops = {"corner": (20.0, 5.0), "east": (far, 5.0), "north": (5.0, far), "middle": (far / 2, 5.0)}
+    places = _places(*stops.values())
+    rows = [f"{stop},{stop},{place.y:.6f},{place.x:.6f}" for stop, place in zip(stops, places, strict=True)]
+    trips, times = [], []
+    for line, calls in {"1": ["east", "middle", "corner"], "2": ["corner", "north"]}.items():
+        for minute in range(0, 180, 10):
+            trip = f"{line}-{minute}"
+            trips.append(f"{line},daily,{trip},{trip if line == '1' else ''}")
+            for k, stop in enumerate(calls):
+                clock = 7 * 60 + minute + 3 * k + (5 if line == "2" else 0)
+                # The stop between has no time of its own.
+                moment = "" if stop == "middle" else f"{clock // 60:02d}:{clock % 60:02d}:00"
+                times.append(f"{trip},{k},{stop},{moment},{moment}")
+    week = "monday,tuesday,wednesday,thursday,friday,saturday,sunday"
+    files = {
+        "agency": ["agency_id,agency_name,agency_url,agency_timezone", "A,Buses,https://example.org,UTC"],
+        "stops": ["stop_id,stop_name,stop_lat,stop_lon", *rows],
+        "routes": ["route_id,route_short_name,route_type", "1,1,3", "2,2,3"],
+        "calendar": [f"service_id,{week},start_date,end_date", "daily,1,1,1,1,1,1,1,20260101,20261231"],
+        "trips": ["route_id,service_id,trip_id,block_id", *trips],
+        "stop_times": ["trip_id,stop_sequence,stop_id,arrival_time,departure_time", *times],
+    }
+    for name, lines in files.items():
+        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+_HERE = _places((1500.0, 30.0))
+_THERE = _places((30.0, 1500.0), (700.0, 760.0), (1500.0, 40.0))
+_STREET_MODES = ("walking", "cycling", "driving")
+_TRANSIT_MODES = ("public_transport", "cycling+public_transport", "driving+public_transport")
+#: A moment to leave at and one to arrive at.
+_MOMENTS: tuple[dict[str, Any], ...] = ({"departure_time": _MORNING}, {"arrival_time": _MORNING})
+
+
+def _tables(network: Network) -> None:
+    both = ("travel_time", "distance")
+    for mode in _STREET_MODES:
+        snap(network, _HERE, transportation=mode)
+        for engine in ("auto", "dijkstra", "hierarchy"):
+            for start, end in ((_HERE, _THERE), (_THERE, _HERE), (_THERE, _THERE)):
+                time_filter(
+                    network, start, end, travel_time=3600, transportation=mode, engine=engine, properties=both
+                )  # fmt: skip
+            time_filter(
+                network, _THERE, _THERE, travel_time=3600, transportation=mode, engine=engine, pairs="aligned"
+            )  # fmt: skip
+
+
+def _areas(network: Network) -> None:
+    for mode in _STREET_MODES:
+        for moment in _MOMENTS:
+            time_map(network, _HERE, travel_time=300, transportation=mode, buffer_distance=250, **moment)
+        for level in ("lowest", "highest"):
+            time_map(network, _HERE, travel_time=300, transportation=mode, level_of_detail=level)
+        time_map(network, _HERE, travel_time=300, transportation=mode, render_mode="road_buffering")
+        for shortest in (False, True):
+            distance_map(network, _HERE, distance=500, transportation=mode, shortest=shortest)
+        h3_cells(network, _HERE, travel_time=300, transportation=mode, resolution=9)
+    geohash_cells(network, _HERE, travel_time=300, transportation="walking", resolution=7)
+
+
+def _ways(network: Network) -> None:
+    for mode in _STREET_MODES:
+        routes(network, _HERE, _THERE, transportation=mode)
+        for limit in (60, 3600):
+            explain(network, _HERE, _THERE.iloc[[0]], travel_time=limit, transportation=mode)
+
+
+def _transit_tables(network: Network) -> None:
+    for mode in _TRANSIT_MODES:
+        for moment in _MOMENTS:
+            how: dict[str, Any] = {"travel_time": 3600, "transportation": mode, **moment}
+            for start, end in ((_HERE, _THERE), (_THERE, _HERE), (_THERE, _THERE)):
+                time_filter(network, start, end, **how)
+            time_filter(network, _THERE, _THERE, pairs="aligned", **how)
+            time_filter(network, _HERE, _THERE, properties=("travel_time", "distance"), **how)
+            time_filter(network, _HERE, _THERE, window=1200, **how)
+            time_filter(network, _HERE, _THERE, window=1200, max_results=3, **how)
+            time_filter(network, _HERE, _THERE, window=1200, percentiles=(50, 90), properties=("share",), **how)
+
+
+def _transit_areas(network: Network) -> None:
+    for mode in _TRANSIT_MODES:
+        for moment in _MOMENTS:
+            how: dict[str, Any] = {"travel_time": 1500, "transportation": mode, **moment}
+            time_map(network, _HERE, buffer_distance=250, **how)
+            time_map(network, _HERE, window=1200, **how)
+            time_map(network, _HERE, window=1200, percentile=80, **how)
+            h3_cells(network, _HERE, resolution=9, **how)
+
+
+def _transit_ways(network: Network) -> None:
+    for mode in _TRANSIT_MODES:
+        for moment in _MOMENTS:
+            how: dict[str, Any] = {"transportation": mode, **moment}
+            routes(network, _HERE, _THERE, **how)
+            routes(network, _HERE, _THERE, window=1200, max_results=3, **how)
+            for limit in (60, 3600):
+                explain(network, _HERE, _THERE.iloc[[0]], travel_time=limit, **how)
+
+
+_PARTS: dict[str, Callable[[Network], None]] = {
+    "tables": _tables,
+    "areas": _areas,
+    "routes": _ways,
+    "timetables: tables": _transit_tables,
+    "timetables: areas": _transit_areas,
+    "timetables: routes": _transit_ways,
+}
