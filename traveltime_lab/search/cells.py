@@ -104,8 +104,8 @@ def h3_cells(
     Notes
     -----
     The statistics are those of the samples of the travel-time surface that lie in the cell and are within the limit. A
-    cell of average size has at least 12 samples. Travel times between samples can differ by the walk to the next sample,
-    or by more where a street begins, ends or is one-way.
+    cell of average size has at least 12 samples. Travel times between samples can differ by the walk to the next
+    sample, or by more where a street begins, ends or is one-way.
 
     Examples
     --------

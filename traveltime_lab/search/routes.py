@@ -150,8 +150,8 @@ def routes(
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
     if n_pairs > _MOST_ROUTES:
         msg = (
-            f"routes supports at most {_MOST_ROUTES:,} pairs; got {n_pairs:,}. Use time_filter for travel times without "
-            "directions"
+            f"routes supports at most {_MOST_ROUTES:,} pairs; got {n_pairs:,}. Use time_filter for travel times "
+            "without directions"
         )
         raise LimitError(msg)
     if chosen is None:
