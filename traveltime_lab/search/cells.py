@@ -230,6 +230,7 @@ def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     --------
     >>> point = tl.geohash_centroids(["66tm8e"]).iloc[0]
     >>> round(point.x, 3), round(point.y, 3)
+    (-71.34, -29.951)
     """
     lng, lat = cell_centres("geohash", cells)
     return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(list(cells), name="cell"), crs="EPSG:4326")

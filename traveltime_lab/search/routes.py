@@ -133,6 +133,9 @@ def routes(
     ... )
     >>> for leg in found["route"].iloc[0].legs:
     ...     print(f"{leg.departure_time:%H:%M}", leg.directions)
+    08:00 Walk 653 m
+    08:07 Take bus 1 towards La Serena from Puente Culebron to Santo Tomas
+    08:30 Walk 159 m
     """
     wanted = (properties,) if isinstance(properties, str) else tuple(properties)
     for name in wanted:
