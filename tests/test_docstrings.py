@@ -1,4 +1,4 @@
-"""The examples in docstrings run, and every public function has one."""
+"""The examples in docstrings run, and every public function and class has one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ import traveltime_lab as tl
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
 
-#: Public functions whose examples need something that a test cannot have.
-NOT_RUNNABLE: dict[str, str] = {}
 #: Modules whose own examples run, too.
 MODULES = ("_interrupts", "_memo", "errors", "moments", "settings")
 
 PUBLIC = sorted(name for name in tl.__all__ if callable(getattr(tl, name)))
-FUNCTIONS = [name for name in PUBLIC if not inspect.isclass(getattr(tl, name))]
+#: Errors are shown by the module that has them.
+ERRORS = {name for name in PUBLIC if inspect.isclass(getattr(tl, name)) and issubclass(getattr(tl, name), Exception)}
 
 
 def examples_of(item: Any, name: str) -> list[doctest.DocTest]:
@@ -59,10 +58,15 @@ def test_the_examples_of_public_names_run(name: str, names: dict[str, Any]) -> N
         run(test, names)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_public_function_has_an_example_that_runs(name: str) -> None:
-    found = sum(len(runnable(test)) for test in examples_of(getattr(tl, name), name))
-    assert found or name in NOT_RUNNABLE, f"{name} has no example that runs"
+@pytest.mark.parametrize("name", sorted(set(PUBLIC) - ERRORS))
+def test_every_public_function_and_class_has_an_example_that_runs(name: str) -> None:
+    assert any(runnable(test) for test in examples_of(getattr(tl, name), name)), f"{name} has no example that runs"
+
+
+def test_an_example_that_is_wrong_fails() -> None:
+    wrong = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
+    with pytest.raises(AssertionError, match=r"Expected:\s+3\s+Got:\s+2"):
+        run(wrong, {})
 
 
 @pytest.mark.parametrize("name", MODULES)

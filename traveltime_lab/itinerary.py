@@ -86,6 +86,17 @@ class StopCall:
         Coordinates in EPSG:4326.
     time : datetime
         Departure time of a boarding, arrival time of an alighting; timezone-aware.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> found = tl.routes(
+    ...     network, places.loc[["La Cantera"]], places.loc[["Terminal, La Serena"]],
+    ...     transportation="bus", departure_time="2016-01-18T08:00:00",
+    ... )
+    >>> ride = next(leg.ride for leg in found["route"].iloc[0].legs if leg.ride is not None)
+    >>> ride.alight.name
+    'Santo Tomas'
     """
 
     stop_id: str
@@ -120,6 +131,7 @@ class Ride:
     ... )
     >>> ride = next(leg.ride for leg in found["route"].iloc[0].legs if leg.ride is not None)
     >>> ride.line, ride.board.name, ride.num_stops
+    ('1', 'Puente Culebron', 9)
     """
 
     line: str
@@ -281,6 +293,7 @@ class Route:
     ... )
     >>> route = found["route"].iloc[0]
     >>> [leg.mode for leg in route.legs]
+    ['walk', 'bus', 'walk']
     >>> sum(leg.travel_time for leg in route.legs) == route.travel_time
     True
     """

@@ -127,7 +127,7 @@ def test_moments(street: Network) -> None:
         ({"center": (0, 0)}, "The map fits itself to the areas"),
         ({"basemaps": None}, "Here it is base_map|Did you mean base_map"),
         ({"travel_time": 99_999}, "travel_time must be from 1 to 14400 seconds; got 99999"),
-        ({"distance": 100}, "3 rings of a distance of 100 m begin at 33 m"),
+        ({"distance": 100}, "3 rings, the smallest ring of a distance of 100 m is 33 m"),
     ],
 )
 def test_wrong_arguments_are_refused(street: Network, values: dict[str, Any], message: str) -> None:
@@ -214,7 +214,7 @@ def test_state_takes_what_the_constructor_takes(street: Network) -> None:
         ("travel_tme", 5, tl.InputError, "The state of a map has no option 'travel_tme'. Did you mean travel_time"),
         ("limits", 5, tl.InputError, "has no option 'limits'"),
         ("departure_time", "noon", tl.MomentError, "not an ISO 8601"),
-        ("origins", [Origin("a", 0, 0), Origin("a", 1, 1)], tl.InputError, "Two origins are called 'a'"),
+        ("origins", [Origin("a", 0, 0), Origin("a", 1, 1)], tl.InputError, "Two origins have the name 'a'"),
         ("origins", 5, tl.InputError, "must be a GeoDataFrame"),
     ],
 )
@@ -466,7 +466,7 @@ def test_windows_are_those_of_time_map(line: Network) -> None:
     assert made.areas.geometry.geom_equals(tl.time_map(line, origins, **named).geometry, align=False).all()
     made.state.window = 0
     assert "window" not in made.code()
-    for values, message in (({"percentile": 50}, "give window"), ({"window": 0}, "window must be from 1")):
+    for values, message in (({"percentile": 50}, "requires a window"), ({"window": 0}, "window must be from 1")):
         with pytest.raises(tl.InputError, match=message):
             tl.TravelTimeMap(line, origins, **{**how, "window": None, **values})
     with pytest.raises(tl.InputError, match="needs a timetable"):
@@ -609,8 +609,8 @@ def test_keywords_are_attributes_of_the_map(street: Network, made: tl.TravelTime
         ("travel_tme", "TravelTimeMap has no option 'travel_tme'. Did you mean travel_time"),
         ("minutes", "Here it is travel_time, in seconds"),
         ("center", "fits itself"),
-        ("network", "is settled when the map is made"),
-        ("height", "is settled when the map is made"),
+        ("network", "cannot be changed after the map has been created"),
+        ("height", "cannot be changed after the map has been created"),
         ("code", "TravelTimeMap has no option 'code'"),
     ):
         with pytest.raises(tl.InputError, match=message):
@@ -678,7 +678,7 @@ def test_the_hour_is_asked_for_where_it_matters(made: tl.TravelTimeMap) -> None:
     moment = next(w for w, name, _ in made.panel._bound if name == "moment")
     moment.value = "departure"
     assert made.state.day is not None and made.state.day.weekday() == 0, "a Monday"
-    assert row.layout.display == "none" and "no difference" in made.panel._hour_note.value
+    assert row.layout.display == "none" and "does not depend" in made.panel._hour_note.value
     made.state.transportation = "driving"
     assert row.layout.display is None and day.layout.display is None
     made.state.day = None

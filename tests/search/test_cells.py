@@ -375,13 +375,13 @@ def test_combinations_that_make_no_sense(town):
     other = tl.geohash_cells(town, at((0, 0)), resolution=7, **options)
     with pytest.raises(tl.InputError, match="h3 of resolution 8 and h3 of resolution 9"):
         tl.union_cells([coarse, fine])
-    with pytest.raises(tl.InputError, match="one grid and resolution"):
+    with pytest.raises(tl.InputError, match="same type of cell and resolution"):
         tl.union_cells([coarse, other])
     with pytest.raises(tl.InputError, match="at least one"):
         tl.intersection_cells([])
     with pytest.raises(tl.InputError, match="several origins"):
         tl.union_cells([pd.concat([fine, fine])])
-    with pytest.raises(tl.InputError, match="table from h3_cells"):
+    with pytest.raises(tl.InputError, match="result of h3_cells"):
         tl.union_cells([at((0, 0))])
 
 

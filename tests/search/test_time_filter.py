@@ -408,7 +408,7 @@ POINT = at((0, 0))
         ({"pairs": pd.DataFrame({"origin": [0]})}, tl.InputError, "destination"),
         ({"pairs": pd.DataFrame({"origin": [7], "destination": [0]})}, tl.InputError, "origin 7"),
         ({"pairs": pd.DataFrame({"origin": [], "destination": []})}, tl.InputError, "empty"),
-        ({"form": "matrix", "pairs": "aligned"}, tl.InputError, "all pairs"),
+        ({"form": "matrix", "pairs": "aligned"}, tl.InputError, "pairs='all'"),
         ({"form": "sparse", "properties": ("route",)}, tl.InputError, "routes"),
         ({"snapping": {"threshold": -1}}, tl.LimitError, "-1"),
         ({"network": "town"}, tl.InputError, "build_network"),

@@ -101,13 +101,13 @@ class TestByHand:
         [
             ({"percentiles": (50,)}, tl.InputError, "window"),
             ({"properties": ("share",)}, tl.InputError, "window"),
-            ({"window": 600, "percentiles": (0,)}, tl.LimitError, "over 0"),
+            ({"window": 600, "percentiles": (0,)}, tl.LimitError, "above 0"),
             ({"window": 600, "percentiles": ("fast",)}, tl.InputError, "numbers"),
-            ({"window": 600, "percentiles": (50, 50)}, tl.InputError, "differ"),
+            ({"window": 600, "percentiles": (50, 50)}, tl.InputError, "unique"),
             ({"max_results": 2}, tl.InputError, "window"),
             ({"window": 600, "max_results": 6}, tl.LimitError, "max_results"),
             ({"window": 600, "max_results": 2, "form": "matrix"}, tl.InputError, "pairs"),
-            ({"window": 600, "max_results": 2, "percentiles": (50,)}, tl.InputError, "no percentiles"),
+            ({"window": 600, "max_results": 2, "percentiles": (50,)}, tl.InputError, "excludes percentiles"),
         ],
     )
     def test_what_makes_no_sense_is_refused(

@@ -1,5 +1,5 @@
 """
-Return the cells within a travel time as arrays, with the least, greatest and mean time in each.
+Reachable cells and the minimum, maximum and mean travel time in each, as arrays.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def cell_times(
     query : Query
         Validated query.
     snaps : Snaps
-        The places, from `Question.snap_at`; `Snaps.status` says which of them have no street.
+        Snapped origins, see `Query.snap_at`.
     grid : {"h3", "geohash"}
     resolution : int
     limit : int
@@ -170,7 +170,7 @@ class CellNumbers:
         return len(self.keys)
 
     def of_tile(self, tile: tuple[int, int], *, no_water: bool) -> Int32Array:
-        """Return the cells of a tile's samples, with `no_water` -1 for those in water."""
+        """Return the cells of the samples of a tile; with `no_water`, samples in water get -1."""
         with self.lock:
             made = self.tiles.get(tile)
             if made is not None:
@@ -281,19 +281,19 @@ def _rounded(seconds: FloatArray) -> Int32Array:
 
 def combined_times(members: Sequence[CellTimes], *, at_least: int) -> CellTimes:
     """
-    Return the cells that at least so many of several searches have, and the times of those that have them.
+    Return the cells that at least `at_least` searches have, with combined travel times.
 
     Parameters
     ----------
     members : sequence of CellTimes
-        All of one grid and resolution.
+        Cells of the same type and resolution.
     at_least : int
         1 for a union, the number of members for an intersection.
 
     Returns
     -------
     CellTimes
-        By cell the smallest ``min``, the largest ``max`` and the mean of the ``mean``, rounded half up.
+        For each cell, the smallest ``min``, the largest ``max`` and the mean of the ``mean``, rounded half up.
     """
     names = np.concatenate([member.cell for member in members])
     low, high, mean = (

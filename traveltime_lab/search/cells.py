@@ -104,8 +104,8 @@ def h3_cells(
     Notes
     -----
     The statistics are those of the samples of the travel-time surface that lie in the cell and are within the limit. A
-    cell of average size has at least 12 samples. Travel times between samples can differ by the walk to the next sample,
-    or by more where a street begins, ends or is one-way.
+    cell of average size has at least 12 samples. Travel times between samples can differ by the walk to the next
+    sample, or by more where a street begins, ends or is one-way.
 
     Examples
     --------
@@ -230,6 +230,7 @@ def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     --------
     >>> point = tl.geohash_centroids(["66tm8e"]).iloc[0]
     >>> round(point.x, 3), round(point.y, 3)
+    (-71.34, -29.951)
     """
     lng, lat = cell_centres("geohash", cells)
     return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(list(cells), name="cell"), crs="EPSG:4326")

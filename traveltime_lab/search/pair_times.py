@@ -1,5 +1,5 @@
 """
-Return travel times of pairs as arrays: what `time_filter` and the HTTP endpoints share.
+Travel times of pairs as arrays, for `time_filter` and the HTTP service.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from traveltime_lab.search.query import Query
 from traveltime_lab.streets import matrix
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit import travel_times
-
-# Array-level functions ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -56,9 +56,7 @@ def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
         return None
     if isinstance(pairs, str) and pairs == "aligned":
         if len(starts) != len(ends):
-            msg = (
-                f"pairs='aligned' requires equal numbers of origins and destinations; got {len(starts)} and {len(ends)}"
-            )
+            msg = f"pairs='aligned' needs as many origins as destinations; got {len(starts)} and {len(ends)}"
             raise InputError(msg)
         return np.arange(len(starts)), np.arange(len(ends))
     msg = f"pairs must be 'all', 'aligned' or a DataFrame with the columns origin and destination; got {pairs!r}"
@@ -93,7 +91,7 @@ def reasons_of(
         why = np.full(lost.size, REASONS.index("over_limit"), np.int8)
         if query.transit is None:
             part_a, part_b = component_of(topology, starts.edge)[a], component_of(topology, ends.edge)[b]
-            # Certain only for origins in the strongly connected part: others may be upstream on the same one-way street.
+            # Certain only for origins in the strongly connected part: others may be upstream on the same street.
             inside = topology.can_leave[starts.edge[a]] & topology.can_arrive[starts.edge[a]]
             stuck = inside & ~topology.can_arrive[ends.edge[b]]
             why[(part_a != part_b) | stuck] = REASONS.index("other_component")

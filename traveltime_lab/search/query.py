@@ -1,10 +1,10 @@
 """
-What all searches ask: arguments checked once, and the searches behind them.
+Validation of the arguments that all searches share, and the `Query` that they become.
 
-Each search has two forms. The public functions take tables of places and return tables. The array-level form below
-them takes a checked query and snapped places and returns arrays: `traveltime_lab.search.pair_times.pair_times` and
+Each search has two levels. The public functions take and return tables. The array-level functions below them take a
+validated `Query` and snapped points and return arrays: `traveltime_lab.search.pair_times.pair_times` and
 `reachable_pairs`, `traveltime_lab.search.time_map.draw_shapes`, `traveltime_lab.search.routes.find_routes` and
-`traveltime_lab.search.cell_times.cell_times`. The HTTP service is built on the latter.
+`traveltime_lab.search.cell_times.cell_times`. The HTTP service uses the latter.
 """
 
 from __future__ import annotations

@@ -133,6 +133,9 @@ def routes(
     ... )
     >>> for leg in found["route"].iloc[0].legs:
     ...     print(f"{leg.departure_time:%H:%M}", leg.directions)
+    08:00 Walk 653 m
+    08:07 Take bus 1 towards La Serena from Puente Culebron to Santo Tomas
+    08:30 Walk 159 m
     """
     wanted = (properties,) if isinstance(properties, str) else tuple(properties)
     for name in wanted:
@@ -150,8 +153,8 @@ def routes(
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
     if n_pairs > _MOST_ROUTES:
         msg = (
-            f"routes supports at most {_MOST_ROUTES:,} pairs; got {n_pairs:,}. Use time_filter for travel times without "
-            "directions"
+            f"routes supports at most {_MOST_ROUTES:,} pairs; got {n_pairs:,}. Use time_filter for travel times "
+            "without directions"
         )
         raise LimitError(msg)
     if chosen is None:

@@ -1,5 +1,5 @@
 """
-Unions, intersections and differences of shapes and of tables of cells.
+Unions, intersections and differences of isochrones and of tables of cells.
 """
 
 from __future__ import annotations
@@ -26,24 +26,37 @@ def union(
     shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
 ) -> gpd.GeoDataFrame:
     """
-    Return the ground that at least one shape covers.
+    Return the union of all polygons.
 
     Parameters
     ----------
     shapes, *others : GeoDataFrame or GeoSeries
-        Polygons, of all tables together, each in any CRS; missing geometries are empty.
+        Polygons in one or more tables, each in any CRS. Missing geometries are treated as empty.
     search_id : hashable, optional
-        Value of a ``search_id`` column in the answer; without it there is none.
+        Value of a column ``search_id`` in the result; by default there is no such column.
 
     Returns
     -------
     GeoDataFrame of shape (1, 1) or (1, 2)
-        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if all shapes are.
+        A valid MultiPolygon in EPSG:4326 with counter-clockwise exterior rings; empty if all polygons are empty.
 
     Raises
     ------
     CrsError
         If a table has no CRS.
+
+    See Also
+    --------
+    intersection, difference : Other set operations.
+    union_cells : The union of tables of cells.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> areas = tl.time_map(network, places.iloc[:2], travel_time=900, transportation="walking")
+    >>> either = tl.union(areas)
+    >>> bool(either.to_crs(network.crs).area.iloc[0] < areas.to_crs(network.crs).area.sum())
+    True
     """
     return _one_row(shapely.union_all(_all_members(shapes, *others)), search_id)
 
@@ -52,31 +65,43 @@ def intersection(
     shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
 ) -> gpd.GeoDataFrame:
     """
-    Return the ground that every shape covers.
+    Return the intersection of all polygons.
 
     Parameters
     ----------
     shapes, *others : GeoDataFrame or GeoSeries
-        At least one polygon, of all tables together, each in any CRS; missing geometries are empty, and so is the
-        answer then.
+        At least one polygon in one or more tables, each in any CRS. Missing geometries are treated as empty.
     search_id : hashable, optional
-        Value of a ``search_id`` column in the answer; without it there is none.
+        Value of a column ``search_id`` in the result; by default there is no such column.
 
     Returns
     -------
     GeoDataFrame of shape (1, 1) or (1, 2)
-        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if there is no such ground.
+        A valid MultiPolygon in EPSG:4326 with counter-clockwise exterior rings; empty if the polygons do not overlap.
 
     Raises
     ------
     CrsError
         If a table has no CRS.
     InputError
-        If there are no shapes.
+        If there are no polygons.
+
+    See Also
+    --------
+    union, difference : Other set operations.
+    intersection_cells : The intersection of tables of cells.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> areas = tl.time_map(network, places.iloc[:2], travel_time=900, transportation="walking")
+    >>> both = tl.intersection(areas)
+    >>> bool(both.to_crs(network.crs).area.iloc[0] < areas.to_crs(network.crs).area.min())
+    True
     """
     members = _all_members(shapes, *others)
     if len(members) == 0:
-        raise InputError("An intersection needs at least one shape. Got an empty table instead.")
+        raise InputError("An intersection needs at least one polygon; got an empty table")
     return _one_row(reduce(lambda a, b: as_multipolygon(shapely.intersection(a, b)), members), search_id)
 
 
@@ -87,24 +112,36 @@ def difference(
     search_id: Hashable = None,
 ) -> gpd.GeoDataFrame:
     """
-    Return the ground that a shape of `minuend` covers and no shape of `subtrahend`.
+    Return the union of the polygons of `minuend` without the union of those of `subtrahend`.
 
     Parameters
     ----------
     minuend, subtrahend : GeoDataFrame or GeoSeries
-        Polygons in any CRS, each with its own; missing geometries are empty.
+        Polygons, each table in any CRS. Missing geometries are treated as empty.
     search_id : hashable, optional
-        Value of a ``search_id`` column in the answer; without it there is none.
+        Value of a column ``search_id`` in the result; by default there is no such column.
 
     Returns
     -------
     GeoDataFrame of shape (1, 1) or (1, 2)
-        In EPSG:4326, one valid MultiPolygon, exteriors counter-clockwise, empty if nothing is left.
+        A valid MultiPolygon in EPSG:4326 with counter-clockwise exterior rings; empty if nothing is left.
 
     Raises
     ------
     CrsError
-        If one of the two has no CRS.
+        If a table has no CRS.
+
+    See Also
+    --------
+    union, intersection : Other set operations.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> areas = tl.time_map(network, places.iloc[:2], travel_time=900, transportation="walking")
+    >>> only_first = tl.difference(areas.iloc[:1], areas.iloc[1:])
+    >>> bool(only_first.to_crs(network.crs).area.iloc[0] < areas.to_crs(network.crs).area.iloc[0])
+    True
     """
     whole = shapely.union_all(_members(minuend, "minuend"))
     return _one_row(shapely.difference(whole, shapely.union_all(_members(subtrahend, "subtrahend"))), search_id)
@@ -117,10 +154,10 @@ def _all_members(*tables: gpd.GeoDataFrame | gpd.GeoSeries) -> AnyArray:
 
 def _members(shapes: gpd.GeoDataFrame | gpd.GeoSeries, name: str) -> list[MultiPolygon]:
     if not isinstance(shapes, gpd.GeoDataFrame | gpd.GeoSeries):
-        raise InputError(f"'{name}' must be a GeoDataFrame or a GeoSeries. Got {type(shapes).__name__} instead.")
+        raise InputError(f"{name} must be a GeoDataFrame or GeoSeries; got {type(shapes).__name__}")
     geometry = shapes.geometry
     if geometry.crs is None:
-        raise CrsError(f"'{name}' has no CRS, so its coordinates mean nothing. Use set_crs to say what they are.")
+        raise CrsError(f"{name} has no CRS; set it first, for example with {name}.set_crs('EPSG:4326')")
     return [as_multipolygon(member) for member in geometry.to_crs(4326)]
 
 
@@ -152,8 +189,8 @@ def union_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If there are no members, or a member is not a table of cells, has several origins, or has another type of cell or
-        resolution.
+        If there are no members, or a member is not a table of cells, has several origins, or has another type of cell
+        or resolution.
 
     See Also
     --------
@@ -209,7 +246,7 @@ def _combined(members: Sequence[pd.DataFrame], name: str, *, at_least: int) -> p
     if isinstance(members, pd.DataFrame):
         # A table cannot be split by origin here: an origin without reachable cells has no rows.
         msg = (
-            f"{name} requires a list with one table per search; got a single table. To combine the origins of a search: "
+            f"{name} requires a list with one table per search; got a single table. Split it by origin: "
             f"{name}([cells[cells['origin'] == origin] for origin in origins.index])"
         )
         raise InputError(msg)

@@ -1,5 +1,5 @@
 """
-Where points meet the streets.
+Snapping of points to streets (`snap`).
 """
 
 from __future__ import annotations

@@ -142,7 +142,9 @@ def time_filter(
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> times = tl.time_filter(network, places.iloc[[0]], places.iloc[[1, 2, 7]], travel_time=1800, transportation="cycling")
+    >>> times = tl.time_filter(
+    ...     network, places.iloc[[0]], places.iloc[[1, 2, 7]], travel_time=1800, transportation="cycling"
+    ... )
     >>> times.set_index("destination")["travel_time"] // 60
     destination
     Hospital, Coquimbo       7

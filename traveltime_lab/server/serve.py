@@ -191,8 +191,13 @@ def serve(
 
     Examples
     --------
-    >>> with serve(network) as url:  # doctest: +SKIP
-    ...     requests.get(f"{url}/v4/map-info", headers=url.headers).json()
+    >>> import json
+    >>> from urllib.request import Request, urlopen
+    >>> with tl.serve({"coquimbo": tl.sample_network()}) as url:
+    ...     with urlopen(Request(f"{url}/v4/map-info", headers=url.headers)) as response:
+    ...         answer = json.load(response)
+    >>> [item["name"] for item in answer["maps"]]
+    ['coquimbo']
     """
     options = Options(
         body_limit=body_limit,

@@ -90,8 +90,8 @@ def explain(
 
     Notes
     -----
-    The nearest request differs as little as possible from the given one. Doubling a number costs as much as departing an
-    hour earlier or later; doubling the travel time costs twice as much, an additional transfer half as much. Another
+    The nearest request differs as little as possible from the given one. Doubling a number costs as much as departing
+    an hour earlier or later; doubling the travel time costs twice as much, an additional transfer half as much. Another
     type of transportation is suggested only if the given one cannot reach the destination at all. The search for longer
     travel times extends to 12 hours (a week on streets), but suggestions do not exceed 4 hours. Other departure times
     are considered within a day of the given one, and on the nearest days with different services.
@@ -180,7 +180,7 @@ class _Asked:
         )
 
     def arguments(self, request: Request) -> dict[str, Any]:
-        """Return a request as arguments of `time_filter`; unchanged arguments keep the form in which they were given."""
+        """Return a request as arguments of `time_filter`; unchanged arguments keep the form that the caller gave."""
         mine, found = self.request, dict(self.given)
         found["travel_time"] = request.travel_time
         if request.transportation != mine.transportation:

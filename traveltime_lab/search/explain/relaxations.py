@@ -53,15 +53,15 @@ WAYS: Final = ("walking_time", "driving_time_to_station", "cycling_time_to_stati
 LONGEST_S: Final = MAX_ROUTE_TIME_S
 #: Maximum distance to a street that is suggested as a threshold; the walk to a farther one takes longer than any limit.
 FARTHEST_M: Final = CONNECTOR_KPH / 3.6 * MAX_TRAVEL_TIME_S
-#: Hours looked through at once for departures that work.
+#: Length of the windows that are searched for departures.
 _HALF_DAY_S: Final = 43_200
-#: Journeys of half a day that are looked through; buses every minute all day long are fewer.
+#: Maximum number of itineraries in half a day, more than those of a bus every minute.
 _MANY: Final = 2000
-#: What it counts (see `cost`) if a timetable request becomes a walk all the way (assumed: nobody meant that).
+#: Additional cost (see `cost`) of walking all the way in a request with a timetable (assumed: it is seldom intended).
 _ON_FOOT: Final = 3.0
-#: Stops within reach from which on moments are looked through minute by minute, not second by second.
+#: If more stops than this are reachable, departures are searched minute by minute instead of exactly.
 _MANY_STOPS: Final = 100
-#: Days that run different services and are looked through, the nearest ones.
+#: Number of days with different services that are searched, nearest first.
 _DAYS: Final = 6
 
 

@@ -1,9 +1,9 @@
 """
 Search index of the names in a network: places and addresses of its source, and its streets.
 
-Text is split into tokens without accents, case and punctuation. A token of a query matches a word that is equal to it or
-begins with it or, if there is no such word, a word within an edit distance of one or two. The score of a result depends
-on the quality of the matches, on the share of the name that they cover, and on the type of the place; see
+Text is split into tokens without accents, case and punctuation. A token of a query matches a word that is equal to it
+or begins with it or, if there is no such word, a word within an edit distance of one or two. The score of a result
+depends on the quality of the matches, on the share of the name that they cover, and on the type of the place; see
 `Gazetteer.search`.
 """
 

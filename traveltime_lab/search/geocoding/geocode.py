@@ -38,7 +38,7 @@ TEXTS: Final = (
 _REACH_M: Final = {"house": 40.0, "place": 30.0, "street": 300.0, "settlement": 15_000.0}
 #: Results with the same name within this distance in metres are duplicates (assumed).
 _SAME_PLACE_M: Final = 150.0
-#: Distance from the focus in kilometres at which the score for sorting is multiplied by 0.75; it falls to 0.5 (assumed).
+#: Distance from the focus in kilometres at which scores are multiplied by 0.75 for sorting; the limit is 0.5 (assumed).
 _FOCUS_KM: Final = 10.0
 
 
