@@ -1,7 +1,7 @@
 """
-Any field of travel times as a raster, and the raster as polygons and cells.
+Turn fields of travel times into rasters, and rasters into polygons and grid cells.
 
-The other rooms take from here `field.Field` (what a field must offer), `raster.surface` (its values at the centres of
-square cells), `polygons.contour_polygons` (the area within a limit), `level_of_detail` (how fine the cells are) and
-`grids` (H3 and geohash cells).
+Other packages use `field.Field` (the interface of a field), `raster.surface` (its values at the centres of square
+cells), `polygons.contour_polygons` (the area within a limit), `level_of_detail` (the size of the cells) and `grids` (H3
+and geohash cells).
 """

@@ -1,8 +1,8 @@
 """
-Fields: travel times, or distances, from one point along all streets, ready to be read at cells and along roads.
+Fields: travel times, or distances, from one point along all streets, which are read at cells and along roads.
 
-`Field` says what a field must offer; `StreetField` and `DistanceField` are those of street searches, and
-`traveltime_lab.transit.field.TransitField` is that of timetables. A new kind of field needs no change elsewhere.
+`Field` is the interface. `StreetField` and `DistanceField` are the fields of street searches;
+`traveltime_lab.transit.field.TransitField` is that of transit searches. To add a new kind of field, implement `Field`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _EDGE_BOXES = Derived[None, tuple[FloatArray, BoolArray]]("boxes of edges")
 
 class CellReader(NamedTuple):
     """
-    What sets, or lowers, the values of cells.
+    A function that sets, or lowers, the values of cells.
 
     Attributes
     ----------
     transportation : Transportation
-        Whose streets the cells belong to.
+        Transportation to whose streets the cells are snapped.
     read : callable
-        Takes a tile and the values of its cells, which it changes.
+        Called with a tile and the values of its cells, which it changes in place.
     """
 
     transportation: Transportation
@@ -44,19 +44,19 @@ class CellReader(NamedTuple):
 
 class OwnEdge(NamedTuple):
     """
-    The edge where a field begins: pieces around its place are reached straight.
+    The edge of the origin of a field, parts of which are reached along the edge itself.
 
     Attributes
     ----------
     edge : int
     fraction : float
-        Place on the edge.
+        Position of the origin on the edge.
     value : float
-        At that place.
+        Value at that position.
     ahead : float64 array of shape (2,)
-        What crossing the edge costs towards higher and towards lower places, inf where closed.
+        Values of the whole edge towards higher and towards lower fractions; inf where closed.
     low, high : float
-        Places between which straight along the edge is the fastest way.
+        Fractions between which the fastest route follows the edge itself.
     """
 
     edge: int
@@ -76,9 +76,10 @@ class RoadValues(NamedTuple):
     rows : float array of shape (n_edges, 4)
         See `traveltime_lab.kernels.raster.surface.edge_rows`.
     own : OwnEdge, optional
-        Where the field begins.
+        The edge of the origin.
     meeting : float64 array of shape (n_edges,), optional
-        Place up to which the first two numbers of a row hold, and from which the others; both all along by default.
+        Fraction of each edge up to which the first two numbers of its row apply; after it the other two apply. Default:
+        the smaller value applies everywhere.
     """
 
     rows: AnyArray
@@ -87,49 +88,49 @@ class RoadValues(NamedTuple):
 
 
 class Field(Protocol):
-    """Values of one search, wherever they are read."""
+    """Interface of the values of one search."""
 
     @property
     def is_length(self) -> bool:
-        """Whether values are metres; else they are seconds."""
+        """Whether values are metres; otherwise they are seconds."""
 
     def start(self) -> float:
-        """Return the value at the place where the field begins: the walk between the point and its street."""
+        """Return the value at the position of the origin: that of the connector between the point and its street."""
 
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
     ) -> tuple[list[CellReader], FloatArray]:
         """
-        Return what fills the values of cells, and the box of all that is reached.
+        Return the functions that fill the values of cells, and the bounding box of the reached edges.
 
         Parameters
         ----------
         streets : StreetLayer
         transportation : Transportation
-            How one moves where the field begins.
+            Transportation at the origin of the field.
         limit : float
-            Seconds, or metres.
+            Limit in seconds, or in metres.
         per_metre : float
-            What a metre between a cell and its street costs.
+            Value of one metre between a cell and its street.
         buffer_m : float
-            Farthest from a street that a cell may be.
+            Largest distance of a cell from its street, m.
 
         Returns
         -------
         readers : list of CellReader
-            The first one sets the values of all cells, those after it lower them.
-        box : float64 array of shape (4,)
+            The first sets the values of all cells, the others lower them.
+        box : float64 array of shape (4,), m
             West, south, east, north in local metres.
         """
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
-        """Return values along roads; a place is reached if one of them is within the limit there."""
+        """Return values along roads; a position is reached if one of its values is within the limit."""
 
 
 @dataclass(frozen=True)
 class StreetField:
     """
-    Travel times, or lengths of shortest ways, of a search on streets.
+    Travel times, or lengths of shortest routes, of a street search.
 
     Attributes
     ----------
@@ -144,13 +145,13 @@ class StreetField:
         return self.edges.graph.metric == "distance"
 
     def start(self) -> float:
-        """Return the value at the place where the field begins."""
+        """Return the value at the position of the origin."""
         return self.edges.start()
 
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
     ) -> tuple[list[CellReader], FloatArray]:
-        """Return what fills the values of cells, and the box of all that is reached; see `Field`."""
+        """Return the functions that fill the values of cells, and a bounding box; see `Field`."""
         edges = self.edges
         rows, box = reached_rows(streets, edges, limit)
         ahead, start = edges.ahead(), edges.start()
@@ -173,31 +174,32 @@ class StreetField:
 @dataclass(frozen=True)
 class DistanceField:
     """
-    Metres of the fastest ways of a whole network from one position.
+    Lengths of the fastest routes from one position, along the whole network.
 
     Attributes
     ----------
     times : EdgeField
-        Of a search without a limit: a fast detour may be long and the way beyond it short.
+        Field of a search without a limit on time. A place within the limit on length may lie at the end of a slow
+        route.
     """
 
     times: EdgeField
 
     @property
     def is_length(self) -> bool:
-        """Whether values are metres: they are."""
+        """Whether values are metres; always True."""
         return True
 
     def start(self) -> float:
-        """Return the metres between the point and its street, 0 where they do not count."""
+        """Return the length of the connector in metres, or 0 if connectors are not counted."""
         return label_parts.cm(self.times.connector) / 100.0
 
     def _own_m(self) -> float:
-        """Return the length of the edge where the field begins."""
+        """Return the length of the edge of the origin."""
         return int(label_parts.cm(self.times.graph.traversal[2 * self.times.edge])) / 100.0
 
     def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
-        """Return times and lengths along all edges and the box of what lies within a limit; see `reached_rows`."""
+        """Return times and lengths along all edges and the bounding box within a limit; see `reached_rows`."""
         boxes, is_land = edge_boxes(streets)
         rows, box = np.empty((streets.n_edges, 8), np.float32), np.empty(4)
         times = self.times
@@ -207,7 +209,7 @@ class DistanceField:
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
     ) -> tuple[list[CellReader], FloatArray]:
-        """Return what fills the values of cells, and the box of all that is reached; see `Field`."""
+        """Return the functions that fill the values of cells, and a bounding box; see `Field`."""
         rows, box = self._rows(streets, limit)
         times = self.times
         place = (times.edge, times.fraction, times.ahead(), self._own_m(), times.start(), self.start())
@@ -220,13 +222,13 @@ class DistanceField:
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""
         rows, times = self._rows(streets, limit)[0].astype(np.float64), self.times
-        # Where both ends lead on, the ways of equal time meet at one place.
+        # If an edge is reached from both ends, the two fastest routes have equal times at one position.
         with np.errstate(invalid="ignore", divide="ignore"):
             meeting = (rows[:, 2] + rows[:, 3] - rows[:, 0]) / (rows[:, 1] + rows[:, 3])
         meeting = np.where(np.isfinite(rows[:, 2]), np.clip(np.nan_to_num(meeting, nan=0.5), 0.0, 1.0), 1.0)
         meeting[~np.isfinite(rows[:, 0])] = 0.0
         ahead = np.where(np.isfinite(times.ahead()), self._own_m(), np.inf)
-        # Straight along the field's own edge only as far as no way through its ends is quicker.
+        # Follow the edge of the origin itself only as far as no route through its ends is faster.
         up, down = times.ahead()
         t0, dt0, t1, dt1 = rows[times.edge, :4]
         start, place = times.start(), times.fraction
@@ -240,15 +242,15 @@ class DistanceField:
 
 def reached_rows(streets: StreetLayer, edges: EdgeField, limit: float) -> tuple[Float32Array, FloatArray]:
     """
-    Return the values of a search along all edges and the box of what it reaches.
+    Return the values of a search along all edges and the bounding box of the reached edges.
 
     Returns
     -------
     rows : float32 array of shape (n_edges, 4)
         See `traveltime_lab.kernels.raster.surface.edge_rows`.
-    box : float64 array of shape (4,)
-        West, south, east, north in local metres of the edges entered within the limit, ferries left out and the
-        search's own edge included.
+    box : float64 array of shape (4,), m
+        West, south, east, north in local metres of the edges that are entered within the limit, without ferries and
+        always with the edge of the origin.
     """
     return label_rows(streets, edges.graph, edges.label, limit, edges.edge, is_backward=edges.is_backward)
 
@@ -262,7 +264,7 @@ def label_rows(
     *,
     is_backward: bool,
 ) -> tuple[Float32Array, FloatArray]:
-    """Return values and box of the labels of directed edges; see `reached_rows`."""
+    """Return values and bounding box for labels of directed edges; see `reached_rows`."""
     boxes, is_land = edge_boxes(streets)
     rows, box = np.empty((streets.n_edges, 4), np.float32), np.empty(4)
     unit = 100.0 if graph.metric == "distance" else 1000.0
@@ -271,12 +273,12 @@ def label_rows(
 
 
 def edge_boxes(streets: StreetLayer) -> tuple[FloatArray, BoolArray]:
-    """Return the boxes of all edges in local metres, and which edges are on land; made once and kept."""
+    """Return the bounding boxes of all edges in local metres, and which edges are on land; they are kept."""
     return _EDGE_BOXES.of(streets, None, lambda: _edge_boxes(streets))
 
 
 def _edge_boxes(streets: StreetLayer) -> tuple[FloatArray, BoolArray]:
-    """Return the boxes of all edges in local metres, and which edges are on land."""
+    """Return the bounding boxes of all edges in local metres, and which edges are on land."""
     t = streets.tables
     x, y = streets.frame.to_xy(t.coord_lng, t.coord_lat)
     begin = t.coord_indptr[:-1]

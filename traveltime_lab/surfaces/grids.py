@@ -1,10 +1,11 @@
 """
-Cells of two worldwide grids: H3 hexagons and geohash rectangles.
+Find the cells of points in two global grids: H3 hexagons and geohash rectangles.
 
-H3 comes from Uber's library, which names one point per call. For many points near each other `h3_cells_of` needs only
-one call per *cell*: on a face of the icosahedron H3's cells are the nearest-neighbour cells of a regular triangular
-lattice in the gnomonic projection, so points are sorted into cells by arithmetic and the library names the cells.
-A geohash is a pair of whole numbers (column and row of the globe cut into 2**n by 2**m rectangles), interleaved.
+The H3 library of Uber finds the cell of one point per call. For many points near each other `h3_cells_of` needs only
+one call per *cell*: on a face of the icosahedron the H3 cells are the nearest-neighbour cells of a regular triangular
+lattice in the gnomonic projection. Points are assigned to lattice points by arithmetic, and the library returns the
+cell of each lattice point. A geohash is a column and a row of the globe, divided into 2**n by 2**m rectangles, with
+their bits interleaved.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from traveltime_lab.errors import InputError, LimitError
 
 Grid = Literal["h3", "geohash"]
 
-#: Finest and coarsest cells that are answered. Contract 7.13: at least 4 to 12 and 4 to 9; older clients also ask for
+#: Coarsest and finest resolution. docs/contract.md, 7.13 requires at least 4 to 12 and 4 to 9; older clients also use
 #: coarser ones.
 H3_RESOLUTIONS: Final = (1, 12)
 GEOHASH_RESOLUTIONS: Final = (1, 9)
 
 _ALPHABET: Final = "0123456789bcdefghjkmnpqrstuvwxyz"
 _LETTERS: Final = np.frombuffer(_ALPHABET.encode(), np.uint8)
-#: Points this near to the border of a cell, in distances between cells, are left to the library.
+#: Points nearer than this to the border of a cell, in units of the distance between cells, are left to the library.
 _UNSURE: Final = 1e-6
 
 
 def check_resolution(grid: Grid, resolution: Any) -> int:
     """
-    Return a resolution that the grid has.
+    Check a resolution of a grid.
 
     Raises
     ------
@@ -61,18 +62,18 @@ def check_resolution(grid: Grid, resolution: Any) -> int:
 
 def h3_cells_of(lng: FloatArray, lat: FloatArray, resolution: int) -> UInt64Array:
     """
-    Return the H3 cell of each of many points that lie near each other.
+    Return the H3 cells of many points that are near each other.
 
     Parameters
     ----------
-    lng, lat : float64 arrays of one shape
-        EPSG:4326. Fastest where all lie within some dozens of cells of each other.
+    lng, lat : float64 arrays of equal shape
+        EPSG:4326. Points within some dozens of cells of each other are fastest.
     resolution : int
 
     Returns
     -------
-    uint64 array of that shape
-        The same cells as from the library, point by point.
+    uint64 array of the same shape
+        The same cells as the library returns point by point.
     """
     shape, lng, lat = lng.shape, lng.ravel(), lat.ravel()
     cells = np.zeros(lng.size, np.uint64)
@@ -93,16 +94,16 @@ def h3_cells_of(lng: FloatArray, lat: FloatArray, resolution: int) -> UInt64Arra
 
 
 def _one_by_one(lng: FloatArray, lat: FloatArray, resolution: int) -> UInt64Array:
-    """Return the cells that the library names."""
+    """Return the cells of points with one call of the library for each."""
     pairs = zip(lat.tolist(), lng.tolist(), strict=True)
     return np.array([h3.latlng_to_cell(*pair, resolution) for pair in pairs], np.uint64)
 
 
 def _lattice(lng: FloatArray, lat: FloatArray, resolution: int) -> tuple[Any, Any, BoolArray] | None:
     """
-    Return the place of each point on the lattice of cell centres, and whether it is clearly inside of its cell.
+    Return the lattice coordinates of each point, and whether it is clearly inside its cell.
 
-    None where the points do not all lie on one face, away from its edges.
+    The result is None if the points are not all on one face, away from its edges.
     """
     points = _on_sphere(lng, lat)
     middle = points.mean(axis=0)
@@ -110,7 +111,7 @@ def _lattice(lng: FloatArray, lat: FloatArray, resolution: int) -> tuple[Any, An
     faces = _face_centres()
     by_distance = faces @ middle
     nearest, second = np.argsort(-by_distance)[:2]
-    # How far it is from the middle to the nearest edge of its face, and how far the points and some cells extend.
+    # The angle from the middle to the nearest edge of its face, and that to the farthest point plus some cells.
     to_edge = np.arcsin((by_distance[nearest] - by_distance[second]) / np.linalg.norm(faces[nearest] - faces[second]))
     reach = np.arccos(np.clip((points @ middle).min(), -1.0, 1.0))
     spacing = h3.average_hexagon_edge_length(resolution, unit="m") / WGS84_A_M * np.sqrt(3.0)
@@ -131,17 +132,17 @@ def _lattice(lng: FloatArray, lat: FloatArray, resolution: int) -> tuple[Any, An
     centres = plane(_on_sphere(around[:, 1], around[:, 0]))
     arms = centres[1:] - centres[0]
     arms = arms[np.argsort(np.angle(arms))]
-    # Six arms 60 degrees apart: turned back onto the first one they are six measurements of it.
+    # The six neighbours of a cell are 60 degrees apart: rotated onto the first they give six measurements of it.
     a = (arms * np.exp(-1j * np.pi / 3.0 * np.arange(6))).mean()
     place = (plane(points) - centres[0]) / a
-    # In units of the arm and of the arm turned by 60 degrees.
+    # Coordinates in units of that vector and of the same vector rotated by 60 degrees.
     v = place.imag / (np.sqrt(3.0) / 2.0)
     u = place.real - v / 2.0
     return _round_to_lattice(u, v)
 
 
 def _round_to_lattice(u: FloatArray, v: FloatArray) -> tuple[Any, Any, BoolArray]:
-    """Return the nearest lattice point of each place, and whether no other one is about as near."""
+    """Return the nearest lattice point of each position, and whether no other one is about as near."""
     w = -u - v
     i, j, k = np.rint(u), np.rint(v), np.rint(w)
     du, dv, dw = np.abs(i - u), np.abs(j - v), np.abs(k - w)
@@ -152,14 +153,14 @@ def _round_to_lattice(u: FloatArray, v: FloatArray) -> tuple[Any, Any, BoolArray
 
 
 def _on_sphere(lng: FloatArray, lat: FloatArray) -> FloatArray:
-    """Return points on the unit sphere, as H3 takes them."""
+    """Return points as unit vectors, on a sphere as in H3."""
     phi, lam = np.radians(lat), np.radians(lng)
     return np.column_stack([np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi)])
 
 
 @functools.cache
 def _face_centres() -> FloatArray:
-    """Return the centres of the icosahedron's 20 faces; its corners are the centres of the twelve pentagons."""
+    """Return the centres of the 20 faces of the icosahedron, whose corners are the centres of the twelve pentagons."""
     lat, lng = np.array([h3.cell_to_latlng(cell) for cell in h3.get_pentagons(0).tolist()]).T
     corners = _on_sphere(lng, lat)
     is_near = corners @ corners.T > 0.4  # neighbours are 63.4 degrees apart, the next ones 116.6
@@ -179,18 +180,18 @@ def h3_area_m2(resolution: int) -> float:
 
 
 def h3_names(cells: UInt64Array) -> AnyArray:
-    """Return H3 indexes as the usual 15 hexadecimal digits."""
+    """Return the names of H3 cells: their indexes in 15 hexadecimal digits."""
     return np.array([f"{cell:x}" for cell in cells.tolist()], dtype=object)
 
 
 def h3_indexes(names: Sequence[str]) -> UInt64Array:
     """
-    Return H3 indexes from their hexadecimal names.
+    Return the indexes of H3 cells from their names.
 
     Raises
     ------
     InputError
-        If a name is not that of a cell.
+        If a name is not that of an H3 cell.
     """
     cells = np.zeros(len(names), np.uint64)
     for n, name in enumerate(names):
@@ -212,7 +213,7 @@ def h3_centres(cells: UInt64Array) -> tuple[FloatArray, FloatArray]:
 
 
 def h3_polygons(cells: UInt64Array) -> AnyArray:
-    """Return the outlines of H3 cells in EPSG:4326, in two parts where they cross the 180th meridian."""
+    """Return the polygons of H3 cells in EPSG:4326, in two parts if they cross the 180th meridian."""
     rings = [h3.cell_to_boundary(cell) for cell in cells.tolist()]
     if not rings:
         return np.zeros(0, dtype=object)
@@ -226,7 +227,7 @@ def h3_polygons(cells: UInt64Array) -> AnyArray:
 
 
 def _split_at_180(polygon: Any) -> Any:
-    """Return a polygon that crosses the 180th meridian as one part on each side of it."""
+    """Return a polygon that crosses the 180th meridian as a MultiPolygon with a part on each side."""
     whole = shapely.transform(polygon, lambda xy: np.column_stack([xy[:, 0] % 360.0, xy[:, 1]]))
     east = shapely.clip_by_rect(whole, 0.0, -90.0, 180.0, 90.0)
     west = shapely.transform(shapely.clip_by_rect(whole, 180.0, -90.0, 360.0, 90.0), lambda xy: xy - (360.0, 0.0))
@@ -237,25 +238,25 @@ def _split_at_180(polygon: Any) -> Any:
 
 
 def geohash_bits(resolution: int) -> tuple[int, int]:
-    """Return the bits of longitude and of latitude in a geohash."""
+    """Return the number of bits of longitude and of latitude in a geohash."""
     return (5 * resolution + 1) // 2, 5 * resolution // 2
 
 
 def geohash_columns(lng: FloatArray, resolution: int) -> Int64Array:
-    """Return the column of the globe, counted from 180 degrees west, that each longitude is in."""
+    """Return the column of each longitude, counted from 180 degrees west."""
     return _halved(lng, 360.0, geohash_bits(resolution)[0])
 
 
 def geohash_rows(lat: FloatArray, resolution: int) -> Int64Array:
-    """Return the row of the globe, counted from the south pole, that each latitude is in."""
+    """Return the row of each latitude, counted from the south pole."""
     return _halved(lat, 180.0, geohash_bits(resolution)[1])
 
 
 def _halved(degrees: FloatArray, span: float, bits: int) -> Int64Array:
-    """Return which of ``2**bits`` parts of a span around 0 each angle is in; the end of the span is in the last."""
+    """Return which of ``2**bits`` parts of a span around 0 contains each angle; the last part includes its end."""
     size = span / (1 << bits)
     part = np.floor((degrees + span / 2.0) / size)
-    # The sum may round onto the next border; the borders themselves are exact.
+    # The sum may be rounded up to the next border; the borders themselves are exact.
     part -= degrees < part * size - span / 2.0
     return np.clip(part, 0, (1 << bits) - 1).astype(np.int64)
 
@@ -265,7 +266,7 @@ def geohash_names(columns: Int64Array, rows: Int64Array, resolution: int) -> Any
     n_lng, n_lat = geohash_bits(resolution)
     code = np.zeros(columns.size, np.int64)
     for bit in range(5 * resolution):
-        # Counted from the front, longitude has the even bits.
+        # Longitude has the even bits, counted from the most significant one.
         source, left = (columns, n_lng) if bit % 2 == 0 else (rows, n_lat)
         code = (code << 1) | ((source >> (left - 1 - bit // 2)) & 1)
     letters = np.empty((columns.size, resolution), np.uint8)
@@ -276,12 +277,12 @@ def geohash_names(columns: Int64Array, rows: Int64Array, resolution: int) -> Any
 
 def geohash_places(name: str) -> tuple[int, int, int]:
     """
-    Return column, row and resolution of a geohash of up to 12 letters.
+    Return the column, row and resolution of a geohash of up to 12 characters.
 
     Raises
     ------
     InputError
-        If it is none.
+        If the name is not a geohash.
     """
     places = [_ALPHABET.find(letter) for letter in name.lower()] if isinstance(name, str) else []
     if not 1 <= len(places) <= 12 or -1 in places:
@@ -318,7 +319,7 @@ def geohash_centre(name: str) -> tuple[float, float]:
 
 
 def geohash_polygons(columns: Int64Array, rows: Int64Array, resolution: int) -> AnyArray:
-    """Return the outlines of geohashes in EPSG:4326."""
+    """Return the rectangles of geohashes in EPSG:4326."""
     width, height = geohash_size_deg(resolution)
     west, south = columns * width - 180.0, rows * height - 90.0
     return np.asarray(shapely.box(west, south, west + width, south + height))

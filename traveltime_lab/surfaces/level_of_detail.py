@@ -1,5 +1,5 @@
 """
-Levels of detail: how finely a shape is drawn, by name, number or coarse grid.
+Levels of detail of shapes: by name, by number or as a coarse grid (docs/contract.md, 4.5).
 """
 
 from __future__ import annotations
@@ -13,37 +13,38 @@ from traveltime_lab.errors import InputError, LimitError, ModeError
 
 LEVEL_NAMES = ("lowest", "low", "medium", "high", "highest")
 MIN_SQUARE_SIZE_M = 600
-#: Nine degrees of latitude: what is farther apart is hardly one question (assumed).
+#: Largest square of a coarse grid, about nine degrees of latitude (assumed).
 MAX_SQUARE_SIZE_M = 1_000_000
-#: Side of a cell in metres by base mode, for the five named levels. Points for which shape and `time_filter` disagree
-#: lie along the outline, about an eighth of a cell wide, so their share falls with the cell and with the size of the
-#: shape. The cells of ``medium`` and ``highest`` were chosen by benchmarks/accuracy.py: on Milan, Porto Alegre and
-#: Monaco, walking and driving, its means over five origins (seeds 1 and 2) are 99.2 to 100 % and 99.7 to 100 %, where
-#: 98.5 % and 99.5 % are wanted; 10 minutes in Monaco on foot are the least. The ``lowest`` agrees to 97.7 % at least.
+#: Side of a cell in metres by base mode, for the five named levels. Points for which a shape and `time_filter` disagree
+#: lie along the outline, in a band of about an eighth of a cell, so their share falls with the size of the cell and
+#: rises for small shapes. The cells of ``medium`` and ``highest`` were chosen with benchmarks/accuracy.py. For Milan,
+#: Porto Alegre and Monaco, walking and driving, the mean agreement over five origins (seeds 1 and 2) is 99.2 to 100 %
+#: and 99.7 to 100 %; the targets are 98.5 % and 99.5 %. It is lowest for walks of 10 minutes in Monaco. ``lowest``
+#: agrees to at least 97.7 %.
 CELL_M: dict[str, tuple[float, ...]] = {
     "walking": (50.0, 30.0, 12.0, 8.0, 4.0),
     "cycling": (80.0, 50.0, 20.0, 12.0, 8.0),
     "driving": (100.0, 60.0, 25.0, 16.0, 10.0),
 }
-#: Longest travel time at which a level is still drawn; above it the next lower level takes over.
+#: Longest travel time of each level; the next lower level is used above it.
 LONGEST_TRAVEL_TIME_S = {2: 5_400, 1: 7_200, 0: 10_800, -1: 14_400, -2: 14_400}
-#: Growth of the cell per numeric level below ``lowest``.
+#: Growth factor of the cell for each numeric level below ``lowest``.
 COARSENING = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class LevelOfDetail:
     """
-    How finely a shape is drawn; see `parse_level_of_detail`.
+    The level of detail of a shape; see `parse_level_of_detail`.
 
     Parameters
     ----------
     numeric : int
-        -20 (coarsest) to 2; -2 to 2 are ``lowest`` to ``highest``.
+        Level from -20 (coarsest) to 2; -2 to 2 are ``lowest`` to ``highest``.
     square_size_m : int, optional
-        Side of the squares of a ``coarse_grid``; then `numeric` has no meaning.
+        Side of the squares of a ``coarse_grid``, which does not use `numeric`.
     is_kept : bool, default False
-        Whether long travel times leave the level as it is.
+        Whether the level is not lowered for long travel times.
     """
 
     numeric: int = -2
@@ -51,7 +52,7 @@ class LevelOfDetail:
     is_kept: bool = False
 
     def downgraded(self, travel_time_s: float) -> LevelOfDetail:
-        """Return the finest level not above this one that is drawn for a travel time; coarse grids always are."""
+        """Return the finest level up to this one that is available for a travel time; coarse grids always are."""
         numeric = self.numeric
         if self.square_size_m is None and not self.is_kept:
             while travel_time_s > LONGEST_TRAVEL_TIME_S.get(numeric, math.inf):
@@ -62,8 +63,8 @@ class LevelOfDetail:
         """
         Return the side of a cell in metres for a base mode.
 
-        Under a coarse grid the surface is sampled with cells of the lowest level, or with twelve to a square where
-        squares are large, but never larger than that of level -20.
+        For a coarse grid the cell is that of the lowest level, or a twelfth of a large square, but never larger than
+        that of level -20.
 
         Raises
         ------
@@ -82,14 +83,14 @@ class LevelOfDetail:
 
 def parse_level_of_detail(value: object = None) -> LevelOfDetail:
     """
-    Return the level of detail that a name, a number or a contract object means.
+    Parse a level of detail given as a name, a number or a mapping (docs/contract.md, 4.5).
 
     Parameters
     ----------
     value : str, int, mapping or LevelOfDetail, optional
-        A name (``lowest``, ``low``, ``medium``, ``high``, ``highest``), a number from -20 to 2, or
-        ``{"scale_type": "simple", "level": name}``, ``{"scale_type": "simple_numeric", "level": number}``,
-        ``{"scale_type": "coarse_grid", "square_size": metres}``. Nothing means ``lowest``.
+        A name (``lowest``, ``low``, ``medium``, ``high``, ``highest``), a number from -20 to 2, or a mapping:
+        ``{"scale_type": "simple", "level": name}``, ``{"scale_type": "simple_numeric", "level": number}`` or
+        ``{"scale_type": "coarse_grid", "square_size": metres}``. Default: ``lowest``.
 
     Returns
     -------
@@ -98,9 +99,9 @@ def parse_level_of_detail(value: object = None) -> LevelOfDetail:
     Raises
     ------
     InputError
-        If it is none of these.
+        If `value` is none of these.
     LimitError
-        If a number is outside -20 to 2, or a square is not of 600 m to 1,000 km.
+        If a number is not from -20 to 2, or a square is not from 600 m to 1,000 km.
     """
     if value is None:
         return LevelOfDetail()
@@ -131,7 +132,7 @@ def _named_level(name: object) -> LevelOfDetail:
 
 
 def _whole_number(field: str, value: object, least: int, most: int) -> int:
-    # JSON clients send 600.0 for 600, and booleans are integers to Python but not to people.
+    # Some JSON clients send 600.0 for 600. Booleans are integers in Python, so they are excluded explicitly.
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or value % 1 != 0:
         raise InputError(f"The '{field}' of level_of_detail must be a whole number. Got {value!r} instead.")
     number = int(float(value))

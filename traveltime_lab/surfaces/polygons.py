@@ -1,13 +1,12 @@
 """
-Travel-time surface → contours → valid polygons, and what people do with the polygons afterwards.
+Draw the contours of a travel-time surface as valid polygons, and process the polygons.
 
-A `Surface` holds one value (seconds, or metres) per cell of a square lattice. `contour_polygons` draws where the
-linearly interpolated value is at most a limit. Everything stays in the local metres of a `LocalFrame` until
-`to_lnglat`; the set operations at the end take shapes in any CRS.
+A `Surface` holds one value (seconds or metres) for each cell of a raster. `contour_polygons` returns the area where the
+linearly interpolated value is at most a limit. All shapes are in the local metres of a `LocalFrame` until `to_lnglat`.
 
-The order in which the pieces fit together: `contour_polygons` (or `coarse_grid_polygons`, or `road_buffer_surface` and
-then `contour_polygons`) → `include_point` → `WaterBodies.subtract` → `fill_holes` → `largest_polygons` → `to_lnglat`.
-All steps but `largest_polygons` keep shapes nested: a larger limit never loses ground.
+The functions are used in this order: `contour_polygons` (or `coarse_grid_polygons`, or `road_buffer_surface` and then
+`contour_polygons`) → `include_point` → `WaterBodies.subtract` → `fill_holes` → `largest_polygons` → `to_lnglat`. All
+steps except `largest_polygons` keep shapes nested: the shape of a larger limit contains that of a smaller one.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.raster import contours
 
-#: Contour vertices keep this share of a cell away from cell centres, so that no two of them ever meet.
+#: Least distance between contour vertices and cell centres, as a share of a cell; it keeps vertices apart.
 VERTEX_CLEARANCE = 0.01
 
 
@@ -37,13 +36,13 @@ class Surface:
     Parameters
     ----------
     frame : LocalFrame
-        What the metres are relative to.
+        Projection of the local metres.
     x0, y0 : float
-        Local metres of the centre of the south-west cell, ``values[0, 0]``.
+        Centre of the south-west cell, ``values[0, 0]``, in local metres.
     cell_m : float
         Side of a cell.
-    values : float32 array of shape (ny, nx)
-        Seconds or metres; row 0 is the southernmost; inf (or NaN) where not reached.
+    values : float32 array of shape (ny, nx), s or m
+        Row 0 is the southernmost; inf (or NaN) where not reached.
     """
 
     frame: LocalFrame
@@ -55,43 +54,43 @@ class Surface:
 
 def contour_polygons(surface: Surface, limit: float, *, steepest: float | None = None) -> MultiPolygon:
     """
-    Return where the linearly interpolated value of a surface is at most `limit`.
+    Return the area where the linearly interpolated value of a surface is at most `limit`.
 
     Parameters
     ----------
     surface : Surface
-        Cells beyond `limit` should have their true value where it is known: it places the contour between them and
-        their reached neighbours. Outside the surface nothing is reached.
+        Cells beyond `limit` should have their true value where it is known, because it decides where the contour runs
+        between them and their reached neighbours. Everything outside of the surface is unreached.
     limit : float
-        In the unit of the surface.
+        Limit in the unit of the surface.
     steepest : float, optional
-        Largest difference between neighbouring cells that counts as a slope; larger ones are steps, see Notes.
-        Default: one unit per metre, that is 1 m/s for seconds and no detour for metres.
+        Largest difference between neighbouring cells that is interpolated as a slope; larger differences are steps, see
+        Notes. Default: one unit per metre, which is 1 m/s for seconds and no detour for metres.
 
     Returns
     -------
     MultiPolygon
-        Local metres; valid, rings that never touch, exteriors counter-clockwise, holes clockwise; empty where
+        Valid polygons in local metres. Rings do not touch; exteriors are counter-clockwise, holes clockwise. Empty if
         nothing is reached.
 
     Notes
     -----
-    Values are brought within `steepest` of the limit before interpolation. Where neighbours differ by less, which is
-    everywhere that times grow by walking, that changes nothing and the contour is the exact linear one. Across a
-    step (a river bank, the end of snapping, an unreached cell) the contour runs half-way between the cells, where
-    nearest-street times do switch, and closer to the reached cell if little time is left there.
+    Values are clipped to within `steepest` of the limit before interpolation. This changes nothing where neighbours
+    differ by less, which is the case wherever times grow at walking speed; there the contour is the exact linear one.
+    Across a step (a river bank, the end of snapping, an unreached cell) the contour runs half-way between the cells,
+    where the nearest street changes, and closer to the reached cell if little time is left there.
 
-    Every crossing of a lattice edge moves away from the reached cell as the limit grows or as cells beyond the limit
-    become known, so ``contour_polygons(a, s)`` lies within ``contour_polygons(b, t)`` for all ``s <= t`` and all
-    surfaces of one lattice where ``b`` is nowhere above ``a`` (or both are above ``s``).
+    Every crossing between two cells moves away from the reached cell as the limit grows or as cells beyond the limit
+    become known. Therefore ``contour_polygons(a, s)`` is within ``contour_polygons(b, t)`` for all ``s <= t`` and all
+    surfaces with the same cells where ``b`` is nowhere above ``a`` (or both are above ``s``).
     """
     cell_m = surface.cell_m
     step = np.float32(cell_m if steepest is None else steepest)
     if not (np.isfinite(limit) and np.isfinite(step) and step > 0):
         raise InputError(f"A contour needs a finite limit and a positive step. Got {limit} and {step} instead.")
     values = np.ascontiguousarray(surface.values, np.float32)
-    # With every crossing strictly inside its side of a square and at most one per side, rings cannot touch: the result
-    # is valid by construction and stays valid when rounded.
+    # Every side of a square has at most one crossing, strictly inside the side, so rings cannot touch: the result is
+    # valid by construction and remains valid when rounded.
     points, ring_starts, polygon_starts = contours.outlines(
         values, np.float32(limit), step, np.float32(VERTEX_CLEARANCE) * step
     )
@@ -107,24 +106,23 @@ def coarse_grid_polygons(
     surface: Surface, limit: float, square_size_m: float, *, origin_xy: tuple[float, float] | None = None
 ) -> MultiPolygon:
     """
-    Return the squares of a coarse grid that hold a reached cell, joined.
+    Return the union of the squares of a coarse grid that contain a reached cell.
 
     Parameters
     ----------
     surface : Surface
-        Any lattice; a cell belongs to the square that its centre lies in.
+        Raster of any cell size; a cell belongs to the square that contains its centre.
     limit : float
-        In the unit of the surface.
+        Limit in the unit of the surface.
     square_size_m : float
-        Side of a square. Squares are counted from the centre of the frame, so all shapes of one network share one
-        grid.
+        Side of a square. The grid is aligned to the centre of the frame, so all shapes of a network share one grid.
     origin_xy : tuple of float, optional
-        Local metres of a point whose square is part of the shape in any case.
+        Point in local metres whose square is always part of the shape.
 
     Returns
     -------
     MultiPolygon
-        Local metres, valid, exteriors counter-clockwise.
+        Valid polygons in local metres, exteriors counter-clockwise.
     """
     values = surface.values if surface.values.size else np.full((1, 1), np.inf, np.float32)
     ny, nx = values.shape
@@ -139,7 +137,7 @@ def coarse_grid_polygons(
         squares = np.unique(np.concatenate([squares, own]), axis=0)
     if len(squares) == 0:
         return MultiPolygon()
-    # Runs of squares in a row become one rectangle each.
+    # Merge consecutive squares of a row into one rectangle.
     starts = np.ones(len(squares), np.bool_)
     starts[1:] = (np.diff(squares[:, 0]) != 0) | (np.diff(squares[:, 1]) != 1)
     first, last = squares[starts], squares[np.append(starts[1:], True)]
@@ -156,7 +154,7 @@ def as_multipolygon(geometry: Any) -> MultiPolygon:
     """
     Return the polygons of a geometry as one valid MultiPolygon, exteriors counter-clockwise and holes clockwise.
 
-    Points and lines, which overlays leave where shapes only touch, are dropped. Nothing (None) is empty.
+    Points and lines, which overlays return where shapes only touch, are dropped. None becomes an empty MultiPolygon.
     """
     if geometry is None or shapely.is_empty(geometry):
         return MultiPolygon()
@@ -169,9 +167,10 @@ def as_multipolygon(geometry: Any) -> MultiPolygon:
 
 def is_surrounded(surface: Surface, limit: float, x: float, y: float) -> bool:
     """
-    Return whether the cell of a point and the eight around it are within a limit.
+    Return whether the cell of a point and its eight neighbours are within a limit.
 
-    Then so is all of the contour's shape within half a cell of the point, and `include_point` would change nothing.
+    If so, the contour polygon contains everything within half a cell of the point, and `include_point` would not change
+    it.
     """
     row, column = round((y - surface.y0) / surface.cell_m), round((x - surface.x0) / surface.cell_m)
     if row < 1 or column < 1:
@@ -182,10 +181,10 @@ def is_surrounded(surface: Surface, limit: float, x: float, y: float) -> bool:
 
 def include_point(shape: MultiPolygon, x: float, y: float, radius_m: float) -> MultiPolygon:
     """
-    Return a shape joined with a small disc (16 corners), so that it holds its origin.
+    Return the union of a shape and a small disc (16 corners) around its origin.
 
-    An origin is reached at no cost, yet it can fall between cells whose centres are not. Give the same radius for all
-    limits and shapes stay nested.
+    The origin itself is always reached, but the centres of the cells around it may not be. With the same radius for all
+    limits, shapes remain nested.
     """
     angle = np.arange(16) * (np.pi / 8)
     disc = shapely.Polygon(np.column_stack([x + radius_m * np.cos(angle), y + radius_m * np.sin(angle)]))
@@ -198,12 +197,12 @@ def include_point(shape: MultiPolygon, x: float, y: float, radius_m: float) -> M
 
 
 def fill_holes(shape: MultiPolygon) -> MultiPolygon:
-    """Return a shape without its holes, nor the polygons that lay in them."""
+    """Return a shape without its holes and without the polygons inside of the holes."""
     parts = shapely.get_parts(shape)
     if not shapely.get_num_interior_rings(parts).any():
         return shape
     filled = shapely.polygons(shapely.get_exterior_ring(parts))
-    # Interiors were disjoint, so a polygon meets another filled one only by lying in one of its former holes.
+    # The polygons were disjoint, so one that is within another filled polygon was in one of its holes.
     inside, around = shapely.STRtree(filled).query(shapely.point_on_surface(filled), predicate="within")
     nested = inside[inside != around]
     return shapely.multipolygons(np.delete(filled, nested))
@@ -211,16 +210,16 @@ def fill_holes(shape: MultiPolygon) -> MultiPolygon:
 
 def largest_polygons(shape: MultiPolygon, limit: int, *, frame: LocalFrame | None = None) -> MultiPolygon:
     """
-    Return the `limit` largest polygons of a shape in local metres, in their former order.
+    Return the `limit` largest polygons of a shape, in their original order.
 
     Parameters
     ----------
     shape : MultiPolygon
-        In local metres.
+        Shape in local metres.
     limit : int
-        At least 1.
+        Number of polygons, at least 1.
     frame : LocalFrame, optional
-        If given, areas are corrected for the narrowing of degrees of longitude away from the centre.
+        If given, areas are corrected for the east-west distortion away from the centre of the frame.
 
     Raises
     ------
@@ -241,22 +240,23 @@ def largest_polygons(shape: MultiPolygon, limit: int, *, frame: LocalFrame | Non
 
 def to_lnglat(shape: MultiPolygon, frame: LocalFrame, *, decimals: int | None = None) -> MultiPolygon:
     """
-    Return a shape in local metres as longitudes and latitudes.
+    Transform a shape from local metres to longitude and latitude.
 
     Parameters
     ----------
     shape : MultiPolygon
-        In local metres.
+        Shape in local metres.
     frame : LocalFrame
-        What the metres are relative to.
+        Projection of the local metres.
     decimals : int, optional
-        Of a degree, 7 being a centimetre. Default: no rounding, which is several times faster because a linear map
-        keeps validity and rounding has to be checked; a shape that rounding would make invalid stays as it is.
+        Decimals of a degree to round to; 7 decimals are about a centimetre. A shape that rounding would make invalid is
+        not rounded. Default: no rounding, which is several times faster, because the validity of rounded shapes has to
+        be checked.
 
     Returns
     -------
     MultiPolygon
-        EPSG:4326, all longitudes from -180 to 180: split where it crosses the 180th meridian.
+        Shape in EPSG:4326 with longitudes from -180 to 180; it is split where it crosses the 180th meridian.
     """
     if shape.is_empty:
         return shape
@@ -283,12 +283,12 @@ def to_lnglat(shape: MultiPolygon, frame: LocalFrame, *, decimals: int | None = 
 
 def bounding_boxes(shape: MultiPolygon, *, step: float | None = None) -> list[tuple[FloatArray, FloatArray]]:
     """
-    Return, per polygon of a shape, its envelope and rows of boxes that cover it.
+    Return the envelope of each polygon of a shape, and rows of boxes that cover it.
 
     Parameters
     ----------
     shape : MultiPolygon
-        In any coordinates; holes are ignored.
+        Shape in any coordinates; holes are ignored.
     step : float, optional
         Height of a row, in the unit of the shape. Default: a 24th of the height of each polygon.
 
@@ -314,7 +314,7 @@ def bounding_boxes(shape: MultiPolygon, *, step: float | None = None) -> list[tu
         boxes: list[list[float]] = []
         previous_row = -1
         for k, (low, high) in zip(row[order], piece_bounds[order][:, [0, 2]], strict=True):
-            # Pieces of one row can interlock; their boxes would overlap.
+            # Pieces in one row can interlock, so that their boxes would overlap: merge them.
             if k == previous_row and low <= boxes[-1][2]:
                 boxes[-1][2] = max(boxes[-1][2], high)
             else:

@@ -1,7 +1,8 @@
 """
-The value of a field at the centres of square cells, as one array or tile by tile.
+Compute the values of a field at the centres of square cells, as one array or tile by tile.
 
-A surface is a gather through the tiles of `traveltime_lab.surfaces.tiles`, which know the nearest street of each cell.
+The tiles of `traveltime_lab.surfaces.tiles` hold the nearest street of each cell; a surface reads the field at these
+positions.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from traveltime_lab.surfaces.field import Field
 from traveltime_lab.surfaces.polygons import Surface
 from traveltime_lab.surfaces.tiles import TILE, tile_cache
 
-#: Tiles that `tile_values` holds at a time.
+#: Number of tiles that `tile_values` holds in memory at a time.
 _TILES_AT_ONCE = 256
-#: Cells in the largest surface; where a shape is too wide for that, its cells double in size.
+#: Largest number of cells of a surface; the size of the cells is doubled until it is not exceeded.
 _MOST_CELLS = 16_000_000
 
 
@@ -38,7 +39,7 @@ def surface(
     limit: float,
 ) -> Surface:
     """
-    Return the values of a field at the cells around everything that it reaches.
+    Return the values of a field at the cells around all streets that it reaches.
 
     Parameters
     ----------
@@ -49,21 +50,21 @@ def surface(
     cell_m : float
         Side of a cell in metres.
     buffer_m : float
-        Farthest from a street that a cell may be.
+        Largest distance of a reached cell from its street, m.
     limit : float
-        Seconds (or metres): how far from the streets the window need extend.
+        Limit in seconds (or metres). It bounds the margin around the reached streets.
 
     Returns
     -------
     Surface
-        In cells of `cell_m`, or of twice, four times... as much where that is more than 16 million cells.
+        Cells have the side `cell_m`, or two, four, ... times as much if there were more than 16 million of them.
     """
     per_metre = _per_metre(field, snapping)
     readers, box = field.cell_readers(streets, transportation, limit=limit, per_metre=per_metre, buffer_m=buffer_m)
     reach_m = min(buffer_m, float(snapping.threshold))
     if per_metre:
         reach_m = min(reach_m, limit / per_metre)
-    # Two cells more, so that the contour closes inside of the window.
+    # Two more cells, so that contours close inside of the surface.
     margin = reach_m + 2.0 * cell_m
     shrink = float(streets.frame.shrink(np.array([box[1], box[3]])).min())
     while (box[2] - box[0] + 2 * margin / shrink) * (box[3] - box[1] + 2 * margin) > _MOST_CELLS * cell_m**2:
@@ -77,7 +78,7 @@ def surface(
     tile_rows = range(first_row // TILE, (first_row + n_rows - 1) // TILE + 1)
     tile_columns = range(first_column // TILE, (first_column + n_columns - 1) // TILE + 1)
     places = [(r, c) for r in tile_rows for c in tile_columns]
-    # Not less than the usual threshold, so that bands of all widths share their tiles.
+    # At least the default threshold, so that shapes of all buffer widths share their tiles.
     most_m = max(buffer_m, float(Snapping().threshold))
     tiles = [tile_cache(streets, reader.transportation, snapping, cell_m, most_m).get(places) for reader in readers]
 
@@ -112,7 +113,7 @@ def tile_values(
     most_tiles: int,
 ) -> Iterator[tuple[tuple[int, int], Float32Array]]:
     """
-    Yield the values of a field tile by tile, for those who do not need the surface as one array.
+    Yield the values of a field tile by tile, without one array for the whole surface.
 
     Parameters
     ----------
@@ -121,11 +122,11 @@ def tile_values(
     snapping : Snapping
     field : Field
     cell_m : float
-        Side of a cell in metres; kept however many cells there are.
+        Side of a cell in metres. It is not increased if there are many cells.
     limit : float
-        Seconds (or metres): how far from the streets the tiles need extend.
+        Limit in seconds (or metres). It bounds the margin around the reached streets.
     most_tiles : int
-        Beyond so many tiles nothing is computed.
+        Largest number of tiles.
 
     Yields
     ------
@@ -133,12 +134,12 @@ def tile_values(
         Row and column of the tile; its south-west cell has the centre
         ``((column * TILE + 0.5) * cell_m, (row * TILE + 0.5) * cell_m)`` in local metres.
     values : float32 array of shape (TILE, TILE)
-        As in `surface`; overwritten by the next tile.
+        As in `surface`. The array is overwritten by the next tile.
 
     Raises
     ------
     LimitError
-        If there are more than `most_tiles`.
+        If there are more than `most_tiles` tiles.
     """
     per_metre = _per_metre(field, snapping)
     readers, box = field.cell_readers(streets, transportation, limit=limit, per_metre=per_metre, buffer_m=np.inf)
@@ -152,7 +153,7 @@ def tile_values(
     if len(columns) * len(lines) > most_tiles:
         n_places = len(columns) * len(lines) * TILE**2
         msg = (
-            f"the area in reach has {n_places / 1e6:,.0f} million places {cell_m:g} m apart, "
+            f"the reachable area has {n_places / 1e6:,.0f} million sample points {cell_m:g} m apart, "
             f"more than {most_tiles * TILE**2 / 1e6:,.0f} million; use a coarser resolution or a shorter travel time"
         )
         raise LimitError(msg)
@@ -169,7 +170,7 @@ def tile_values(
 
 
 def _per_metre(field: Field, snapping: Snapping) -> float:
-    """Return what a metre between a point and its street costs, in seconds or metres."""
+    """Return the value of one metre between a point and its street, in seconds or metres."""
     if snapping.penalty == "disabled":
         return 0.0
     return 1.0 if field.is_length else 3.6 / costs.CONNECTOR_KPH
@@ -177,10 +178,10 @@ def _per_metre(field: Field, snapping: Snapping) -> float:
 
 def origin_radius(field: Field, snapping: Snapping, cell_m: float, limit: float) -> float:
     """
-    Return the radius in metres of the disc around an origin that its shape must hold.
+    Return the radius in metres of the disc around an origin that is always part of its shape.
 
-    An origin can lie between cells that are not reached. The disc is half a cell, less where so little of the limit
-    is left after the walk to the street and back that one cannot get as far, and never less than a metre.
+    The cells around an origin may be unreached. The radius is half a cell, or less if what is left of the limit after
+    the connector to the street and back does not suffice for that distance, but at least one metre.
 
     Parameters
     ----------
@@ -188,12 +189,12 @@ def origin_radius(field: Field, snapping: Snapping, cell_m: float, limit: float)
     snapping : Snapping
     cell_m : float
     limit : float
-        Seconds, or metres in a field of distances.
+        Limit in seconds, or in metres in a field of distances.
 
     Returns
     -------
     float
-        0 where even the origin's own street is out of reach.
+        0 if the street of the origin is beyond the limit.
     """
     walk = field.start()
     if walk > limit:

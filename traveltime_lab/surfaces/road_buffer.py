@@ -1,5 +1,5 @@
 """
-Reached roads as a raster of distances to them, for shapes that are roads widened by a buffer.
+Compute rasters of the distance to reached roads, for shapes that are buffers around roads.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from traveltime_lab.surfaces.polygons import Surface
 
 def reached_pieces(streets: StreetLayer, field: Field, limit: float) -> FloatArray:
     """
-    Return the pieces of road that a field reaches within a limit.
+    Return the segments of roads that a field reaches within a limit.
 
     Parameters
     ----------
     streets : StreetLayer
     field : Field
     limit : float
-        Seconds, or metres in a field of distances.
+        Limit in seconds, or in metres in a field of distances.
 
     Returns
     -------
-    float64 array of shape (n_pieces, 4)
-        Ends (x, y, x, y) in local metres. Ferries are left out.
+    float64 array of shape (n_pieces, 4), m
+        Ends (x, y, x, y) in local metres, without ferries.
     """
     return np.concatenate([_pieces(streets, values, limit) for values in field.road_values(streets, limit)])
 
 
 def _pieces(streets: StreetLayer, values: RoadValues, limit: float) -> FloatArray:
-    """Return the pieces of road whose values are within a limit."""
+    """Return the segments of roads whose values are within a limit."""
     x1, y1, x2, y2, edge, start, span = segments(streets)
     rows = values.rows.astype(np.float64)
     _, is_land = edge_boxes(streets)
@@ -48,7 +48,7 @@ def _pieces(streets: StreetLayer, values: RoadValues, limit: float) -> FloatArra
         part = left / np.where(cost > 0.0, cost, 1.0)
         return np.where(left < 0.0, 0.0, np.where(cost > left, part, 1.0))
 
-    # Reached parts of each edge as intervals of places: from its start, to its end, and around the origin.
+    # Reached intervals of each edge: from its start, to its end, and around the origin.
     n = len(rows)
     begin, end = np.ones(n), np.zeros(n)
     own = values.own
@@ -77,38 +77,38 @@ def _pieces(streets: StreetLayer, values: RoadValues, limit: float) -> FloatArra
 
 def road_buffer_surface(segments_xy: FloatArray, buffer_m: float, *, cell_m: float, frame: LocalFrame) -> Surface:
     """
-    Return metres to the nearest of some straight pieces of road; contour it at `buffer_m`.
+    Return a surface of the distance to the nearest road segment; its contour at `buffer_m` is the buffer.
 
     Parameters
     ----------
-    segments_xy : float64 array of shape (n, 4)
-        Ends (x, y, x, y) of the reached pieces in local metres; pieces of no length are points.
+    segments_xy : float64 array of shape (n, 4), m
+        Ends (x, y, x, y) of the segments in local metres; segments of zero length are points.
     buffer_m : float
-        Width to be drawn on each side.
+        Width of the buffer on each side.
     cell_m : float
-        Side of a cell; distances are exact at cell centres, so a fifth of `buffer_m` draws smooth bands.
+        Side of a cell. Distances are exact at the centres of cells, so a fifth of `buffer_m` gives smooth outlines.
     frame : LocalFrame
-        What the metres are relative to.
+        Projection of the local metres.
 
     Returns
     -------
     Surface
-        Exact to just beyond `buffer_m`, inf further away. All surfaces of one frame and cell size share a lattice,
-        so bands of more reached pieces contain bands of fewer.
+        Distances in metres, exact to just beyond `buffer_m` and inf farther away. All surfaces of one frame and cell
+        size have aligned cells, so the buffer of more segments contains that of fewer.
     """
     segments = np.ascontiguousarray(segments_xy, dtype=np.float64).reshape(-1, 4)
     if not (buffer_m > 0 and cell_m > 0 and np.isfinite(buffer_m)):
         raise LimitError(f"The buffer distance and the cell must be positive metres. Got {buffer_m} and {cell_m}.")
     if len(segments) == 0:
         return Surface(frame, 0.5 * cell_m, 0.5 * cell_m, cell_m, np.full((1, 1), np.inf, np.float32))
-    # One cell more than the buffer, so that the contour at the buffer is interpolated between exact values.
+    # One more cell than the buffer, so that the contour at `buffer_m` is interpolated between exact values.
     reach_m = buffer_m + 1.001 * cell_m
     x, y = segments[:, ::2], segments[:, 1::2]
     col0, row0 = math.floor((x.min() - reach_m) / cell_m), math.floor((y.min() - reach_m) / cell_m)
     nx = math.ceil((x.max() + reach_m) / cell_m) - col0 + 1
     ny = math.ceil((y.max() + reach_m) / cell_m) - row0 + 1
     x0, y0 = (col0 + 0.5) * cell_m, (row0 + 0.5) * cell_m
-    squared = np.full((ny, nx), np.finfo(np.float32).max, np.float32)  # fast arithmetic knows no infinity
+    squared = np.full((ny, nx), np.finfo(np.float32).max, np.float32)  # the kernel uses fastmath, which excludes inf
     update_squared_distances(squared, segments, x0, y0, cell_m, reach_m)
     squared[squared > np.float32(reach_m) ** 2] = np.inf
     return Surface(frame, x0, y0, cell_m, np.sqrt(squared, out=squared))

@@ -1,8 +1,8 @@
 """
-The nearest street of every square cell, tile by tile.
+Find the nearest street of every square cell, tile by tile.
 
-Which edge a cell belongs to does not depend on the question, so it is found once per network, mode and cell size, tile
-by tile as needed, and kept.
+The nearest edge of a cell does not depend on the query. It is found once for each network, mode and cell size, for
+tiles of cells as they are needed, and kept.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer
 from traveltime_lab.streets.snapping import SegmentIndex, index_key, snap_indexes
 
-#: Cells along the side of a tile.
+#: Number of cells along the side of a tile.
 TILE = 128
-#: Tiles kept per network, mode and cell size: 12 bytes per cell, 200 KB per tile.
+#: Number of tiles kept for each network, mode and cell size: 12 bytes per cell, 200 KB per tile.
 _KEPT_TILES = 2_000
 
 _TILES = Derived[tuple[tuple[RoadsKey, str], float, float, float], "TileCache"]("tiles", kept=24)
@@ -33,18 +33,18 @@ _TILES = Derived[tuple[tuple[RoadsKey, str], float, float, float], "TileCache"](
 
 @dataclass(frozen=True)
 class Tile:
-    """Nearest edge (-1 for none), place on it and metres to it for each cell of a tile."""
+    """Nearest edge (-1 for none), position on it and distance to it in metres for each cell of a tile."""
 
     edge: Int32Array
     fraction: Float32Array
     distance: Float32Array
 
     def some(self, mask: BoolArray) -> Tile:
-        """Return chosen cells as one row."""
+        """Return the cells of a mask as one row."""
         return Tile(self.edge[mask][None], self.fraction[mask][None], self.distance[mask][None])
 
     def part(self, rows: slice, columns: slice) -> Tile:
-        """Return some of the cells."""
+        """Return a rectangle of cells."""
         return Tile(self.edge[rows, columns], self.fraction[rows, columns], self.distance[rows, columns])
 
 
@@ -62,7 +62,7 @@ class TileCache:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, wanted: list[tuple[int, int]]) -> dict[tuple[int, int], Tile]:
-        """Return tiles by (row, column), making those that are missing on all threads."""
+        """Return tiles by (row, column); missing tiles are computed on all threads."""
         with self.lock:
             found = {key: self.tiles[key] for key in wanted if key in self.tiles}
         missing = [key for key in wanted if key not in found]
@@ -76,7 +76,7 @@ class TileCache:
         return found | made
 
     def _make(self, key: tuple[int, int]) -> Tile:
-        """Snap the centres of a tile's cells."""
+        """Snap the centres of the cells of a tile."""
         checkpoint()
         row, column = key
         first_x = (column * TILE + 0.5) * self.cell_m
@@ -96,7 +96,7 @@ class TileCache:
     def _nearest(
         self, index: SegmentIndex, first_x: float, first_y: float, shrink: FloatArray
     ) -> tuple[Int32Array, Float32Array, Float32Array]:
-        """Return nearest edge, place and distance of each cell of a tile."""
+        """Return the nearest edge, position and distance of each cell of a tile."""
         segment = np.empty((TILE, TILE), np.int32)
         position = np.empty((TILE, TILE), np.float32)
         distance = np.empty((TILE, TILE), np.float32)
@@ -112,7 +112,7 @@ class TileCache:
         return edge, fraction, distance
 
     def _is_near_main(self, first_x: float, first_y: float, shrink: FloatArray, asked: BoolArray) -> BoolArray:
-        """Return which cells snap to the main streets, though from farther away than is of interest."""
+        """Return which cells snap to the main part of the network from farther away than `reach_m`."""
         row, column = np.nonzero(asked)
         x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
         segment, place, metres = np.empty(row.size, np.int32), np.empty(row.size), np.empty(row.size)
@@ -125,7 +125,7 @@ class TileCache:
 def tile_cache(
     streets: StreetLayer, transportation: Transportation, snapping: Snapping, cell_m: float, reach_m: float = np.inf
 ) -> TileCache:
-    """Return the tiles of a network for a mode and a cell size, made once and kept; see `TileCache`."""
+    """Return the tile cache of a network for a mode and a cell size; see `TileCache`."""
     main, islands = snap_indexes(streets, transportation, snapping.accept_roads)
     threshold_m = float(snapping.threshold)
     reach_m = min(reach_m, threshold_m)

@@ -1,5 +1,5 @@
 """
-When services run: rules by weekday and dates, evaluated for the dates asked about and never enumerated.
+Service calendars: rules by weekday and date, evaluated for single dates without listing all dates.
 
 Dates are proleptic ordinals (`datetime.date.toordinal`), int32.
 """
@@ -21,16 +21,16 @@ from traveltime_lab.kernels.transit import stop_times
 @dataclass(frozen=True)
 class Services:
     """
-    Rules of services.
+    The calendars of services.
 
     Attributes
     ----------
     weekdays : uint8 array of shape (n_services,)
         Bit 0 is Monday; 0 for services without a calendar.
     start, end : int32 arrays of shape (n_services,)
-        First and last date of the calendar, `start` > `end` without one.
-    exception_date, exception_service, exception_added : int32, int32 and bool arrays of shape (n_exceptions,)
-        Dates on which a service runs or does not run against its calendar, sorted by date.
+        First and last date of the calendar; `start` > `end` for services without a calendar.
+    exception_date, exception_service, exception_added : int32, int32, bool arrays of shape (n_exceptions,)
+        Dates on which service is added to, or removed from, the calendar, sorted by date.
     """
 
     weekdays: UInt8Array
@@ -45,7 +45,7 @@ class Services:
         return int(self.weekdays.size)
 
     def on(self, date: dt.date | int) -> BoolArray:
-        """Return by service whether it runs on a date."""
+        """Return for each service whether it is active on a date."""
         ordinal = date.toordinal() if isinstance(date, dt.date) else int(date)
         runs = (self.weekdays >> ((ordinal - 1) % 7) & 1).astype(np.bool_)
         runs &= (self.start <= ordinal) & (ordinal <= self.end)
@@ -54,7 +54,7 @@ class Services:
         return runs
 
     def spans(self) -> tuple[Int32Array, Int32Array]:
-        """Return the first and the last date that each service runs on, first > last for one that never runs."""
+        """Return the first and the last date of each service; first > last for a service without dates."""
         order = np.lexsort((self.exception_date, self.exception_service))
         indptr = np.searchsorted(self.exception_service[order], np.arange(len(self) + 1)).astype(np.int64)
         first = np.zeros(len(self), np.int32)
@@ -73,7 +73,7 @@ class Services:
 
     @staticmethod
     def joined(parts: Sequence[Services]) -> Services:
-        """Return the services of several feeds, numbered one feed after the other."""
+        """Concatenate the services of several feeds."""
         offsets = np.cumsum([0, *(len(part) for part in parts)])
         plain = {item.name: np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(Services)}
         plain["exception_service"] = np.concatenate(
@@ -88,9 +88,9 @@ class Services:
 @lru_cache(maxsize=4096)
 def day_origin(date: int, zone: str) -> int:
     """
-    Return the POSIX second that times of a service date count from: noon minus 12 hours.
+    Return the POSIX second from which the times of a service date count: noon minus 12 hours.
 
-    It is midnight on every day but those on which clocks change; GTFS Schedule reference, "Time".
+    It differs from midnight on days of a clock change; see GTFS Schedule reference, "Time".
     """
     day = dt.date.fromordinal(date)
     noon = dt.datetime(day.year, day.month, day.day, 12, tzinfo=ZoneInfo(zone))

@@ -1,19 +1,19 @@
 """
-What journeys cost: the cheapest tickets for rides, by the rules of GTFS fares v1.
+Compute the cheapest tickets for the transit legs of an itinerary, by the rules of GTFS Fares V1.
 
-A ticket is one fare of ``fare_attributes.txt`` and pays for consecutive rides of one feed. It does if
+A ticket is one fare of ``fare_attributes.txt``. It covers consecutive legs of one feed if
 
-- one of its rules fits (or it has none) for the route of every ride: ``route_id`` is that route or empty, ``origin_id``
-  the zone where the first ride is boarded or empty, ``destination_id`` the zone where the last one ends or empty, and
-  its ``contains_id`` zones, if any, are exactly the zones of all stops that the rides call at;
-- its ``agency_id`` is that of all rides, or empty;
-- the rides have no more changes than ``transfers``, and the last is boarded no later than ``transfer_duration`` after
-  the first.
+- the fare has no rules, or one of its rules matches the route of every leg: ``route_id`` is that route or empty,
+  ``origin_id`` is the zone where the first leg is boarded or empty, ``destination_id`` is the zone where the last leg
+  ends or empty, and the ``contains_id`` zones, if any, are exactly the zones of all stops of the legs;
+- its ``agency_id`` is that of all legs, or empty;
+- the legs have no more transfers than ``transfers``, and the last leg is boarded no later than ``transfer_duration``
+  after the first.
 
-Rows of ``fare_rules.txt`` with the same fare, route, origin and destination are one rule with all of their
-``contains_id`` zones. That these must all be matched is what the reference says (gtfs.org, Schedule reference). That no
-other zone may be entered, and that a transfer expires by boarding too late rather than by arriving too late, is how
-OpenTripPlanner reads it (``FareRuleSet.matches``); else the cheapest ticket of two zones would do for all of them.
+Rows of ``fare_rules.txt`` with the same fare, route, origin and destination form one rule with all of their
+``contains_id`` zones. The reference (gtfs.org, Schedule reference) requires that all of these zones are matched. As in
+OpenTripPlanner (``FareRuleSet.matches``), no other zone may be entered, and the duration of a transfer ends with the
+last boarding, not with the arrival. Otherwise the cheapest ticket for two zones would cover all zones.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from traveltime_lab.transit.timetable import Timetable
 @dataclass(frozen=True, slots=True)
 class PaidRide:
     """
-    One ride of a journey, as fares see it.
+    The properties of a transit leg that fares depend on.
 
     Attributes
     ----------
     leg : int
-        Its position in the route.
+        Position of the leg in the route.
     feed : int
         feed_idx.
     routes, agencies : frozenset of int
-        route_idx and agency_idx of the trips; several where the vehicle goes on as another.
+        route_idx and agency_idx of its trips; several if the vehicle continues as another trip.
     board_zone, alight_zone : str
-        zone_id of the stops; "" for none.
+        zone_id of the first and the last stop; "" for none.
     zones : frozenset of str
-        Of all stops called at, both ends included; with "" if one of them has none, which no ``contains_id`` fits.
+        zone_id of all stops of the leg. It contains "" if a stop has no zone, which no ``contains_id`` matches.
     board : int
-        POSIX seconds.
+        Moment of boarding, POSIX seconds.
     """
 
     leg: int
@@ -60,7 +60,7 @@ class PaidRide:
 
 
 class _Fare(NamedTuple):
-    """A row of fare_attributes.txt; `agency`, `transfers` and `duration` are -1 where they bind nothing."""
+    """A row of fare_attributes.txt; `agency`, `transfers` and `duration` are -1 if they are not restricted."""
 
     row: int
     fare_id: str
@@ -72,7 +72,7 @@ class _Fare(NamedTuple):
 
 
 class _Cover(NamedTuple):
-    """Tickets for the first rides of a journey: totals by currency, and (fare, first ride, ride after the last)."""
+    """Tickets for the first legs of an itinerary: totals by currency, and (fare, first leg, leg after the last)."""
 
     totals: dict[str, Decimal]
     tickets: tuple[tuple[_Fare, int, int], ...]
@@ -86,17 +86,15 @@ _ANY: Final = frozenset[str]()
 @dataclass(frozen=True)
 class FareBook:
     """
-    The fares of a timetable, ready to be looked up.
-
-    Made by `FareBook.of`.
+    The fares of a timetable, indexed by their rules; built by `FareBook.of`.
 
     Parameters
     ----------
     fares : list of _Fare
     anywhere : dict of int to set of int
-        By feed the rows of fares without rules.
+        Rows of the fares without rules, by feed.
     rules : dict of _Rule to list of (int, frozenset of str)
-        Rows of fares, and the zones to be entered (none: any).
+        Rows of fares, and the zones that have to be entered (empty for any).
     """
 
     fares: list[_Fare]
@@ -105,11 +103,11 @@ class FareBook:
 
     @classmethod
     def of(cls, timetable: Timetable) -> FareBook:
-        """Return the fares of a timetable."""
+        """Index the fares of a timetable."""
         table, listed = timetable.fare_attributes, timetable.fare_rules
         names = ("fare_id", "agency_idx", "price", "currency_type", "transfers", "transfer_duration")
         fares = [
-            # repr gives the digits of the file back, whose sums are exact.
+            # repr returns the digits of the file, so that decimal sums are exact.
             _Fare(row, str(fare_id), int(agency), Decimal(repr(float(price))), str(currency), int(most), int(seconds))
             for row, (fare_id, agency, price, currency, most, seconds) in enumerate(
                 zip(*(table[name] for name in names), strict=True)
@@ -132,24 +130,24 @@ class FareBook:
 
     def cheapest(self, rides: Sequence[PaidRide]) -> Fares | None:
         """
-        Return the cheapest tickets for all rides of a journey.
+        Return the cheapest tickets for all legs of an itinerary.
 
         Parameters
         ----------
         rides : sequence of PaidRide
-            In travel order.
+            Legs in travel order.
 
         Returns
         -------
         Fares or None
-            None if no tickets pay for all rides. Where fares are in different currencies, no other tickets cost less in
-            one of them and no more in all others; of several such answers the one with the fewest currencies, the
-            first of them by name and then by amount.
+            None if no tickets cover all legs. With several currencies the result is Pareto-optimal: no other tickets
+            cost less in one currency and no more in the others. Of several such results the one with the fewest
+            currencies is returned, then the first by names of currencies, then by amounts.
 
         Notes
         -----
-        The cheapest covers of the first 0, 1, 2, ... rides are built from shorter ones and one more ticket each; those
-        that another one beats in every currency are left out.
+        The cheapest tickets for the first 0, 1, 2, ... legs are computed by dynamic programming, adding one ticket to
+        those for fewer legs. Tickets that are dominated in all currencies are dropped.
         """
         covers: list[list[_Cover]] = [[_Cover({}, ())]]
         for end in range(1, len(rides) + 1):
@@ -175,7 +173,7 @@ class FareBook:
         )
 
     def _fares_for(self, rides: Sequence[PaidRide]) -> Iterator[_Fare]:
-        """Yield per currency the cheapest fare that pays for all of some consecutive rides."""
+        """Yield for each currency the cheapest fare that covers consecutive legs with one ticket."""
         feed = rides[0].feed
         if any(ride.feed != feed for ride in rides):
             return
@@ -198,7 +196,7 @@ class FareBook:
         yield from cheapest.values()
 
     def _ruled(self, feed: int, route: int, origin: str, destination: str, entered: frozenset[str]) -> frozenset[int]:
-        """Return the rows of fares with a rule that fits a route, both ends and the zones entered."""
+        """Return the rows of fares with a rule that matches a route, both ends and the entered zones."""
         return frozenset(
             fare
             for key in product((feed,), (route, -1), {origin, ""}, {destination, ""})
@@ -208,13 +206,13 @@ class FareBook:
 
 
 def _order(totals: dict[str, Decimal]) -> tuple[int, list[tuple[str, Decimal]]]:
-    """Return what answers are chosen by."""
+    """Return the sort key of a result."""
     paid = sorted((currency, total) for currency, total in totals.items() if total)
     return len(paid), paid
 
 
 def _unbeaten(covers: list[_Cover]) -> list[_Cover]:
-    """Return the covers that no other beats; one for each combination of totals, that with the fewest tickets."""
+    """Return the Pareto-optimal covers; of those with equal totals only the one with the fewest tickets."""
     by_totals: dict[tuple[tuple[str, Decimal], ...], _Cover] = {}
     for cover in covers:
         key = tuple(_order(cover.totals)[1])
@@ -227,5 +225,5 @@ def _unbeaten(covers: list[_Cover]) -> list[_Cover]:
 
 
 def _beats(one: dict[str, Decimal], other: dict[str, Decimal]) -> bool:
-    """Return whether no currency costs more in one than in the other; equal ones are told apart before."""
+    """Return whether `one` costs no more than `other` in any currency; equal totals are handled by the caller."""
     return all(total <= other.get(currency, Decimal(0)) for currency, total in one.items())

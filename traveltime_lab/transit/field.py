@@ -1,5 +1,5 @@
 """
-What rides reach beyond the stops: all streets around them as a field, or some points.
+Compute travel times by transit beyond the stops: to all streets around them, as a field, or to chosen points.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from traveltime_lab.transit.query import WALKING, TransitQuery
 from traveltime_lab.transit.raptor import StopLinks
 from traveltime_lab.transit.stop_links import FEW, LinkedStops, Links, Walks
 
-#: Links from which on it is worth the while to share them out among threads (measured in Porto Alegre).
+#: Least number of links for which several threads are faster than one (measured in Porto Alegre).
 _MANY_LINKS = 2_000_000
-#: What it costs to link a point with the stops around it, beside reading one link (measured in Porto Alegre, New York).
+#: Cost of linking a point with the stops around it, in units of reading one link (measured in Porto Alegre, New York).
 _LINK_COST = 8
 
 
 @dataclass(frozen=True)
 class EgressOnFoot:
     """
-    What the rides of one departure reach with a walk after them.
+    Travel times of one departure along all edges: by transit and a walk from the last stop.
 
     Attributes
     ----------
-    stop_ms : int32 array of shape (n_stops,)
-        Milliseconds until one is at each stop (backwards: from there), `UNREACHED` if one is not.
-    starts : int32 array of shape (n_edges, 8)
-        At both ends of each edge; see `traveltime_lab.kernels.raster.transit_surface.edge_starts`.
+    stop_ms : int32 array of shape (n_stops,), ms
+        Travel time to each stop (backwards: from there), `UNREACHED` if there is no journey.
+    starts : int32 array of shape (n_edges, 8), ms
+        Travel times at both ends of each edge; see `traveltime_lab.kernels.raster.transit_surface.edge_starts`.
     """
 
     stop_ms: Int32Array
@@ -62,14 +62,15 @@ class EgressOnFoot:
 @dataclass(frozen=True)
 class AccessByVehicle:
     """
-    From where the rides of one arrival are reached by car or bicycle.
+    Travel times to one arrival from all states: by car or bicycle to a stop, and by transit from there.
 
     Attributes
     ----------
-    stop_ms : int32 array of shape (n_stops,)
-        Milliseconds from being at each stop, parking included.
+    stop_ms : int32 array of shape (n_stops,), ms
+        Travel time from each stop, including parking.
     labels : tuple of int64, int32, int32 arrays
-        By state the times and drives of which none is worse in both; see `traveltime_lab.kernels.transit.drives`.
+        CSR by state of the Pareto-optimal pairs of travel time and driving time; see
+        `traveltime_lab.kernels.transit.drives`.
     """
 
     stop_ms: Int32Array
@@ -79,32 +80,32 @@ class AccessByVehicle:
 @dataclass(frozen=True)
 class TransitField:
     """
-    What rides reach of a whole network, or those on foot all the way.
+    Travel times along all streets from one point, by transit or by walking all the way.
 
     Attributes
     ----------
     graph : RoadGraph
-        Of the streets between the rides and the places.
+        Graph of the streets between stops and places.
     is_backward : bool
-        Whether trips end at the origin of the field instead of beginning there.
+        Whether journeys end at the point instead of beginning there.
     direct : EdgeField
-        On foot all the way.
+        Field of walking all the way.
     quickest : EgressOnFoot or AccessByVehicle
-        By the best of all departures that count.
+        Travel times of the best departure.
     reached : tuple of EgressOnFoot or of AccessByVehicle
-        By each departure that counts, where a percentile of them is wanted; else empty.
+        Travel times of each departure if a percentile is requested, otherwise empty.
     percent : float
-        Values are those that so many percent of the departures keep to.
+        Values are the least times that at least `percent` percent of the departures do not exceed.
     budget_ms : int
-        Longest walk, or drive.
+        Longest walk, or drive, between a stop and a place.
     limit_ms : int
-        Longest time; where rides bring one later only, values may be higher than they would be without a limit.
+        Longest travel time. Beyond it values may be higher than they would be without a limit.
     around : Walks, optional
-        Where one walks: the walks from, or to, stops.
+        Walks from, or to, the stops, unless stops are reached by vehicle.
     stops : LinkedStops
-        On the streets of `graph`.
+        The stops, linked to `graph`.
     transportation : Transportation
-        How one moves there.
+        Transportation between stops and places.
     """
 
     graph: RoadGraph
@@ -120,18 +121,18 @@ class TransitField:
     transportation: Transportation
 
     def start(self) -> float:
-        """Return the value at the place where the field begins: the walk between the point and its street."""
+        """Return the value at the position of the point: that of the connector between the point and its street."""
         return self.direct.start()
 
     @property
     def is_length(self) -> bool:
-        """Whether values are metres: they are seconds."""
+        """Whether values are metres; always False."""
         return False
 
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
     ) -> tuple[list[CellReader], FloatArray]:
-        """Return what fills the values of cells, and the box of all that is reached; see `Field`."""
+        """Return the functions that fill the values of cells, and a bounding box; see `Field`."""
         readers, box = StreetField(self.direct).cell_readers(
             streets, transportation, limit=limit, per_metre=per_metre, buffer_m=buffer_m
         )
@@ -144,20 +145,20 @@ class TransitField:
         return [*StreetField(self.direct).road_values(streets, limit), RoadValues(self._rows(streets, limit)[0])]
 
     def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
-        """Return the values along all edges by transit and the box of what it reaches."""
+        """Return the values along all edges by transit, and the bounding box of the reached edges."""
         return label_rows(streets, self.graph, self._label(), limit, self.direct.edge, is_backward=self.is_backward)
 
     def _box(self, streets: StreetLayer, limit: float) -> FloatArray:
-        """Return the box of what transit reaches."""
+        """Return the bounding box of the edges that transit reaches."""
         if isinstance(self.quickest, AccessByVehicle):
             return self._rows(streets, limit)[1]
         return np.array(transit_surface.box_of(self.quickest.starts, *edge_boxes(streets), limit * 1000.0))
 
     def _label(self) -> Int64Array:
         """
-        Return the labels at the start of each directed edge (backwards: from its end) by the quickest rides.
+        Return the labels of the best departure at the start of each directed edge (backwards: from its end).
 
-        Budgets of walks and drives are kept at the ends of edges only.
+        The budget of walks and drives is only checked at the ends of edges.
         """
         if isinstance(self.quickest, EgressOnFoot):
             ms = self.quickest.starts[:, [4, 0] if self.is_backward else [0, 4]].ravel()
@@ -169,7 +170,7 @@ class TransitField:
         return road.field_of_edges(least, *self.graph.exit_ports())  # type: ignore[no-any-return]
 
     def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
-        """Return what lowers the values of cells, given their tile."""
+        """Return a function that lowers the values of the cells of a tile."""
         graph, is_open = self.graph, self.graph.topology.is_open
         ports = graph.exit_ports() if self.is_backward else graph.entry_ports()
         there = (
@@ -202,7 +203,7 @@ class TransitField:
             if not self.reached:
                 lower_one(self.quickest, tile, values)
                 return
-            # Most cells are reached on foot as quickly by any departure, or by none at all.
+            # For most cells the departure makes no difference: walking is faster, or no departure reaches them.
             least = values.copy()
             lower_one(self.quickest, tile, least)
             depends = least < values
@@ -224,7 +225,7 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
     ----------
     query : TransitQuery
     snaps : Snaps of length 1
-        On the streets of the near side; must be snapped.
+        The point, snapped to the streets of the search side.
     """
     is_arrival, means = query.is_arrival, query.transportation
     is_driven = is_arrival and not query.is_walked_to
@@ -264,13 +265,13 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
 
 def _stop_times(query: TransitQuery, snaps: Snaps) -> Int32Array:
     """
-    Return the milliseconds between one point and all stops.
+    Return the travel times between one point and all stops in milliseconds.
 
     Returns
     -------
     int32 array of shape (n_departures, n_stops)
-        A single row where only the quickest departure counts. In an arrival search what the first boarding costs is
-        part of it.
+        A single row if only the fastest departure is needed. In an arrival search the delay of the first boarding is
+        included.
     """
     is_arrival, means = query.is_arrival, query.transportation
     links, search = query.links(snaps, is_origin=not is_arrival), query.search()
@@ -288,7 +289,7 @@ def _stop_times(query: TransitQuery, snaps: Snaps) -> Int32Array:
 
 
 def _driven(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array) -> AccessByVehicle:
-    """Return from where one drives to the stops at which one can be at known times."""
+    """Return the travel times of driving to the stops, given the travel times from the stops."""
     graph = stops.graph
     topology = graph.topology
     entries = travel_times.ports(graph, stops.snaps, stops.connector, is_entry=True)
@@ -300,7 +301,7 @@ def _driven(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array) -> Acc
 
 
 def _reached(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, around: Walks, n_parts: int) -> EgressOnFoot:
-    """Return what lies within the walks from stops where one is at known times; see `_spread_out`."""
+    """Return the travel times of walking from the stops, given the travel times to the stops; see `_spread_out`."""
     graph = query.walking
     starts = np.empty((stops.edge_indptr.size - 1, 8), np.int32)
     ports_of_edges = graph.exit_ports() if query.is_arrival else graph.entry_ports()
@@ -313,7 +314,7 @@ def _reached(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, aroun
 
 def _spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts: int = 1) -> Int64Array:
     """
-    Return the times of all states by rides and a walk, and those walks.
+    Return the travel times of all states by transit and a walk, and the durations of these walks, as keys.
 
     Parameters
     ----------
@@ -321,7 +322,7 @@ def _spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts
     stop_ms : int32 array of shape (n_stops,)
     around : Walks
     n_parts : int, default 1
-        How many to make side by side at most, which a part of something that is made side by side must not.
+        Largest number of parts to compute in parallel; 1 if the caller runs in parallel already.
     """
     limit_ms = query.limit * 1000
 
@@ -342,27 +343,27 @@ def _spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts
 
 
 class EgressSide(Protocol):
-    """Points at the far end of searches, made ready to be read many times."""
+    """Points on the egress side of searches, prepared for reading their travel times many times."""
 
     def read(self, stop_ms: Int32Array) -> Int32Array:
         """
-        Return the times of the points.
+        Return the travel times of the points.
 
         Parameters
         ----------
-        stop_ms : int32 array of shape (n_stops,)
-            Milliseconds of travel by rides to (or from) each stop, `UNREACHED` for none.
+        stop_ms : int32 array of shape (n_stops,), ms
+            Travel time by transit to (or from) each stop, `UNREACHED` if there is none.
 
         Returns
         -------
-        int32 array of shape (n_points,)
-            `UNREACHED` where over the limit.
+        int32 array of shape (n_points,), ms
+            `UNREACHED` beyond the limit.
         """
 
 
 @dataclass(frozen=True)
 class _Linked:
-    """Points with the ways between them and all stops around."""
+    """Points with links to all stops around."""
 
     links: Links
     limit_ms: int
@@ -375,7 +376,7 @@ class _Linked:
 
 @dataclass(frozen=True)
 class _OnStreets:
-    """Points on streets, over which the times of the stops are spread for each reading."""
+    """Points on streets, over which each reading spreads the travel times of the stops."""
 
     query: TransitQuery
     stops: LinkedStops
@@ -409,16 +410,16 @@ class _OnStreets:
 
 def egress_side(query: TransitQuery, snaps: Snaps, *, is_origin: bool, n_readings: int) -> EgressSide:
     """
-    Make points ready to be read.
+    Prepare points for reading.
 
     Parameters
     ----------
     query : TransitQuery
     snaps : Snaps
     is_origin : bool
-        Whether trips begin at the points.
+        Whether journeys begin at the points.
     n_readings : int
-        How many times they are going to be read: many readings are worth more preparation. The answers are the same.
+        Expected number of readings, which decides how much to prepare. It does not change the results.
     """
     means = query.transportation
     is_driven = is_origin and not query.is_walked_to

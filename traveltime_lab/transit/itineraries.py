@@ -1,9 +1,9 @@
 """
-Routes with rides: the legs behind the travel times of `traveltime_lab.transit.query`.
+Build routes by transit: the legs behind the travel times of `traveltime_lab.transit.travel_times`.
 
-A leg in a vehicle takes its line from the shape of the trip, or from stop to stop where the feed has none. Times and
-their rounding are those of the matrix: what one waits for a vehicle is part of the leg in it, and what one has to spare
-at the end of an arrival search is part of the last leg.
+The line of a transit leg is the shape of the trip, or straight from stop to stop if the feed has no shape. Times and
+their rounding are those of the matrix: the wait for a vehicle is part of its leg, and the time left at the end of an
+arrival search is part of the last leg.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def transit_routes(
     moments: Sequence[dt.datetime] | None = None,
 ) -> Iterator[Found]:
     """
-    Yield the quickest route of each pair that has one within the limit.
+    Yield the fastest route of each pair that has one within the limit.
 
     Parameters
     ----------
@@ -65,12 +65,13 @@ def transit_routes(
     origin_of, destination_of : intp arrays of shape (n_pairs,)
         A pair may occur more than once.
     moments : sequence of datetime of length n_pairs, optional
-        Aware, within the window: when each pair leaves, or is to arrive; the question's own by default.
+        Departure, or arrival, of each pair: timezone-aware and within the window. Default: that of the query.
 
     Yields
     ------
     Found
-        With the label of `traveltime_lab.transit.query.label_blocks` and the length of the route in its lower half.
+        Its label is that of `traveltime_lab.transit.travel_times.label_blocks`, with the length of the route in the
+        lower half.
     """
     is_arrival = query.is_arrival
     teller = ItineraryBuilder(query, starts, ends)
@@ -117,7 +118,7 @@ def transit_routes(
 
 
 def _best_stop(times: Int32Array, links: Links, point: int) -> tuple[int, int]:
-    """Return the stop by which a point is reached first, and when in milliseconds; -1 for none."""
+    """Return the best stop to reach a point, or -1, and the travel time over it in milliseconds."""
     part = slice(int(links.indptr[point]), int(links.indptr[point + 1]))
     stops = links.stops[part]
     if not stops.size:
@@ -131,7 +132,7 @@ _FARES = Derived[None, FareBook]("fares")
 
 
 class ItineraryBuilder:
-    """Tells routes between some points; what pairs share is found once."""
+    """Builds the routes between origins and destinations; parts that pairs share are computed once."""
 
     def __init__(self, query: TransitQuery, starts: Snaps, ends: Snaps) -> None:
         self.query = query
@@ -157,7 +158,7 @@ class ItineraryBuilder:
     def _leg_between(
         self, narrator: Narrator, graph: RoadGraph, start: Snaps, end: Snaps, limit_s: float
     ) -> tuple[tuple[Leg, ...], int] | None:
-        """Return the legs on streets between two positions and their label, None if there is no way."""
+        """Return the legs on streets between two positions and their label, None if there is no route."""
         both = (start, end)
         places = [np.column_stack(snapped_coordinates(self.layer.streets, snaps))[0] for snaps in both]
         points = [np.array([snaps.lng[0], snaps.lat[0]]) for snaps in both]
@@ -167,7 +168,7 @@ class ItineraryBuilder:
         return None
 
     def on_foot(self, origins: IndexArray, destinations: IndexArray) -> dict[int, tuple[tuple[Leg, ...], int]]:
-        """Return the legs and labels of pairs on foot all the way, by the position of the pair."""
+        """Return the legs and labels of walking all the way, by position of the pair."""
         query = self.query
         start_places = np.column_stack(snapped_coordinates(self.layer.streets, self.start_feet))
         end_places = np.column_stack(snapped_coordinates(self.layer.streets, self.end_snaps))
@@ -182,7 +183,7 @@ class ItineraryBuilder:
         return found
 
     def _stop_walk(self, a: int, b: int, limit_s: float) -> tuple[Leg, ...]:
-        """Return the legs on foot between two stops: a straight line where only the feed knows a way."""
+        """Return the walking legs between two stops; a straight line if only the feed has a transfer between them."""
         sides = self.stops.snaps.take(np.array([a])), self.stops.snaps.take(np.array([b]))
         found = self._leg_between(self.narrator, self.walking, sides[0], sides[1], limit_s)
         if found is not None and found[0]:
@@ -197,7 +198,7 @@ class ItineraryBuilder:
     def ridden(
         self, search: TransitSearch, journeys: Itineraries, row: int, i: int, j: int, ms: int, moment: dt.datetime
     ) -> Route:
-        """Return the route of a pair with the rides of a journey that leaves, or arrives, at a moment."""
+        """Return the route of a pair with the transit legs of an itinerary that departs, or arrives, at a moment."""
         query, means, table = self.query, self.query.transportation, search.table
         rides = range(int(journeys.indptr[row]), int(journeys.indptr[row + 1]))
         first, last = int(journeys.board_stop[rides[0]]), int(journeys.alight_stop[rides[-1]])
@@ -252,7 +253,7 @@ class ItineraryBuilder:
         return timed(tuple(legs), moment, is_arrival=query.is_arrival, fares=fares)
 
     def _calls(self, table: TripTable, journeys: Itineraries, ride: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the trips of a ride, several if the vehicle goes on as another, and the positions ridden of each."""
+        """Yield the trips of a leg, several if the vehicle continues as another, with their positions on the leg."""
         t = self.timetable
         run, end_run = int(journeys.board_run[ride]), int(journeys.alight_run[ride])
         position = int(journeys.board_position[ride])
@@ -266,7 +267,7 @@ class ItineraryBuilder:
             run, position = int(table.stay_instance[run]), 0
 
     def _paid_ride(self, table: TripTable, journeys: Itineraries, ride: int, leg: int, leaves: int) -> PaidRide:
-        """Return what the price of a ride depends on."""
+        """Return the properties of a leg that fares depend on."""
         t = self.timetable
         stops: list[int] = []
         routes = set()
@@ -287,7 +288,7 @@ class ItineraryBuilder:
         )
 
     def _ride_leg(self, table: TripTable, journeys: Itineraries, ride: int, leaves: int, arrives: int, now: int) -> Leg:
-        """Return the leg of one ride, the wait before it included."""
+        """Return a transit leg, including the wait before it."""
         t = self.timetable
         calls = list(self._calls(table, journeys, ride))
         trip, position, _ = calls[0]
@@ -335,19 +336,19 @@ class ItineraryBuilder:
         return float(stops["stop_lon"].iat[stop]), float(stops["stop_lat"].iat[stop])
 
     def _call(self, stop: int, when: int) -> StopCall:
-        """Return a vehicle's call at a stop."""
+        """Return the stop and the moment of a stop time."""
         lng, lat = self._coordinates(stop)
         stop_id = str(self.timetable.stops["stop_id"].iat[stop])
         return StopCall(stop_id, self._name(stop), lng, lat, dt.datetime.fromtimestamp(when, self.zone))
 
 
 def _line(coordinates: FloatArray) -> shapely.LineString:
-    """Return a line, of no length for a single place."""
+    """Return a line; it has zero length for a single point."""
     return shapely.LineString(coordinates if len(coordinates) > 1 else np.repeat(coordinates, 2, axis=0))
 
 
 def _headsign(timetable: Timetable, trip: int, position: int) -> str:
-    """Return what a vehicle shows at a stop: that of the stop, or that of the trip."""
+    """Return the headsign at a stop: stop_headsign if there is one, otherwise trip_headsign."""
     course = int(timetable.trips["course_idx"].iat[trip])
     if course >= 0:
         number = int(timetable.course_headsign[int(timetable.course_indptr[course]) + position])
@@ -375,7 +376,7 @@ def _trip_line(timetable: Timetable, trip: int, first: int, last: int) -> FloatA
     ends = t.course_along[[at + first, at + last]].astype(np.float64)
     along = t.shape_along[rows]
     if not (np.isfinite(ends).all() and np.isfinite(along).all() and along[-1] > along[0]):
-        # Without distances along the shape: where the shape passes the stops closest, the second after the first.
+        # Without shape_dist_traveled, use the points of the shape nearest to the stops, the second after the first.
         whole = shapely.LineString(line)
         along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
         start = shapely.line_locate_point(whole, shapely.Point(straight[0]))

@@ -1,5 +1,5 @@
 """
-A timetable on the streets of a place.
+A timetable linked to the streets of a network.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from traveltime_lab.transit.timetable import Timetable
 
 class TransitLayer:
     """
-    A timetable, and the streets on which people walk, cycle or drive to its stops.
+    A timetable and the streets for access, transfers and egress.
 
     Parameters
     ----------
     streets : StreetLayer
     timetable : Timetable
     timezone : str
-        IANA zone of the place.
+        IANA time zone of the network.
 
     Attributes
     ----------
     memo : Memo
-        What has been derived from timetable and streets together.
+        Objects derived from timetable and streets together.
     """
 
     def __init__(self, streets: StreetLayer, timetable: Timetable, timezone: str) -> None:

@@ -1,14 +1,14 @@
 """
-Door to door with timetables: streets to the first stop, rides, a walk from the last; or all the way on foot.
+Check queries with timetables, and provide what their searches share.
 
-A question has a *near* side, where its moment holds (origins that leave then, destinations to be reached by then), and
-a *far* side. The way between near points and stops is a street search from each point. Between stops and far points it
-is a walk, read from what lies around every stop (`traveltime_lab.transit.stop_links`), or, where cars or bicycles bring
-people to the stops of an arrival search, a street search again. Rides between stops are
-`traveltime_lab.transit.raptor`.
+A journey consists of access on streets, transit legs and egress on foot; or it is a walk all the way. A query has a
+*search side*, where its moment applies (origins with a departure, destinations with an arrival), and an *egress side*.
+Points on the search side are linked to stops by a street search from each point. Points on the egress side are linked
+by walks around all stops (`traveltime_lab.transit.stop_links`), or by a street search if stops are reached by car or
+bicycle in an arrival search. `traveltime_lab.transit.raptor` searches between stops.
 
-Everything counts in whole milliseconds, as street searches do, so that a matrix, a shape and a route agree to the last
-one; departures and arrivals of vehicles are whole seconds.
+All times are whole milliseconds, as in street searches, so that matrices, shapes and routes agree exactly; departures
+and arrivals of vehicles are whole seconds.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from traveltime_lab.transit.stop_links import LinkedStops, Links, Walks
 from traveltime_lab.transit.trip_instances import trip_table
 from traveltime_lab.transit.trip_table import TripTable
 
-#: Trip tables are made for whole hours, so that neighbouring moments share one.
+#: Trip tables begin and end at whole hours, so that similar moments share one.
 _HOUR_S: Final = 3600
-#: Seconds between two departures (or arrivals) of a window of which percentiles are taken (assumed: what r5 does).
+#: Seconds between two departures (or arrivals) of a window that percentiles are computed from (assumed, as in R5).
 SAMPLE_S: Final = 60
 WALKING: Final = Transportation("walking")
 
-#: Trip tables made ready for searches, by vehicles and interval.
+#: Prepared trip tables by vehicles and interval.
 _SEARCHES = Derived[tuple[str, int, int], TransitSearch]("trip tables", kept=6)
 _TYPICAL_DAY = Derived[None, dt.date]("typical day")
 
@@ -49,7 +49,7 @@ _TYPICAL_DAY = Derived[None, dt.date]("typical day")
 @dataclass(frozen=True)
 class TransitQuery:
     """
-    A question to a timetable, checked.
+    A checked query with a timetable.
 
     Attributes
     ----------
@@ -57,18 +57,20 @@ class TransitQuery:
     transportation : Transportation
     snapping : Snapping
     moment : datetime
-        Aware: when to leave the origins, or to be at the destinations.
+        Timezone-aware departure from the origins, or arrival at the destinations.
     is_arrival : bool
+        Whether `moment` is an arrival.
     limit : int
-        Longest trip in seconds.
+        Longest travel time in seconds.
     window : int
-        Seconds after the departure, or before the arrival, in which one may leave or arrive as well.
+        Length of the window after the departure, or before the arrival, in seconds.
     percents : tuple of float
-        Percentiles over the window to tell, too.
+        Percentiles of the travel times over the window to compute.
     with_share : bool
-        Whether to tell the share of the window in which trips keep to the limit.
+        Whether to compute the share of departures in the window with a travel time within the limit.
     with_least : bool
-        Whether to tell the least time of the window; without, that of the departures behind percentiles and share.
+        Whether to compute the least travel time over all departures of the window; otherwise it is that of the
+        departures that percentiles and shares are computed from.
     """
 
     layer: TransitLayer
@@ -86,20 +88,20 @@ class TransitQuery:
 
     @property
     def walking(self) -> RoadGraph:
-        """The graph of those on foot."""
+        """The walking graph."""
         return self.layer.streets.road_graph(WALKING)
 
     @property
     def is_walked_to(self) -> bool:
-        """Whether one walks to the first stop."""
+        """Whether access to the first stop is on foot."""
         return self.transportation.access.type == WALKING.type
 
     def access_graph(self) -> RoadGraph:
-        """Return the graph of the way to the first stop."""
+        """Return the graph of the access to the first stop."""
         return self.layer.streets.road_graph(self.transportation.access, self.moment)
 
     def snap(self, lng: FloatArray, lat: FloatArray, *, is_origin: bool) -> Snaps:
-        """Snap points to the streets on which a trip leaves them or reaches them."""
+        """Snap origins to the streets of the access, or destinations to walkable streets."""
         means = self.transportation.access if is_origin else WALKING
         return snap_points(self.layer.streets, lng, lat, means, self.snapping)
 
@@ -112,7 +114,7 @@ class TransitQuery:
     # Rides
 
     def search(self) -> TransitSearch:
-        """Return the runs of the hours in question, in milliseconds after its reference."""
+        """Return the search of the trip instances in the interval of the query, with times in milliseconds."""
         begin = int(self.moment.timestamp())
         first, last = (begin - self.limit - self.window, begin) if self.is_arrival else (begin, begin + self.limit)
         last += 0 if self.is_arrival else self.window
@@ -122,7 +124,7 @@ class TransitQuery:
         return _SEARCHES.of(self.layer, key, lambda: TransitSearch(self._table(first, last)))
 
     def _table(self, first: int, last: int) -> TripTable:
-        """Return the runs of an interval with times in milliseconds."""
+        """Return the trip instances of an interval with times in milliseconds."""
         timetable = self.layer.timetable
         is_used = None
         if self.transportation.vehicles != "public_transport":
@@ -132,12 +134,12 @@ class TransitQuery:
 
     @property
     def stops(self) -> LinkedStops:
-        """The stops on walkable streets."""
+        """The stops, linked to the walking graph."""
         return street_side.linked_stops(self.layer, self.walking, WALKING)
 
     @property
     def options(self) -> TransitOptions:
-        """What the rides are bound to."""
+        """The limits of the search."""
         means = self.transportation
         return TransitOptions(self.limit * 1000, means.max_changes, means.pt_change_delay * 1000)
 
@@ -147,11 +149,11 @@ class TransitQuery:
 
     @property
     def has_spread(self) -> bool:
-        """Whether single departures of the window count."""
+        """Whether the travel times of single departures of the window are needed."""
         return bool(self.percents) or self.with_share
 
     def samples(self, search: TransitSearch) -> Int64Array:
-        """Return the departures (or arrivals) of which percentiles are taken, as `at` does."""
+        """Return the departures (or arrivals) that percentiles are computed from, as `at` does."""
         steps = np.arange(0, max(self.window, 1), SAMPLE_S, dtype=np.int64) * 1000
         return self.at(search) + (-steps if self.is_arrival else steps)
 
@@ -163,9 +165,9 @@ class TransitQuery:
 
     def links(self, snaps: Snaps, *, is_origin: bool) -> Links:
         """
-        Return the ways between points and stops.
+        Return the links between points and stops.
 
-        At origins they include parking, and the delay of the first boarding.
+        The links of origins include parking and the delay of the first boarding.
         """
         means = self.transportation
         if is_origin and not self.is_walked_to:
@@ -199,14 +201,14 @@ def transit_query(
     with_least: bool = True,
 ) -> TransitQuery:
     """
-    Check a question to a timetable.
+    Check a query with a timetable.
 
     Raises
     ------
     InputError
         If the network has no timetable.
     MomentError
-        If no moment is given, or the timetable does not cover it.
+        If there is no moment, or the timetable does not cover it.
     """
     kind = transportation.type
     if layer is None:
@@ -225,16 +227,16 @@ def transit_query(
 
 def typical_moment(layer: TransitLayer, *, is_arrival: bool) -> dt.datetime:
     """
-    Return what ``"weekday_morning"`` means for a timetable: between 8 and 9 on the busiest Tuesday to Thursday.
+    Return the moment of ``"weekday_morning"``: between 8 and 9 on the busiest Tuesday to Thursday of a timetable.
 
-    The first one among equally busy days. A departure is at 8, an arrival at 9, local time (contract 4.9).
+    Of equally busy days it is the first. A departure is at 8, an arrival at 9, local time (docs/contract.md, 4.9).
     """
     timetable = layer.timetable
 
     def find() -> dt.date:
         spans = timetable.dates().dropna(subset=["first", "last"])
         if spans.empty:
-            msg = "the timetable has no day with service, so no typical one; check the feeds' calendars in report()"
+            msg = "the timetable has no day with service; check the calendars of the feeds in report()"
             raise NoServiceError(msg)
         first, last = spans["first"].min(), spans["last"].max()
         days: list[dt.date] = [first + dt.timedelta(days=i) for i in range(min((last - first).days + 1, 366))]

@@ -1,9 +1,9 @@
 """
-Searches in a `TripTable`: travel times by rides, at a moment or over a window, and the rides themselves.
+Search a `TripTable` with RAPTOR: travel times at a moment or over a window, and the transit legs of itineraries.
 
-`TransitSearch` knows stops only. Where a search starts and ends on the streets is given as `StopLinks`, seconds between
-points and stops. Everything works in both directions of time: a search that leaves from its points at a moment, or one
-that arrives at them (``is_arrival=True``), whose links are walks *from* the stops.
+`TransitSearch` works with stops only. Points are linked to stops by `StopLinks`, the times between points and stops.
+Searches run in both directions of time: forwards from a departure at the points, or backwards from an arrival at them
+(``is_arrival=True``), with links *from* the stops to the points.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from traveltime_lab.transit.trip_table import TripTable
 
 #: What `kernels.lines.first_fault` finds.
 _FAULTS: Final = {
-    1: "run {1} of pattern {0} departs before it arrives, at position {2}",
-    2: "run {1} of pattern {0} arrives before it left the stop before, at position {2}",
-    3: "run {1} of pattern {0} overtakes the run before it, at position {2}; such runs need a pattern each",
-    4: "run {1} of pattern {0} continues as a run that departs before it arrives",
-    5: "a footpath from stop {0} takes less than no time",
-    6: "a change at stop {0} takes less than no time",
+    1: "trip instance {1} of pattern {0} departs before it arrives, at position {2}",
+    2: "trip instance {1} of pattern {0} arrives before it departed from the previous stop, at position {2}",
+    3: "trip instance {1} of pattern {0} overtakes the previous one, at position {2}; they need different patterns",
+    4: "trip instance {1} of pattern {0} continues as one that departs before it arrives",
+    5: "a footpath from stop {0} has a negative duration",
+    6: "the minimum transfer time at stop {0} is negative",
 }
 
 
@@ -42,10 +42,11 @@ class StopLinks:
     Parameters
     ----------
     indptr : int64 array of shape (n_points + 1,)
-        Range of each point in the other two.
+        Index pointer of the links of each point.
     stops : int32 array of shape (n_links,)
+        stop_idx.
     time : int32 array of shape (n_links,)
-        Not negative.
+        Non-negative.
     """
 
     indptr: Int64Array
@@ -58,12 +59,12 @@ class StopLinks:
         object.__setattr__(self, "time", _array(self.time, np.int32))
         if self.stops.size != self.time.size or self.indptr.size == 0 or self.indptr[-1] != self.stops.size:
             msg = (
-                f"links need a stop and seconds each, and indptr must end with their number; got {self.stops.size} "
-                f"stops, {self.time.size} seconds, indptr ending with {self.indptr[-1:].tolist()}"
+                f"links need one stop and one time each, and indptr must end with their number; got {self.stops.size} "
+                f"stops, {self.time.size} times, indptr ending with {self.indptr[-1:].tolist()}"
             )
             raise InputError(msg)
         if self.time.size and self.time.min() < 0:
-            msg = f"links cannot take less than no time; got {self.time.min()} s"
+            msg = f"the times of links must not be negative; got {self.time.min()}"
             raise InputError(msg)
 
     @property
@@ -72,7 +73,7 @@ class StopLinks:
         return self.indptr.size - 1
 
     def of(self, point: int) -> tuple[Int32Array, Int32Array]:
-        """Return the stops and seconds of one point."""
+        """Return the stops and times of one point."""
         rows = slice(int(self.indptr[point]), int(self.indptr[point + 1]))
         return self.stops[rows], self.time[rows]
 
@@ -80,14 +81,14 @@ class StopLinks:
 @dataclass(frozen=True)
 class StopReach:
     """
-    Times between stops and targets, by stop; `StopLinks` the other way around.
+    Times between stops and targets, grouped by stop: the transpose of `StopLinks`.
 
     Parameters
     ----------
     indptr : int64 array of shape (n_stops + 1,)
     targets : int32 array of shape (n_links,)
     time : int32 array of shape (n_links,)
-        Rising within each stop.
+        Ascending within each stop.
     n_targets : int
     """
 
@@ -98,7 +99,7 @@ class StopReach:
 
     @classmethod
     def of(cls, links: StopLinks, n_stops: int) -> StopReach:
-        """Turn links by point into links by stop."""
+        """Transpose links by point to links by stop."""
         indptr, targets, seconds = ports.ports_by_stop(links.indptr, links.stops, links.time, n_stops)
         return cls(indptr, targets, seconds, links.n_points)
 
@@ -106,16 +107,16 @@ class StopReach:
 @dataclass(frozen=True)
 class TransitOptions:
     """
-    What limits a search.
+    The limits of a search, with times in the unit of the trip table.
 
     Parameters
     ----------
     travel_limit : int
-        Longest travel time in seconds, from the moment of the search.
+        Longest travel time from the moment of the search.
     max_changes : int, optional
-        Most changes between vehicles; as many as it takes by default.
+        Largest number of transfers. Default: no limit.
     change_delay : int, default 0
-        Seconds that each change takes beyond its walk. Nothing is added at the first boarding.
+        Time added to each transfer, but not to the first boarding.
     """
 
     travel_limit: int
@@ -127,12 +128,12 @@ class TransitOptions:
         for name, low in least.items():
             value = getattr(self, name)
             if value is not None and not low <= value < UNREACHED // 4:
-                msg = f"{name} must not be negative nor over {UNREACHED // 4 - 1:,}; got {value}"
+                msg = f"{name} must be from 0 to {UNREACHED // 4 - 1:,}; got {value}"
                 raise LimitError(msg)
 
     @property
     def max_rides(self) -> int:
-        """Most rides, as the kernels take it."""
+        """Largest number of transit legs."""
         return raptor.UNLIMITED if self.max_changes is None else int(self.max_changes) + 1
 
     @property
@@ -143,20 +144,21 @@ class TransitOptions:
 @dataclass(frozen=True)
 class Itineraries:
     """
-    Rides of several journeys in the order of travel, whatever the direction of the search.
+    Transit legs of several itineraries in travel order, for searches in either direction.
 
     Parameters
     ----------
     indptr : int64 array of shape (n_journeys + 1,)
-        Rides of each journey; none if there is no journey.
+        Index pointer of the legs of each itinerary; one without legs was not found.
     board_run, alight_run : int32 arrays of shape (n_rides,)
-        Rows of `TripTable.instance_trip`. They differ where one stays seated: follow `TripTable.stay_instance` from
-        the first.
+        Trip instances (rows of `TripTable.instance_trip`) that are boarded and left. They differ if passengers stay
+        seated while the vehicle continues as another trip: follow `TripTable.stay_instance` from the first.
     board_position, alight_position : int32 arrays of shape (n_rides,)
-        Positions within the patterns of these runs.
+        Positions in the patterns of these trip instances.
     board_stop, alight_stop : int32 arrays of shape (n_rides,)
+        stop_idx.
     departure, arrival : int32 arrays of shape (n_rides,)
-        Seconds after the reference.
+        Time after the reference of the table.
     """
 
     indptr: Int64Array
@@ -173,24 +175,24 @@ class Itineraries:
 @dataclass
 class TransitSearch:
     """
-    A table made ready for searches in both directions of time.
+    A trip table prepared for searches in both directions of time.
 
     Parameters
     ----------
     table : TripTable
-        Taken as it is, never changed.
+        It is not modified.
 
     Raises
     ------
     DataError
-        If times run backwards, runs overtake each other, or a footpath or change takes less than no time.
+        If times of a trip decrease, trip instances overtake each other, or a footpath or minimum transfer time is
+        negative.
 
     Notes
     -----
-    Seconds in the answers are int32 with `kernels.lines.UNREACHED` where there is no journey. Moments are seconds
-    after the table's reference. A table in
-    milliseconds gets answers in milliseconds: nothing here knows the unit. Methods hold no lock and release the
-    interpreter's: call them from several threads.
+    Times are int32 in the unit of the table, seconds or milliseconds, with
+    `traveltime_lab.kernels.transit.patterns.UNREACHED` where there is no journey. Moments count from the reference of
+    the table. Methods are thread-safe and release the global interpreter lock.
     """
 
     table: TripTable
@@ -211,7 +213,7 @@ class TransitSearch:
         self._lines[False] = forward
 
     def lines(self, is_arrival: bool) -> Lines:
-        """Return the lines that a search runs in; those read backwards are made when first asked for."""
+        """Return the lines of a direction of search; mirrored lines are built at the first call."""
         if is_arrival not in self._lines:
             self._lines[is_arrival] = line_kernels.mirrored(self._lines[False])
         return self._lines[is_arrival]
@@ -220,21 +222,22 @@ class TransitSearch:
         self, access: StopLinks, moments: npt.ArrayLike, options: TransitOptions, *, is_arrival: bool = False
     ) -> Int32Array:
         """
-        Return travel times by rides between points and stops.
+        Return travel times by transit between points and stops.
 
         Parameters
         ----------
         access : StopLinks
             Links of the points where the searches start.
         moments : int array of shape (n_points,) or int
-            When to leave the points, or to arrive there.
+            Departures from the points, or arrivals at them.
         options : TransitOptions
         is_arrival : bool, default False
 
         Returns
         -------
         int32 array of shape (n_points, n_stops)
-            From the moment until a ride arrives at the stop; in arrival searches from a departure there.
+            Time from the departure at the point to the arrival of a vehicle at the stop; in arrival searches from the
+            departure of a vehicle at the stop to the arrival at the point.
         """
         starts = self._starts(access, moments, is_arrival)
         out = np.empty((access.n_points, self.table.n_stops), np.int32)
@@ -254,10 +257,10 @@ class TransitSearch:
         step: int = 1,
     ) -> Int32Array:
         """
-        Return the least travel time to each stop over all starts of a window; see `stop_times`.
+        Return the least travel time to each stop over all departures of a window; see `stop_times`.
 
-        The window begins at the moment, lasts `width` and has a start every `step`, both ends included; in arrival
-        searches it ends at the moment. This is the union of all journeys of the window.
+        The window begins at the moment, has the length `width`, and has a departure every `step`, including both ends.
+        In arrival searches it ends at the moment.
         """
         lines = self.lines(is_arrival)
         starts = self._starts(access, moments, is_arrival)
@@ -290,16 +293,16 @@ class TransitSearch:
         Parameters
         ----------
         direct_time : int32 array of shape (n_points, n_targets), optional
-            Seconds of another way that is open at any time, such as on foot. It is one of the journeys, once, if at
-            any start of the window nothing is quicker.
+            Travel times without transit, such as walking. They are listed as one journey if nothing is faster at some
+            departure of the window.
 
         Returns
         -------
         seconds : int32 array of shape (n_points, n_targets, n_best)
-            Rising, `UNREACHED` where there are fewer journeys. No journey of a list is beaten by one that leaves no
-            earlier and arrives no later.
+            Travel times, ascending; `UNREACHED` where there are fewer journeys. No journey is dominated by one that
+            departs no earlier and arrives no later.
         moments : int32 array of shape (n_points, n_targets, n_best)
-            When each leaves its point, or arrives there.
+            Departure from the point, or arrival at it, of each journey.
         """
         lines = self.lines(is_arrival)
         starts = self._starts(access, moments, is_arrival)
@@ -337,15 +340,16 @@ class TransitSearch:
         Parameters
         ----------
         access : pair of int32 arrays of shape (n_links,)
-            Stops and seconds of the point.
+            Stops and times of the point.
         moments : int array of shape (n_moments,)
-            In any order.
+            Departures (or arrivals) in any order.
         direct_time : int32 array of shape (n_targets,), optional
+            Travel times without transit.
 
         Returns
         -------
         int32 array of shape (n_moments, n_targets)
-            Rows as `moments`.
+            Rows in the order of `moments`.
         """
         lines = self.lines(is_arrival)
         starts, order = _falling(moments, is_arrival)
@@ -375,7 +379,7 @@ class TransitSearch:
         Returns
         -------
         int32 array of shape (n_moments, n_stops)
-            Rows as `moments`.
+            Rows in the order of `moments`.
         """
         lines = self.lines(is_arrival)
         starts, order = _falling(moments, is_arrival)
@@ -398,9 +402,9 @@ class TransitSearch:
         is_arrival: bool = False,
     ) -> tuple[Int32Array, Itineraries]:
         """
-        Return travel times between one point and some stops, as `stop_times` gives them, and the rides they take.
+        Return travel times between one point and some stops, as `stop_times` does, and the transit legs.
 
-        Among equally quick journeys it has one with the fewest rides.
+        Among equally fast journeys one with the fewest legs is returned.
 
         Returns
         -------
@@ -431,12 +435,12 @@ class TransitSearch:
         *,
         is_arrival: bool,
     ) -> Itineraries:
-        """Return the rides of a search in the order and the runs of the table."""
+        """Return the legs of a search in travel order, with the trip instances of the table."""
         t = self.table
         run_pattern = self._lines[False].run_pattern
         sizes = np.diff(t.pattern_indptr)
         if is_arrival:
-            # Runs, positions, the two ends of each ride and the rides of each journey were all turned around.
+            # Mirroring reversed the trip instances, the positions, the ends of each leg, and the order of the legs.
             journey = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
             order = indptr[journey] + indptr[journey + 1] - 1 - np.arange(journey.size)
             ends = []
@@ -459,28 +463,30 @@ class TransitSearch:
         )  # fmt: skip
 
     def _starts(self, access: StopLinks, moments: npt.ArrayLike, is_arrival: bool) -> Int32Array:
-        """Return a start per point in the direction of the search; raise if a link leads to no stop."""
+        """Return the departure of each point in the direction of the search; check the stops of the links."""
         if access.stops.size and not 0 <= access.stops.min() <= access.stops.max() < self.table.n_stops:
-            msg = f"links name stops {access.stops.min()} to {access.stops.max()}; the table has {self.table.n_stops}"
+            msg = (
+                f"links refer to stops {access.stops.min()} to {access.stops.max()}; the table has {self.table.n_stops}"
+            )
             raise InputError(msg)
         return _moments(np.broadcast_to(np.asarray(moments, np.int64), (access.n_points,)), is_arrival)
 
 
 def _array(values: npt.ArrayLike, dtype: type) -> Any:
-    """Return values as the kernels want them: of a type, contiguous, writable (as read-only ones compile anew)."""
+    """Return values as a contiguous, writable array; Numba would compile the kernels again for read-only arrays."""
     return np.require(values, dtype, ["C", "W"])
 
 
 def _moments(moments: Int64Array, is_arrival: bool) -> Int32Array:
     """Return moments in the direction of a search."""
     if moments.size and max(-int(moments.min()), int(moments.max())) >= UNREACHED // 4:
-        msg = f"moments must be seconds around the table's reference; got {moments.min()} to {moments.max()}"
+        msg = f"moments are too far from the reference of the trip table; got {moments.min()} to {moments.max()}"
         raise InputError(msg)
     return (-moments if is_arrival else moments).astype(np.int32)
 
 
 def _falling(moments: npt.ArrayLike, is_arrival: bool) -> tuple[Int32Array, IndexArray]:
-    """Return moments in the direction of a search, latest first, and where each was."""
+    """Return moments in the direction of a search, latest first, and their original positions."""
     when = np.atleast_1d(np.asarray(moments, np.int64))
     order = np.argsort(when, kind="stable")
     if not is_arrival:
@@ -489,15 +495,15 @@ def _falling(moments: npt.ArrayLike, is_arrival: bool) -> tuple[Int32Array, Inde
 
 
 def _end(begin: np.int32, width: int) -> int:
-    """Return the last start of a window."""
+    """Return the last departure of a window."""
     if not 0 <= width < UNREACHED // 4:
-        msg = f"a window must be from 0 to {UNREACHED // 4 - 1:,} wide; got {width}"
+        msg = f"the length of a window must be from 0 to {UNREACHED // 4 - 1:,}; got {width}"
         raise LimitError(msg)
     return int(begin) + int(width)
 
 
 def _direct(direct_time: Int32Array | None, shape: tuple[int, ...], options: TransitOptions) -> Int32Array:
-    """Return a new array of the seconds of another way, `UNREACHED` where it is over the limit or there is none."""
+    """Return a copy of the travel times without transit, `UNREACHED` beyond the limit or if there are none."""
     if direct_time is None:
         return np.full(shape, UNREACHED, np.int32)
     if direct_time.shape != shape:
