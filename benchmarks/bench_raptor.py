@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from traveltime_lab.kernels.transit import range_raptor, raptor
+from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
 from traveltime_lab.kernels.transit.access import gather
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.readers.gtfs.feed import read_timetable
@@ -92,7 +92,7 @@ def one_to_all(
 ) -> str:
     """Return the time of a search and the number of stops it reaches."""
     lines = search.lines(is_arrival)
-    state = raptor.new_state(lines, 1)
+    state = search_state.new_state(lines, 1)
     start = np.int32(-moment_s if is_arrival else moment_s)
     limits = (int(start) + options.travel_limit, options.max_rides, options.change_delay)
 
@@ -163,7 +163,7 @@ def against_peer(
     options = TransitOptions(4 * 3600, 3)
     for way, is_arrival in (("departure", False), ("arrival", True)):
         lines = search.lines(is_arrival)
-        state = raptor.new_state(lines, 1)
+        state = search_state.new_state(lines, 1)
         start = np.int32(-moment_s if is_arrival else moment_s)
         took, ratios = [], []
         for origin, times in zip(origins, answer[way]["times"], strict=True):

@@ -72,8 +72,8 @@ class TestText:
             "(int64, (float64, float64[::1],),)",
         ]  # fmt: skip
         arguments = tuple(map(numba.typeof, values))
-        line = warm_up.line("street.road.fill", arguments)
-        assert warm_up.resolve(line) == (warm_up.resolve("street.road.fill()")[0], arguments)
+        line = warm_up.line("street.reduction.fill", arguments)
+        assert warm_up.resolve(line) == (warm_up.resolve("street.reduction.fill()")[0], arguments)
         assert "Pair(int64, int64)" in warm_up.as_text(numba.typeof(Pair(1, 2)))
         assert warm_up.as_text(types.Omitted(3)) == "omitted(3)"
 
@@ -117,7 +117,7 @@ class TestHelper:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         path = tmp_path / "signatures.txt"
-        path.write_text("[demo]\nstreet.road.gone(int64)\nstreet.road.fill(no_type)\nno.module.at_all()\n")
+        path.write_text("[demo]\nstreet.road.gone(int64)\nstreet.reduction.fill(no_type)\nno.module.at_all()\n")
         monkeypatch.setattr(warm_up, "_LIST", path)
         warm_up.compile_listed(["demo"])
         assert len(caplog.records) == 3

@@ -16,7 +16,7 @@ from tests.support.oracles import random_points, simple_oracle
 from tests.support.worlds import at, world
 from traveltime_lab import _threads
 from traveltime_lab.kernels.street import contraction as kernel
-from traveltime_lab.kernels.street import dissection, road
+from traveltime_lab.kernels.street import dissection, road, sweeps
 from traveltime_lab.modes import Snapping, as_snapping, as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings as options
@@ -96,9 +96,9 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
     slots = kernel.slots_of_arcs(indptr, indices, rank, up_indptr, up_heads)
     labels = kernel.customize(slots, weights, up_indptr, up_heads)
     for up, down, rows, columns in ((labels[:3], labels[3:], seeds, reads), (labels[3:], labels[:3], reads, seeds)):
-        stream = kernel.restrict(*down, rank, *as_ports(columns))
+        stream = sweeps.restrict(*down, rank, *as_ports(columns))
         result = np.zeros((len(rows), len(columns)), np.int64)
-        kernel.many_to_many(*up, rank, *stream, *as_ports(rows), np.int64(limit), result)
+        sweeps.many_to_many(*up, rank, *stream, *as_ports(rows), np.int64(limit), result)
         expected = np.full((len(seeds), len(reads)), road.UNREACHED)
         for i, row in enumerate(seeds):
             found = simple_oracle(indptr, indices, weights, row, limit)

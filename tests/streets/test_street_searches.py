@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.support.oracles import StreetOracle, random_points, simple_oracle
 from tests.support.worlds import towns
-from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.streets.snapping import snap_points
 
@@ -48,15 +48,15 @@ def test_searches_equal_networkx_whole_and_contracted(csr, data):
     rows = np.repeat(np.arange(n), np.diff(indptr))
     order = np.argsort(indices, kind="stable")
     indptr_rev = np.searchsorted(indices[order], np.arange(n + 1)).astype(np.int32)
-    single = road.single_entries(indptr_rev, rows[order].astype(np.int32))
-    core_indptr, core_indices, core_weights, above, above_key = road.contract(indptr, indices, weights, single)
+    single = reduction.single_entries(indptr_rev, rows[order].astype(np.int32))
+    core_indptr, core_indices, core_weights, above, above_key = reduction.contract(indptr, indices, weights, single)
     assert core_indices.size <= indices.size
-    _, states, keys = road.expand_seeds(indptr, indices, weights, single, np.array([0, len(seeds)]), states, keys)
+    _, states, keys = reduction.expand_seeds(indptr, indices, weights, single, np.array([0, len(seeds)]), states, keys)
     ring = 1024
     label, _ = road.one_to_all(
         core_indptr, core_indices, core_weights, states, keys, np.int64(limit), shift, ring, False
     )
-    road.fill(label, above, above_key, np.int64(limit))
+    reduction.fill(label, above, above_key, np.int64(limit))
     assert {i: int(v) for i, v in enumerate(label) if v != road.UNREACHED} == expected
 
 

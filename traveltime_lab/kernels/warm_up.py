@@ -52,7 +52,7 @@ def as_text(kind: Any) -> str:
 
 
 def line(name: str, arguments: Iterable[Any]) -> str:
-    """Return the line of the list for a kernel, such as ``street.road.fill``, and the types of its arguments."""
+    """Return the line of the list for a kernel, such as ``street.reduction.fill``, and the types of its arguments."""
     return f"{name}({', '.join(map(as_text, arguments))})"
 
 

@@ -25,7 +25,7 @@ from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.kernels.street import contraction as kernel
-from traveltime_lab.kernels.street import dissection, road, turns
+from traveltime_lab.kernels.street import dissection, road, sweeps, turns
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.graph import RoadGraph, Topology, take_rows
 from traveltime_lab.streets.layer import StreetLayer
@@ -166,7 +166,7 @@ def pays_off(
     if are_pairs:
         asking_ns = len(far.snaps) * _PAIR_NS / settings.threads
     else:
-        n_rows, n_sweeps = min(n_states, _CONE * len(far.snaps)), -(-n_near // kernel.LANES)
+        n_rows, n_sweeps = min(n_states, _CONE * len(far.snaps)), -(-n_near // sweeps.LANES)
         asking_ns = n_rows * (_RESTRICT_NS + n_sweeps * _SWEEP_NS / min(settings.threads, n_sweeps))
     search_ns = n_near * _SEARCH_NS / min(settings.threads, n_near)
     if search_ns * n_states <= asking_ns:
@@ -300,7 +300,7 @@ def label_blocks(
     made = hierarchy(streets, graph)
     # In a backward search, the downward arcs are traversed upwards.
     up, down = (made.down, made.up) if is_backward else (made.up, made.down)
-    place, tails, stream, n_rows = kernel.restrict(*down, made.rank, *far.ports)
+    place, tails, stream, n_rows = sweeps.restrict(*down, made.rank, *far.ports)
     n_near, n_far = len(near.snaps), len(far.snaps)
     by_edge = np.argsort(far.snaps.edge, kind="stable")
 
@@ -308,7 +308,7 @@ def label_blocks(
         indptr, states, keys = near.ports
         labels = np.empty((part.stop - part.start, n_far), np.int64)
         seeds = indptr[part.start : part.stop + 1]
-        kernel.many_to_many(*up, made.rank, place, tails, stream, n_rows, seeds, states, keys, largest, labels)
+        sweeps.many_to_many(*up, made.rank, place, tails, stream, n_rows, seeds, states, keys, largest, labels)
         turns.improve_along_edges(
             near.snaps.edge[part],
             near.snaps.fraction[part],
@@ -327,7 +327,7 @@ def label_blocks(
             return slice(0, n_far), part, labels.T
         return part, slice(0, n_far), labels
 
-    yield from map_ahead(sweep, row_blocks(n_near, n_far, multiple=kernel.LANES))
+    yield from map_ahead(sweep, row_blocks(n_near, n_far, multiple=sweeps.LANES))
 
 
 def pair_labels(
@@ -367,7 +367,7 @@ def pair_labels(
 
     def climb(first: int, last: int) -> None:
         begin, end = row_indptr[first], row_indptr[last]
-        kernel.one_to_some(
+        sweeps.one_to_some(
             *made.up,
             *made.down,
             made.rank,

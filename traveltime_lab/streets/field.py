@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int64Array
-from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.street import reading, road
 from traveltime_lab.modes import Snapping
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
@@ -93,10 +93,10 @@ def edge_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: flo
     core = graph.core(is_backward=is_backward)
     label, _ = road.one_to_all(*core.arcs(), *core.seeds(states, keys), largest, graph.shift, core.n_buckets, False)
     core.fill(label, largest)
-    reading = graph.exit_ports() if is_backward else graph.entry_ports()
+    ends = graph.exit_ports() if is_backward else graph.entry_ports()
     return EdgeField(
         graph=graph,
-        label=road.field_of_edges(label, *reading),
+        label=reading.field_of_edges(label, *ends),
         is_backward=is_backward,
         edge=int(snaps.edge[0]),
         fraction=float(snaps.fraction[0]),

@@ -20,7 +20,7 @@ import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
 from traveltime_lab._memo import Memo
-from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import Transportation
 from traveltime_lab.streets import costs
 from traveltime_lab.streets import labels as label_parts
@@ -128,7 +128,7 @@ class Core:
     @classmethod
     def of(cls, whole: tuple[Int32Array, Int32Array, Int64Array], single: BoolArray, shift: int) -> Core:
         """Remove states with one incoming arc from a CSR."""
-        indptr, indices, weights, above, above_key = road.contract(*whole, single)
+        indptr, indices, weights, above, above_key = reduction.contract(*whole, single)
         n_buckets = _ring_size(weights, shift)
         return cls(whole, single, indptr, indices, weights, above, above_key, n_buckets)
 
@@ -142,15 +142,15 @@ class Core:
 
     def seed_rows(self, rows: Ports) -> Ports:
         """Return the seeds of many searches, extended to the states that follow removed states."""
-        return road.expand_seeds(*self.whole, self.single, *rows)  # type: ignore[no-any-return]
+        return reduction.expand_seeds(*self.whole, self.single, *rows)  # type: ignore[no-any-return]
 
     def read_rows(self, rows: Ports) -> Ports:
         """Return readings, extended to the states that lead to removed states."""
-        return road.expand_reads(self.above, self.above_key, *rows)  # type: ignore[no-any-return]
+        return reduction.expand_reads(self.above, self.above_key, *rows)  # type: ignore[no-any-return]
 
     def fill(self, label: Int64Array, limit: np.int64) -> None:
         """Label the removed states after a search, in place."""
-        road.fill(label, self.above, self.above_key, limit)
+        reduction.fill(label, self.above, self.above_key, limit)
 
 
 @dataclass(frozen=True)
@@ -258,8 +258,8 @@ def weigh(
         traversal=traversal,
         weights=weights,
         weights_rev=weights_rev,
-        core_forward=Core.of(forward, road.single_entries(*backward[:2]), shift),
-        core_backward=Core.of(backward, road.single_entries(*forward[:2]), shift),
+        core_forward=Core.of(forward, reduction.single_entries(*backward[:2]), shift),
+        core_backward=Core.of(backward, reduction.single_entries(*forward[:2]), shift),
         entry_keys=np.zeros(topology.entry_states.size, np.int64),
         exit_keys=extra[topology.exit_arcs],
         shift=shift,

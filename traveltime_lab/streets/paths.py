@@ -12,7 +12,7 @@ import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int32Array, Int64Array
 from traveltime_lab.crs import segment_lengths_m
-from traveltime_lab.kernels.street import road, turns
+from traveltime_lab.kernels.street import reading, road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.points import Points
 from traveltime_lab.streets import links
@@ -215,7 +215,7 @@ def _pieces(
             return [direct]
     if last is None:
         return None
-    root, arcs = road.trace(best_state, label, parent, topology.indptr, topology.indices, graph.weights)
+    root, arcs = reading.trace(best_state, label, parent, topology.indptr, topology.indices, graph.weights)
     steps = _first_steps(graph, int(label[root]), int(root), start_edge, start_at, connector)
     steps += [(int(topology.arc_edge[arc]), 0.0, int(graph.weights[arc]), int(arc)) for arc in arcs]
     # If states are directed edges, an arc is an edge and the turn after it, so that boarding belongs to the next edge.

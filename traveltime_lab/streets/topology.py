@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.kernels.street import road, turns
+from traveltime_lab.kernels.street import reading, turns
 from traveltime_lab.modes import Transportation
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.graph import Topology
@@ -272,8 +272,8 @@ def _finish(
     has_arcs = np.diff(indptr) + np.diff(indptr_rev) > 0
     largest = int(sizes.max(initial=0))
     is_main = (sizes >= min(MINIMUM_REACHABILITY, max(largest, 1)))[strong] & has_arcs
-    leads_to_main = road.reach(indptr_rev, indices_rev, is_main)
-    led_from_main = road.reach(indptr, indices, is_main)
+    leads_to_main = reading.reach(indptr_rev, indices_rev, is_main)
+    led_from_main = reading.reach(indptr, indices, is_main)
     exit_arcs_sorted = place[exit_arcs]
     exit_states = indices[exit_arcs_sorted]
     _, weak = connected_components(matrix, directed=True, connection="weak")

@@ -15,7 +15,7 @@ import numpy as np
 from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.raster import transit_surface
-from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.street import reading, road
 from traveltime_lab.kernels.transit import access as ports
 from traveltime_lab.kernels.transit import drives, egress
 from traveltime_lab.kernels.transit import walks as stop_kernel
@@ -167,7 +167,7 @@ class TransitField:
         has_any = np.diff(indptr) > 0
         least = np.full(has_any.size, road.UNREACHED, np.int64)
         least[has_any] = label_parts.from_ms(times[indptr[:-1][has_any]].astype(np.int64))
-        return road.field_of_edges(least, *self.graph.exit_ports())  # type: ignore[no-any-return]
+        return reading.field_of_edges(least, *self.graph.exit_ports())  # type: ignore[no-any-return]
 
     def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
         """Return a function that lowers the values of the cells of a tile."""

@@ -18,7 +18,7 @@ from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
 from traveltime_lab.errors import DataError, InputError, LimitError
 from traveltime_lab.kernels.transit import access as ports
 from traveltime_lab.kernels.transit import patterns as line_kernels
-from traveltime_lab.kernels.transit import range_raptor, raptor
+from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
 from traveltime_lab.kernels.transit import reconstruct as journey_kernels
 from traveltime_lab.kernels.transit.patterns import UNREACHED, Lines
 from traveltime_lab.transit.trip_table import TripTable
@@ -413,7 +413,7 @@ class TransitSearch:
         """
         lines = self.lines(is_arrival)
         start = int(_moments(np.array([moment]), is_arrival)[0])
-        state = raptor.new_state(lines, 1)
+        state = search_state.new_state(lines, 1)
         seconds = _array(access[1], np.int32) + np.int32(start)
         limit, rides, delay = options._limits
         best, ready = raptor.search_rounds(

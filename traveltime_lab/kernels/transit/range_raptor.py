@@ -27,7 +27,8 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.kernels.transit.raptor import UNLIMITED, forget_changes, new_state, reset, ride, seed
+from traveltime_lab.kernels.transit.raptor import UNLIMITED, ride
+from traveltime_lab.kernels.transit.search_state import forget_changes, new_state, reset, seed
 
 
 @kernel
@@ -78,7 +79,7 @@ def window_starts(lines, seed_stop, seed_s, begin, end, step):
 
 @kernel
 def window_state(lines, max_rides):
-    """Return working arrays for searches of windows; see `raptor.new_state`."""
+    """Return working arrays for searches of windows; see `search_state.new_state`."""
     return new_state(lines, 1 if max_rides >= UNLIMITED else max_rides + 1)
 
 

@@ -1,0 +1,316 @@
+"""
+Answer queries with a customized contraction hierarchy: many-to-many sweeps (RPHAST) and searches of single pairs.
+
+Vertices are numbered by rank, as in `traveltime_lab.kernels.street.contraction`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.street.road import UNREACHED
+
+#: Number of searches in one sweep. Their labels for one vertex, 64 bytes, fill a cache line and whole vector registers.
+LANES = 8
+
+
+@kernel
+def restrict(indptr_down, tails_down, labels_down, rank, read_indptr, read_states, read_keys):
+    """
+    Return the downward arcs that lead to some readings, as one stream for `many_to_many`.
+
+    This is the target selection of RPHAST.
+
+    Parameters
+    ----------
+    indptr_down, tails_down, labels_down
+        From `customize`.
+    rank : int32 array
+        See `fill`.
+    read_indptr, read_states, read_keys : int64, int32, int64 arrays
+        CSR of the readings of each column: the label of a column is the smallest of ``label[state] + key``.
+
+    Returns
+    -------
+    place : int32 array of shape (n,)
+        Row of each vertex in the restricted graph, by rank; -1 for vertices outside of it. Higher-ranked vertices have
+        lower rows.
+    tails, labels : int32 and int64 arrays
+        For each row the arcs into it, which come from earlier rows, followed by one entry with a tail of -1. After the
+        vertices each column has a row, whose arcs are its readings.
+    n_rows : int
+        Number of rows of vertices.
+    """
+    n = indptr_down.size - 1
+    n_columns = read_indptr.size - 1
+    place = np.full(n, -1, np.int32)
+    stack = np.empty(n, np.int32)
+    n_rows = 0
+    n_arcs = 0
+    for i in range(read_states.size):
+        v = rank[read_states[i]]
+        if place[v] >= 0:
+            continue
+        place[v] = 0
+        stack[0] = v
+        top = 1
+        while top:
+            top -= 1
+            v = stack[top]
+            n_rows += 1
+            n_arcs += indptr_down[v + 1] - indptr_down[v]
+            for k in range(indptr_down[v], indptr_down[v + 1]):
+                w = tails_down[k]
+                if place[w] < 0:
+                    place[w] = 0
+                    stack[top] = w
+                    top += 1
+    length = n_arcs + n_rows + read_states.size + n_columns
+    tails = np.full(length, -1, np.int32)
+    labels = np.zeros(length, np.int64)
+    row = 0
+    at = 0
+    for v in range(n - 1, -1, -1):
+        if place[v] < 0:
+            continue
+        place[v] = row
+        row += 1
+        for k in range(indptr_down[v], indptr_down[v + 1]):
+            tails[at] = place[tails_down[k]]
+            labels[at] = labels_down[k]
+            at += 1
+        at += 1
+    for column in range(n_columns):
+        for k in range(read_indptr[column], read_indptr[column + 1]):
+            tails[at] = place[rank[read_states[k]]]
+            labels[at] = read_keys[k]
+            at += 1
+        at += 1
+    return place, tails, labels, n_rows
+
+
+@kernel
+def many_to_many(
+    indptr_up,
+    heads_up,
+    labels_up,
+    rank,
+    place,
+    tails,
+    labels,
+    n_rows,
+    seed_indptr,
+    seed_states,
+    seed_keys,
+    limit,
+    result,
+):
+    """
+    Fill ``result[i, j]`` with the smallest label from the seeds of search `i` to the readings of column `j`.
+
+    `LANES` searches run side by side: each climbs from its seeds to higher-ranked vertices, then one sweep down the
+    restricted graph serves them all.
+
+    Parameters
+    ----------
+    indptr_up, heads_up, labels_up, rank
+        See `customize` and `fill`.
+    place, tails, labels, n_rows
+        From `restrict`.
+    seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
+        CSR of the seeds of each search.
+    limit : int64
+        Labels above it become `UNREACHED`.
+    result : int64 array of shape (n_searches, n_columns)
+        Overwritten.
+    """
+    n = indptr_up.size - 1
+    n_searches, n_columns = result.shape
+    slot = np.full(n, -1, np.int32)
+    # One flag for each block of 64 vertices of consecutive ranks: whether some of them wait to be relaxed.
+    has_work = np.zeros((n >> 6) + 1, np.bool_)
+    above = np.empty((1024, LANES), np.int64)
+    start = np.full(n_rows, -1, np.int32)
+    below = np.empty((n_rows, LANES), np.int64)
+    for first in range(0, n_searches, LANES):
+        used = min(LANES, n_searches - first)
+        n_slots = np.int64(0)
+        for lane in range(used):
+            for k in range(seed_indptr[first + lane], seed_indptr[first + lane + 1]):
+                v = rank[seed_states[k]]
+                if slot[v] < 0:
+                    above = _room_for(above, n_slots)
+                    slot[v] = n_slots
+                    n_slots += 1
+                    has_work[v >> 6] = True
+                above[slot[v], lane] = min(above[slot[v], lane], seed_keys[k])
+        for block in range(has_work.size):
+            if not has_work[block]:
+                continue
+            has_work[block] = False
+            for v in range(block << 6, min(n, (block + 1) << 6)):
+                mine = slot[v]
+                if mine < 0:
+                    continue
+                slot[v] = -1
+                if place[v] >= 0:
+                    start[place[v]] = mine
+                for k in range(indptr_up[v], indptr_up[v + 1]):
+                    w = heads_up[k]
+                    theirs = slot[w]
+                    if theirs < 0:
+                        above = _room_for(above, n_slots)
+                        theirs = n_slots
+                        slot[w] = theirs
+                        n_slots += 1
+                        has_work[w >> 6] = True
+                    label = labels_up[k]
+                    for lane in range(LANES):
+                        above[theirs, lane] = min(above[theirs, lane], above[mine, lane] + label)
+        at = 0
+        for row in range(n_rows + n_columns):
+            a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = UNREACHED
+            if row < n_rows and start[row] >= 0:
+                mine = start[row]
+                start[row] = -1
+                a0, a1, a2, a3 = above[mine, 0], above[mine, 1], above[mine, 2], above[mine, 3]
+                a4, a5, a6, a7 = above[mine, 4], above[mine, 5], above[mine, 6], above[mine, 7]
+            tail = tails[at]
+            # The loop over the lanes is unrolled by hand, so that all lanes stay in registers. It ends at a sentinel:
+            # given a count, the compiler would transform it.
+            while tail >= 0:
+                label = labels[at]
+                a0 = min(a0, below[tail, 0] + label)
+                a1 = min(a1, below[tail, 1] + label)
+                a2 = min(a2, below[tail, 2] + label)
+                a3 = min(a3, below[tail, 3] + label)
+                a4 = min(a4, below[tail, 4] + label)
+                a5 = min(a5, below[tail, 5] + label)
+                a6 = min(a6, below[tail, 6] + label)
+                a7 = min(a7, below[tail, 7] + label)
+                at += 1
+                tail = tails[at]
+            at += 1
+            if row < n_rows:
+                below[row, 0], below[row, 1], below[row, 2], below[row, 3] = a0, a1, a2, a3
+                below[row, 4], below[row, 5], below[row, 6], below[row, 7] = a4, a5, a6, a7
+            else:
+                best = (a0, a1, a2, a3, a4, a5, a6, a7)
+                for lane in range(used):
+                    result[first + lane, row - n_rows] = best[lane] if best[lane] <= limit else UNREACHED
+
+
+@kernel
+def _room_for(above, slot):
+    """Return `above` with row `slot` set to `UNREACHED`, reallocated with twice as many rows if it is full."""
+    if slot == above.shape[0]:
+        longer = np.empty((2 * slot, LANES), np.int64)
+        for row in range(slot):
+            for lane in range(LANES):
+                longer[row, lane] = above[row, lane]
+        above = longer
+    for lane in range(LANES):
+        above[slot, lane] = UNREACHED
+    return above
+
+
+@kernel
+def _climb(indptr, heads, arc_labels, rank, states, keys, limit, label, has_work, found):
+    """
+    Label the vertices that arcs upwards reach from seeds within a limit.
+
+    Returns
+    -------
+    int
+        Number of labelled vertices, which are listed in `found`.
+    """
+    n = label.size
+    for k in range(states.size):
+        v = rank[states[k]]
+        if keys[k] <= limit and keys[k] < label[v]:
+            label[v] = keys[k]
+            has_work[v >> 6] = True
+    count = 0
+    for block in range(has_work.size):
+        if not has_work[block]:
+            continue
+        has_work[block] = False
+        for v in range(block << 6, min(n, (block + 1) << 6)):
+            mine = label[v]
+            if mine == UNREACHED:
+                continue
+            found[count] = v
+            count += 1
+            for k in range(indptr[v], indptr[v + 1]):
+                onward = mine + arc_labels[k]
+                w = heads[k]
+                if onward <= limit and onward < label[w]:
+                    label[w] = onward
+                    has_work[w >> 6] = True
+    return count
+
+
+@kernel
+def one_to_some(
+    indptr_up,
+    heads_up,
+    labels_up,
+    indptr_down,
+    tails_down,
+    labels_down,
+    rank,
+    seed_indptr,
+    seed_states,
+    seed_keys,
+    read_indptr,
+    read_states,
+    read_keys,
+    row_indptr,
+    limit,
+    result,
+):
+    """
+    Fill `result` with the smallest labels of chosen pairs.
+
+    A search upwards from the seeds meets a search upwards from the readings; the best vertex that both reach gives the
+    label of the pair.
+
+    Parameters
+    ----------
+    indptr_up, heads_up, labels_up, indptr_down, tails_down, labels_down
+        See `customize`.
+    rank : int32 array
+        See `fill`.
+    seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
+        CSR of the seeds of each search.
+    read_indptr, read_states, read_keys : int64, int32, int64 arrays
+        CSR of the readings of each pair.
+    row_indptr : int64 array of shape (n_searches + 1,)
+        The pairs of search `i` are ``row_indptr[i]`` to ``row_indptr[i + 1] - 1``.
+    limit : int64
+        Labels above it become `UNREACHED`.
+    result : int64 array of shape (n_pairs,)
+        Overwritten.
+    """
+    n = indptr_up.size - 1
+    ahead, back = np.full(n, UNREACHED, np.int64), np.full(n, UNREACHED, np.int64)
+    found_ahead, found_back = np.empty(n, np.int32), np.empty(n, np.int32)
+    has_work = np.zeros((n >> 6) + 1, np.bool_)
+    for row in range(seed_indptr.size - 1):
+        seeds = slice(seed_indptr[row], seed_indptr[row + 1])
+        states, keys = seed_states[seeds], seed_keys[seeds]
+        n_ahead = _climb(indptr_up, heads_up, labels_up, rank, states, keys, limit, ahead, has_work, found_ahead)
+        for pair in range(row_indptr[row], row_indptr[row + 1]):
+            reads = slice(read_indptr[pair], read_indptr[pair + 1])
+            states, keys = read_states[reads], read_keys[reads]
+            n_back = _climb(indptr_down, tails_down, labels_down, rank, states, keys, limit, back, has_work, found_back)
+            best = UNREACHED
+            for i in range(n_back):
+                v = found_back[i]
+                if ahead[v] < UNREACHED:
+                    best = min(best, ahead[v] + back[v])
+                back[v] = UNREACHED
+            result[pair] = best if best <= limit else UNREACHED
+        for i in range(n_ahead):
+            ahead[found_ahead[i]] = UNREACHED
