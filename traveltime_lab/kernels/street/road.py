@@ -78,7 +78,7 @@ def _push(state, bucket, heads, pool_state, pool_next, free):
 def _grow(array):
     """Return a copy of `array` twice as long."""
     longer = np.empty(array.size * 2, array.dtype)
-    # A loop compiles in a tenth of the time of a slice, whose check of shapes can word an error.
+    # A loop compiles in a tenth of the time of a slice assignment, which includes code for an error message.
     for i in range(array.size):
         longer[i] = array[i]
     return longer
@@ -87,9 +87,9 @@ def _grow(array):
 @kernel
 def ascending(keys):
     """
-    Return the order that sorts an array, equal ones as they come; runs of doubling length are merged.
+    Return the order that sorts an array, with a stable bottom-up merge sort.
 
-    As ``np.argsort(keys, kind="stable")``, which takes ten times as long to compile.
+    The result is that of ``np.argsort(keys, kind="stable")``, which takes ten times as long to compile.
     """
     n = keys.size
     order = np.arange(n)
