@@ -14,8 +14,8 @@ that is missing. The kernels do not know which of the two they search; `travelti
 32 bits and the length in centimetres in the lower 32 bits. Adding two labels adds both parts, and comparing them
 compares the times first and the lengths second. The smallest label therefore belongs to the fastest route and, among
 equally fast routes, to the shortest. To minimise the length instead, the caller exchanges the two parts. Sums of
-integers do not depend on the order of the additions, so a forward search, a backward search and every other engine of
-this package return exactly the same number. `UNREACHED` marks states without a label.
+integers do not depend on the order of the additions, so a forward search, a backward search and a contraction hierarchy
+return exactly the same number. `UNREACHED` marks states without a label.
 
 **Bucket queue.** States wait in a ring of buckets. ``label >> shift`` is the number of a state's bucket, and the ring
 has more buckets than the longest arc spans. The search empties the buckets in ascending order and relaxes the arcs of
