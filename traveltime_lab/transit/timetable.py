@@ -242,7 +242,7 @@ class Timetable:
         digest.update("\0".join([*self.zones, *self.headsigns]).encode())
         return digest.hexdigest()
 
-    # When it runs
+    # Service dates
 
     def services_on(self, date: dt.date | int) -> BoolArray:
         """Return for each service whether it is active on a service date, given as a date or its ordinal."""

@@ -540,7 +540,7 @@ def single_entries(indptr_rev, indices_rev):
     """
     Return which states have exactly one incoming arc, so that a search need not queue them.
 
-    If such states form a ring, one of them is returned as False: otherwise none of them would keep a label of its own.
+    In a ring of such states one is returned as False, because `contract` needs a kept state that leads to the others.
 
     Parameters
     ----------
