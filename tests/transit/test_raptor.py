@@ -371,7 +371,7 @@ def test_bad_requests_are_refused():
         search.stop_times(links([(0, 0)]), 1_500_000_000, ANY)
     with pytest.raises(LimitError, match="max_changes"):
         TransitOptions(10, max_changes=-1)
-    with pytest.raises(LimitError, match="wide"):
+    with pytest.raises(LimitError, match="length of a window"):
         search.window_stop_times(links([(0, 0)]), 0, UNREACHED // 4, ANY)
     with pytest.raises(InputError, match="shape"):
         search.window_times(links([(0, 0)]).of(0), [0], links([(1, 0)]), ANY, direct_time=np.zeros(3, np.int32))

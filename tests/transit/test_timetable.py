@@ -449,9 +449,9 @@ def test_tables_there_and_back(tmp_path: Path) -> None:
     assert not again.arrival.flags.writeable
     outside = pa.array(np.full(6, 6, np.int32)), pa.array(np.full(6, -1, np.int32))
     for stops in outside:
-        with pytest.raises(ValueError, match="pattern_stop points outside"):
+        with pytest.raises(ValueError, match="pattern_stop contains row numbers outside"):
             from_tables({**columns, "pattern_stop": stops}, meta)
-    with pytest.raises(ValueError, match="does not fit"):
+    with pytest.raises(ValueError, match="is not a valid index pointer"):
         from_tables({**columns, "arrival": columns["arrival"][:2]}, meta)
     with pytest.raises(KeyError):
         from_tables({name: values for name, values in columns.items() if name != "arrival"}, meta)

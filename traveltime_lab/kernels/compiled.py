@@ -1,18 +1,19 @@
 """
-The decorator of all kernels: compiled at the first call, kept on disk, and never older than its sources.
+The decorator of all kernels, which compiles at the first call and caches on disk by the sources of a kernel.
 
-Numba keeps what it compiled, too, but asks only whether the file of the function itself has changed. A compiled kernel
-holds copies of the constants it reads and of the kernels it calls, and these may come from other files. So the key of
-an entry here is made from the text of the kernel's module and of every module of this package that it imports,
-directly or not, besides the signature, the processor and the versions of Python, numba, llvmlite and numpy.
+The cache of Numba only checks whether the file of the function itself has changed. But a compiled kernel contains
+copies of the constants that it reads and of the kernels that it calls, which may be defined in other files. The key of
+an entry in this cache therefore includes the text of the module of the kernel and of every module of this package that
+it imports, directly or indirectly, in addition to the signature, the processor and the versions of Python, numba,
+llvmlite and numpy.
 
-Each signature of a kernel has one file, written whole and then moved to its place, with its key and a checksum in
-front. A file that is missing, damaged, or made for another key is no error: the kernel is compiled again and the file
-is replaced. Processes that compile the same kernel at the same time write the same file, one after the other.
+Each signature of a kernel has one file that begins with its key and a checksum. The file is written under a temporary
+name and then renamed. If it is missing, damaged, or has another key, the kernel is compiled again and the file is
+replaced. Processes that compile the same kernel at the same time write the same file, one after the other.
 
-The files are where numba's own would be: in the ``__pycache__`` beside the source, in the user's cache folder if that
-cannot be written to, or below ``NUMBA_CACHE_DIR``. Where none of them can be written to, or where numba's insides are
-not as expected, kernels are compiled in each process and a warning is logged.
+The files are in the same places as those of Numba: in the ``__pycache__`` folder beside the source, in the cache folder
+of the user if that is not writable, or below ``NUMBA_CACHE_DIR``. If none of these is writable, or if the internals of
+Numba are not as expected, kernels are compiled in each process and a warning is logged.
 
 Examples
 --------
@@ -45,19 +46,19 @@ import numpy as np
 
 logger = logging.getLogger(__name__)
 
-#: Modules of numba that it makes no promises about: looked up where they are used, inside of a `try`.
+#: Internal modules of Numba, which may change: they are only used inside a `try`.
 _internals: Any = numba.core
-#: Begins every file; the number is that of the layout.
+#: Beginning of every file, with the version of the layout.
 _MAGIC = b"traveltime_lab kernel 1\n"
 _DIGEST_SIZE = 32
 _PACKAGE = Path(__file__).parents[1]
-#: An import of a module of this package; ``rest`` is empty unless the line has several or a form not understood here.
+#: An import of a module of this package; ``rest`` is empty unless the line has several imports or another form.
 _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+(?P<origin>\.|traveltime_lab[\w.]*)[^\n]*?[ \t]import\b"
     rb"|import[ \t]+(?P<module>traveltime_lab[\w.]*)(?:[ \t]+as[ \t]+\w+)?(?P<rest>[^\n#]*))",
     re.MULTILINE,
 )
-#: Settings of numba that change the code it makes and that its processor's name does not include.
+#: Settings of Numba that change the compiled code but are not part of the name of the target.
 _NUMBA_SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")
 
 
@@ -66,9 +67,9 @@ class Compilation:
     """A signature that this process has compiled."""
 
     name: str
-    #: Kernels that were compiled on the way included.
+    #: Time including that of the kernels it calls.
     seconds: float
-    #: Where it is kept, None if it is not.
+    #: File in the cache, None if it is not cached.
     path: Path | None
 
 
@@ -76,31 +77,31 @@ _compilations: list[Compilation] = []
 
 
 def compilations() -> tuple[Compilation, ...]:
-    """Return what this process has compiled so far, the callees of a kernel before the kernel."""
+    """Return the signatures that this process has compiled so far, callees before their callers."""
     return tuple(_compilations)
 
 
 def folders() -> list[Path]:
-    """Return the folders where this process has looked for compiled kernels."""
+    """Return the folders in which this process has looked for compiled kernels."""
     return sorted(set(_folders.values()))
 
 
 def is_kept(dispatcher: Any, arguments: tuple[Any, ...]) -> bool | None:
-    """Return whether a signature of a kernel is on disk, None if it cannot be."""
+    """Return whether a signature of a kernel is in the cache, None if it cannot be cached."""
     cache = getattr(dispatcher, "_cache", None)
     return cache.is_kept(arguments, dispatcher.targetctx) if isinstance(cache, _Cache) else None
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
-    Compile a function without Python objects and without the global interpreter lock when it is first called.
+    Compile a function at its first call, in nopython mode and without the global interpreter lock.
 
     Parameters
     ----------
     function : callable, optional
-        A function of a module; without it a decorator is returned.
+        A function at module level. If omitted, a decorator is returned.
     **options
-        Further options of `numba.njit`, such as ``fastmath=True`` or ``inline="always"``.
+        Options of `numba.njit`, such as ``fastmath=True`` or ``inline="always"``.
 
     Returns
     -------
@@ -109,10 +110,10 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
     Notes
     -----
-    A kernel is compiled once for each combination of types, and most of the time of a first run is spent so. What
-    saves compilations: numbers that kernels pass on begin as ``np.int64(0)``, as a literal ``0`` is a type of its own;
-    loops instead of ``a[i:j] = b``, whose check of shapes can word an error; `street.road.ascending` instead of
-    ``np.argsort``.
+    A kernel is compiled once for each combination of types, which takes most of the time of a first run. To reduce it,
+    initialize numbers that are passed to other kernels with ``np.int64(0)``, because the literal ``0`` has a type of
+    its own; use loops in place of ``a[i:j] = b``, which includes code for an error message; and use
+    `street.road.ascending` in place of ``np.argsort``.
     """
     if function is None:
         return functools.partial(kernel, **options)
@@ -122,12 +123,12 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return dispatcher
 
 
-# What a kernel is made from ------------------------------------------------------------------------------------------
+# Sources of a kernel -------------------------------------------------------------------------------------------------
 
 
 @functools.cache
 def _source(path: str, modified_ns: int, size: int) -> tuple[bytes, tuple[str, ...]]:
-    """Return the digest of a module's text and the files of this package that it imports."""
+    """Return the digest of the text of a module, and the files of this package that it imports."""
     text = Path(path).read_bytes()
     imported: set[str] = set()
     for match in _IMPORT.finditer(text):
@@ -138,7 +139,7 @@ def _source(path: str, modified_ns: int, size: int) -> tuple[bytes, tuple[str, .
             imported.update(_modules_below(_PACKAGE))
         elif module.is_file():
             imported.add(str(module))
-        else:  # a package, and what is imported may be any of its modules
+        else:  # a package, of which any module may be imported
             imported.update(_modules_below(place))
     return hashlib.blake2b(text, digest_size=_DIGEST_SIZE).digest(), tuple(sorted(imported))
 
@@ -151,8 +152,8 @@ def _sources_digest(path: str) -> bytes:
     """
     Return a digest of a module and of all modules of this package that it imports, directly or not.
 
-    Taken when the module is imported, so that a file edited later is not mistaken for what runs; asked again for a
-    module that is reloaded.
+    It is computed when the module is imported, so that later changes of the file do not affect it, and again when the
+    module is reloaded.
     """
     found: dict[str, bytes] = {}
     waiting = [path]
@@ -166,13 +167,13 @@ def _sources_digest(path: str) -> bytes:
 
 
 def _in_words(kind: Any) -> str:
-    """Return a numba type as text; for named tuples with the names of their fields, which numba leaves out."""
+    """Return a Numba type as text; named tuples include the names of their fields, which Numba omits."""
     parts = ", ".join(map(_in_words, kind.types)) if hasattr(kind, "types") else ""
     fields = getattr(getattr(kind, "instance_class", None), "_fields", "")
     return f"{kind}[{parts}]{fields}"
 
 
-# Where it is kept ----------------------------------------------------------------------------------------------------
+# Files of the cache --------------------------------------------------------------------------------------------------
 
 
 _folders: dict[str, Path] = {}
@@ -186,7 +187,7 @@ def _warn_once(reason: str, error: Exception) -> None:
 
 
 class _Cache:
-    """What a dispatcher asks for compiled code; the methods are those of numba's own caches."""
+    """The cache of one dispatcher, with the interface of Numba's own caches."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self._function = function
@@ -197,31 +198,31 @@ class _Cache:
         try:
             self._sources: bytes | None = _sources_digest(function.__code__.co_filename)
         except OSError:
-            self._sources = None  # no source, so nothing to compare with: compiled in each process
+            self._sources = None  # without a source there is no key: compiled in each process
 
     @property
     def cache_path(self) -> str | None:
-        """The folder, None if nothing is kept."""
+        """The folder of the cache, None if nothing is cached."""
         try:
             return None if self._sources is None else str(self._folder())
         except Exception:
             return None
 
     def enable(self) -> None:
-        """Do nothing: it is enabled."""
+        """Do nothing, because the cache is always enabled."""
 
     def disable(self) -> None:
-        """Keep nothing from now on."""
+        """Stop caching."""
         self._sources = None
 
     def flush(self) -> None:
-        """Forget what was kept for this kernel."""
+        """Delete the files of this kernel."""
         if self.cache_path is not None:
             for path in self._folder().glob(f"{self._stem()}-*.nbc"):
                 path.unlink(missing_ok=True)
 
     def is_kept(self, sig: Any, target_context: Any) -> bool | None:
-        """Return whether there is a file for a signature, None if there can be none; its end is not read."""
+        """Return whether there is a valid file for a signature, None if it cannot be cached; only its start is read."""
         if self.cache_path is None:
             return None
         path, key = self._entry(sig, target_context.codegen())
@@ -232,14 +233,14 @@ class _Cache:
             return False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what was compiled for a signature, None if that must be done."""
+        """Return the compiled code of a signature, None if it has to be compiled."""
         found = None
         if self._sources is not None:
             try:
                 target_context.refresh()
                 path, key = self._entry(sig, target_context.codegen())
                 found = self._load(path, key, sig, target_context)
-            except Exception as error:  # whatever is wrong with what was kept, compiling helps
+            except Exception as error:  # any fault of a file is mended by compiling again
                 _warn_once("they cannot be read", error)
         if found is None:
             self._started[_arguments(sig)] = time.perf_counter()
@@ -249,13 +250,13 @@ class _Cache:
         return found
 
     def save_overload(self, sig: Any, compiled: Any) -> None:
-        """Keep what was compiled for a signature."""
+        """Write the compiled code of a signature."""
         path: Path | None = None
         if self._sources is not None:
             try:
                 path, key = self._entry(sig, compiled.codegen)
                 self._save(path, key, compiled)
-            except Exception as error:  # a full disk, another numba: the answer is there all the same
+            except Exception as error:  # such as a full disk; the compiled code can be used anyway
                 path = None
                 _warn_once("they cannot be written", error)
         seconds = time.perf_counter() - self._started.pop(_arguments(sig), time.perf_counter())
@@ -275,7 +276,7 @@ class _Cache:
         return found if tuple(found.signature.args) == _arguments(sig) else None
 
     def _save(self, path: Path, key: bytes, compiled: Any) -> None:
-        # Code that holds addresses of this process, or that fell back to Python, is of no use to another one.
+        # Code with addresses of this process, or with lifted loops, cannot be used by another process.
         if compiled.lifted or compiled.library.has_dynamic_globals:
             return
         payload = _internals.serialize.dumps(compiled._reduce())
@@ -302,9 +303,9 @@ class _Cache:
 
     def _entry(self, sig: Any, codegen: Any) -> tuple[Path, bytes]:
         """
-        Return the file of a signature and the key that has to be in it.
+        Return the file of a signature and its key.
 
-        The sources are part of the key but not of the name, so that a changed kernel takes the place of the old one.
+        The sources are part of the key but not of the name, so that a changed kernel replaces the file of the old one.
         """
         assert self._sources is not None
         parts = (
@@ -321,5 +322,5 @@ class _Cache:
 
 
 def _arguments(sig: Any) -> tuple[Any, ...]:
-    """Return the types of the arguments of a signature, which may be only these."""
+    """Return the types of the arguments of a signature, or `sig` itself if it is a tuple of types."""
     return tuple(sig) if isinstance(sig, tuple) else tuple(sig.args)

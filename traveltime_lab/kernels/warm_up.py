@@ -1,12 +1,13 @@
 """
-Kernels compiled before they are needed, by a second process, from a list of the signatures in use.
+Compile kernels in advance in a second process, from a list of the signatures in use.
 
-Numba compiles one function at a time in a process, so a first `traveltime-lab demo` used one core while it waited. The
-list ``signatures.txt`` says which signatures the searches of this package ask for, in the order in which they first do.
-`start_helper` has another process work through it from its end, while this one comes from the beginning; they meet on
-disk, see `traveltime_lab.kernels.compiled`. A signature that is missing from the list is compiled when it is called,
-one that no longer fits its kernel is left out: neither changes an answer, and a test compares the list with what is
-compiled. ``python tests/kernels/record.py`` writes it.
+Numba compiles one function at a time in a process, so that a first `traveltime-lab demo` uses one core only. The list
+``signatures.txt`` contains the signatures that the searches of this package use, in the order of their first use.
+`start_helper` starts another process that compiles them from the end of the list, while this process compiles them as
+they are called, from its beginning; they share the cache on disk, see `traveltime_lab.kernels.compiled`. Signatures
+that are not in the list are compiled when they are called, and those that do not match their kernel any more are
+skipped, so the list never changes results. A test compares it with the signatures that are compiled;
+``python tests/kernels/record.py`` writes it.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ logger = logging.getLogger(__name__)
 
 _LIST = Path(__file__).with_name("signatures.txt")
 _ROOT = "traveltime_lab.kernels."
-#: Fewer missing kernels than this are compiled sooner than another process begins.
+#: Least number of missing kernels for which starting another process saves time.
 _FEW = 4
 
 
 def as_text(kind: Any) -> str:
-    """Return a numba type as an expression that `_as_type` can evaluate."""
+    """Return a Numba type as an expression that `resolve` can evaluate."""
     if isinstance(kind, types.Array):
         steps = ["::1" if kind.layout == "C" and i == kind.ndim - 1 else ":" for i in range(kind.ndim)]
         text = f"{kind.dtype}[{', '.join(steps)}]"
@@ -52,12 +53,12 @@ def as_text(kind: Any) -> str:
 
 
 def line(name: str, arguments: Iterable[Any]) -> str:
-    """Return the line of the list for a kernel, such as ``street.reduction.fill``, and the types of its arguments."""
+    """Return the line of the list for a kernel, such as ``street.reduction.fill``, with the types of its arguments."""
     return f"{name}({', '.join(map(as_text, arguments))})"
 
 
 def listed(sections: Iterable[str] = ()) -> Iterator[str]:
-    """Yield the lines of some sections of the list, of all if none is named."""
+    """Yield the lines of some sections of the list, by default of all."""
     wanted, section = set(sections), ""
     for text in _LIST.read_text(encoding="utf-8").splitlines():
         if text.startswith("["):
@@ -67,7 +68,7 @@ def listed(sections: Iterable[str] = ()) -> Iterator[str]:
 
 
 class _Names(dict[str, Any]):
-    """What an expression of the list may name: types of numba, and modules of kernels with their named tuples."""
+    """Names in the expressions of the list: types of Numba, and modules of kernels with their named tuples."""
 
     def __missing__(self, name: str) -> Any:
         return getattr(types, name) if hasattr(types, name) else importlib.import_module(_ROOT + name)
@@ -75,12 +76,12 @@ class _Names(dict[str, Any]):
 
 def resolve(text: str) -> tuple[Any, tuple[Any, ...]]:
     """
-    Return the kernel and the types of its arguments that a line of the list means.
+    Return the kernel of a line of the list, and the types of its arguments.
 
     Raises
     ------
     Exception
-        Of any kind, if there is no such kernel or type.
+        Any exception, if there is no such kernel or type.
     """
     path, _, arguments = text.partition("(")
     module, _, name = path.rpartition(".")
@@ -91,7 +92,7 @@ def resolve(text: str) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _as_type(found: Any) -> Any:
-    """Return the type that an evaluated expression means: tuples, named or not, stand for the type of a tuple."""
+    """Return the type of an evaluated expression; a tuple, named or not, stands for the type of such a tuple."""
     if isinstance(found, tuple):
         named = type(found) if hasattr(found, "_fields") else None
         make: Any = types.BaseTuple.from_types
@@ -100,18 +101,18 @@ def _as_type(found: Any) -> Any:
 
 
 def compile_listed(sections: Iterable[str] = (), *, from_the_end: bool = False) -> None:
-    """Compile, or find on disk, the kernels of some sections of the list."""
+    """Compile the kernels of some sections of the list, unless they are in the cache."""
     lines = list(listed(sections))
     for text in reversed(lines) if from_the_end else lines:
         try:
             dispatcher, arguments = resolve(text)
             dispatcher.compile(arguments)
-        except Exception as error:  # an old line; what is called instead is compiled then
+        except Exception as error:  # an outdated line; its kernel is compiled when it is called
             logger.warning("signature=%s is out of date: %s: %s", text, type(error).__name__, error)
 
 
 def n_missing(sections: Iterable[str] = ()) -> int:
-    """Return how many kernels of some sections of the list are not on disk, 0 if nothing can be kept there."""
+    """Return the number of kernels of some sections that are not in the cache, 0 if they cannot be cached."""
     n = 0
     for text in listed(sections):
         with contextlib.suppress(Exception):
@@ -121,20 +122,20 @@ def n_missing(sections: Iterable[str] = ()) -> int:
 
 def start_helper(sections: Iterable[str] = ()) -> int:
     """
-    Compile the kernels of some sections of the list in another process if several are missing.
+    Compile the kernels of some sections of the list in another process, if several of them are missing.
 
-    The process ends when it is done, or with this one. None is started on one core, from a frozen application, or
-    where compiled kernels cannot be kept.
+    The process ends when it is done, or together with this one. No process is started on a single core, in a frozen
+    application, or if compiled kernels cannot be cached.
 
     Parameters
     ----------
     sections : iterable of str
-        In the order of need; by default all.
+        Sections in the order in which they are needed. Default: all.
 
     Returns
     -------
     int
-        How many kernels were missing.
+        Number of missing kernels.
     """
     sections = tuple(sections)
     missing = n_missing(sections)

@@ -193,7 +193,7 @@ class ItineraryBuilder:
         name = self._name(b)
         return (Leg("walk", f"Change to {name}" if name else "Change", int(limit_s), round(metres, 2), _line(line)),)
 
-    # With rides
+    # Transit
 
     def ridden(
         self, search: TransitSearch, journeys: Itineraries, row: int, i: int, j: int, ms: int, moment: dt.datetime

@@ -111,7 +111,7 @@ class TransitQuery:
             return snaps
         return snap_points(self.layer.streets, snaps.lng, snaps.lat, WALKING, self.snapping)
 
-    # Rides
+    # Transit
 
     def search(self) -> TransitSearch:
         """Return the search of the trip instances in the interval of the query, with times in milliseconds."""
@@ -157,7 +157,7 @@ class TransitQuery:
         steps = np.arange(0, max(self.window, 1), SAMPLE_S, dtype=np.int64) * 1000
         return self.at(search) + (-steps if self.is_arrival else steps)
 
-    # Ways between points and stops
+    # Links between points and stops
 
     def walks(self, *, is_leaving: bool) -> Walks:
         """Return the walks around all stops."""

@@ -1,5 +1,5 @@
 """
-What a feed's route types mean: the mode that the contract reports and the transportation types that select it.
+Route types of GTFS: the mode that results report, and the transportation types that select them.
 
 ==================  =============================================  ==================  ======  ==========
 route_type          GTFS name                                      mode in answers     group   assumed
@@ -21,10 +21,10 @@ route_type          GTFS name                                      mode in answe
 ==================  =============================================  ==================  ======  ==========
 
 Codes and names: GTFS Schedule reference, ``routes.txt``, and Google's extended route types
-(developers.google.com/transit/gtfs/reference/extended-route-types). Modes are those that the contract lists for parts
-of a route, section 6.4, which has none for trams, taxis and carriages. The contract says that ``train`` is "walk +
-rail" (5.1) and reports underground and light railways as kinds of rail: so everything on rails is ``train`` here.
-``public_transport`` takes all, also what no narrower type selects.
+(developers.google.com/transit/gtfs/reference/extended-route-types). Modes are those of the parts of a route in
+docs/contract.md, 6.4, which has none for trams, taxis and carriages. The contract defines ``train`` as "walk + rail"
+(5.1) and reports underground and light railways as kinds of rail, so everything on rails is in the group ``train``.
+``public_transport`` selects all routes, including those that no other type selects.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ GROUPS: Final = ("train", "bus", "coach", "ferry", "other")
 
 
 class RouteClass(NamedTuple):
-    """The mode that answers name, and the group that transportation types select by."""
+    """The mode that results report, and the group that transportation types select by."""
 
     mode: str
     group: str
@@ -75,7 +75,7 @@ _RANGES: Final[tuple[tuple[int, int, RouteClass], ...]] = (
 )
 
 _ALL: Final = frozenset(GROUPS)
-#: Groups that each transportation type rides.
+#: Groups that each transportation type uses.
 SELECTS: Final[Mapping[str, frozenset[str]]] = {
     "public_transport": _ALL,
     "bus": frozenset({"bus"}),
@@ -89,7 +89,7 @@ SELECTS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def route_class(route_type: int) -> RouteClass | None:
-    """Return mode and group of a basic or extended route type, None for an unknown one."""
+    """Return the mode and the group of a basic or extended route type, None if it is unknown."""
     for first, last, kind in _RANGES:
         if first <= route_type <= last:
             return kind
@@ -97,5 +97,5 @@ def route_class(route_type: int) -> RouteClass | None:
 
 
 def is_selected(groups: ObjectArray | list[str], transportation_type: str) -> BoolArray:
-    """Return by route whether a transportation type rides it; `groups` is the ``group`` column of the routes."""
+    """Return for each route whether a transportation type uses it; `groups` is the ``group`` column of the routes."""
     return np.isin(np.asarray(groups, dtype=object).astype(str), sorted(SELECTS[transportation_type]))

@@ -1,5 +1,5 @@
 """
-On which days a part of a timetable runs: the trips of some vehicles, or those that call at some stops.
+Find the days with service of a part of a timetable: the trips of some vehicles, or the trips at some stops.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from traveltime_lab.transit.timetable import Timetable
 Trips = BoolArray
 
 _DAY_S: Final = 86_400
-#: Days looked through on either side of a date; timetables rarely pause for longer.
+#: Number of days to search on either side of a date; timetables rarely pause for longer.
 _FARTHEST: Final = 400
 
 
 def trips_of(timetable: Timetable, vehicles: str) -> Trips:
     """
-    Return by trip whether a kind of vehicle runs it.
+    Return for each trip whether it is run by a kind of vehicle.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def trips_of(timetable: Timetable, vehicles: str) -> Trips:
 
 
 def trips_at(timetable: Timetable, trips: Trips, stops: Int32Array, *, is_boarding: bool) -> Trips:
-    """Return which of some trips call at one of some stops (stop_idx) to let people in, or out."""
+    """Return which of some trips have pickup, or drop-off, at one of some stops (stop_idx)."""
     rules = timetable.pattern_pickup if is_boarding else timetable.pattern_drop_off
     hit = np.isin(timetable.pattern_stop, stops) & (rules != 1)
     counts = np.concatenate([[0], np.cumsum(hit)])[timetable.pattern_indptr]
@@ -45,7 +45,7 @@ def trips_at(timetable: Timetable, trips: Trips, stops: Int32Array, *, is_boardi
 
 
 def stops_of(timetable: Timetable, trips: Trips, *, is_boarding: bool) -> BoolArray:
-    """Return by stop whether one of some trips lets people in there, or out."""
+    """Return for each stop whether one of some trips has pickup, or drop-off, there."""
     rules = timetable.pattern_pickup if is_boarding else timetable.pattern_drop_off
     is_used = np.zeros(timetable.pattern_indptr.size - 1, np.bool_)
     is_used[timetable.hot.trip_pattern[trips]] = True
@@ -56,18 +56,18 @@ def stops_of(timetable: Timetable, trips: Trips, *, is_boarding: bool) -> BoolAr
 
 
 def groups(timetable: Timetable) -> list[str]:
-    """Return the kinds of vehicles that have trips, in order of name."""
+    """Return the kinds of vehicles that have trips, sorted by name."""
     routes = np.unique(timetable.hot.trip_route)
     return sorted({str(group) for group in timetable.routes["group"].to_numpy()[routes]})
 
 
 def runs_on(timetable: Timetable, trips: Trips, date: dt.date) -> bool:
-    """Return whether any of some trips is on its way on a date, those from the night before included."""
+    """Return whether any of some trips runs on a date, including trips of the day before that run past midnight."""
     return _run_on(timetable, *_services(timetable, trips), date.toordinal())
 
 
 def _services(timetable: Timetable, trips: Trips) -> tuple[Trips, Trips]:
-    """Return by service whether any of some trips belongs to it, and whether one of these goes on past midnight."""
+    """Return for each service whether it has any of some trips, and whether one of these runs past midnight."""
     hot = timetable.hot
     ends = hot.last_arrival.astype(np.int64)
     repeated = timetable.frequency_trip
@@ -82,21 +82,21 @@ def _services(timetable: Timetable, trips: Trips) -> tuple[Trips, Trips]:
 
 
 def _run_on(timetable: Timetable, by_day: Trips, by_night: Trips, ordinal: int) -> bool:
-    """Return whether some services run on a date, or others did the night before."""
+    """Return whether the services `by_day` are active on a date, or those `by_night` on the day before."""
     if (by_day & timetable.services_on(ordinal)).any():
         return True
     return ordinal > 1 and bool((by_night & timetable.services_on(ordinal - 1)).any())
 
 
 def span(timetable: Timetable) -> tuple[dt.date, dt.date] | None:
-    """Return the first and the last date on which any trip runs, None if none ever does."""
+    """Return the first and the last date with service, None if there is none."""
     dates = timetable.dates()
     first, last = dates["first"].dropna(), dates["last"].dropna()
     return (first.min(), last.max()) if len(first) else None
 
 
 def nearest_days(timetable: Timetable, trips: Trips, date: dt.date) -> Iterator[dt.date]:
-    """Yield the dates on which some trips run, the nearest to a date first and the later of equally near ones."""
+    """Yield the dates on which some trips run, nearest to a date first, the later one first if equally near."""
     ends = span(timetable)
     if ends is None:
         return
@@ -110,7 +110,7 @@ def nearest_days(timetable: Timetable, trips: Trips, date: dt.date) -> Iterator[
 
 
 def different_days(timetable: Timetable, trips: Trips, date: dt.date, most: int) -> Iterator[dt.date]:
-    """Yield the nearest dates whose services differ, as `nearest_days` does."""
+    """Yield the nearest dates with different services, in the order of `nearest_days`."""
     used = np.unique(timetable.hot.trip_service[trips])
     known: set[bytes] = set()
     for day in nearest_days(timetable, trips, date):

@@ -1,9 +1,9 @@
 """
-Stops of a timetable on the streets: where they are, and what lies within a walk of them.
+Link the stops of a timetable to the streets, and find what is within walking distance of them.
 
-A stop is joined to the nearest walkable street like any other point, its walk to the street counted. What a budget of
-seconds covers is found once per network and kept: the states of the street graph around every stop. Walks from a few
-points, and ways by car or bicycle, are ordinary street searches.
+A stop is snapped to the nearest walkable street like any other point, and its connector counts. The states of the
+street graph within walking distance of every stop are searched once for each budget, and kept. Walks from few points,
+and access by car or bicycle, are ordinary street searches.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps, snap_points
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.trip_instances import Footpaths, Transfers, merge_transfers
 
-#: Longest walk between two vehicles, s. Source: contract 5.4 (from the documentation of the Java client).
+#: Longest walk between two vehicles, s. Source: docs/contract.md, 5.4 (from the documentation of the Java client).
 TRANSFER_WALK_S: Final = 600
 
-#: Near points from which a search each is quicker than reading what lies around all stops.
+#: Largest number of points for which one street search each is faster than walks around all stops.
 FEW: Final = 32
 
 _ROOM = 1 << 16
 
-#: Snaps, connectors, and the stops on each edge, by what streets are open.
+#: Snaps, connectors, and the stops on each edge, by the streets that are open.
 _STOPS = Derived[RoadsKey, tuple[Snaps, Int64Array, Int64Array, Int32Array]]("stops on streets", kept=8)
-#: Walks by budget and direction. Large: one budget, both ways, and that of changes.
+#: Walks by budget and direction. They are large; usually there is one budget in both directions, and that of transfers.
 _WALKS = Derived[tuple[int, bool], "Walks"]("walks around stops", kept=6)
-#: Searches for stops by direction, kept with the graph that they search.
+#: Searches from points to all stops by direction, kept with their graph.
 _SEARCHES = Derived[bool, matrix.RowSearch]("searches for stops", kept=2)
 _TRANSFERS = Derived[None, Transfers]("changes")
 
@@ -53,15 +53,15 @@ _TRANSFERS = Derived[None, Transfers]("changes")
 @dataclass(frozen=True)
 class Links:
     """
-    Ways between points and stops as CSR by point.
+    Links between points and stops as CSR by point.
 
     Attributes
     ----------
     indptr : int64 array of shape (n_points + 1,)
-    stops : int32 array
+    stops : int32 array of shape (n_links,)
         stop_idx.
-    ms : int32 array
-        Milliseconds, what the way costs beside (parking) included.
+    ms : int32 array of shape (n_links,), ms
+        Time between the point and the stop, including additional time such as parking.
     """
 
     indptr: Int64Array
@@ -69,36 +69,36 @@ class Links:
     ms: Int32Array
 
     def rows(self, first: int, last: int) -> Links:
-        """Return the links of some consecutive points."""
+        """Return the links of consecutive points."""
         begin, end = self.indptr[first], self.indptr[last]
         return Links(self.indptr[first : last + 1] - begin, self.stops[begin:end], self.ms[begin:end])
 
     def take(self, points: IndexArray) -> Links:
-        """Return the links of chosen points."""
+        """Return the links of the points at some positions."""
         sizes = np.diff(self.indptr)[points]
         indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         at = np.repeat(self.indptr[points] - indptr[:-1], sizes) + np.arange(indptr[-1])
         return Links(indptr, self.stops[at], self.ms[at])
 
     def later(self, ms: int) -> Links:
-        """Return the links with some milliseconds more each."""
+        """Return the links with some milliseconds added to each."""
         return Links(self.indptr, self.stops, (self.ms + np.int32(ms)).astype(np.int32)) if ms else self
 
 
 @dataclass(frozen=True)
 class LinkedStops:
     """
-    Stops on the streets of one mode.
+    Stops linked to the streets of one mode.
 
     Attributes
     ----------
     graph : RoadGraph
     snaps : Snaps of length n_stops
-        Edge -1 for stops that nothing calls at, or that are too far from a street.
+        The edge is -1 for stops without trips and for stops that are too far from a street.
     connector : int64 array of shape (n_stops,)
-        Labels of the walks between stops and streets.
+        Labels of the connectors between stops and streets.
     edge_indptr, edge_stops : int64, int32 arrays
-        CSR by edge of the stops on it.
+        CSR of the stops on each edge.
     """
 
     graph: RoadGraph
@@ -111,17 +111,18 @@ class LinkedStops:
 @dataclass(frozen=True)
 class Walks:
     """
-    States of the walking graph around every stop.
+    States of the walking graph within walking distance of every stop.
 
     Attributes
     ----------
     is_leaving : bool
-        Whether the walks lead from the stops; else they lead to them.
+        True if the walks lead from the stops, False if they lead to the stops.
     budget_ms : int
+        Longest walk.
     by_stop : tuple of int64, int32, int32 arrays
-        CSR by stop: states and milliseconds, nearest first.
+        CSR by stop of states and walking times in milliseconds, nearest first.
     by_state : tuple of int64, int32, int32 arrays
-        CSR by state: stops and milliseconds.
+        CSR by state of stops and walking times in milliseconds.
     """
 
     is_leaving: bool
@@ -132,7 +133,7 @@ class Walks:
 
 def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transportation) -> LinkedStops:
     """
-    Join the stops to the streets of a mode, once, and keep that.
+    Link the stops to the streets of a mode; the result is kept.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transpor
     graph : RoadGraph
         Any graph of the mode.
     transportation : Transportation
-        The mode on streets.
+        Transportation on streets.
     """
 
     def join() -> Snaps:
@@ -167,23 +168,23 @@ def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transpor
 
 def walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving: bool) -> Walks:
     """
-    Return the walks around all stops within a budget, searched once and kept.
+    Return the walks around all stops within a budget; they are searched once and kept.
 
     Parameters
     ----------
     layer : TransitLayer
     stops : LinkedStops
-        On foot.
+        Stops linked to the walking graph.
     budget_s : int
-        Seconds for the whole walk, connectors included.
+        Longest walk in seconds, including connectors.
     is_leaving : bool
-        Whether to walk from the stops.
+        True for walks from the stops, False for walks to them.
     """
     return _WALKS.of(layer, (budget_s, is_leaving), lambda: _walks(stops, budget_s, is_leaving))
 
 
 def has_walks(layer: TransitLayer, budget_s: int, *, is_leaving: bool) -> bool:
-    """Return whether `walks` were made already: a search from each of a few points is quicker than making them."""
+    """Return whether `walks` exist already; if not, a search from each of few points is faster than computing them."""
     return _WALKS.is_ready(layer, (budget_s, is_leaving))
 
 
@@ -223,19 +224,20 @@ def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
 
 def walk_links(stops: LinkedStops, around: Walks, snaps: Snaps, snapping: Snapping, budget_s: int) -> Links:
     """
-    Return the stops within a walk of points.
+    Return the stops within walking distance of points.
 
     Parameters
     ----------
     stops : LinkedStops
-        On foot.
+        Stops linked to the walking graph.
     around : Walks
-        With at least the budget.
+        Walks with at least this budget.
     snaps : Snaps
         Points on walkable streets.
     snapping : Snapping
-        Of the points.
+        Snapping of the points.
     budget_s : int
+        Longest walk in seconds.
     """
     graph = stops.graph
     connector = travel_times.connectors(graph, snaps, snapping)
@@ -276,20 +278,21 @@ def street_links(
     layer: TransitLayer, stops: LinkedStops, snaps: Snaps, snapping: Snapping, budget_s: int, *, is_leaving: bool
 ) -> Links:
     """
-    Return the stops within a way of points by any mode on streets, by a search from each point.
+    Return the stops within a budget of points by any mode on streets, with one search from each point.
 
     Parameters
     ----------
     layer : TransitLayer
     stops : LinkedStops
-        Of the mode.
+        Stops linked to the graph of the mode.
     snaps : Snaps
         Points on streets of the mode.
     snapping : Snapping
-        Of the points.
+        Snapping of the points.
     budget_s : int
+        Longest travel time on streets in seconds.
     is_leaving : bool
-        Whether the ways lead from the stops to the points.
+        True from the stops to the points, False from the points to the stops.
     """
     graph = stops.graph
 
@@ -321,12 +324,12 @@ def street_links(
 
 
 def changes(layer: TransitLayer, stops: LinkedStops) -> Transfers:
-    """Return how one changes between stops: walks along the streets and the rules of the feeds, made once and kept."""
+    """Return the transfers between stops, from walks along streets and the rules of the feeds; they are kept."""
 
     def make() -> Transfers:
         around = walks(layer, stops, TRANSFER_WALK_S, is_leaving=True)
         links = walk_links(stops, around, stops.snaps, STOP_SNAPPING, TRANSFER_WALK_S)
-        # Links are by the stop walked to; whole seconds are what a timetable counts in.
+        # Links are grouped by the stop at the end of the walk. Timetables have whole seconds.
         indptr, to_stop, ms = kernel.turned(links.indptr, links.stops, links.ms, len(stops.snaps))
         from_stop = np.repeat(np.arange(len(stops.snaps)), np.diff(indptr))
         kept = from_stop != to_stop

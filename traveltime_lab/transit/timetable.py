@@ -1,9 +1,9 @@
 """
-The timetable: everything that one or several feeds say, as immutable tables and flat arrays.
+The timetable: the content of one or more GTFS feeds as immutable tables and flat arrays.
 
-Rows of tables are numbered from 0 and referred to by columns ending in ``_idx``, -1 for none; everything is kept by
-feed, so equal ids of two feeds never meet. Trips are sorted by pattern (the stops called at and what is allowed there)
-and departure.
+Rows of tables are numbered from 0. Columns that end in ``_idx`` refer to them, with -1 for none. Tables have a column
+for the feed, so feeds may use equal ids. Trips are sorted by pattern (the stops of a trip with their pickup and
+drop-off types) and departure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.transit.calendar import Services, day_origin
 
-#: What the ``_idx`` columns of each table point to.
+#: Tables that the ``_idx`` columns of each table refer to.
 TABLES: Final[Mapping[str, Mapping[str, str]]] = {
     "feeds": {},
     "agencies": {"feed_idx": "feeds", "zone_idx": "zones"},
@@ -50,13 +50,13 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
     "fare_attributes": {"feed_idx": "feeds", "agency_idx": "agencies"},
     "fare_rules": {"fare_idx": "fare_attributes", "route_idx": "routes"},
 }
-#: A day with fewer trips than this share of the busiest day within a week of it brings a warning (assumed: Sundays of
-#: the feeds that we know run 40 to 80 % of it, days that a feed does not really cover 0 to 5 %).
+#: A day with fewer departures than this share of the busiest day within a week of it causes a warning (assumed: in the
+#: feeds tested, Sundays have 40 to 80 % of it, and days that a feed does not really cover have 0 to 5 %).
 LITTLE_SERVICE: Final = 0.1
 
 
 class ServiceWarning(UserWarning):
-    """Little service runs on the day asked about."""
+    """The timetable has little service on the day of a query."""
 
 
 _listener: ContextVar[Callable[[str], object] | None] = ContextVar("listener", default=None)
@@ -65,9 +65,9 @@ _listener: ContextVar[Callable[[str], object] | None] = ContextVar("listener", d
 @contextlib.contextmanager
 def service_warnings_to(listener: Callable[[str], object]) -> Iterator[None]:
     """
-    Hand the texts of service warnings to someone instead of warning, for the length of a ``with`` block.
+    Pass the texts of service warnings to a function instead of warning, within a ``with`` block.
 
-    Unlike `warnings.catch_warnings` it concerns nobody else: other threads warn as before.
+    Unlike `warnings.catch_warnings` this does not affect other threads.
     """
     token = _listener.set(listener)
     try:
@@ -87,12 +87,12 @@ def _warn(text: str) -> None:
 @dataclass(frozen=True)
 class Timetable:
     """
-    What feeds say, and when it runs.
+    The content of GTFS feeds.
 
     Attributes
     ----------
     feeds : DataFrame
-        ``name``, ``publisher``, ``version``, ``start_date``, ``end_date`` (as feed_info.txt says, "" if not).
+        ``name``, ``publisher``, ``version``, ``start_date``, ``end_date`` (from feed_info.txt, "" if not given).
     agencies : DataFrame
         ``feed_idx``, ``agency_id``, ``agency_name``, ``agency_url``, ``agency_fare_url``, ``zone_idx``.
     stops : DataFrame
@@ -115,26 +115,26 @@ class Timetable:
         ``fare_idx``, ``route_idx`` (-1 for any), ``origin_id``, ``destination_id`` and ``contains_id`` (zone_id of
         stops, "" for any); see `traveltime_lab.transit.fares`.
     services : Services
-        When they run; service_idx.
+        Calendars, by service_idx.
     zones : list of str
-        IANA names; zone_idx.
+        IANA names of time zones, by zone_idx.
     trip_indptr : int64 array of shape (n_trips + 1,)
         Where the times of each trip begin.
-    arrival, departure : int32 arrays, s
-        After noon minus 12 hours of the service date in the zone of the trip's agency.
+    arrival, departure : int32 arrays of shape (n_stop_times,), s
+        Times after noon minus 12 hours of the service date, in the time zone of the agency of the trip.
     pattern_indptr, pattern_stop, pattern_pickup, pattern_drop_off : int64, int32, uint8, uint8 arrays
-        Calls of each pattern, with the feed's pickup and drop-off types.
+        CSR of the stops of each pattern, with pickup and drop-off types as in the feed.
     course_pattern, course_shape, course_indptr, course_along, course_headsign : int32, int32, int64, float32, int32
-        A course is a pattern along a shape: by position ``shape_dist_traveled`` (NaN where not given) and the number
-        of the stop_headsign in `headsigns`, 0 for none.
+        A course is a pattern along one shape. For each position it has ``shape_dist_traveled`` (NaN where not given)
+        and the number of the stop_headsign in `headsigns` (0 for none).
     headsigns : list of str
     shape_indptr, shape_lng, shape_lat, shape_along : int64, float64, float64, float64 arrays
-        Lines in EPSG:4326.
+        CSR of the lines of shapes in EPSG:4326, with ``shape_dist_traveled``.
     frequency_trip, frequency_start, frequency_end, frequency_headway, frequency_exact : int32 and bool arrays
-        Trips repeated from start (s) while before end; without exact times departures are assumed at
-        start + k * headway all the same.
+        Rows of frequencies.txt: trips that are repeated from start to before end (s). Departures are at
+        start + k * headway, which is assumed for rows without exact times, too.
     notes : list of dict
-        What was dropped and noted while reading, by feed.
+        Rows that were dropped or noted while reading, by feed.
     """
 
     feeds: pd.DataFrame
@@ -177,13 +177,13 @@ class Timetable:
             array.setflags(write=False)
 
     def __repr__(self) -> str:
-        """Return size and dates in one line."""
+        """Return the size and the dates in one line."""
         spans = ", ".join(f"{name} {first}..{last}" for name, first, last in self._spans())
         return f"<Timetable of {self.n_stops:,} stops and {self.n_trips:,} trips: {spans}>"
 
     @property
     def n_stops(self) -> int:
-        """Number of stops, stations and entrances included."""
+        """Number of stops, including stations and entrances."""
         return len(self.stops)
 
     @property
@@ -197,7 +197,7 @@ class Timetable:
 
     @functools.cached_property
     def is_called(self) -> BoolArray:
-        """By stop whether a trip calls there and its place is known, shape (n_stops,)."""
+        """For each stop whether it has coordinates and a trip stops there, shape (n_stops,)."""
         found = np.zeros(self.n_stops, np.bool_)
         found[self.pattern_stop] = True
         for name in ("stop_lon", "stop_lat"):
@@ -206,12 +206,12 @@ class Timetable:
 
     @property
     def has_fares(self) -> bool:
-        """Whether any feed says what rides cost."""
+        """Whether any feed has fares."""
         return len(self.fare_attributes) > 0
 
     @functools.cached_property
     def hot(self) -> HotColumns:
-        """Columns that the search builds on, as arrays made once."""
+        """Columns that searches use, as arrays that are computed once."""
         first, last = self.departure[self.trip_indptr[:-1]], self.arrival[self.trip_indptr[1:] - 1]
         is_repeated = np.zeros(self.n_trips, np.bool_)
         is_repeated[self.frequency_trip] = True
@@ -232,7 +232,7 @@ class Timetable:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Hash of everything that answers depend on."""
+        """Hash of everything that results depend on."""
         digest = hashlib.blake2b(digest_size=16)
         for name, array in sorted({**plain_arrays(self), **plain_arrays(self.services)}.items()):
             digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
@@ -242,15 +242,15 @@ class Timetable:
         digest.update("\0".join([*self.zones, *self.headsigns]).encode())
         return digest.hexdigest()
 
-    # When it runs
+    # Service dates
 
     def services_on(self, date: dt.date | int) -> BoolArray:
-        """Return by service whether it runs on a service date, given as a date or its ordinal."""
+        """Return for each service whether it is active on a service date, given as a date or its ordinal."""
         return self.services.on(date)
 
     @functools.cached_property
     def _feed_spans(self) -> Int64Array:
-        """First and last ordinal of service by feed, shape (n_feeds, 2); first > last for none."""
+        """First and last date of each feed as ordinals, shape (n_feeds, 2); first > last for none."""
         first, last = self.services.spans()
         spans = np.full((len(self.feeds), 2), (2_000_000_000, -1), np.int64)
         np.minimum.at(spans[:, 0], self.hot.trip_feed, first[self.hot.trip_service])
@@ -258,7 +258,7 @@ class Timetable:
         return spans
 
     def _spans(self) -> list[tuple[str, dt.date | None, dt.date | None]]:
-        """Return name, first and last date of each feed."""
+        """Return the name, the first and the last date of each feed."""
         return [
             (str(name), dt.date.fromordinal(int(a)), dt.date.fromordinal(int(b))) if a <= b else (str(name), None, None)
             for name, (a, b) in zip(self.feeds["name"], self._feed_spans, strict=True)
@@ -266,12 +266,12 @@ class Timetable:
 
     def dates(self) -> pd.DataFrame:
         """
-        Return the first and the last date on which a trip of each feed runs.
+        Return the first and the last date with service of each feed.
 
         Returns
         -------
         DataFrame of shape (n_feeds, 2)
-            Indexed by feed name; ``first`` and ``last`` are dates, None for a feed that never runs.
+            Indexed by feed name; ``first`` and ``last`` are dates, None for a feed without service.
         """
         spans = self._spans()
         return pd.DataFrame(
@@ -282,7 +282,7 @@ class Timetable:
 
     @functools.cached_property
     def _per_service(self) -> tuple[Int64Array, Int64Array]:
-        """Trips and departures by (feed, service), shape (n_feeds, n_services) each."""
+        """Number of trips and of departures by feed and service, each of shape (n_feeds, n_services)."""
         repeats = (~self.hot.is_repeated).astype(np.int64)
         times = -(-(self.frequency_end - self.frequency_start) // self.frequency_headway)
         np.add.at(repeats, self.frequency_trip, times)
@@ -295,17 +295,18 @@ class Timetable:
 
     def trips_per_day(self, date: dt.date) -> pd.DataFrame:
         """
-        Return how much runs on a service date.
+        Return the number of trips and departures of each feed on a service date.
 
         Parameters
         ----------
         date : datetime.date
-            Service date: runs after midnight count to the day before.
+            Service date. Trips after midnight may belong to the service date before.
 
         Returns
         -------
         DataFrame of shape (n_feeds, 2)
-            Indexed by feed name; ``trips`` of the feed and their ``departures``, repeated ones counted each time.
+            Indexed by feed name. ``trips`` counts trips of trips.txt once; ``departures`` counts each repetition of
+            frequencies.txt.
         """
         runs = self.services_on(date)
         trips, departures = self._per_service
@@ -315,28 +316,28 @@ class Timetable:
 
     def check_moment(self, moment: dt.datetime, *, name: str = "departure_time") -> None:
         """
-        Raise or warn when the timetable says nothing, or little, about a moment.
+        Raise or warn if the timetable has no, or little, service at a moment.
 
-        A moment is covered from the start of the first service date to the end of the last, night trips that run on
-        past midnight included.
+        A feed covers the moments from the start of its first service date to the end of its last, including trips that
+        run past midnight.
 
         Parameters
         ----------
         moment : datetime
-            Aware.
+            Timezone-aware moment.
         name : str, default "departure_time"
-            What to call it in messages.
+            Name of the argument in messages.
 
         Raises
         ------
         NoServiceError
-            If no feed covers the moment; it names the dates that are covered.
+            If no feed covers the moment. The message contains the dates that are covered.
 
         Warns
         -----
         ServiceWarning
-            If fewer trips run that day than `LITTLE_SERVICE` of the busiest day within a week, or some feed does not
-            cover the moment.
+            If the day has fewer departures than `LITTLE_SERVICE` of the busiest day within a week, or if some feed does
+            not cover the moment.
         """
         if moment.utcoffset() is None:
             raise InputError(f"{name} {moment} has no time zone; give an aware datetime.")
@@ -382,18 +383,18 @@ class Timetable:
 
     @functools.cached_property
     def _known_departures(self) -> dict[int, int]:
-        """Departures by day, as far as they were asked for."""
+        """Number of departures by day, for the days that were requested so far."""
         return {}
 
     @functools.cached_property
     def _feed_zones(self) -> list[str]:
-        """The zone of the first agency of each feed."""
+        """The time zone of the first agency of each feed."""
         first = self.agencies.drop_duplicates("feed_idx").set_index("feed_idx")["zone_idx"]
         return [self.zones[int(first[i])] for i in range(len(self.feeds))]
 
     @functools.cached_property
     def _overhangs(self) -> list[int]:
-        """The latest time of a service day by feed, s."""
+        """The latest time of a service date in each feed, s."""
         latest = np.zeros(len(self.feeds), np.int64)
         if self.n_trips:
             plain = ~self.hot.is_repeated
@@ -404,13 +405,13 @@ class Timetable:
 
     def report(self) -> dict[str, Any]:
         """
-        Return per feed its dates, trips per day of week, size, and what was dropped or noted on reading.
+        Return the dates, the trips per weekday, the size and the findings of each feed.
 
         Returns
         -------
         dict
-            By feed name. ``trips_per_weekday`` counts the busiest of up to 60 weeks, spread over the dates of the
-            feed; ``week_of`` is its Monday.
+            Facts by feed name. ``trips_per_weekday`` is that of the busiest of up to 60 weeks, distributed over the
+            dates of the feed; ``week_of`` is its Monday.
         """
         facts: dict[str, Any] = {}
         stop_feed = np.bincount(self.column("stops", "feed_idx"), minlength=len(self.feeds))
@@ -433,7 +434,7 @@ class Timetable:
         return facts
 
     def _busiest_week(self, feed: int) -> tuple[dt.date | None, list[int]]:
-        """Return the Monday of a week with the most trips, and the trips of its seven days."""
+        """Return the Monday of the week with most trips, and the number of trips on its seven days."""
         first, last = (int(value) for value in self._feed_spans[feed])
         if first > last:
             return None, [0] * 7
@@ -452,14 +453,14 @@ class Timetable:
 @dataclass(frozen=True)
 class HotColumns:
     """
-    Columns by trip that the search builds on.
+    Columns by trip that searches use.
 
     Attributes
     ----------
     trip_route, trip_service, trip_pattern, trip_block, trip_zone, trip_feed : int32 arrays of shape (n_trips,)
     first_departure, last_arrival : int32 arrays of shape (n_trips,), s
     is_repeated : bool array of shape (n_trips,)
-        Whether frequencies.txt repeats the trip, which then does not run by itself.
+        Whether the trip is in frequencies.txt, so that its own stop times are only a template.
     """
 
     trip_route: Int32Array
@@ -477,7 +478,7 @@ _WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "sat
 
 
 def plain_arrays(value: Any) -> dict[str, AnyArray]:
-    """Return the plain arrays of a dataclass by field name."""
+    """Return the NumPy arrays of a dataclass by field name."""
     return {
         item.name: getattr(value, item.name)
         for item in fields(value)

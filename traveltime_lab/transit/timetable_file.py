@@ -1,5 +1,5 @@
 """
-Timetables put together from several feeds, and taken apart into plain Arrow columns to be saved.
+Merge the timetables of several feeds, and convert timetables to and from Arrow columns for saving.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from traveltime_lab._arrays import AnyArray, Int32Array
 from traveltime_lab.transit.calendar import Services
 from traveltime_lab.transit.timetable import TABLES, Timetable, plain_arrays
 
-#: Row numbers that may be -1, beside those of transfers.
+#: Columns of row numbers that may be -1, in addition to those of transfers.
 _MAY_BE_NONE: Final = frozenset(
     {"stops.parent_idx", "trips.block_idx", "fare_attributes.agency_idx", "fare_rules.route_idx", "course_shape"}
 )
-#: What the arrays of row numbers point to.
+#: Tables that the arrays of row numbers refer to.
 _ARRAY_TARGETS: Final[Mapping[str, str]] = {
     "pattern_stop": "stops",
     "course_pattern": "patterns",
@@ -32,7 +32,7 @@ _ARRAY_TARGETS: Final[Mapping[str, str]] = {
 
 
 def join_timetables(parts: Sequence[Timetable]) -> Timetable:
-    """Return the timetable of several feeds; row numbers of later ones move up."""
+    """Merge the timetables of several feeds; row numbers of later feeds are shifted."""
     if len(parts) == 1:
         return parts[0]
     zones = sorted({zone for part in parts for zone in part.zones})
@@ -59,7 +59,7 @@ def join_timetables(parts: Sequence[Timetable]) -> Timetable:
         elif name in _ARRAY_TARGETS and name != "course_headsign":
             pieces = [_moved(piece, offsets[_ARRAY_TARGETS[name]][i]) for i, piece in enumerate(pieces)]
         elif name == "course_headsign":
-            # Text 0 is the empty one of every feed.
+            # Text 0 is the empty text in every feed.
             pieces = [
                 np.where(piece > 0, piece + offset, 0).astype(np.int32)
                 for piece, offset in zip(pieces, offsets["headsigns"], strict=True)
@@ -71,7 +71,7 @@ def join_timetables(parts: Sequence[Timetable]) -> Timetable:
 
 
 def _sizes(timetable: Timetable) -> dict[str, int]:
-    """Return how many of each there are to point to."""
+    """Return the number of rows of each table and array that row numbers refer to."""
     blocks = timetable.trips["block_idx"].to_numpy()
     return {
         **{table: len(getattr(timetable, table)) for table in TABLES},
@@ -86,13 +86,14 @@ def _sizes(timetable: Timetable) -> dict[str, int]:
 
 def to_tables(timetable: Timetable) -> tuple[dict[str, pa.Array], dict[str, Any]]:
     """
-    Return everything as Arrow arrays by name, and what is left as plain JSON.
+    Convert a timetable to Arrow arrays, and what is not an array to JSON.
 
     Returns
     -------
     columns : dict of str to pyarrow.Array
-        Of different lengths; names such as ``arrival``, ``services.start``, ``stops.stop_id``.
+        Arrays of different lengths with names such as ``arrival``, ``services.start`` or ``stops.stop_id``.
     meta : dict
+        The rest, ready for JSON.
     """
     columns = {name: pa.array(array) for name, array in plain_arrays(timetable).items()}
     columns |= {f"services.{name}": pa.array(array) for name, array in plain_arrays(timetable.services).items()}
@@ -110,12 +111,12 @@ def to_tables(timetable: Timetable) -> tuple[dict[str, pa.Array], dict[str, Any]
 
 def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Timetable:
     """
-    Return a timetable from what `to_tables` gave, its large arrays views of the same memory.
+    Build a timetable from the result of `to_tables`; its large arrays are views of the same memory.
 
     Raises
     ------
     KeyError, ValueError
-        If something is missing or points outside of its table.
+        If a column is missing, or has row numbers outside of the table that it refers to.
     """
     values: dict[str, Any] = {"zones": list(meta["zones"]), "notes": list(meta["notes"])}
     services = {item.name: columns[f"services.{item.name}"].to_numpy(zero_copy_only=False) for item in fields(Services)}
@@ -133,7 +134,7 @@ def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Tim
 
 
 def _check_consistent(timetable: Timetable) -> None:
-    """Raise ValueError where row numbers point outside of their tables."""
+    """Raise ValueError if row numbers are outside of the tables that they refer to."""
     sizes = {**_sizes(timetable), "zones": len(timetable.zones)}
     for table, targets in TABLES.items():
         for column, what in targets.items():
@@ -150,18 +151,18 @@ def _check_consistent(timetable: Timetable) -> None:
     for name, size in lengths.items():
         indptr = getattr(timetable, name)
         if indptr.size == 0 or int(indptr[0]) != 0 or int(indptr[-1]) != size or (np.diff(indptr) < 0).any():
-            raise ValueError(f"column {name} does not fit its arrays")
+            raise ValueError(f"column {name} is not a valid index pointer of its arrays")
     pattern = timetable.hot.trip_pattern
     if (np.diff(timetable.trip_indptr) != np.diff(timetable.pattern_indptr)[pattern]).any():
-        raise ValueError("column trip_indptr does not fit the patterns")
+        raise ValueError("column trip_indptr does not match the lengths of the patterns")
 
 
 def _moved(rows: AnyArray, offset: int) -> Int32Array:
-    """Return row numbers moved up, -1 left as it is."""
+    """Return row numbers plus an offset; -1 is kept."""
     return np.where(rows >= 0, rows + offset, -1).astype(np.int32)
 
 
 def _check_range(rows: AnyArray, size: int, name: str) -> None:
     lowest = -1 if name in _MAY_BE_NONE or name.startswith("transfers.") else 0
     if rows.size and (int(rows.min()) < lowest or int(rows.max()) >= size):
-        raise ValueError(f"column {name} points outside of its table")
+        raise ValueError(f"column {name} contains row numbers outside of the table that it refers to")

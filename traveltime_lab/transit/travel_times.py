@@ -1,5 +1,5 @@
 """
-Travel times from door to door with a timetable: matrices, chosen pairs, and the journeys of a window.
+Compute travel times from door to door with a timetable: matrices, chosen pairs, and the journeys of a window.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import StopLinks
 from traveltime_lab.transit.stop_links import FEW
 
-#: Greatest speed on any street of a graph, m/s.
+#: Highest speed on any street of a graph, m/s.
 _FASTEST_MPS = Derived[None, float]("fastest street")
 
 
@@ -41,19 +41,20 @@ def label_blocks(query: TransitQuery, origins: Snaps, destinations: Snaps) -> It
     ----------
     query : TransitQuery
     origins : Snaps
-        On the streets of the way to the first stop.
+        Origins, snapped to the streets of the access.
     destinations : Snaps
-        On walkable streets.
+        Destinations, snapped to walkable streets.
 
     Yields
     ------
     Block
-        Labels are milliseconds in the upper 32 bits; lengths are not known.
+        Labels have milliseconds in the upper 32 bits; their lengths are undefined.
 
     Notes
     -----
-    The time of a departure search ends on arrival, that of an arrival search begins on departure; with a window it is
-    the least over all seconds of the window.
+    The travel time of a departure search includes the wait at the origin and ends with the arrival; that of an arrival
+    search begins with the departure and includes the time left at the destination. With a window it is the least over
+    all seconds of the window.
     """
     is_arrival = query.is_arrival
     near, far = (destinations, origins) if is_arrival else (origins, destinations)
@@ -105,7 +106,7 @@ def label_blocks(query: TransitQuery, origins: Snaps, destinations: Snaps) -> It
 
 @dataclass(frozen=True)
 class _Walks:
-    """Walks all the way between near and far points, searched as far as they can be the quickest way."""
+    """Walks all the way between points of both sides, searched as far as walking can be faster than transit."""
 
     query: TransitQuery
     search: matrix.RowSearch
@@ -119,7 +120,7 @@ class _Walks:
 
     @classmethod
     def of(cls, query: TransitQuery, near: Snaps, far: Snaps) -> _Walks:
-        """Make the points of a question ready."""
+        """Prepare the points of a query."""
         is_arrival, graph, streets = query.is_arrival, query.walking, query.layer.streets
         feet = query.on_foot(near, is_origin=not is_arrival), query.on_foot(far, is_origin=is_arrival)
         ends = [
@@ -127,12 +128,12 @@ class _Walks:
             for snaps, is_entry in zip(feet, (is_arrival, not is_arrival), strict=True)
         ]
         near_xy, far_xy = (np.column_stack(streets.frame.to_xy(*snapped_coordinates(streets, snaps))) for snaps in feet)
-        # East-west metres are the shorter the farther from the equator.
+        # Use the smallest shrink of all points, so that straight-line distances are lower bounds.
         shrink = streets.frame.shrink(np.concatenate([near_xy[:, 1], far_xy[:, 1]]))
         reached, leaving = ends if is_arrival else ends[::-1]
         largest = limit_label(query.limit, graph.metric)
         if len(near) > FEW:
-            # The walks around all stops, which such a question needs too, take longer to make.
+            # Queries of this size need the walks around all stops, too, which take longer to compute.
             contraction.hierarchy(streets, graph)
         return cls(
             query=query,
@@ -148,14 +149,14 @@ class _Walks:
 
     def of_rows(self, part: slice, bounds: Int32Array) -> Int32Array:
         """
-        Return the milliseconds of walks, `UNREACHED` for those that are surely longer than a bound.
+        Return walking times in milliseconds, `UNREACHED` for walks that are certainly longer than a bound.
 
         Parameters
         ----------
         part : slice
-            Near points.
-        bounds : int32 array of shape (n_part, n_far)
-            What other ways take.
+            Points of the search side.
+        bounds : int32 array of shape (n_part, n_far), ms
+            Travel times by transit.
         """
         labels = self._swept(part) if self.by_hierarchy else self._searched(part, bounds)
         rows, columns = self.same
@@ -164,7 +165,7 @@ class _Walks:
         return np.where(labels == road.UNREACHED, UNREACHED, label_parts.ms(labels)).astype(np.int32)
 
     def _swept(self, part: slice) -> Int64Array:
-        """Return the labels of some near points by hierarchy."""
+        """Return the labels of some points of the search side with a contraction hierarchy."""
         query, is_arrival = self.query, self.query.is_arrival
         near, far = self.search.rows.part(part), self.search.columns
         labels = np.empty((part.stop - part.start, len(far.snaps)), np.int64)
@@ -177,10 +178,10 @@ class _Walks:
         return labels
 
     def _searched(self, part: slice, bounds: Int32Array) -> Int64Array:
-        """Return the labels of some near points by searches that end where walking cannot be the quickest."""
+        """Return the labels of some points of the search side with searches that end where transit is faster."""
         limits = np.empty(part.stop - part.start, np.int64)
         for row, here in enumerate(self.near_xy[part]):
-            # As the crow flies at the speed of the fastest street; a hair less, as the map is not quite flat.
+            # Lower bound: the straight line at the speed of the fastest street, less 2 % for distortion of the frame.
             away = np.hypot(*((self.far_xy - here) * self.shrink).T)
             least = np.where(np.isnan(away), np.inf, away * (980.0 / self.fastest))
             most = np.minimum(bounds[row], self.limit_ms)
@@ -189,23 +190,23 @@ class _Walks:
 
 
 def _fastest_mps(graph: RoadGraph) -> float:
-    """Return the greatest speed on any street, m/s."""
+    """Return the highest speed on any street, m/s."""
     ms, cm = label_parts.ms(graph.traversal), label_parts.cm(graph.traversal)
-    # Half a millisecond may have been rounded away.
+    # Times were rounded by up to half a millisecond.
     return float((10.0 * cm / np.maximum(ms - 0.5, 0.1)).max(initial=0.001))
 
 
 def _spread(query: TransitQuery, by_moment: list[Int32Array], direct: Int32Array) -> matrix.Spread:
     """
-    Return how the times of some near points differ over the window.
+    Return the percentiles and shares of the travel times of some points of the search side over the window.
 
     Parameters
     ----------
     query : TransitQuery
-    by_moment : list of int32 arrays of shape (n_moments, n_far)
-        By rides, one for each near point.
-    direct : int32 array of shape (n_near, n_far)
-        On foot.
+    by_moment : list of int32 arrays of shape (n_moments, n_far), ms
+        Travel times by transit, one array for each point of the search side.
+    direct : int32 array of shape (n_near, n_far), ms
+        Walking times.
     """
     ms = np.empty((*direct.shape, len(query.percents)), np.int32)
     share = np.empty(direct.shape, np.float64)
@@ -223,7 +224,7 @@ def pair_labels(
     origin_of: IndexArray,
     destination_of: IndexArray,
 ) -> tuple[Int64Array, matrix.Spread | None]:
-    """Return the labels of chosen pairs, one search for each point of the near side; see `label_blocks`."""
+    """Return the labels of chosen pairs, with one search for each point of the search side; see `label_blocks`."""
     near_of = destination_of if query.is_arrival else origin_of
     labels = np.full(near_of.size, road.UNREACHED, np.int64)
     spread = None
@@ -247,15 +248,16 @@ def pair_labels(
 
 class Departures(NamedTuple):
     """
-    Itineraries of a window by pair, each pair's shortest first.
+    Journeys of a window, sorted by pair and travel time.
 
     Attributes
     ----------
     pair : intp array of shape (n_journeys,)
-        Rising.
+        Position of the pair, ascending.
     labels : int64 array of shape (n_journeys,)
     moments : list of datetime
-        Aware, in the network's zone: when each leaves its origin, or is to be at its destination.
+        Departure from the origin, or arrival at the destination, of each journey; timezone-aware, in the network's
+        zone.
     """
 
     pair: IndexArray
@@ -274,17 +276,18 @@ def window_itineraries(
     """
     Return the shortest journeys of a window for chosen pairs.
 
-    Of each pair they are those that no other beats by leaving no earlier and arriving no later. Walking all the way
-    counts once, where at some moment nothing is quicker.
+    The journeys of a pair are Pareto-optimal: no other journey departs no earlier and arrives no later. Walking all the
+    way is one of them if nothing is faster at some moment of the window.
 
     Parameters
     ----------
     query : TransitQuery
-        With a window.
+        Query with a window.
     origins, destinations : Snaps
     origin_of, destination_of : intp arrays of shape (n_pairs,)
+        Positions in `origins` and `destinations`.
     n_best : int
-        Most journeys of a pair.
+        Largest number of journeys of a pair.
     """
     is_arrival = query.is_arrival
     near, far = (destinations, origins) if is_arrival else (origins, destinations)

@@ -1,9 +1,9 @@
 """
-The part of a timetable that matters to one search: the runs of an interval as arrays for the kernels.
+Build the trip table of an interval: its trip instances as arrays for the kernels.
 
-A *run* is one trip on one service date, or one repetition of it by frequencies.txt. Runs with equal stops form a
-pattern; where one overtakes another they are put into different patterns, so that in each the first run that can be
-caught is also the first to arrive anywhere.
+A *trip instance* (``instance`` or ``run`` in identifiers) is one trip on one service date, or one of its repetitions by
+frequencies.txt. Trip instances with equal stops form a pattern. If one overtakes another, they are put into different
+patterns, so that the first instance of a pattern that can be boarded is also the first to arrive at every stop.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from traveltime_lab.transit.calendar import day_origin
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.trip_table import TripTable
 
-#: Transfers that are forbidden take this long.
+#: Time of transfers that are forbidden.
 UNREACHED: Final = 1_000_000_000
-#: Farthest in metres that a vehicle's next trip may begin from where the one before ends for riders to stay seated;
-#: OpenTripPlanner's default of maxInterlineDistance. Farther away the vehicle runs empty in between.
+#: Longest distance in metres between the end of a trip and the beginning of the next trip of its block for passengers
+#: to stay seated; the default of maxInterlineDistance in OpenTripPlanner. Over longer distances vehicles run empty.
 STAY_SEATED_M: Final = 200.0
-#: Longest interval; more does not fit into the kernels' seconds.
+#: Longest interval; longer ones do not fit into the int32 times of the kernels.
 _LONGEST_S: Final = 366 * 86400
 
 
 class Footpaths(NamedTuple):
     """
-    Walks between stops as CSR by the stop they begin at.
+    Footpaths between stops as CSR by the stop at which they begin.
 
     Attributes
     ----------
     indptr : int64 array of shape (n_stops + 1,)
-    stop : int32 array
-        Where they lead, never to the stop itself.
-    seconds : int32 array
+    stop : int32 array of shape (n_footpaths,)
+        Stop at the end, which is never that at the beginning.
+    seconds : int32 array of shape (n_footpaths,), s
     """
 
     indptr: Int64Array
@@ -49,14 +49,14 @@ class Footpaths(NamedTuple):
 
 class Transfers(NamedTuple):
     """
-    How one changes between stops and at stops.
+    Transfers between stops and at stops.
 
     Attributes
     ----------
     indptr, stop, seconds : int64, int32, int32 arrays
-        As `Footpaths`, after the rules of transfers.txt.
+        As in `Footpaths`, with the rules of transfers.txt applied.
     change_time : int32 array of shape (n_stops,), s
-        Least time for a change at the stop itself, `UNREACHED` where it is forbidden.
+        Minimum transfer time at the stop itself, `UNREACHED` where it is forbidden.
     """
 
     indptr: Int64Array
@@ -74,17 +74,17 @@ def trip_table(
     changes: Transfers | None = None,
 ) -> TripTable:
     """
-    Return the runs that are on their way at some moment of an interval, of whatever service dates.
+    Return the trip instances that run at some moment of an interval, on any service date.
 
     Parameters
     ----------
     timetable : Timetable
     begin, end : int
-        POSIX seconds of the interval ``[begin, end)``; times of the result count from `begin`.
+        Interval ``[begin, end)`` in POSIX seconds; times of the result count from `begin`.
     is_used : bool array of shape (n_routes,), optional
-        Routes to ride; all without it.
-    changes : Changes, optional
-        From `merge_transfers`, with walks along streets; without it only transfers.txt links stops.
+        Routes to use. Default: all.
+    changes : Transfers, optional
+        From `merge_transfers`, with walks along streets. Default: transfers of transfers.txt only.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def trip_table(
     LimitError
         If `end` is not after `begin`, or more than 366 days after it.
     InputError
-        If `is_used` is no bool array with one entry per route.
+        If `is_used` is not a bool array with one value per route.
     """
     begin, end = int(begin), int(end)
     if not begin < end <= begin + _LONGEST_S:
@@ -154,7 +154,7 @@ def trip_table(
 def _runs_between(
     timetable: Timetable, begin: int, end: int, is_used: BoolArray | None
 ) -> tuple[Int32Array, Int32Array, Int32Array]:
-    """Return trip, service date and shift (s after `begin`) of the runs that overlap an interval."""
+    """Return the trip, the service date and the shift (s after `begin`) of the instances that overlap an interval."""
     hot = timetable.hot
     is_open = np.ones(timetable.n_trips, np.bool_) if is_used is None else is_used[hot.trip_route]
     repeated = timetable.frequency_trip
@@ -192,7 +192,7 @@ def _runs_between(
 
 
 def _dates_between(begin: int, end: int, zone: str) -> list[int]:
-    """Return the ordinals of service dates whose day begins in an interval of POSIX seconds."""
+    """Return the service dates, as ordinals, that begin in an interval of POSIX seconds."""
     epoch = dt.date(1970, 1, 1).toordinal()
     first = max(1, begin // 86400 + epoch - 2)
     last = min(dt.date.max.toordinal(), end // 86400 + epoch + 2)
@@ -202,7 +202,7 @@ def _dates_between(begin: int, end: int, zone: str) -> list[int]:
 def _repetitions(
     timetable: Timetable, rows: IndexArray, span: Int32Array, shift: int, length: int
 ) -> tuple[Int32Array, Int32Array]:
-    """Return trips and shifts of the repetitions on a date that overlap an interval of `length` seconds."""
+    """Return the trips and shifts of the repetitions on a date that overlap an interval of `length` seconds."""
     start, headway = timetable.frequency_start[rows].astype(np.int64), timetable.frequency_headway[rows]
     until = timetable.frequency_end[rows]
     # Repetition k departs at start + k * headway, before `until` and the end, and arrives `span` later, not before 0.
@@ -216,7 +216,7 @@ def _repetitions(
 
 
 def _stay_instances(timetable: Timetable, trip: Int32Array, date: Int32Array, shift: Int32Array) -> Int32Array:
-    """Return the run that each run's vehicle continues as, by block_id and in-seat transfers; -1 for none."""
+    """Return the trip instance that each instance continues as, by block_id and in-seat transfers; -1 for none."""
     hot = timetable.hot
     stay = np.full(trip.size, -1, np.int32)
     kind = timetable.column("transfers", "transfer_type")
@@ -245,7 +245,7 @@ def _stay_instances(timetable: Timetable, trip: Int32Array, date: Int32Array, sh
             first_stop, last_stop, lat, lng, STAY_SEATED_M, ban, stay,
         )  # fmt: skip
     for day, today in run_of.items():
-        # The vehicle goes on the same day, or after midnight of a service day that has ended.
+        # The vehicle continues on the same service date, or after midnight on the next one.
         for before, after in seated:
             if today[before] < 0:
                 continue
@@ -262,10 +262,11 @@ def _stay_instances(timetable: Timetable, trip: Int32Array, date: Int32Array, sh
 
 def merge_transfers(timetable: Timetable, footpaths: Footpaths | None) -> Transfers:
     """
-    Return how one changes: walks along streets and the rules of transfers.txt.
+    Merge walks along streets with the rules of transfers.txt.
 
-    A rule for a station holds for all stops in it, one for the stops themselves comes first. Type 2 gives the time
-    instead of the walk, type 3 forbids, 0 and 1 take the walk as it is. Rules for single routes or trips are not used.
+    A rule for a station applies to all its stops; rules for the stops themselves take precedence. Type 2 replaces the
+    walking time, type 3 forbids the transfer, and types 0 and 1 keep the walk. Rules for single routes or trips are not
+    used.
 
     Parameters
     ----------
@@ -275,12 +276,12 @@ def merge_transfers(timetable: Timetable, footpaths: Footpaths | None) -> Transf
 
     Returns
     -------
-    Changes
+    Transfers
 
     Raises
     ------
     InputError
-        If `footpaths` does not fit the stops.
+        If `footpaths` does not have one row per stop.
     """
     n = timetable.n_stops
     start, stop, seconds = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -305,7 +306,7 @@ def merge_transfers(timetable: Timetable, footpaths: Footpaths | None) -> Transf
 
 
 def _rules(timetable: Timetable) -> Int64Array:
-    """Return rows of (from, to, type 2 or 3, s) between stops, at most one per pair."""
+    """Return rows of (from, to, type 2 or 3, s) between stops, at most one per pair of stops."""
     frame = timetable.transfers
     is_general = np.ones(len(frame), np.bool_)
     for name in ("from_route_idx", "to_route_idx", "from_trip_idx", "to_trip_idx"):
@@ -320,10 +321,10 @@ def _rules(timetable: Timetable) -> Int64Array:
     begins = np.searchsorted(parent[children], np.arange(timetable.n_stops + 1))
 
     def members(stop: int) -> Int64Array:
-        """Return a stop, and those in it if it is a station."""
+        """Return a stop, and its child stops if it is a station."""
         return np.append(children[begins[stop] : begins[stop + 1]], stop)
 
-    # Columns: from, to, type, s, how many ends the rule has only through a station, place in the file.
+    # Columns: from, to, type, s, number of ends that the rule has through a station only, position in the file.
     places = np.arange(len(rows))
     spread = [np.column_stack([rows, np.zeros_like(places), places])]
     has_members = begins[1:] > begins[:-1]
@@ -333,7 +334,7 @@ def _rules(timetable: Timetable) -> Int64Array:
         rank = (ends[:, 0] != a).astype(np.int64) + (ends[:, 1] != b)
         spread.append(np.column_stack([ends, np.full((len(ends), 2), (kind, least)), rank, np.full(len(ends), place)]))
     every = np.concatenate(spread)
-    # The most special rule of each pair, the first in the file among equals; "no rule" of types 0 and 1 overrides too.
+    # Keep the most specific rule of each pair, then the first in the file. Types 0 and 1 override others, too.
     order = np.lexsort((every[:, 5], every[:, 4], every[:, 1], every[:, 0]))
     every = every[order]
     is_first = np.ones(len(every), np.bool_)

@@ -1,5 +1,5 @@
 """
-`TripTable`: all runs of a few hours as flat arrays, the only thing the timetable searches see of a timetable.
+The trip table: all trip instances of a few hours as flat arrays. Searches use nothing else of a timetable.
 """
 
 from __future__ import annotations
@@ -15,37 +15,39 @@ from traveltime_lab.kernels.transit.patterns import UNREACHED
 @dataclass(frozen=True)
 class TripTable:
     """
-    Runs of trips by pattern, in seconds (or milliseconds, see `in_milliseconds`) after a reference moment.
+    Trip instances by pattern, with times in seconds (or milliseconds, see `in_milliseconds`) after a reference moment.
 
-    A run is one trip on one service date or one repetition of a frequency. A pattern is a sequence of stops; none of
-    its runs overtakes another at any position, neither arriving nor departing.
+    A trip instance (``instance`` or ``run`` in identifiers) is one trip on one service date or one repetition of a
+    frequency. A pattern is a sequence of stops. No trip instance of a pattern overtakes another at any position,
+    neither arriving nor departing.
 
     Parameters
     ----------
     reference : int
-        POSIX seconds that all times count from.
+        POSIX seconds from which all times count.
     n_stops : int
     pattern_indptr : int64 array of shape (n_patterns + 1,)
-        Range of each pattern in the arrays by position.
+        Index pointer of the positions of each pattern.
     pattern_stops : int32 array of shape (n_positions,)
         stop_idx by position; a loop has a stop twice.
     can_board, can_alight : bool arrays of shape (n_positions,)
+        Whether passengers may board, or alight, at each position.
     instance_indptr : int64 array of shape (n_patterns + 1,)
-        Runs of each pattern, sorted by departure.
+        Index pointer of the trip instances of each pattern, sorted by departure.
     time_indptr : int64 array of shape (n_patterns + 1,)
         Where the times of each pattern begin.
     arrival, departure : int32 arrays of shape (n_times,)
-        Time of run r (from 0 within pattern p) at position k: ``[time_indptr[p] + r * n_positions(p) + k]``.
+        Time of trip instance r (from 0 within pattern p) at position k: ``[time_indptr[p] + r * n_positions(p) + k]``.
     instance_trip : int32 array of shape (n_runs,)
         trip_idx.
     instance_date : int32 array of shape (n_runs,)
         Service date as proleptic ordinal.
     transfer_indptr : int64 array of shape (n_stops + 1,)
-        Footpaths from each stop to others, in `transfer_stop` and `transfer_time` (int32).
+        CSR of the footpaths from each stop, with `transfer_stop` and `transfer_time` (int32).
     change_time : int32 array of shape (n_stops,)
-        Least time for a change at the stop itself, 1,000,000,000 where it is forbidden.
+        Minimum transfer time at the stop itself, 1,000,000,000 where transfers are forbidden.
     stay_instance : int32 array of shape (n_runs,)
-        Run that the vehicle continues as, its passengers seated; -1 for none.
+        Trip instance that the vehicle continues as while passengers stay seated; -1 for none.
     """
 
     reference: int
@@ -67,7 +69,7 @@ class TripTable:
     stay_instance: Int32Array
 
     def in_milliseconds(self) -> TripTable:
-        """Return the table with all times in milliseconds, in which walks count; `reference` stays in seconds."""
+        """Return the table with all times in milliseconds, as in street searches; `reference` remains in seconds."""
         is_allowed = self.change_time < UNREACHED
         return replace(
             self,

@@ -86,7 +86,7 @@ def build_grid(x1, y1, x2, y2, cell):
 
 @kernel
 def _cells_of_all(x1, y1, x2, y2, cell):
-    """Return the keys of the cells that segments cross, and whose they are."""
+    """Return the keys of the cells that segments cross, and the segment of each key."""
     n = x1.size
     keys = np.empty(0, np.int64)
     total = np.int64(0)  # a literal zero would compile `_cells_of` twice
@@ -105,7 +105,7 @@ def _cells_of_all(x1, y1, x2, y2, cell):
 
 @kernel
 def _table_of(keys, order):
-    """Return the bounds of the cells and the hash table of `build_grid`, from keys and the order that sorts them."""
+    """Return the bounds of the cells and the hash table of `build_grid`, given keys and the order that sorts them."""
     total = keys.size
     first_row, last_row = np.int64(0), np.int64(-1)
     first_column, last_column = np.int64(0), np.int64(-1)

@@ -14,8 +14,8 @@ that is missing. The kernels do not know which of the two they search; `travelti
 32 bits and the length in centimetres in the lower 32 bits. Adding two labels adds both parts, and comparing them
 compares the times first and the lengths second. The smallest label therefore belongs to the fastest route and, among
 equally fast routes, to the shortest. To minimise the length instead, the caller exchanges the two parts. Sums of
-integers do not depend on the order of the additions, so a forward search, a backward search and every other engine of
-this package return exactly the same number. `UNREACHED` marks states without a label.
+integers do not depend on the order of the additions, so a forward search, a backward search and a contraction hierarchy
+return exactly the same number. `UNREACHED` marks states without a label.
 
 **Bucket queue.** States wait in a ring of buckets. ``label >> shift`` is the number of a state's bucket, and the ring
 has more buckets than the longest arc spans. The search empties the buckets in ascending order and relaxes the arcs of
@@ -78,7 +78,7 @@ def _push(state, bucket, heads, pool_state, pool_next, free):
 def _grow(array):
     """Return a copy of `array` twice as long."""
     longer = np.empty(array.size * 2, array.dtype)
-    # A loop compiles in a tenth of the time of a slice, whose check of shapes can word an error.
+    # A loop compiles in a tenth of the time of a slice assignment, which includes code for an error message.
     for i in range(array.size):
         longer[i] = array[i]
     return longer
@@ -87,9 +87,9 @@ def _grow(array):
 @kernel
 def ascending(keys):
     """
-    Return the order that sorts an array, equal ones as they come; runs of doubling length are merged.
+    Return the order that sorts an array, with a stable bottom-up merge sort.
 
-    As ``np.argsort(keys, kind="stable")``, which takes ten times as long to compile.
+    The result is that of ``np.argsort(keys, kind="stable")``, which takes ten times as long to compile.
     """
     n = keys.size
     order = np.arange(n)

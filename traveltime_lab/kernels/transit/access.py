@@ -1,8 +1,9 @@
 """
-Many searches in a row, and from times at stops to times at targets.
+Run many RAPTOR searches one after the other, and turn times at stops into times at targets.
 
-A port is a stop together with the time between it and a target. All functions work in both directions of time: with
-mirrored lines the seeds are at the destination and the targets are origins.
+A target is a point or a street node. A port is a stop near a target, with the time between the two. All functions work
+in both directions of time: with mirrored lines the seeds are near the destination and the targets are origins. Times
+have the unit of the lines, see `traveltime_lab.kernels.transit.patterns.Lines`.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def window_starts(lines, seed_stop, seed_s, begin, end, step):
     Returns
     -------
     int32 array of shape (n_starts,)
-        Descending. Itineraries of the other departures are dominated or no shorter.
+        Descending. Journeys of the other departures are dominated or no shorter.
     """
     is_start = np.zeros((end - begin) // step + 1, np.bool_)
     is_start[-1] = True

@@ -1,7 +1,7 @@
 """
 Compute the earliest arrival by transit at each stop with RAPTOR on flat arrays.
 
-**Itineraries.** A search starts at *seeds*: access stops with the time at which the traveller is there. How the
+**Journeys.** A search starts at *seeds*: access stops with the time at which the traveller is there. How the
 traveller gets to them, and walks on from the last stop, is left to the caller. A journey alternates transit legs
 (`ride` in identifiers) and transfers (`change`). A leg boards a trip instance (`run`) at a position with `can_board`
 that departs no earlier than the traveller is ready, and alights at a later position with `can_alight`. If the vehicle
