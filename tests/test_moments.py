@@ -15,6 +15,8 @@ from traveltime_lab.errors import InputError, LimitError, MomentError
 from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moment, resolve_moments
 from traveltime_lab.settings import CACHE_VARIABLE, Settings, settings
 
+pytestmark = pytest.mark.quick
+
 HELSINKI = "Europe/Helsinki"
 EIGHT_LOCAL = dt.datetime(2026, 3, 2, 6, 0, tzinfo=dt.UTC)
 

@@ -19,6 +19,8 @@ import traveltime_lab as tl
 from tests.support import ROOT
 from traveltime_lab import errors
 
+pytestmark = pytest.mark.quick
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 NAMES = [name for name in tl.__all__ if not name.startswith("__")]
 #: Which module the stub takes each public name from.

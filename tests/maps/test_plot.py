@@ -18,6 +18,8 @@ from tests.support.worlds import at, world
 from traveltime_lab.maps import plot, style
 from traveltime_lab.maps import scene as map_scenes
 
+pytestmark = pytest.mark.quick
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -26,6 +26,8 @@ from traveltime_lab import build_network, load_network
 from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError, TravelTimeError
 from traveltime_lab.network.network import Network
 
+pytestmark = pytest.mark.quick
+
 NODES = {row * 10 + column: (column * 0.001, row * 0.001) for row in range(10) for column in range(1, 11)}
 WAYS = [
     (1000 + row, " ".join(str(row * 10 + column) for column in range(1, 11)), "highway=residential|name=Way")

@@ -15,6 +15,8 @@ from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
 from traveltime_lab.transit.route_types import is_selected, route_class
 from traveltime_lab.transit.timetable import Timetable
 
+pytestmark = pytest.mark.quick
+
 NO_TRIP = "no trip of the feed can be used:"
 HEAD = "trip_id,stop_sequence,stop_id,arrival_time,departure_time"
 CALLS = text(LINE["stop_times"])

@@ -22,6 +22,8 @@ from traveltime_lab.readers.osm.extract import NodePositions, Ways
 from traveltime_lab.readers.osm.streets import read_osm
 from traveltime_lab.streets.tables import NODE_BLOCKS_DRIVING, NODE_CROSSING, NODE_SIGNALS, USE_DTYPES, StreetTables
 
+pytestmark = pytest.mark.quick
+
 # Nodes 1 to 9 on a grid with steps of 0.001 degrees, numbered like a telephone, 1 in the north-west.
 GRID = {3 * row + column + 1: (column * 0.001, 0.002 - row * 0.001) for row in range(3) for column in range(3)}
 

@@ -30,6 +30,8 @@ from traveltime_lab.streets.tables import (
     StreetTables,
 )
 
+pytestmark = pytest.mark.quick
+
 # Tokyo: longitudes and latitudes cannot be swapped here.
 LNG, LAT = 139.69, 35.69
 STEP = 0.001

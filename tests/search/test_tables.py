@@ -10,6 +10,8 @@ import shapely
 
 from traveltime_lab.search.tables import geo_frame
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_equals_the_constructor(n: int) -> None:

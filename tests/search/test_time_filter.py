@@ -14,6 +14,8 @@ import traveltime_lab as tl
 from tests.support.worlds import FRAME, at, world
 from traveltime_lab import _threads
 
+pytestmark = pytest.mark.quick
+
 #: A straight street of 1000 m at 5 m/s from A to B, a side street of 500 m from B to C, and D-E out of reach.
 NODES = {"A": (0, 0), "B": (1000, 0), "C": (1000, 500), "D": (5000, -4000), "E": (5400, -4000)}
 STREETS = [("A", "B"), ("B", "C"), ("D", "E")]

@@ -15,6 +15,8 @@ from traveltime_lab import build_network, time_filter
 from traveltime_lab.moments import WEEKDAY_MORNING
 from traveltime_lab.streets import costs
 
+pytestmark = pytest.mark.quick
+
 ROME = zoneinfo.ZoneInfo("Europe/Rome")
 MONDAY, SATURDAY, SUNDAY = (dt.date(2026, 3, day) for day in (2, 7, 8))
 

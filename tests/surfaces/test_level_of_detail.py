@@ -7,6 +7,8 @@ import pytest
 from traveltime_lab.errors import InputError, LimitError, ModeError
 from traveltime_lab.surfaces.level_of_detail import LevelOfDetail, parse_level_of_detail
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize(
     ("value", "numeric"),

@@ -98,9 +98,7 @@ def tables_from_frames(nodes: gpd.GeoDataFrame, edges: pd.DataFrame) -> StreetTa
         node_ids=node_ids,
         node_lng=lng,
         node_lat=lat,
-        node_tags=[
-            node_tags_of(row) for row in pd.DataFrame(nodes.drop(columns=nodes.geometry.name)).to_dict("records")
-        ],
+        node_tags=[node_tags_of(row) for row in _records(nodes.drop(columns=nodes.geometry.name))],
         u=u,
         v=v,
         lines=lines_of(geometries, crs, u, v, lng, lat),
