@@ -76,3 +76,12 @@ def test_the_examples_of_ground_modules_run(name: str, names: dict[str, Any]) ->
     assert found, f"{name} has no example"
     for test in found:
         run(test, vars(module) | names)
+
+
+def test_an_example_that_is_skipped_does_not_count() -> None:
+    def shown_only() -> None:
+        """
+        >>> shown_only()  # doctest: +SKIP
+        """
+
+    assert not any(runnable(test) for test in examples_of(shown_only, "shown_only"))

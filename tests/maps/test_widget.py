@@ -138,7 +138,7 @@ def test_wrong_arguments_are_refused(street: Network, values: dict[str, Any], me
 def test_swapped_arguments(street: Network) -> None:
     with pytest.raises(tl.InputError, match="first argument must be a Network"):
         tl.TravelTimeMap(at((0, 0)), street)
-    with pytest.raises(tl.InputError, match="Two brackets"):
+    with pytest.raises(tl.InputError, match="two brackets"):
         tl.TravelTimeMap(street, gpd.GeoDataFrame(geometry=at((0, 0))).loc[0])
 
 
@@ -205,7 +205,7 @@ def test_state_takes_what_the_constructor_takes(street: Network) -> None:
         ("day", "soon", tl.MomentError, "day must be a date"),
         ("day", pd.NaT, tl.MomentError, "day must be a date"),
         ("window", "long", tl.InputError, "window must be a whole number"),
-        ("percentile", 101, tl.LimitError, "percentile must be over 0"),
+        ("percentile", 101, tl.LimitError, "percentile must be above 0"),
         ("level_of_detail", "finest", tl.InputError, "level of detail must be one of"),
         ("no_holes", "yes", tl.InputError, "no_holes must be True or False"),
         ("polygons_filter", "all", tl.InputError, "polygons_filter must be a whole number"),

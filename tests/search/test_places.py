@@ -125,7 +125,7 @@ def test_places_count_in_the_fingerprint(town, tmp_path):
     ("columns", "message"),
     [
         ({"name": ["a"], "lng": []}, "0 to 1 values"),
-        ({"name": ["a", None]}, "texts"),
+        ({"name": ["a", None]}, "strings"),
         ({"lng": [float("nan")]}, "not finite"),
     ],
 )

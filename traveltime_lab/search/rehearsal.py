@@ -1,8 +1,8 @@
 """
-Every kind of search once, on a town of 64 junctions and two bus lines made up here, so that all kernels are compiled.
+One search of each type on a synthetic town of 64 junctions and two bus routes, which compiles all kernels.
 
-For ``traveltime-lab compile``, and for the test that compares the list in `traveltime_lab.kernels.warm_up` with what
-the searches compile.
+Used by ``traveltime-lab compile``, and by the test that compares the list in `traveltime_lab.kernels.warm_up` with the
+kernels that searches compile.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from traveltime_lab.search.snap import snap
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
 
-#: Junctions on a side of the town, and the metres between them.
+#: Number of junctions on a side of the town, and the distance between them in metres.
 _SIDE, _BLOCK_M = 8, 250.0
 _FRAME = LocalFrame(0.5, 0.5)
 _MORNING = "2026-03-03T08:00"
 
 
 def rehearse() -> Iterator[str]:
-    """Search in every way, and yield the name of each part when it is done."""
+    """Run all types of searches, and yield the name of each part when it is complete."""
     with tempfile.TemporaryDirectory() as folder:
         network = build_network(_streets(), gtfs=[_feed(Path(folder))], timezone="UTC")
         load_network(network.save(Path(folder) / "town.network"))
@@ -48,7 +48,7 @@ def _places(*metres: tuple[float, float]) -> gpd.GeoSeries:
 
 
 def _streets() -> tuple[gpd.GeoDataFrame, gpd.GeoDataFrame]:
-    """Return the nodes and edges of a lattice."""
+    """Return the nodes and edges of a square grid."""
     metres = [(_BLOCK_M * column, _BLOCK_M * row) for row in range(_SIDE) for column in range(_SIDE)]
     nodes = gpd.GeoDataFrame(geometry=_places(*metres))
     ends = [(i, i + 1) for i in range(_SIDE**2) if (i + 1) % _SIDE] + [(i, i + _SIDE) for i in range(_SIDE**2 - _SIDE)]
@@ -58,7 +58,7 @@ def _streets() -> tuple[gpd.GeoDataFrame, gpd.GeoDataFrame]:
 
 
 def _feed(folder: Path) -> Path:
-    """Write a feed of a line along the southern side and one along the western side, and return its folder."""
+    """Write a feed with a route along the southern side and one along the western side, and return its folder."""
     far = _BLOCK_M * (_SIDE - 1)
     stops = {"corner": (20.0, 5.0), "east": (far, 5.0), "north": (5.0, far), "middle": (far / 2, 5.0)}
     places = _places(*stops.values())
@@ -70,7 +70,7 @@ def _feed(folder: Path) -> Path:
             trips.append(f"{line},daily,{trip},{trip if line == '1' else ''}")
             for k, stop in enumerate(calls):
                 clock = 7 * 60 + minute + 3 * k + (5 if line == "2" else 0)
-                # The stop between has no time of its own.
+                # The stop in the middle has no times, so that they are interpolated.
                 moment = "" if stop == "middle" else f"{clock // 60:02d}:{clock % 60:02d}:00"
                 times.append(f"{trip},{k},{stop},{moment},{moment}")
     week = "monday,tuesday,wednesday,thursday,friday,saturday,sunday"
@@ -91,7 +91,7 @@ _HERE = _places((1500.0, 30.0))
 _THERE = _places((30.0, 1500.0), (700.0, 760.0), (1500.0, 40.0))
 _STREET_MODES = ("walking", "cycling", "driving")
 _TRANSIT_MODES = ("public_transport", "cycling+public_transport", "driving+public_transport")
-#: A moment to leave at and one to arrive at.
+#: A departure time and an arrival time.
 _MOMENTS: tuple[dict[str, Any], ...] = ({"departure_time": _MORNING}, {"arrival_time": _MORNING})
 
 
