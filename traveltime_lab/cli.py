@@ -81,16 +81,16 @@ def _parser() -> argparse.ArgumentParser:
 
     compiling = commands.add_parser(
         "compile",
-        help="compile everything now, for packagers and images of machines",
-        description="Compiles what the searches need and keeps it, so that no first request has to wait. "
-        "NUMBA_CACHE_DIR says where, if not beside the package.",
+        help="compile all kernels in advance, for packages and container images",
+        description="Compiles the kernels of all searches and caches them, so that the first request need not wait. "
+        "They are stored in NUMBA_CACHE_DIR, by default beside the package.",
     )
     compiling.set_defaults(run=_compile)
     return parser
 
 
 class _Announcement(logging.Handler):
-    """Says on stderr that something is compiled, when it begins and once."""
+    """Prints to stderr once that kernels are being compiled."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print(f"traveltime-lab: {record.getMessage()} ...", file=sys.stderr, flush=True)
@@ -121,7 +121,7 @@ def _compile(options: argparse.Namespace) -> None:
     for folder in kept:
         print(f"  {folder}")
     if not kept:
-        raise tl.InputError("compiled kernels cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written to")
+        raise tl.InputError("compiled kernels cannot be cached: set NUMBA_CACHE_DIR to a writable folder")
 
 
 def _add_serve(commands: Any) -> None:
