@@ -164,7 +164,12 @@ def test_every_import_is_declared() -> None:
     for extra in project["optional-dependencies"].values():
         declared |= {_requirement(text)[0] for text in extra if not text.startswith("traveltime_lab[")}
     for path in (ROOT / "traveltime_lab").rglob("*.py"):
-        found = re.findall(r"^\s*(?:from|import) ([a-zA-Z_]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        found = []
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found += [alias.name.partition(".")[0] for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found.append(str(node.module).partition(".")[0])
         found = ["protobuf" if name == "google" else name for name in found]
         strangers = set(found) - declared - set(sys.stdlib_module_names) - {"traveltime_lab"}
         assert not strangers, f"{path.name} imports {strangers}"

@@ -266,7 +266,9 @@ def _finish(
     indices = target[order]
     indptr_rev, order_rev = _csr_order(indices, n_states)
     indices_rev = source[order][order_rev]
-    matrix = csr_array((np.ones(indices.size, np.int8), indices, indptr), shape=(n_states, n_states))
+    matrix = csr_array((np.ones(indices.size), indices, indptr), shape=(n_states, n_states), copy=True)
+    # SciPy 1.14 does not end on some graphs with parallel arcs.
+    matrix.sum_duplicates()
     n_parts, strong = connected_components(matrix, directed=True, connection="strong")
     sizes = np.bincount(strong, minlength=n_parts)
     has_arcs = np.diff(indptr) + np.diff(indptr_rev) > 0
