@@ -40,7 +40,7 @@ class TestTheList:
             pytest.importorskip("aequilibrae", reason="the sample is not installed")
         elif section == "service":
             pytest.importorskip("starlette", reason="the extra 'server' is not installed")
-        import record
+        from tests.kernels import record
 
         # With what was compiled before, if anything was: what is asked for is the same.
         asked = set(record.in_new_process(section, TRAVELTIME_LAB_CACHE=str(tmp_path)))

@@ -15,6 +15,7 @@ import traveltime_lab as tl
 from tests.support.oracles import random_points
 from tests.support.towns import MEANS, ON_FOOT, timetable, towns
 from tests.support.worlds import FRAME, at, tables
+from traveltime_lab.transit.raptor import TransitSearch
 
 BEGIN = pd.Timestamp("2026-03-03T08:00", tz="UTC")
 
@@ -46,6 +47,23 @@ class TestByHand:
         assert found["travel_time"].tolist() == [200, 600]
         assert found["departure_time"].tolist() == [BEGIN + pd.Timedelta("25min"), BEGIN]
         assert found["arrival_time"].tolist() == [BEGIN + pd.Timedelta("28min20s"), BEGIN + pd.Timedelta("10min")]
+
+    def test_percentiles_alone_cost_no_search_of_the_window(
+        self, street: tl.Network, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        how = {"departure_time": BEGIN, "window": 1800, "percentiles": (50,), "travel_time": 3600}
+        expected = rows(street, (0, 0), (10_000, 0), **how)["travel_time_p50"].tolist()
+
+        def search(*_: Any, **__: Any) -> Any:
+            raise AssertionError("the least time of the window is searched for, and not returned")
+
+        monkeypatch.setattr(TransitSearch, "window_stop_times", search)
+        monkeypatch.setattr(TransitSearch, "window_best", search)
+        found = rows(street, (0, 0), (10_000, 0), properties=(), **how)
+        assert found["travel_time_p50"].tolist() == expected
+        assert "travel_time" not in found
+        with pytest.raises(AssertionError, match="least time"):
+            rows(street, (0, 0), (10_000, 0), properties=("travel_time",), **how)
 
     def test_walking_is_a_journey_once(self, street: tl.Network) -> None:
         found = rows(street, (4000, 0), (5000, 0), departure_time=BEGIN, window=1800, max_results=5)
