@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import math
 import time
 from collections.abc import Iterator
 from html import escape
@@ -29,16 +28,16 @@ except ImportError as error:
 from traveltime_lab.errors import InputError, TravelTimeError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.maps.widget import answers, browser
+from traveltime_lab.maps.widget.background import ASSUMED_PX, Background, tile_layer, worth_seeing
 from traveltime_lab.maps.widget.exports import Exports
 from traveltime_lab.maps.widget.jobs import Cancelled, Job, LatestOnly
-from traveltime_lab.maps.widget.origins import Origin, find, lng_lat, moved_name, new_name
+from traveltime_lab.maps.widget.markers import Markers
 from traveltime_lab.maps.widget.panel import Panel
 from traveltime_lab.maps.widget.state import (
     MAP_NAMES,
     OPTION_NAMES,
     MapState,
     Query,
-    colour_of,
     state_of,
     value_names,
 )
@@ -47,10 +46,6 @@ from traveltime_lab.network.network import Network
 
 logger = logging.getLogger(__name__)
 
-#: Size of the map that is assumed until the browser reports the real one.
-_ASSUMED_PX = (1000, 560)
-#: Margin of the base map around the window as a share of its size, so that small moves need no new base map.
-_SPARE = 0.5
 #: Seconds without movement before the base map is redrawn, and seconds before the progress of a search is shown.
 _SETTLE_S = 0.06
 _SLOW_S = 0.4
@@ -72,7 +67,7 @@ class _Line(ipyleaflet.Polyline):
     pane = traitlets.Unicode("").tag(sync=True, o=True)
 
 
-class TravelTimeMap(Exports, ipywidgets.VBox):
+class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
     """
     Interactive map with isochrones that follow their origins.
 
@@ -222,7 +217,7 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
 
     def _make_map(self, drawn: gpd.GeoDataFrame, base_map: Any, height: int) -> Any:
         """Return the map with its layers, fitted to the first areas."""
-        west, south, east, north = _worth_seeing(drawn, self.state.origins, self.network)
+        west, south, east, north = worth_seeing(drawn, self.state.origins, self.network)
         self._ground = ipyleaflet.ImageOverlay(pane="ground", attribution=escape(self.network.attribution))
         self._streets = ipyleaflet.ImageOverlay(pane="streets")
         self._shapes = _Shapes(pane="areas")
@@ -231,12 +226,12 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
         if self._uses_network:
             layers = [self._ground, self._streets, *layers]
         elif not (isinstance(base_map, str) and base_map == "none"):
-            layers = [_tile_layer(base_map), *layers]
+            layers = [tile_layer(base_map), *layers]
         self._legend = ipywidgets.HTML()
         made = ipyleaflet.Map(
             layers=layers,
             center=((south + north) / 2.0, (west + east) / 2.0),
-            zoom=browser.zoom_for((west, south, east, north), *(0.85 * side for side in _ASSUMED_PX)),
+            zoom=browser.zoom_for((west, south, east, north), *(0.85 * side for side in ASSUMED_PX)),
             scroll_wheel_zoom=True,
             double_click_zoom=False,
             max_zoom=19,
@@ -272,200 +267,12 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
             self._service = key, answers.service_remarks(self.network, query)
         return self._service[1]
 
-    def _place_markers(self) -> None:
-        """Add, move and remove markers to match the origins."""
-        wanted = {str(origin.name): (i, origin) for i, origin in enumerate(self.state.origins)}
-        for name in [name for name in self._markers if name not in wanted]:
-            self.map.remove(self._markers.pop(name))
-        is_single = len(wanted) == 1
-        for name, (i, origin) in wanted.items():
-            colour = style.ORIGIN if is_single else colour_of(i)
-            marker = self._markers.get(name)
-            if marker is None:
-                marker = self._markers[name] = self._marker(name, origin)
-                self.map.add(marker)
-            elif tuple(marker.location) != (origin.lat, origin.lng) and not self._is_dragging:
-                marker.location = (origin.lat, origin.lng)
-            if getattr(marker, "colour", None) != colour:
-                marker.colour = colour
-                marker.icon = ipyleaflet.Icon(icon_url=browser.pin(colour), icon_size=(26, 36), icon_anchor=(13, 36))
-
-    def _marker(self, name: str, origin: Origin) -> Any:
-        marker = ipyleaflet.Marker(location=(origin.lat, origin.lng), draggable=True, title=name, alt=name)
-
-        def on_event(_: Any, event: dict[str, Any], __: Any) -> None:
-            # ipyleaflet has no event for a marker that is being dragged, but all mouse events of a marker have its
-            # coordinates, and while it is dragged, the mouse keeps entering, leaving and crossing it.
-            kind, place = event.get("type"), event.get("coordinates")
-            if kind == "mousedown":
-                self._pressed = marker.alt
-            elif kind == "mouseup":
-                self._pressed = None
-            elif self._pressed == marker.alt and place and tuple(place) != tuple(marker.location):
-                with self._errors_told():
-                    self.move_origin(marker.alt, place[1], place[0], is_dragging=True)
-
-        def on_location(change: Any) -> None:
-            lat, lng = change["new"]
-            self._pressed = None
-            with self._errors_told():
-                self.move_origin(marker.alt, lng, lat)
-
-        marker.on_msg(on_event)
-        marker.observe(on_location, "location")
-        return marker
-
-    def _draw_base(self) -> None:
-        """Draw the base map for the visible window, unless the current one covers it."""
-        if not self._uses_network:
-            return
-        window = self._window()
-        zoom = float(self.map.zoom)
-        if self._base is not None:
-            (south, west), (north, east) = self._base.bounds
-            fits = west <= window[0] and south <= window[1] and east >= window[2] and north >= window[3]
-            if fits and math.isclose(self._base.metres_per_pixel, self._pixel_m(zoom, window), rel_tol=0.2):
-                return
-        wide, high = window[2] - window[0], window[3] - window[1]
-        bounds = (
-            window[0] - _SPARE * wide,
-            max(window[1] - _SPARE * high, -85.0),
-            window[2] + _SPARE * wide,
-            min(window[3] + _SPARE * high, 85.0),
-        )
-        pixel_m = self._pixel_m(zoom, window)
-        self._base_jobs.submit(
-            lambda _: basemap.overlays(self.network, bounds, pixel_m),
-            self._show_base,
-            self._on_failure,
-            at_once=self._base is None,
-        )
-
-    @staticmethod
-    def _pixel_m(zoom: float, window: tuple[float, float, float, float]) -> float:
-        return browser.metres_per_pixel(zoom, (window[1] + window[3]) / 2.0)
-
-    def _window(self) -> tuple[float, float, float, float]:
-        """Return west, south, east, north of the visible window; estimated until the browser has reported it."""
-        if self.map.north > self.map.south and self.map.east > self.map.west:
-            return self.map.west, self.map.south, self.map.east, self.map.north
-        lat, lng = self.map.center
-        degrees = browser.metres_per_pixel(self.map.zoom, 0.0) / 111_320.0
-        half_wide = _ASSUMED_PX[0] / 2.0 * degrees
-        half_high = _ASSUMED_PX[1] / 2.0 * degrees * math.cos(math.radians(lat))
-        return lng - half_wide, lat - half_high, lng + half_wide, lat + half_high
-
-    def _show_base(self, made: basemap.Overlays) -> None:
-        self._base = made
-        for overlay, picture in ((self._ground, made.ground), (self._streets, made.streets)):
-            with overlay.hold_sync():
-                overlay.url, overlay.bounds = picture, made.bounds
-
     # Actions and events ----------------------------------------------------------------------------------------------
-
-    def add_origin(self, lng: Any, lat: float | None = None, name: Any = None) -> None:
-        """
-        Add an origin.
-
-        Parameters
-        ----------
-        lng : float, Point or (lng, lat)
-            Longitude, or the point, in EPSG:4326.
-        lat : float, optional
-            Latitude, if `lng` is a number.
-        name : object, optional
-            Name of the origin; by default a number.
-
-        Raises
-        ------
-        InputError
-            If the point is invalid or the name is in use.
-        CoordinateError
-            If the coordinates are out of range.
-        """
-        place = lng_lat(lng, lat)
-        origin = Origin(new_name(self.state.origins) if name is None else name, *place)
-        if str(origin.name) in {str(other.name) for other in self.state.origins}:
-            raise InputError(f"There is already an origin {origin.name!r}; choose another name.")
-        self.state.origins = [*self.state.origins, origin]
-
-    def move_origin(
-        self, name: Any, lng: Any, lat: float | None = None, *, new_name: Any = None, is_dragging: bool = False
-    ) -> None:
-        """
-        Move an origin.
-
-        Parameters
-        ----------
-        name : object
-            Name of the origin, or its name before it was first moved.
-        lng : float, Point or (lng, lat)
-            Longitude, or the point, in EPSG:4326.
-        lat : float, optional
-            Latitude, if `lng` is a number.
-        new_name : object, optional
-            New name of the origin; by default the old name followed by "(moved)", because the name may be that of the
-            old place. Numbered names are kept.
-        is_dragging : bool, default False
-            Whether the marker is still being dragged; areas are then drawn with a low level of detail if searches are
-            slow.
-
-        Raises
-        ------
-        InputError
-            If there is no such origin, the point is invalid, or the new name is in use.
-        CoordinateError
-            If the coordinates are out of range.
-        """
-        position = find(self.state.origins, name)
-        place = lng_lat(lng, lat)
-        origins = list(self.state.origins)
-        old = origins.pop(position)
-        was_dragging, self._is_dragging = self._is_dragging, is_dragging
-        wanted = old.name if new_name is None else new_name
-        if new_name is None and place != (old.lng, old.lat):
-            wanted = moved_name(old.name, origins)
-        elif str(wanted) in {str(other.name) for other in origins}:
-            raise InputError(f"There is already an origin {wanted!r}; choose another name.")
-        moved = Origin(wanted, *place)
-        if moved != old:
-            self._rename_marker(str(old.name), str(wanted))
-            origins.insert(position, moved)
-            self.state.origins = origins
-        elif was_dragging and not is_dragging and self._is_draft:
-            self._draw()
-
-    def _rename_marker(self, old: str, new: str) -> None:
-        """Rename a marker without replacing it, because it may be being dragged."""
-        marker = self._markers.pop(old, None)
-        if marker is not None:
-            marker.title = marker.alt = new
-            self._markers[new] = marker
-        if self._pressed == old:
-            self._pressed = new
-
-    def remove_origin(self, name: Any) -> None:
-        """
-        Remove an origin.
-
-        Raises
-        ------
-        InputError
-            If there is no such origin.
-        """
-        origins = list(self.state.origins)
-        del origins[find(origins, name)]
-        self.state.origins = origins
-
-    def _on_remove(self, name: Any) -> None:
-        """Remove the origin whose button was pressed; show an error if it has already been removed."""
-        with self._errors_told():
-            self.remove_origin(name)
 
     def fit(self) -> None:
         """Fit the map to all areas."""
         west, south, east, north = self._window()
-        box = _worth_seeing(self._areas, self.state.origins, self.network)
+        box = worth_seeing(self._areas, self.state.origins, self.network)
         wide_px = (east - west) / 360.0 * 256.0 * 2.0**self.map.zoom
         high_px = (north - south) * 111_320.0 / self._pixel_m(self.map.zoom, (west, south, east, north))
         zoom = browser.zoom_for(box, 0.85 * wide_px, 0.85 * high_px)
@@ -665,32 +472,3 @@ class TravelTimeMap(Exports, ipywidgets.VBox):
             yield
         except (TravelTimeError, OSError) as error:
             self._on_failure(error)
-
-
-def _worth_seeing(
-    drawn: gpd.GeoDataFrame, origins: list[Origin], network: Network
-) -> tuple[float, float, float, float]:
-    """Return the bounds of areas and their origins; those of the network if all areas are empty."""
-    shown = drawn[~drawn.geometry.is_empty]
-    if not len(shown):
-        return network.bounds
-    west, south, east, north = network.bounds
-    inside = [o for o in origins if west <= o.lng <= east and south <= o.lat <= north]
-    lng = [*shown.total_bounds[[0, 2]], *(origin.lng for origin in inside)]
-    lat = [*shown.total_bounds[[1, 3]], *(origin.lat for origin in inside)]
-    return float(min(lng)), float(min(lat)), float(max(lng)), float(max(lat))
-
-
-def _tile_layer(base_map: Any) -> Any:
-    """Return a tile layer from any accepted description."""
-    if isinstance(base_map, ipyleaflet.TileLayer):
-        return base_map
-    if isinstance(base_map, str) and "{z}" in base_map:
-        return ipyleaflet.TileLayer(url=base_map)
-    if isinstance(base_map, dict) and "url" in base_map:
-        return ipyleaflet.basemap_to_tiles(base_map)
-    raise InputError(
-        f"base_map must be 'network', 'none' or tiles; got {base_map!r}. Tiles are an entry of ipyleaflet.basemaps, "
-        "such as base_map=ipyleaflet.basemaps.OpenStreetMap.Mapnik, a URL, such as "
-        "base_map='https://tile.openstreetmap.org/{z}/{x}/{y}.png', or an ipyleaflet.TileLayer"
-    )

@@ -11,7 +11,6 @@ from traveltime_lab.server.contract.requests import (
     Combinations,
     Coords,
     FastSearches,
-    FastTransportation,
     FastTravelTime,
     FullRange,
     GeohashCoords,
@@ -21,9 +20,9 @@ from traveltime_lab.server.contract.requests import (
     Search,
     Share,
     SimpleRange,
-    Transportation,
     TravelTime,
 )
+from traveltime_lab.server.contract.transportation import FastTransportation, Transportation
 
 # Cells ----------------------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,6 @@ from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.decode import Rule, convert, is_faulty
 from traveltime_lab.server.contract.requests import (
     Coords,
-    Cycling,
-    Driving,
     Latitude,
     Location,
     Longitude,
@@ -24,16 +22,15 @@ from traveltime_lab.server.contract.requests import (
     MatrixDeparture,
     MatrixRequest,
     Moment,
-    PublicTransport,
     RouteArrival,
     RouteDeparture,
     RoutesRequest,
     TimeMapArrival,
     TimeMapDeparture,
     TimeMapRequest,
-    Walking,
 )
 from traveltime_lab.server.contract.rules import Report
+from traveltime_lab.server.contract.transportation import Cycling, Driving, PublicTransport, Walking
 
 _T = TypeVar("_T")
 

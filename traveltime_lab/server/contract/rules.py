@@ -12,16 +12,8 @@ from typing import TypeVar
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.area_requests import CellRequest
 from traveltime_lab.server.contract.decode import is_faulty
-from traveltime_lab.server.contract.requests import (
-    ByTimetable,
-    Combination,
-    Driving,
-    FastSearches,
-    GeohashCoords,
-    H3Coords,
-    Request,
-    Search,
-)
+from traveltime_lab.server.contract.requests import Combination, FastSearches, GeohashCoords, H3Coords, Request, Search
+from traveltime_lab.server.contract.transportation import ByTimetable, Driving
 
 Report = Callable[[str, str], None]
 _T = TypeVar("_T")

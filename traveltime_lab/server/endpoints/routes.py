@@ -20,16 +20,8 @@ from traveltime_lab.search.routes import find_routes
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract.errors import NO_FARES, NOT_COVERED, SearchFailure
 from traveltime_lab.server.contract.moments import write_moment
-from traveltime_lab.server.contract.requests import (
-    ByTimetable,
-    Cycling,
-    Driving,
-    FastMatrixSearch,
-    LocatedSearch,
-    RoutesRequest,
-    Search,
-    Walking,
-)
+from traveltime_lab.server.contract.requests import FastMatrixSearch, LocatedSearch, RoutesRequest, Search
+from traveltime_lab.server.contract.transportation import ByTimetable, Cycling, Driving, Walking
 from traveltime_lab.server.endpoints.fares import fares_entry
 from traveltime_lab.server.endpoints.locations import Entry, Places, Reached
 from traveltime_lab.server.endpoints.searches import Trips, by_search_id, each_search, margin_of, question_of, window_of

@@ -33,16 +33,9 @@ from traveltime_lab.server.contract.errors import (
     schema_failure,
     search_failure,
 )
-from traveltime_lab.server.contract.requests import (
-    ByFerry,
-    ByTimetable,
-    FullRange,
-    OnStreets,
-    Request,
-    Search,
-    SimpleRange,
-)
+from traveltime_lab.server.contract.requests import FullRange, Request, Search, SimpleRange
 from traveltime_lab.server.contract.rules import iter_searches
+from traveltime_lab.server.contract.transportation import ByFerry, ByTimetable, OnStreets
 from traveltime_lab.streets.snapping import SNAPPED, Snaps
 
 _T = TypeVar("_T", bound=Search)

@@ -1,0 +1,113 @@
+"""
+What lies below the areas of a map: the network's own streets, or tiles, for the window that is visible.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import geopandas as gpd
+import ipyleaflet
+
+from traveltime_lab.errors import InputError
+from traveltime_lab.maps import basemap
+from traveltime_lab.maps.widget import browser
+from traveltime_lab.maps.widget.jobs import LatestOnly
+from traveltime_lab.maps.widget.origins import Origin
+from traveltime_lab.network.network import Network
+
+#: Size of the map that is assumed until the browser reports the real one.
+ASSUMED_PX = (1000, 560)
+#: Margin of the base map around the window as a share of its size, so that small moves need no new base map.
+_SPARE = 0.5
+
+
+class Background:
+    """Methods of `TravelTimeMap` about its window and base map."""
+
+    network: Network
+    map: Any
+    _base: basemap.Overlays | None
+    _base_jobs: LatestOnly
+    _uses_network: bool
+    #: Image overlays with the ground and with the streets.
+    _ground: Any
+    _streets: Any
+
+    def _on_failure(self, error: BaseException) -> None:
+        """Show an error beside the map."""
+        raise NotImplementedError
+
+    def _draw_base(self) -> None:
+        """Draw the base map for the visible window, unless the current one covers it."""
+        if not self._uses_network:
+            return
+        window = self._window()
+        zoom = float(self.map.zoom)
+        if self._base is not None:
+            (south, west), (north, east) = self._base.bounds
+            fits = west <= window[0] and south <= window[1] and east >= window[2] and north >= window[3]
+            if fits and math.isclose(self._base.metres_per_pixel, self._pixel_m(zoom, window), rel_tol=0.2):
+                return
+        wide, high = window[2] - window[0], window[3] - window[1]
+        bounds = (
+            window[0] - _SPARE * wide,
+            max(window[1] - _SPARE * high, -85.0),
+            window[2] + _SPARE * wide,
+            min(window[3] + _SPARE * high, 85.0),
+        )
+        pixel_m = self._pixel_m(zoom, window)
+        self._base_jobs.submit(
+            lambda _: basemap.overlays(self.network, bounds, pixel_m),
+            self._show_base,
+            self._on_failure,
+            at_once=self._base is None,
+        )
+
+    @staticmethod
+    def _pixel_m(zoom: float, window: tuple[float, float, float, float]) -> float:
+        return browser.metres_per_pixel(zoom, (window[1] + window[3]) / 2.0)
+
+    def _window(self) -> tuple[float, float, float, float]:
+        """Return west, south, east, north of the visible window; estimated until the browser has reported it."""
+        if self.map.north > self.map.south and self.map.east > self.map.west:
+            return self.map.west, self.map.south, self.map.east, self.map.north
+        lat, lng = self.map.center
+        degrees = browser.metres_per_pixel(self.map.zoom, 0.0) / 111_320.0
+        half_wide = ASSUMED_PX[0] / 2.0 * degrees
+        half_high = ASSUMED_PX[1] / 2.0 * degrees * math.cos(math.radians(lat))
+        return lng - half_wide, lat - half_high, lng + half_wide, lat + half_high
+
+    def _show_base(self, made: basemap.Overlays) -> None:
+        self._base = made
+        for overlay, picture in ((self._ground, made.ground), (self._streets, made.streets)):
+            with overlay.hold_sync():
+                overlay.url, overlay.bounds = picture, made.bounds
+
+
+def worth_seeing(drawn: gpd.GeoDataFrame, origins: list[Origin], network: Network) -> tuple[float, float, float, float]:
+    """Return the bounds of areas and their origins; those of the network if all areas are empty."""
+    shown = drawn[~drawn.geometry.is_empty]
+    if not len(shown):
+        return network.bounds
+    west, south, east, north = network.bounds
+    inside = [o for o in origins if west <= o.lng <= east and south <= o.lat <= north]
+    lng = [*shown.total_bounds[[0, 2]], *(origin.lng for origin in inside)]
+    lat = [*shown.total_bounds[[1, 3]], *(origin.lat for origin in inside)]
+    return float(min(lng)), float(min(lat)), float(max(lng)), float(max(lat))
+
+
+def tile_layer(base_map: Any) -> Any:
+    """Return a tile layer from any accepted description."""
+    if isinstance(base_map, ipyleaflet.TileLayer):
+        return base_map
+    if isinstance(base_map, str) and "{z}" in base_map:
+        return ipyleaflet.TileLayer(url=base_map)
+    if isinstance(base_map, dict) and "url" in base_map:
+        return ipyleaflet.basemap_to_tiles(base_map)
+    raise InputError(
+        f"base_map must be 'network', 'none' or tiles; got {base_map!r}. Tiles are an entry of ipyleaflet.basemaps, "
+        "such as base_map=ipyleaflet.basemaps.OpenStreetMap.Mapnik, a URL, such as "
+        "base_map='https://tile.openstreetmap.org/{z}/{x}/{y}.png', or an ipyleaflet.TileLayer"
+    )

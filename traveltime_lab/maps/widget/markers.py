@@ -1,0 +1,179 @@
+"""
+The origins of a map as draggable markers.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import ipyleaflet
+
+from traveltime_lab.errors import InputError
+from traveltime_lab.maps import style
+from traveltime_lab.maps.widget import browser
+from traveltime_lab.maps.widget.origins import Origin, find, lng_lat, moved_name, new_name
+from traveltime_lab.maps.widget.state import MapState, colour_of
+
+
+class Markers:
+    """Methods of `TravelTimeMap` about origins and their markers."""
+
+    state: MapState
+    map: Any
+    _markers: dict[str, Any]
+    #: Whether a marker is being dragged, and the name of the one under the pressed mouse button.
+    _is_dragging: bool
+    _pressed: str | None
+    #: Whether the areas on the map have a lower level of detail than the state.
+    _is_draft: bool
+
+    def _errors_told(self) -> AbstractContextManager[None]:
+        """Show errors beside the map instead of raising them."""
+        raise NotImplementedError
+
+    def _draw(self, *, at_once: bool = False, only_new: bool = False) -> None:
+        """Search and draw the areas."""
+        raise NotImplementedError
+
+    def _place_markers(self) -> None:
+        """Add, move and remove markers to match the origins."""
+        wanted = {str(origin.name): (i, origin) for i, origin in enumerate(self.state.origins)}
+        for name in [name for name in self._markers if name not in wanted]:
+            self.map.remove(self._markers.pop(name))
+        is_single = len(wanted) == 1
+        for name, (i, origin) in wanted.items():
+            colour = style.ORIGIN if is_single else colour_of(i)
+            marker = self._markers.get(name)
+            if marker is None:
+                marker = self._markers[name] = self._marker(name, origin)
+                self.map.add(marker)
+            elif tuple(marker.location) != (origin.lat, origin.lng) and not self._is_dragging:
+                marker.location = (origin.lat, origin.lng)
+            if getattr(marker, "colour", None) != colour:
+                marker.colour = colour
+                marker.icon = ipyleaflet.Icon(icon_url=browser.pin(colour), icon_size=(26, 36), icon_anchor=(13, 36))
+
+    def _marker(self, name: str, origin: Origin) -> Any:
+        marker = ipyleaflet.Marker(location=(origin.lat, origin.lng), draggable=True, title=name, alt=name)
+
+        def on_event(_: Any, event: dict[str, Any], __: Any) -> None:
+            # ipyleaflet has no event for a marker that is being dragged, but all mouse events of a marker have its
+            # coordinates, and while it is dragged, the mouse keeps entering, leaving and crossing it.
+            kind, place = event.get("type"), event.get("coordinates")
+            if kind == "mousedown":
+                self._pressed = marker.alt
+            elif kind == "mouseup":
+                self._pressed = None
+            elif self._pressed == marker.alt and place and tuple(place) != tuple(marker.location):
+                with self._errors_told():
+                    self.move_origin(marker.alt, place[1], place[0], is_dragging=True)
+
+        def on_location(change: Any) -> None:
+            lat, lng = change["new"]
+            self._pressed = None
+            with self._errors_told():
+                self.move_origin(marker.alt, lng, lat)
+
+        marker.on_msg(on_event)
+        marker.observe(on_location, "location")
+        return marker
+
+    def add_origin(self, lng: Any, lat: float | None = None, name: Any = None) -> None:
+        """
+        Add an origin.
+
+        Parameters
+        ----------
+        lng : float, Point or (lng, lat)
+            Longitude, or the point, in EPSG:4326.
+        lat : float, optional
+            Latitude, if `lng` is a number.
+        name : object, optional
+            Name of the origin; by default a number.
+
+        Raises
+        ------
+        InputError
+            If the point is invalid or the name is in use.
+        CoordinateError
+            If the coordinates are out of range.
+        """
+        place = lng_lat(lng, lat)
+        origin = Origin(new_name(self.state.origins) if name is None else name, *place)
+        if str(origin.name) in {str(other.name) for other in self.state.origins}:
+            raise InputError(f"There is already an origin {origin.name!r}; choose another name.")
+        self.state.origins = [*self.state.origins, origin]
+
+    def move_origin(
+        self, name: Any, lng: Any, lat: float | None = None, *, new_name: Any = None, is_dragging: bool = False
+    ) -> None:
+        """
+        Move an origin.
+
+        Parameters
+        ----------
+        name : object
+            Name of the origin, or its name before it was first moved.
+        lng : float, Point or (lng, lat)
+            Longitude, or the point, in EPSG:4326.
+        lat : float, optional
+            Latitude, if `lng` is a number.
+        new_name : object, optional
+            New name of the origin; by default the old name followed by "(moved)", because the name may be that of the
+            old place. Numbered names are kept.
+        is_dragging : bool, default False
+            Whether the marker is still being dragged; areas are then drawn with a low level of detail if searches are
+            slow.
+
+        Raises
+        ------
+        InputError
+            If there is no such origin, the point is invalid, or the new name is in use.
+        CoordinateError
+            If the coordinates are out of range.
+        """
+        position = find(self.state.origins, name)
+        place = lng_lat(lng, lat)
+        origins = list(self.state.origins)
+        old = origins.pop(position)
+        was_dragging, self._is_dragging = self._is_dragging, is_dragging
+        wanted = old.name if new_name is None else new_name
+        if new_name is None and place != (old.lng, old.lat):
+            wanted = moved_name(old.name, origins)
+        elif str(wanted) in {str(other.name) for other in origins}:
+            raise InputError(f"There is already an origin {wanted!r}; choose another name.")
+        moved = Origin(wanted, *place)
+        if moved != old:
+            self._rename_marker(str(old.name), str(wanted))
+            origins.insert(position, moved)
+            self.state.origins = origins
+        elif was_dragging and not is_dragging and self._is_draft:
+            self._draw()
+
+    def _rename_marker(self, old: str, new: str) -> None:
+        """Rename a marker without replacing it, because it may be being dragged."""
+        marker = self._markers.pop(old, None)
+        if marker is not None:
+            marker.title = marker.alt = new
+            self._markers[new] = marker
+        if self._pressed == old:
+            self._pressed = new
+
+    def remove_origin(self, name: Any) -> None:
+        """
+        Remove an origin.
+
+        Raises
+        ------
+        InputError
+            If there is no such origin.
+        """
+        origins = list(self.state.origins)
+        del origins[find(origins, name)]
+        self.state.origins = origins
+
+    def _on_remove(self, name: Any) -> None:
+        """Remove the origin whose button was pressed; show an error if it has already been removed."""
+        with self._errors_told():
+            self.remove_origin(name)
