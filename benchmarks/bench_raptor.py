@@ -28,7 +28,8 @@ from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
 from traveltime_lab.kernels.transit.access import gather
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.readers.gtfs.feed import read_timetable
-from traveltime_lab.transit.raptor import StopLinks, StopReach, TransitOptions, TransitSearch
+from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
+from traveltime_lab.transit.stop_reach import StopLinks, StopReach
 from traveltime_lab.transit.trip_instances import Footpaths, merge_transfers, trip_table
 
 CITIES = {

@@ -80,7 +80,7 @@ def messages() -> None:
 
     from traveltime_lab.server.protobuf import messages
 
-    messages._unpacked(memoryview(messages._packed(1, np.array([1, -2]), is_zigzag=True)[2:]))
+    messages._unpacked(messages._packed(np.array([1, -2]), is_zigzag=True))
     messages.matrix_response(np.array([1, 2]), np.array([1, 2]))
 
 

@@ -26,7 +26,7 @@ from traveltime_lab.streets.snapping import SNAPPED, Snaps, snap_points
 
 pytest.importorskip("pandana")
 
-from traveltime_lab.streets import pandana
+from traveltime_lab.streets import pandana, pandana_guards
 
 MODES = ("walking", "cycling", "driving")
 LNG, LAT = 139.69, 35.69
@@ -328,7 +328,7 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_output_is_back_after_an_error(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(RuntimeError, match="inside"), pandana._silenced():
+    with pytest.raises(RuntimeError, match="inside"), pandana_guards.silenced():
         os.write(1, b"never seen")
         raise RuntimeError("inside")
     os.write(1, b"seen")

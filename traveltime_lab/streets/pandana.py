@@ -18,11 +18,7 @@ time to the millisecond, the length is that of one of them, and not always the s
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import itertools
-import os
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -44,6 +40,7 @@ from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints
+from traveltime_lab.streets.pandana_guards import pandana_threads, silenced
 from traveltime_lab.streets.snapping import Snaps
 
 #: Pairs of states in one call for times (pandana returns a list of Python floats), and in one call for paths (it
@@ -55,10 +52,7 @@ _PATHS: Final = 2_000
 _PARTS: Final = 16
 #: The value that pandana returns if there is no path, in its own unit.
 _NO_WAY: Final = (1 << 32) - 1
-
 _building = threading.Lock()
-#: Handle of threadpoolctl for the OpenMP library, kept because finding it takes milliseconds.
-_controller: Any = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +107,7 @@ class Hierarchy:
             return found
         for first in range(0, origin.size, _WAYS):
             part = slice(first, first + _WAYS)
-            with _pandana_threads(self.threads):
+            with pandana_threads(self.threads):
                 answer = self.contracted.shortest_path_distances(
                     origin[part].astype(np.int64), destination[part].astype(np.int64), 0
                 )
@@ -175,7 +169,7 @@ class Hierarchy:
         apart = np.flatnonzero(start != end)
         for first in range(0, apart.size, _PATHS):
             part = apart[first : first + _PATHS]
-            with _pandana_threads(self.threads):
+            with pandana_threads(self.threads):
                 paths = self.contracted.shortest_paths(start[part], end[part], 0)
             path_indptr = np.zeros(part.size + 1, np.int64)
             np.cumsum([len(path) for path in paths], out=path_indptr[1:])
@@ -221,7 +215,7 @@ def _contract(graph: RoadGraph) -> Hierarchy:
         source = np.repeat(np.arange(topology.n_states), np.diff(topology.indptr))
         weights = pd.DataFrame({"weight": (units * parts + 0.5) / 1000.0})
         target = pd.Series(topology.indices.astype(np.int64))
-        with _building, _pandana_threads(threads), _silenced():
+        with _building, pandana_threads(threads), silenced():
             contracted = pandana.Network(place, place, pd.Series(source), target, weights, twoway=False).net
     joined = _leaving_by_own_state(graph) if is_of_edges else graph
     return Hierarchy(joined, contracted, threads, parts, is_of_edges)
@@ -247,48 +241,6 @@ def _leaving_by_own_state(graph: RoadGraph) -> RoadGraph:
         topology=replace(topology, exit_indptr=indptr, exit_states=plain),
         exit_keys=-graph.traversal[topology.is_open],
     )
-
-
-@contextlib.contextmanager
-def _pandana_threads(count: int) -> Iterator[None]:
-    """Set the number of threads of pandana, regardless of what the caller or another library has set."""
-    # scikit-learn, which pandana imports, depends on it.
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # noqa: PLC0415
-
-    global _controller
-    if _controller is None:
-        _controller = ThreadpoolController().select(user_api="openmp")
-    with _controller.limit(limits=count):
-        yield
-
-
-@contextlib.contextmanager
-def _silenced() -> Iterator[None]:
-    """Discard what C++ code prints. This affects the whole process, so the context should be short."""
-    if sys.stdout is not None:
-        sys.stdout.flush()
-    _flush_c()
-    try:
-        kept = os.dup(1)
-    except OSError:
-        # There is no standard output.
-        yield
-        return
-    try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 1)
-        try:
-            yield
-        finally:
-            _flush_c()
-            os.dup2(kept, 1)
-    finally:
-        os.close(kept)
-
-
-def _flush_c() -> None:
-    """Flush the output buffers of C, so that earlier output is not discarded."""
-    ctypes.CDLL("ucrtbase" if os.name == "nt" else None).fflush(None)
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ from traveltime_lab.surfaces.field import CellReader, RoadValues, StreetField, e
 from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links as street_side
 from traveltime_lab.transit.query import WALKING, TransitQuery
-from traveltime_lab.transit.raptor import StopLinks
 from traveltime_lab.transit.stop_links import FEW, LinkedStops, Links, Walks
+from traveltime_lab.transit.stop_reach import StopLinks
 
 #: Least number of links for which several threads are faster than one (measured in Porto Alegre).
 _MANY_LINKS = 2_000_000

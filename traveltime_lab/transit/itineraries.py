@@ -30,8 +30,9 @@ from traveltime_lab.streets.paths import paths
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
 from traveltime_lab.transit.fares import FareBook, PaidRide
 from traveltime_lab.transit.query import TransitQuery
-from traveltime_lab.transit.raptor import Itineraries, StopLinks, TransitSearch
+from traveltime_lab.transit.raptor import Itineraries, TransitSearch
 from traveltime_lab.transit.stop_links import Links, linked_stops
+from traveltime_lab.transit.stop_reach import StopLinks
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.trip_table import TripTable
 

@@ -9,7 +9,7 @@ Searches run in both directions of time: forwards from a departure at the points
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
 from traveltime_lab.kernels.transit import reconstruct as journey_kernels
 from traveltime_lab.kernels.transit.patterns import UNREACHED, Lines
+from traveltime_lab.transit.stop_reach import StopLinks, StopReach, array
 from traveltime_lab.transit.trip_table import TripTable
 
 #: What `kernels.lines.first_fault` finds.
@@ -32,76 +33,6 @@ _FAULTS: Final = {
     5: "a footpath from stop {0} has a negative duration",
     6: "the minimum transfer time at stop {0} is negative",
 }
-
-
-@dataclass(frozen=True)
-class StopLinks:
-    """
-    Times between points and stops, in the unit of the trip table that is searched.
-
-    Parameters
-    ----------
-    indptr : int64 array of shape (n_points + 1,)
-        Index pointer of the links of each point.
-    stops : int32 array of shape (n_links,)
-        stop_idx.
-    time : int32 array of shape (n_links,)
-        Non-negative.
-    """
-
-    indptr: Int64Array
-    stops: Int32Array
-    time: Int32Array
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "indptr", _array(self.indptr, np.int64))
-        object.__setattr__(self, "stops", _array(self.stops, np.int32))
-        object.__setattr__(self, "time", _array(self.time, np.int32))
-        if self.stops.size != self.time.size or self.indptr.size == 0 or self.indptr[-1] != self.stops.size:
-            msg = (
-                f"links need one stop and one time each, and indptr must end with their number; got {self.stops.size} "
-                f"stops, {self.time.size} times, indptr ending with {self.indptr[-1:].tolist()}"
-            )
-            raise InputError(msg)
-        if self.time.size and self.time.min() < 0:
-            msg = f"the times of links must not be negative; got {self.time.min()}"
-            raise InputError(msg)
-
-    @property
-    def n_points(self) -> int:
-        """Number of points."""
-        return self.indptr.size - 1
-
-    def of(self, point: int) -> tuple[Int32Array, Int32Array]:
-        """Return the stops and times of one point."""
-        rows = slice(int(self.indptr[point]), int(self.indptr[point + 1]))
-        return self.stops[rows], self.time[rows]
-
-
-@dataclass(frozen=True)
-class StopReach:
-    """
-    Times between stops and targets, grouped by stop: the transpose of `StopLinks`.
-
-    Parameters
-    ----------
-    indptr : int64 array of shape (n_stops + 1,)
-    targets : int32 array of shape (n_links,)
-    time : int32 array of shape (n_links,)
-        Ascending within each stop.
-    n_targets : int
-    """
-
-    indptr: Int64Array
-    targets: Int32Array
-    time: Int32Array
-    n_targets: int
-
-    @classmethod
-    def of(cls, links: StopLinks, n_stops: int) -> StopReach:
-        """Transpose links by point to links by stop."""
-        indptr, targets, seconds = ports.ports_by_stop(links.indptr, links.stops, links.time, n_stops)
-        return cls(indptr, targets, seconds, links.n_points)
 
 
 @dataclass(frozen=True)
@@ -201,11 +132,11 @@ class TransitSearch:
     def __post_init__(self) -> None:
         t = self.table
         forward = line_kernels.forward_lines(
-            _array(t.pattern_indptr, np.int64), _array(t.pattern_stops, np.int32), _array(t.can_board, np.bool_),
-            _array(t.can_alight, np.bool_), _array(t.instance_indptr, np.int64), _array(t.time_indptr, np.int64),
-            _array(t.arrival, np.int32), _array(t.departure, np.int32), _array(t.transfer_indptr, np.int64),
-            _array(t.transfer_stop, np.int32), _array(t.transfer_time, np.int32), _array(t.change_time, np.int32),
-            _array(t.stay_instance, np.int32),
+            array(t.pattern_indptr, np.int64), array(t.pattern_stops, np.int32), array(t.can_board, np.bool_),
+            array(t.can_alight, np.bool_), array(t.instance_indptr, np.int64), array(t.time_indptr, np.int64),
+            array(t.arrival, np.int32), array(t.departure, np.int32), array(t.transfer_indptr, np.int64),
+            array(t.transfer_stop, np.int32), array(t.transfer_time, np.int32), array(t.change_time, np.int32),
+            array(t.stay_instance, np.int32),
         )  # fmt: skip
         kind, *place = line_kernels.first_fault(forward)
         if kind:
@@ -358,7 +289,7 @@ class TransitSearch:
         direct = _direct(direct_time, (reach.n_targets,), options)
         found = np.empty((starts.size, reach.n_targets), np.int32)
         range_raptor.window_times(
-            lines, state, _array(access[0], np.int32), _array(access[1], np.int32), starts, *options._limits,
+            lines, state, array(access[0], np.int32), array(access[1], np.int32), starts, *options._limits,
             reach.indptr, reach.targets, reach.time, direct, found,
         )  # fmt: skip
         out = np.empty_like(found)
@@ -386,7 +317,7 @@ class TransitSearch:
         state = range_raptor.window_state(lines, options.max_rides)
         found = np.empty((starts.size, self.table.n_stops), np.int32)
         range_raptor.window_stops(
-            lines, state, _array(access[0], np.int32), _array(access[1], np.int32), starts, *options._limits, found
+            lines, state, array(access[0], np.int32), array(access[1], np.int32), starts, *options._limits, found
         )
         out = np.empty_like(found)
         out[order] = found
@@ -414,12 +345,12 @@ class TransitSearch:
         lines = self.lines(is_arrival)
         start = int(_moments(np.array([moment]), is_arrival)[0])
         state = search_state.new_state(lines, 1)
-        seconds = _array(access[1], np.int32) + np.int32(start)
+        seconds = array(access[1], np.int32) + np.int32(start)
         limit, rides, delay = options._limits
         best, ready = raptor.search_rounds(
-            lines, state, _array(access[0], np.int32), seconds, start + limit, rides, delay
+            lines, state, array(access[0], np.int32), seconds, start + limit, rides, delay
         )
-        targets = _array(stops, np.int32)
+        targets = array(stops, np.int32)
         indptr, *found = journey_kernels.trace(lines, self.lines(not is_arrival), best, ready, delay, targets)
         times = best[-1][targets]
         times = np.where(times == UNREACHED, UNREACHED, times - start).astype(np.int32)
@@ -470,11 +401,6 @@ class TransitSearch:
             )
             raise InputError(msg)
         return _moments(np.broadcast_to(np.asarray(moments, np.int64), (access.n_points,)), is_arrival)
-
-
-def _array(values: npt.ArrayLike, dtype: type) -> Any:
-    """Return values as a contiguous, writable array; Numba would compile the kernels again for read-only arrays."""
-    return np.require(values, dtype, ["C", "W"])
 
 
 def _moments(moments: Int64Array, is_arrival: bool) -> Int32Array:

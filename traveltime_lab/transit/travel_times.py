@@ -26,8 +26,8 @@ from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
 from traveltime_lab.transit.field import egress_side
 from traveltime_lab.transit.query import TransitQuery
-from traveltime_lab.transit.raptor import StopLinks
 from traveltime_lab.transit.stop_links import FEW
+from traveltime_lab.transit.stop_reach import StopLinks
 
 #: Highest speed on any street of a graph, m/s.
 _FASTEST_MPS = Derived[None, float]("fastest street")

@@ -33,7 +33,7 @@ from traveltime_lab.streets.costs import CONNECTOR_KPH
 from traveltime_lab.streets.snapping import SNAPPED, Snaps, snap_indexes
 from traveltime_lab.transit import service_days, travel_times
 from traveltime_lab.transit.query import SAMPLE_S, WALKING, TransitQuery
-from traveltime_lab.transit.raptor import StopLinks
+from traveltime_lab.transit.stop_reach import StopLinks
 from traveltime_lab.transit.timetable import service_warnings_to
 
 #: Parameters of a timetable request that can be relaxed, in the order in which sets of equal size are reported.

@@ -1,0 +1,90 @@
+"""
+Travel times between points and stops, by point and by stop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traveltime_lab._arrays import Int32Array, Int64Array
+from traveltime_lab.errors import InputError
+from traveltime_lab.kernels.transit import access as ports
+
+
+@dataclass(frozen=True)
+class StopLinks:
+    """
+    Times between points and stops, in the unit of the trip table that is searched.
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (n_points + 1,)
+        Index pointer of the links of each point.
+    stops : int32 array of shape (n_links,)
+        stop_idx.
+    time : int32 array of shape (n_links,)
+        Non-negative.
+    """
+
+    indptr: Int64Array
+    stops: Int32Array
+    time: Int32Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "indptr", array(self.indptr, np.int64))
+        object.__setattr__(self, "stops", array(self.stops, np.int32))
+        object.__setattr__(self, "time", array(self.time, np.int32))
+        if self.stops.size != self.time.size or self.indptr.size == 0 or self.indptr[-1] != self.stops.size:
+            msg = (
+                f"links need one stop and one time each, and indptr must end with their number; got {self.stops.size} "
+                f"stops, {self.time.size} times, indptr ending with {self.indptr[-1:].tolist()}"
+            )
+            raise InputError(msg)
+        if self.time.size and self.time.min() < 0:
+            msg = f"the times of links must not be negative; got {self.time.min()}"
+            raise InputError(msg)
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return self.indptr.size - 1
+
+    def of(self, point: int) -> tuple[Int32Array, Int32Array]:
+        """Return the stops and times of one point."""
+        rows = slice(int(self.indptr[point]), int(self.indptr[point + 1]))
+        return self.stops[rows], self.time[rows]
+
+
+@dataclass(frozen=True)
+class StopReach:
+    """
+    Times between stops and targets, grouped by stop: the transpose of `StopLinks`.
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (n_stops + 1,)
+    targets : int32 array of shape (n_links,)
+    time : int32 array of shape (n_links,)
+        Ascending within each stop.
+    n_targets : int
+    """
+
+    indptr: Int64Array
+    targets: Int32Array
+    time: Int32Array
+    n_targets: int
+
+    @classmethod
+    def of(cls, links: StopLinks, n_stops: int) -> StopReach:
+        """Transpose links by point to links by stop."""
+        indptr, targets, seconds = ports.ports_by_stop(links.indptr, links.stops, links.time, n_stops)
+        return cls(indptr, targets, seconds, links.n_points)
+
+
+def array(values: npt.ArrayLike, dtype: type) -> Any:
+    """Return values as a contiguous, writable array; Numba would compile the kernels again for read-only arrays."""
+    return np.require(values, dtype, ["C", "W"])
