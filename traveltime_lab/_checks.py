@@ -60,6 +60,14 @@ def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
     return str(value)
 
 
+def flag(value: Any, name: str) -> bool:
+    """Return a boolean, or raise InputError if the value is anything else, such as 0 or "no"."""
+    if not isinstance(value, bool | np.bool_):
+        msg = f"{name} must be True or False; got {value!r}"
+        raise InputError(msg)
+    return bool(value)
+
+
 def finite(values: FloatArray) -> FloatArray:
     """Replace infinite values by NaN."""
     return np.where(np.isfinite(values), values, np.nan)

@@ -14,6 +14,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, FloatArray, IndexArray
+from traveltime_lab._checks import one_of
 from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import plain
@@ -83,9 +84,7 @@ def add_speeds(
     >>> int(edges.loc[edges["highway"] == "residential", "driving_kph_forward"].max())
     20
     """
-    if mode not in BASE_MODES:
-        msg = f"mode must be one of {', '.join(map(repr, BASE_MODES))}; got {mode!r}"
-        raise InputError(msg)
+    one_of(mode, "mode", BASE_MODES)
     if classes is None and ways is None and edges is None and polygons is None:
         msg = "add_speeds needs at least one of classes, ways, edges and polygons"
         raise InputError(msg)

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import FloatArray
-from traveltime_lab._checks import whole
+from traveltime_lab._checks import flag, whole
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
@@ -266,13 +266,10 @@ def _cells(
     """Return the table of cells of all origins."""
     resolution = grids.check_resolution(grid, resolution)
     wanted = _checked_properties(properties)
-    for name, value in (("remove_water_bodies", remove_water_bodies), ("geometry", with_geometry)):
-        if not isinstance(value, bool | np.bool_):
-            msg = f"{name} must be True or False; got {value!r}"
-            raise InputError(msg)
+    no_water, with_geometry = flag(remove_water_bodies, "remove_water_bodies"), flag(with_geometry, "geometry")
     places = read_points(origins, "origins", query.network.bounds)
     snaps = query.snap(places, is_origin=not query.is_arrival)
-    found = cell_times(query, snaps, grid, resolution, limit, no_water=bool(remove_water_bodies))
+    found = cell_times(query, snaps, grid, resolution, limit, no_water=no_water)
     names = np.concatenate([times.cell for times in found])
     columns: dict[str, Any] = {
         "origin": places.index.take(np.repeat(np.arange(len(places)), [times.cell.size for times in found])),

@@ -15,7 +15,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import BoolArray, ObjectArray
-from traveltime_lab._checks import finite, one_of, percent, whole
+from traveltime_lab._checks import finite, flag, one_of, percent, whole
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.kernels.street import road
@@ -223,9 +223,7 @@ def ask_distance(
     shortest: Any = False,
 ) -> Query:
     """Validate the arguments that searches by distance share, as `ask` does for searches by travel time."""
-    if not isinstance(shortest, bool | np.bool_):
-        msg = f"shortest must be True or False; got {shortest!r}"
-        raise InputError(msg)
+    shortest = flag(shortest, "shortest")
     query = ask(network, transportation, departure_time, arrival_time, snapping, "distance")
     if shortest:
         return query
@@ -257,10 +255,6 @@ def shape_style(
     remove_water_bodies: Any = True,
 ) -> ShapeStyle:
     """Validate the shape options."""
-    for name, value in (("no_holes", no_holes), ("remove_water_bodies", remove_water_bodies)):
-        if not isinstance(value, bool | np.bool_):
-            msg = f"{name} must be True or False; got {value!r}"
-            raise InputError(msg)
     if isinstance(polygons_filter, Mapping):
         unknown = set(polygons_filter) - {"limit"}
         if unknown or "limit" not in polygons_filter:
@@ -273,11 +267,11 @@ def shape_style(
     one_of(render_mode, "render_mode", ("approximate_time_filter", "road_buffering"))
     return ShapeStyle(
         detail=detail,
-        no_holes=bool(no_holes),
+        no_holes=flag(no_holes, "no_holes"),
         n_polygons=n_polygons,
         is_road_buffer=render_mode == "road_buffering",
         buffer_m=whole(buffer_distance, "buffer_distance", MIN_BUFFER_M, MAX_BUFFER_M, "metres"),
-        no_water=bool(remove_water_bodies),
+        no_water=flag(remove_water_bodies, "remove_water_bodies"),
     )
 
 

@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 
 from traveltime_lab._arrays import Float32Array, IndexArray, Int32Array, Int64Array
+from traveltime_lab._checks import one_of
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._threads import map_ahead, row_blocks, side_by_side
-from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.settings import settings
@@ -170,9 +170,7 @@ def blocks_between(
 
 def check_engine(engine: str) -> None:
     """Raise InputError for an unknown engine."""
-    if engine not in ENGINES:
-        msg = f"engine must be one of {', '.join(map(repr, ENGINES))}; got {engine!r}"
-        raise InputError(msg)
+    one_of(engine, "engine", ENGINES)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import traitlets
 
+from traveltime_lab import _checks
 from traveltime_lab._checks import one_of, whole
 from traveltime_lab.errors import InputError, ModeError, MomentError
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES, Transportation, applies, as_transportation
@@ -106,9 +107,7 @@ def flag(name: str) -> Callable[[Any, Any], bool]:
     """Return a reader of booleans."""
 
     def read(_: Any, value: Any) -> bool:
-        if type(value).__name__ not in ("bool", "bool_"):
-            raise InputError(f"{name} must be True or False; got {value!r}")
-        return bool(value)
+        return _checks.flag(value, name)
 
     return read
 

@@ -17,6 +17,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab._checks import flag
 from traveltime_lab._memo import Derived
 from traveltime_lab.errors import CoordinateError, InputError, LimitError
 from traveltime_lab.kernels.street import nearest
@@ -366,9 +367,7 @@ def check_limit(limit: Any) -> int:
 
 def _check_flags(**flags: Any) -> None:
     for name, value in flags.items():
-        if not isinstance(value, bool | np.bool_):
-            msg = f"{name} must be True or False; got {value!r}"
-            raise InputError(msg)
+        flag(value, name)
 
 
 def check_lnglat(lng: Any, lat: Any) -> tuple[float, float]:
