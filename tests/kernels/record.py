@@ -95,16 +95,23 @@ def record(section: str) -> list[str]:
 
 
 def in_new_process(section: str, **variables: str) -> list[str]:
-    """Return the lines of a section, from a process of its own."""
+    """
+    Return the lines of a section, from a process that finds all of its kernels on disk.
+
+    A first process compiles them. There, a kernel that another one calls may be compiled before Python asks for it.
+    """
     code = f"import json, record; print('\\n' + json.dumps(record.record({section!r})))"
     path = os.pathsep.join([str(Path(__file__).parent), str(ROOT)])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": path, **variables},
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    for attempt in ("compiling", "loading"):
+        # The sample is built in both.
+        sample = {"TRAVELTIME_LAB_CACHE": f"{variables['TRAVELTIME_LAB_CACHE']}/{attempt}"}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": path, **variables, **sample},
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
     found: list[str] = json.loads(done.stdout.splitlines()[-1])
     return found
 
