@@ -47,10 +47,7 @@ def exists(name: str) -> bool:
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_named_paths_exist(document: str) -> None:
-    source = ROOT / document
-    if not source.is_file():
-        pytest.skip(f"there is no {document}")
-    names = named_paths(source.read_text(encoding="utf-8"))
+    names = named_paths((ROOT / document).read_text(encoding="utf-8"))
     assert names, f"{document} names no file"
     missing = sorted({name for name in names if name not in DOCUMENTS and not exists(name)})
     assert not missing, f"{document} names files that do not exist: {', '.join(missing)}"
@@ -69,13 +66,11 @@ def test_named_objects_exist(document: str) -> None:
 
     "`NAME` in `file.py`" must occur in that file.
     """
-    source = ROOT / document
-    if not source.is_file():
-        pytest.skip(f"there is no {document}")
-    text = source.read_text(encoding="utf-8")
+    text = (ROOT / document).read_text(encoding="utf-8")
     for name, file in re.findall(r"`(\w+)`\s(?:in|of)\s`([\w/.]+\.py)`", text):
-        found = (path for path in (ROOT / file, PACKAGE / file) if path.is_file())
-        assert re.search(rf"\b{name}\b", next(found).read_text(encoding="utf-8")), f"{name} is not in {file}"
+        found = [path for path in (ROOT / file, PACKAGE / file) if path.is_file()]
+        assert found, f"{document} names {name} of {file}, which does not exist"
+        assert re.search(rf"\b{name}\b", found[0].read_text(encoding="utf-8")), f"{name} is not in {file}"
     names = set(re.findall(r"`(_?[A-Za-z]+(?:_\w+|[a-z][A-Z]\w*|[A-Z]{2,}\w*))`", text))
     folders = [PACKAGE, ROOT / "tests", ROOT / "benchmarks", ROOT / "notebooks"]
     code = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))

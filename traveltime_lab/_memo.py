@@ -101,8 +101,6 @@ class Derived(Generic[K, V]):
             entries = memo.entries.setdefault(self, OrderedDict())
             entry = entries.setdefault(key, _Entry())
             entries.move_to_end(key)
-            if entry.is_made:
-                return entry.value  # type: ignore[no-any-return]
         with entry.lock:
             if not entry.is_made:
                 entry.value = make()
@@ -111,7 +109,8 @@ class Derived(Generic[K, V]):
                     made = [each for each in entries if entries[each].is_made]
                     for each in made[: -self.kept]:
                         del entries[each]
-        return entry.value  # type: ignore[no-any-return]
+        value: V = entry.value
+        return value
 
     def is_ready(self, owner: Owner, key: K) -> bool:
         """Return whether the value of a key is cached."""

@@ -205,7 +205,7 @@ class _Cache:
         """The folder of the cache, None if nothing is cached."""
         try:
             return None if self._sources is None else str(self._folder())
-        except Exception:
+        except Exception:  # internals of numba that another version lacks, or no folder that can be written to
             return None
 
     def enable(self) -> None:

@@ -4,7 +4,7 @@ The contents of a static map: validated layers in local metres, and the colours 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -294,9 +294,9 @@ def _group_colours(scene: Scene) -> dict[Hashable, list[str]]:
     groups = list(dict.fromkeys(owners.tolist()))
     if len(groups) == 1 or len(groups) > MOST_NUMBERS or scene.is_scale:
         return dict.fromkeys(groups, style.ramp(n_rings))
-    choices = range(len(groups))
+    choices: Sequence[int] = range(len(groups))
     if len(groups) > len(style.ORIGIN_COLOURS):
-        choices = _apart([scene.area_shapes[owners == group] for group in groups])  # type: ignore[assignment]
+        choices = _apart([scene.area_shapes[owners == group] for group in groups])
     return {group: style.tints(style.ORIGIN_COLOURS[i], n_rings) for group, i in zip(groups, choices, strict=True)}
 
 

@@ -84,7 +84,7 @@ def describe() -> dict[str, Any]:
 
 
 def _schema_of(kind: type) -> dict[str, Any]:
-    """Return the schema of a type that msgspec does not know: moments are the one."""
+    """Return the schema of a type that msgspec does not know; it wants NotImplementedError for all but moments."""
     if kind is Moment:
         return {"type": "string"}
     raise NotImplementedError

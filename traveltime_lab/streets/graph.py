@@ -142,11 +142,13 @@ class Core:
 
     def seed_rows(self, rows: Ports) -> Ports:
         """Return the seeds of many searches, extended to the states that follow removed states."""
-        return reduction.expand_seeds(*self.whole, self.single, *rows)  # type: ignore[no-any-return]
+        extended: Ports = reduction.expand_seeds(*self.whole, self.single, *rows)
+        return extended
 
     def read_rows(self, rows: Ports) -> Ports:
         """Return readings, extended to the states that lead to removed states."""
-        return reduction.expand_reads(self.above, self.above_key, *rows)  # type: ignore[no-any-return]
+        extended: Ports = reduction.expand_reads(self.above, self.above_key, *rows)
+        return extended
 
     def fill(self, label: Int64Array, limit: np.int64) -> None:
         """Label the removed states after a search, in place."""
