@@ -42,8 +42,8 @@ class StreetOracle:
     Shortest travel times of one mode by networkx.
 
     A state is a directed edge together with what the trip so far forbids: the open paths of turn restrictions and
-    whether a destination-only street has been entered from outside. It is expanded edge by edge for every mode, so
-    it also checks that the library may search nodes instead where turns are free.
+    whether a zone of destination-only streets has been entered from outside. It is expanded edge by edge for every
+    mode, so it also checks that the library may search nodes instead where turns are free.
     """
 
     def __init__(self, network: Network, mode: str, *, multiplier: float = 1.0, boarding_time: int = 0) -> None:
@@ -82,21 +82,52 @@ class StreetOracle:
             self.leaving.setdefault(self.tail(d), []).append(d)
         self.lands = {self.tail(d) for d in self.traversal if not self.is_ferry[d]}
         self.lands |= {self.tail(d ^ 1) for d in self.traversal if not self.is_ferry[d]}
-        self.restrictions: list[tuple[bool, tuple[int, ...]]] = []
+        self.bearing: dict[int, tuple[float, float]] = {}
+        restrictions: list[tuple[bool, tuple[int, ...]]] = []
         if self.base == "driving":
             for i, only in enumerate(t.restriction_only):
                 path = tuple(int(d) for d in t.restriction_edges[t.restriction_indptr[i] : t.restriction_indptr[i + 1]])
-                if all(d in self.traversal for d in path) and not (
-                    len(path) > 2 and any(self.is_destination[d] for d in path)
-                ):
-                    self.restrictions.append((bool(only), path))
-        self.by_first: dict[int, list[tuple[bool, tuple[int, ...]]]] = {}
-        for only, path in self.restrictions:
-            self.by_first.setdefault(path[0], []).append((only, path))
-        self.bearing: dict[int, tuple[float, float]] = {}
+                if all(d in self.traversal for d in path):
+                    restrictions.append((bool(only), path))
+        self._restrict([(only, path) for only, path in restrictions if len(path) == 2])
+        self.ends_behind: set[int] = set()
+        self.begins_behind: set[int] = set()
+        if any(self.is_destination.values()):
+            self._find_zones()
+        # The library ignores restrictions via other ways on the streets of zones.
+        zones = self.ends_behind | self.begins_behind | {d for d in self.traversal if self.is_destination[d]}
+        self._restrict([(only, path) for only, path in restrictions if len(path) == 2 or not zones & set(path)])
         self.graph = nx.DiGraph()
         self.states_of: dict[int, list[Any]] = {}
         self._expand()
+
+    def _restrict(self, restrictions: list[tuple[bool, tuple[int, ...]]]) -> None:
+        """Use some turn restrictions from now on."""
+        self.restrictions = restrictions
+        self.by_first: dict[int, list[tuple[bool, tuple[int, ...]]]] = {}
+        for only, path in restrictions:
+            self.by_first.setdefault(path[0], []).append((only, path))
+
+    def _find_zones(self) -> None:
+        """Find the public streets that only destination-only streets connect with the others, in one direction."""
+        turns = nx.DiGraph()
+        turns.add_nodes_from(self.traversal)
+        for d in self.traversal:
+            for f in self.leaving.get(self.tail(d ^ 1), []):
+                if self.turn(d, f) is not None and self._allowed((d,), f):
+                    # On foot and by bicycle one may turn round, which is left out of searches.
+                    turns.add_edge(d, f)
+        public = turns.subgraph(d for d in self.traversal if not self.is_destination[d])
+        groups = list(nx.strongly_connected_components(public))
+        for part in nx.weakly_connected_components(turns):
+            here = [group for group in groups if group <= part]
+            if not here:
+                continue
+            start = next(iter(max(here, key=len)))
+            openly = nx.descendants(public, start) | {start}
+            self.ends_behind |= (nx.descendants(turns, start) & set(public)) - openly
+            openly = nx.ancestors(public, start) | {start}
+            self.begins_behind |= (nx.ancestors(turns, start) & set(public)) - openly
 
     def tail(self, d: int) -> int:
         """Return the node at which a directed edge begins."""
@@ -162,10 +193,17 @@ class StreetOracle:
             ms = self.turn(d, f)
             if ms is None or not self._allowed(history, f):
                 continue
-            if self.is_destination[d] and not self.is_destination[f] and entered:
-                continue
-            # Who leaves a destination-only street for good has no business in another one but to end there.
-            now = self.is_destination[f] and (entered or not self.is_destination[d])
+            if entered:
+                # The trip ends in this zone. It goes on to streets that are reached over destination-only streets
+                # alone, and along public streets that it came to without them.
+                came_openly = {d, f} <= self.begins_behind - self.ends_behind
+                if not (self.is_destination[f] or f in self.ends_behind or came_openly):
+                    continue
+                now = True
+            else:
+                # A trip may use destination-only streets until it has left the zone where it began.
+                begins = [self.is_destination[edge] or edge in self.begins_behind for edge in (d, f)]
+                now = begins[1] and not begins[0]
             found.append(((f, self._remember(history, f), now), self.traversal[d] + ms))
         return found
 

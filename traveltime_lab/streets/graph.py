@@ -7,8 +7,9 @@ they see a CSR of states and, for each directed edge, its *entry ports* (the sta
 (the states to continue with after its end, with the label to get there); see `traveltime_lab.kernels.street.road`.
 
 Rules that depend on more than the previous edge have states of their own. A turn restriction via other ways has one
-state for each place on the restricted path. An access-only street has a second state for those who entered it from
-outside; it has no arcs that leave the access-only streets.
+state for each place on the restricted path. A destination-only street, and a public street that only such streets lead
+to or from, has a second state for those who entered from outside; it has no arcs that leave the zone of these streets
+(see `traveltime_lab.streets.access_zones`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ Build the states, arcs and ports of a mode from the tables of streets.
 
 For walking and cycling the states are *nodes*. For driving they are *directed edges* (a state means "about to enter
 this edge"), because the cost of a turn and whether it is allowed depend on the previous edge. Additional states
-represent partly travelled restrictions via other ways, and access-only streets entered from outside.
+represent partly travelled restrictions via other ways, and destination-only zones entered from outside.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import reading, turns
 from traveltime_lab.modes import Transportation
 from traveltime_lab.streets import costs
+from traveltime_lab.streets.access_zones import access_zones
 from traveltime_lab.streets.graph import Topology
 from traveltime_lab.streets.tables import (
     ACCESS_DESTINATION,
@@ -181,25 +182,24 @@ def _topology_of_edges(tables: StreetTables, is_open: BoolArray, frame: LocalFra
     state_of_edge[edges] = np.arange(edges.size, dtype=np.int32)
     state_edge = [edges]
     access = uses["driving_access"].to_numpy()[tables.edge_use]
-    is_destination = np.repeat(access == ACCESS_DESTINATION, 2) & is_open
+    zones = access_zones(source, target, is_open, np.repeat(access == ACCESS_DESTINATION, 2) & is_open)
     n_states = int(edges.size)
     source_state, target_state = state_of_edge[source], state_of_edge[target]
     arc_source_edge = source
 
-    # A destination-only street that was entered from outside has a state with arcs to other such streets only.
-    inside = np.flatnonzero(is_destination).astype(np.int32)
+    # A street of a zone that was entered from outside has a state with arcs to other such streets only.
+    inside = np.flatnonzero(zones.is_inside).astype(np.int32)
     entered = np.full(tail.size, -1, np.int32)
     entered[inside] = n_states + np.arange(inside.size, dtype=np.int32)
     n_states += int(inside.size)
     state_edge.append(inside)
-    enters = ~is_destination[source] & is_destination[target]
-    target_state = np.where(enters, entered[target], target_state).astype(np.int32)
-    within = is_destination[source] & is_destination[target]
-    source_state = np.concatenate([source_state, entered[source[within]]])
-    target_state = np.concatenate([target_state, entered[target[within]]])
-    arc_source_edge = np.concatenate([arc_source_edge, source[within]])
-    arc_target_edge = np.concatenate([target, target[within]])
-    extra_ms = np.concatenate([extra_ms, extra_ms[within]])
+    target_state = np.where(zones.enters(source, target), entered[target], target_state).astype(np.int32)
+    stays = zones.stays(source, target)
+    source_state = np.concatenate([source_state, entered[source[stays]]])
+    target_state = np.concatenate([target_state, entered[target[stays]]])
+    arc_source_edge = np.concatenate([arc_source_edge, source[stays]])
+    arc_target_edge = np.concatenate([target, target[stays]])
+    extra_ms = np.concatenate([extra_ms, extra_ms[stays]])
 
     if paths:
         source_state, target_state, arc_source_edge, arc_target_edge, extra_ms, extra_edges = add_path_states(
@@ -211,7 +211,7 @@ def _topology_of_edges(tables: StreetTables, is_open: BoolArray, frame: LocalFra
             extra_ms,
             state_of_edge,
             n_states,
-            is_destination,
+            zones.is_inside,
         )
         state_edge.append(extra_edges)
         n_states += int(extra_edges.size)

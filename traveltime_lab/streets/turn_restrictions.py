@@ -51,16 +51,16 @@ def add_path_states(
     extra_ms: Int64Array,
     state_of_edge: Int32Array,
     n_states: int,
-    is_destination: BoolArray,
+    is_zone: BoolArray,
 ) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, Int64Array, Int32Array]:
     """
     Add a state for every edge of a restricted path, so that its last turn can be removed for routes along the path.
 
     The states are the prefixes of the paths, as in the automaton of Aho and Corasick (CACM 1975): a turn leads to the
-    longest prefix that is a suffix of the route so far. Paths over destination-only streets are ignored, because these
-    streets have additional states already.
+    longest prefix that is a suffix of the route so far. Paths over destination-only zones are ignored, because the
+    streets of these have additional states already.
     """
-    paths = [(only, path) for only, path in paths if not any(is_destination[d] for d in path)]
+    paths = [(only, path) for only, path in paths if not any(is_zone[d] for d in path)]
     prefixes = {path[:k] for _, path in paths for k in range(2, len(path))}
     if not prefixes:
         return source_state, target_state, source_edge, target_edge, extra_ms, np.zeros(0, np.int32)

@@ -1,0 +1,110 @@
+"""
+Find the streets that can only be reached, or only be left, over destination-only streets.
+
+Public streets may lie behind a street that is open to destinations only, such as the streets of a housing estate behind
+a gate. A trip may begin and end there, but no trip may pass through. So these streets are treated as part of the
+destination-only zone that they lie behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from traveltime_lab._arrays import BoolArray, Int32Array
+from traveltime_lab.kernels.street import reading
+
+
+@dataclass(frozen=True)
+class AccessZones:
+    """
+    Directed edges that trips may use at their ends only.
+
+    Attributes
+    ----------
+    is_destination : bool array of shape (n_directed,)
+        Destination-only streets.
+    ends_behind : bool array of shape (n_directed,)
+        Public streets that are reached from the rest of the network over destination-only streets alone.
+    begins_behind : bool array of shape (n_directed,)
+        Public streets from which the rest of the network is reached over destination-only streets alone.
+    """
+
+    is_destination: BoolArray
+    ends_behind: BoolArray
+    begins_behind: BoolArray
+
+    @property
+    def is_inside(self) -> BoolArray:
+        """Return the directed edges that have a state for trips that came from outside."""
+        return self.is_destination | self.ends_behind | self.begins_behind
+
+    def enters(self, source: Int32Array, target: Int32Array) -> BoolArray:
+        """Return which turns of a trip that has not entered a zone do enter one."""
+        begins = self.is_destination | self.begins_behind
+        return ~begins[source] & begins[target]
+
+    def stays(self, source: Int32Array, target: Int32Array) -> BoolArray:
+        """Return which turns remain for a trip that has entered a zone from outside."""
+        inside = self.is_inside
+        is_public_dead_end = self.begins_behind & ~self.ends_behind
+        goes_on = self.is_destination[target] | self.ends_behind[target]
+        goes_on |= is_public_dead_end[source] & is_public_dead_end[target]
+        return inside[source] & goes_on
+
+
+def access_zones(source: Int32Array, target: Int32Array, is_open: BoolArray, is_destination: BoolArray) -> AccessZones:
+    """
+    Find the zones behind destination-only streets.
+
+    Parameters
+    ----------
+    source, target : int32 arrays of shape (n_turns,)
+        Directed edges before and after each allowed turn.
+    is_open, is_destination : bool arrays of shape (n_directed,)
+        Directed edges that are open to the mode, and those of them that are open to destinations only.
+
+    Returns
+    -------
+    AccessZones
+
+    Notes
+    -----
+    In each connected part of the network, the rest of the network is the largest set of public streets that lead to one
+    another without destination-only streets, and the public streets between them.
+    """
+    nothing = np.zeros(is_open.size, np.bool_)
+    if not is_destination.any():
+        return AccessZones(is_destination, nothing, nothing)
+    n = is_open.size
+    ones = np.ones(source.size, np.bool_)
+    everything = csr_array((ones, (source, target)), shape=(n, n))
+    public_turns = ~is_destination[source] & ~is_destination[target]
+    public = csr_array((ones[public_turns], (source[public_turns], target[public_turns])), shape=(n, n))
+    _, part = connected_components(everything, directed=True, connection="weak")
+    n_groups, group = connected_components(public, directed=True, connection="strong")
+    is_public = is_open & ~is_destination
+    # The largest group of each part: sort the groups by part and size and take the last one.
+    sizes = np.bincount(group[is_public], minlength=n_groups)
+    part_of_group = np.zeros(n_groups, part.dtype)
+    part_of_group[group[is_public]] = part[is_public]
+    order = np.lexsort((sizes, part_of_group))
+    order = order[sizes[order] > 0]
+    is_last = np.append(np.diff(part_of_group[order]) != 0, True)[: order.size]
+    is_largest = np.zeros(n_groups, np.bool_)
+    is_largest[order[is_last]] = True
+    largest = is_public & is_largest[group]
+    return AccessZones(
+        is_destination,
+        is_public & _reached(everything, largest) & ~_reached(public, largest),
+        is_public & _reached(everything.T.tocsr(), largest) & ~_reached(public.T.tocsr(), largest),
+    )
+
+
+def _reached(graph: csr_array, start: BoolArray) -> BoolArray:
+    """Return which rows of a graph can be reached from some rows."""
+    found: BoolArray = reading.reach(graph.indptr.astype(np.int32), graph.indices.astype(np.int32), start)
+    return found
