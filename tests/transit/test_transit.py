@@ -327,11 +327,8 @@ def test_distances_of_any_size_are_those_of_snapping(coquimbo: tl.Network) -> No
     x, y = coquimbo.frame.to_xy(lng, lat)
     found = np.full(40, np.inf)
     for index in snap_indexes(coquimbo.streets, WALKING, "any_drivable"):
-        segment, position, metres = np.empty(40, np.int32), np.empty(40), np.empty(40)
-        nearest.nearest_segments(
-            x, y, coquimbo.frame.shrink(y), 300_000.0, *index.geometry(), segment, position, metres
-        )
-        found = np.minimum(found, metres)
+        near = nearest.nearest_segments(x, y, coquimbo.frame.shrink(y), 300_000.0, index.grid)
+        found = np.minimum(found, near.distance)
     assert found.max() > 50_000
     np.testing.assert_allclose(metres_to_streets(coquimbo.streets, lng, lat, WALKING), found, rtol=1e-9, atol=1e-6)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array, Int64Array
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.street import nearest
@@ -79,31 +79,31 @@ class Snaps:
 
 @dataclass(frozen=True)
 class SegmentIndex:
-    """Line segments of some edges in a hashed grid; see `traveltime_lab.kernels.street.nearest`."""
+    """
+    Line segments of some edges in a hashed grid.
 
-    x1: FloatArray
-    y1: FloatArray
-    x2: FloatArray
-    y2: FloatArray
+    Attributes
+    ----------
+    grid : traveltime_lab.kernels.street.nearest.Grid
+        The segments by the cells that they cross.
+    edge : int32 array of shape (n_segments,)
+        Edge of each segment.
+    start, span : float64 arrays of shape (n_segments,)
+        Position of the first end on the edge, and share of the edge, 0 to 1.
+    """
+
+    grid: nearest.Grid
     edge: Int32Array
     start: FloatArray
     span: FloatArray
-    lattice: tuple[float, int, int, int, int]
-    table: Int64Array
-    members: Int32Array
 
     @classmethod
     def build(cls, streets: StreetLayer, wanted: BoolArray) -> SegmentIndex:
         """Index the segments of the edges marked in `wanted` (bool array of shape (n_edges,))."""
         x1, y1, x2, y2, edge, start, span = segments(streets)
         mine = wanted[edge]
-        x1, y1, x2, y2 = x1[mine], y1[mine], x2[mine], y2[mine]
-        grid = nearest.build_grid(x1, y1, x2, y2, _CELL_M)
-        return cls(x1, y1, x2, y2, edge[mine], start[mine], span[mine], *grid)
-
-    def geometry(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, object, object, object]:
-        """Return the arguments of the kernels that describe the grid."""
-        return self.x1, self.y1, self.x2, self.y2, self.lattice, self.table, self.members
+        grid = nearest.build_grid(x1[mine], y1[mine], x2[mine], y2[mine], _CELL_M)
+        return cls(grid, edge[mine], start[mine], span[mine])
 
 
 def segments(streets: StreetLayer) -> tuple[Any, ...]:
@@ -210,17 +210,12 @@ def snap_points(
     distance = np.full(n, np.inf)
 
     def look_up(index: SegmentIndex, part: IndexArray) -> None:
-        segment = np.empty(part.size, np.int32)
-        position = np.empty(part.size)
-        metres = np.empty(part.size)
-        nearest.nearest_segments(
-            x[part], y[part], shrink[part], float(snapping.threshold), *index.geometry(), segment, position, metres
-        )
-        found = segment >= 0
-        hit, seg = part[found], segment[found]
+        found = nearest.nearest_segments(x[part], y[part], shrink[part], float(snapping.threshold), index.grid)
+        is_near = found.segment >= 0
+        hit, seg = part[is_near], found.segment[is_near]
         edge[hit] = index.edge[seg]
-        fraction[hit] = np.clip(index.start[seg] + position[found] * index.span[seg], 0.0, 1.0)
-        distance[hit] = metres[found]
+        fraction[hit] = np.clip(index.start[seg] + found.position[is_near] * index.span[seg], 0.0, 1.0)
+        distance[hit] = found.distance[is_near]
 
     everyone = np.arange(n)
     if n >= 20_000 and settings.threads > 1:
@@ -253,10 +248,11 @@ def metres_to_streets(
     x, y = streets.frame.to_xy(lng, lat)
     metres = np.full(x.size, np.inf)
     for index in snap_indexes(streets, transportation, "any_drivable"):
-        dy = index.y2 - index.y1
+        grid = index.grid
+        dy = grid.y2 - grid.y1
         for i in range(x.size):
             k = float(streets.frame.shrink(y[i]))
-            to_x, to_y, dx = (index.x1 - x[i]) * k, index.y1 - y[i], (index.x2 - index.x1) * k
+            to_x, to_y, dx = (grid.x1 - x[i]) * k, grid.y1 - y[i], (grid.x2 - grid.x1) * k
             squared = dx * dx + dy * dy
             along = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0.0, squared, 1.0), 0.0, 1.0)
             metres[i] = min(metres[i], np.hypot(to_x + along * dx, to_y + along * dy).min(initial=np.inf))

@@ -97,17 +97,13 @@ class TileCache:
         self, index: SegmentIndex, first_x: float, first_y: float, shrink: FloatArray
     ) -> tuple[Int32Array, Float32Array, Float32Array]:
         """Return the nearest edge, position and distance of each cell of a tile."""
-        segment = np.empty((TILE, TILE), np.int32)
-        position = np.empty((TILE, TILE), np.float32)
-        distance = np.empty((TILE, TILE), np.float32)
-        nearest.nearest_on_raster(
-            first_x, first_y, self.cell_m, shrink, self.reach_m, *index.geometry(), segment, position, distance
-        )
-        found = segment >= 0
-        safe = np.where(found, segment, 0)
+        centres = nearest.Centres(first_x, first_y, self.cell_m, shrink)
+        segment, position, distance = nearest.nearest_on_raster(centres, TILE, self.reach_m, index.grid)
+        is_near = segment >= 0
+        safe = np.where(is_near, segment, 0)
         if not index.edge.size:
-            return np.full((TILE, TILE), -1, np.int32), position, distance
-        edge = np.where(found, index.edge[safe], -1).astype(np.int32)
+            return np.full(segment.shape, -1, np.int32), position, distance
+        edge = np.where(is_near, index.edge[safe], -1).astype(np.int32)
         fraction = (index.start[safe] + position * index.span[safe]).astype(np.float32)
         return edge, fraction, distance
 
@@ -115,10 +111,9 @@ class TileCache:
         """Return which cells snap to the main part of the network from farther away than `reach_m`."""
         row, column = np.nonzero(asked)
         x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
-        segment, place, metres = np.empty(row.size, np.int32), np.empty(row.size), np.empty(row.size)
-        nearest.nearest_segments(x, y, shrink[row], self.threshold_m, *self.main.geometry(), segment, place, metres)
+        found = nearest.nearest_segments(x, y, shrink[row], self.threshold_m, self.main.grid)
         is_near = np.zeros_like(asked)
-        is_near[row, column] = segment >= 0
+        is_near[row, column] = found.segment >= 0
         return is_near
 
 

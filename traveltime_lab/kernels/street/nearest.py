@@ -8,9 +8,49 @@ true east-west metres to frame metres at the latitude of a point.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+
+
+class Grid(NamedTuple):
+    """
+    Line segments and the square cells that they cross; see `build_grid`.
+
+    Rows and columns of cells are numbered from the origin of the local metres. Searches skip those outside of the range
+    with segments.
+    """
+
+    x1: np.ndarray  # float64 (n_segments,), m: one end
+    y1: np.ndarray
+    x2: np.ndarray  # float64 (n_segments,), m: the other end
+    y2: np.ndarray
+    cell: float  # side of a cell, m
+    first_row: int
+    last_row: int
+    first_column: int
+    last_column: int
+    table: np.ndarray  # int64 (n_slots, 3), hash table: key of a cell, begin (-1 in free slots) and end in `members`
+    members: np.ndarray  # int32, segments of each cell, ascending within a cell
+
+
+class Centres(NamedTuple):
+    """Centres of the cells of a raster in local metres, row 0 in the south."""
+
+    first_x: float  # centre of the cell in row 0 and column 0, m
+    first_y: float
+    step: float  # distance between neighbours, m
+    shrink: np.ndarray  # float64 (n_rows,)
+
+
+class Nearest(NamedTuple):
+    """Nearest segments of points, shape (n,), or of the cells of a raster, shape (n_rows, n_columns)."""
+
+    segment: np.ndarray  # int32, -1 if there is none
+    position: np.ndarray  # float, 0 to 1 along the segment
+    distance: np.ndarray  # float, m; inf if there is none
 
 
 @kernel(inline="always")
@@ -69,19 +109,12 @@ def build_grid(x1, y1, x2, y2, cell):
 
     Returns
     -------
-    lattice : tuple of float, int, int, int, int
-        Side of a cell, then the first and last row and the first and last column with a segment. Searches skip the
-        cells outside of this range.
-    table : int64 array of shape (n_slots, 3)
-        Open-addressing hash table with the key of a cell and the begin and end of its segments in `members`; begin is
-        -1 in free slots.
-    members : int32 array
-        Segments of each cell, ascending within a cell.
+    Grid
     """
     keys, segment = _cells_of_all(x1, y1, x2, y2, cell)
     order = np.argsort(keys, kind="stable")
     bounds, table = _table_of(keys, order)
-    return (cell, *bounds), table, segment[order]
+    return Grid(x1, y1, x2, y2, cell, *bounds, table, segment[order])
 
 
 @kernel
@@ -105,7 +138,7 @@ def _cells_of_all(x1, y1, x2, y2, cell):
 
 @kernel
 def _table_of(keys, order):
-    """Return the bounds of the cells and the hash table of `build_grid`, given keys and the order that sorts them."""
+    """Return the range of rows and columns and the hash table of a `Grid`, given keys and the order that sorts them."""
     total = keys.size
     first_row, last_row = np.int64(0), np.int64(-1)
     first_column, last_column = np.int64(0), np.int64(-1)
@@ -158,7 +191,7 @@ def _place_on(px, py, k, ax, ay, bx, by):
 
 
 @kernel
-def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, lattice, table, members):
+def _nearest(px, py, k, limit, skip, grid):
     """
     Return the nearest segment within `limit` metres of a point.
 
@@ -171,8 +204,7 @@ def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, lattice, table, members):
         Point in local metres, and the shrink at its latitude.
     limit, skip : float
         Farthest distance to search, and a distance within which no segment is known to be, m.
-    x1, y1, x2, y2, lattice, table, members
-        The grid, see `build_grid`.
+    grid : Grid
 
     Returns
     -------
@@ -183,7 +215,7 @@ def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, lattice, table, members):
     distance : float
         Metres.
     """
-    cell, first_row, last_row, first_column, last_column = lattice
+    x1, y1, x2, y2, cell, first_row, last_row, first_column, last_column, table, members = grid
     mask = np.int64(table.shape[0] - 1)
     column = np.int64(np.floor(px / cell))
     row = np.int64(np.floor(py / cell))
@@ -229,9 +261,9 @@ def _nearest(px, py, k, limit, skip, x1, y1, x2, y2, lattice, table, members):
 
 
 @kernel
-def nearest_segments(px, py, shrink, limit, x1, y1, x2, y2, lattice, table, members, segment, position, distance):
+def nearest_segments(px, py, shrink, limit, grid):
     """
-    Find the nearest segment of each point.
+    Return the nearest segment of each point.
 
     Parameters
     ----------
@@ -239,21 +271,24 @@ def nearest_segments(px, py, shrink, limit, x1, y1, x2, y2, lattice, table, memb
         Points in local metres and the shrink at their latitudes.
     limit : float
         Farthest distance to search, m.
-    x1, y1, x2, y2, lattice, table, members
-        The grid, see `build_grid`.
-    segment, position, distance : int32, float64, float64 arrays of shape (n,)
-        Overwritten with the segment (-1 if there is none), the position on it from 0 to 1, and its distance in metres
-        (inf if there is none).
+    grid : Grid
+
+    Returns
+    -------
+    Nearest
     """
-    for i in range(px.size):
-        s, t, d = _nearest(px[i], py[i], shrink[i], limit, 0.0, x1, y1, x2, y2, lattice, table, members)
+    n = px.size
+    segment, position, distance = np.empty(n, np.int32), np.empty(n), np.empty(n)
+    for i in range(n):
+        s, t, d = _nearest(px[i], py[i], shrink[i], limit, 0.0, grid)
         segment[i] = s
         position[i] = t
         distance[i] = d if s >= 0 else np.inf
+    return Nearest(segment, position, distance)
 
 
 @kernel
-def _candidates(px, py, k, least, most, x1, y1, x2, y2, lattice, table, members, found):
+def _candidates(px, py, k, least, most, grid, found):
     """
     Write the segments within `most` metres of a point to `found`.
 
@@ -264,7 +299,7 @@ def _candidates(px, py, k, least, most, x1, y1, x2, y2, lattice, table, members,
     int
         Number of segments written, -1 if `found` is too short.
     """
-    cell, first_row, last_row, first_column, last_column = lattice
+    x1, y1, x2, y2, cell, first_row, last_row, first_column, last_column, table, members = grid
     mask = np.int64(table.shape[0] - 1)
     column = np.int64(np.floor(px / cell))
     row = np.int64(np.floor(py / cell))
@@ -301,21 +336,22 @@ def _candidates(px, py, k, least, most, x1, y1, x2, y2, lattice, table, members,
 
 
 @kernel
-def nearest_on_raster(
-    first_x, first_y, step, shrink, limit, x1, y1, x2, y2, lattice, table, members, segment, position, distance
-):
+def nearest_on_raster(centres, n_columns, limit, grid):
     """
-    Find the nearest segment of each cell centre of a raster, row 0 in the south.
+    Return the nearest segment of each cell centre of a raster.
 
     Parameters
     ----------
-    first_x, first_y, step : float
-        Centre of cell (0, 0) and the distance between centres, m.
-    shrink : float64 array of shape (n_rows,)
-    limit, x1, y1, x2, y2, lattice, table, members
-        As in `nearest_segments`.
-    segment, position, distance : int32, float32, float32 arrays of shape (n_rows, n_columns)
-        Overwritten, as in `nearest_segments`.
+    centres : Centres
+    n_columns : int
+    limit : float
+        Farthest distance to search, m.
+    grid : Grid
+
+    Returns
+    -------
+    Nearest
+        With positions and distances in float32.
 
     Notes
     -----
@@ -323,7 +359,10 @@ def nearest_on_raster(
     of a block, because their distances to the middle of the block are about the same; they are collected once per
     block. Near the streets the distance at one centre bounds the distance at the next.
     """
-    n_rows, n_columns = segment.shape
+    first_x, first_y, step, shrink = centres
+    n_rows = shrink.size
+    shape = (n_rows, n_columns)
+    found = Nearest(np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32))
     side = 8
     near = np.empty(512, np.int32)
     for top in range(0, n_rows, side):
@@ -335,31 +374,27 @@ def nearest_on_raster(
             py = first_y + (top + bottom - 1) / 2.0 * step
             # Slightly more than half of the diagonal, because the shrink differs from row to row.
             half = np.hypot((right - left) / 2.0 * k, (bottom - top) / 2.0) * step * 1.001 + 0.1
-            s, _, d = _nearest(px, py, k, limit + half, 0.0, x1, y1, x2, y2, lattice, table, members)
+            s, _, d = _nearest(px, py, k, limit + half, 0.0, grid)
             n = -1
             if s < 0:
                 n = 0
             elif d > 2.0 * half:
-                most = min(d + 2.0 * half, limit + half)
-                n = _candidates(px, py, k, d * 0.999, most, x1, y1, x2, y2, lattice, table, members, near)
-            for r in range(top, bottom):
+                n = _candidates(px, py, k, d * 0.999, min(d + 2.0 * half, limit + half), grid, near)
+            for row in range(top, bottom):
                 if n >= 0:
-                    _nearest_of(
-                        first_x, first_y + r * step, step, shrink[r], limit, left, right, near[:n],
-                        x1, y1, x2, y2, segment[r], position[r], distance[r],
-                    )  # fmt: skip
+                    _nearest_of(near[:n], centres, row, left, right, limit, grid, found)
                 else:
-                    _nearest_in_row(
-                        first_x, first_y + r * step, step, shrink[r], limit, left, right,
-                        x1, y1, x2, y2, lattice, table, members, segment[r], position[r], distance[r],
-                    )  # fmt: skip
+                    _nearest_in_row(centres, row, left, right, limit, grid, found)
+    return found
 
 
 @kernel
-def _nearest_of(first_x, py, step, k, limit, left, right, candidates, x1, y1, x2, y2, segment, position, distance):
-    """Find the nearest of the given candidates for columns `left` to `right - 1` of a row."""
+def _nearest_of(candidates, centres, row, left, right, limit, grid, found):
+    """Write the nearest of the given candidates for columns `left` to `right - 1` of a row."""
+    x1, y1, x2, y2 = grid.x1, grid.y1, grid.x2, grid.y2
+    py, k = centres.first_y + row * centres.step, centres.shrink[row]
     for c in range(left, right):
-        px = first_x + c * step
+        px = centres.first_x + c * centres.step
         best = limit * limit
         best_segment = -1
         best_t = 0.0
@@ -369,29 +404,28 @@ def _nearest_of(first_x, py, step, k, limit, left, right, candidates, x1, y1, x2
                 best = squared
                 best_segment = i
                 best_t = t
-        segment[c] = best_segment
-        position[c] = best_t
-        distance[c] = np.sqrt(best) if best_segment >= 0 else np.inf
+        found.segment[row, c] = best_segment
+        found.position[row, c] = best_t
+        found.distance[row, c] = np.sqrt(best) if best_segment >= 0 else np.inf
 
 
 @kernel
-def _nearest_in_row(
-    first_x, py, step, k, limit, left, right, x1, y1, x2, y2, lattice, table, members, segment, position, distance
-):
-    """Find the nearest segment for columns `left` to `right - 1` of a row, bounding the distance from cell to cell."""
-    hop = step * k
+def _nearest_in_row(centres, row, left, right, limit, grid, found):
+    """Write the nearest segment for columns `left` to `right - 1` of a row, where one cell bounds the next distance."""
+    py, k = centres.first_y + row * centres.step, centres.shrink[row]
+    hop = centres.step * k
     known = -1.0
-    found = False
+    is_near = False
     for c in range(left, right):
         skip = 0.0
         bound = limit
         if known >= 0.0:
             skip = max(0.0, known - hop)
-            if found:
+            if is_near:
                 bound = min(limit, (known + hop) * 1.000001 + 1e-3)
-        s, t, d = _nearest(first_x + c * step, py, k, bound, skip, x1, y1, x2, y2, lattice, table, members)
-        segment[c] = s
-        position[c] = t
-        found = s >= 0
-        distance[c] = d if found else np.inf
-        known = d if found else limit
+        s, t, d = _nearest(centres.first_x + c * centres.step, py, k, bound, skip, grid)
+        is_near = s >= 0
+        found.segment[row, c] = s
+        found.position[row, c] = t
+        found.distance[row, c] = d if is_near else np.inf
+        known = d if is_near else limit

@@ -213,8 +213,9 @@ class Pair:
         k = self.network.frame.shrink(y)
         found = []
         for index in indexes:
-            dx, dy = (index.x2 - index.x1) * k, index.y2 - index.y1
-            to_x, to_y = (index.x1 - x) * k, index.y1 - y
+            grid = index.grid
+            dx, dy = (grid.x2 - grid.x1) * k, grid.y2 - grid.y1
+            to_x, to_y = (grid.x1 - x) * k, grid.y1 - y
             squared = dx * dx + dy * dy
             t = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0.0, squared, 1.0), 0.0, 1.0)
             found.append(float(np.hypot(to_x + t * dx, to_y + t * dy).min(initial=math.inf)))

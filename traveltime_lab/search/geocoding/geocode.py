@@ -242,13 +242,10 @@ def _nearest_street(network: Network, lng: float, lat: float) -> tuple[int, floa
         return -1, math.inf
     index = _NAMED_STREETS.of(network, None, lambda: SegmentIndex.build(network.streets, entry >= 0))
     x, y = network.frame.to_xy(np.array([lng]), np.array([lat]))
-    segment, place, metres = np.empty(1, np.int32), np.empty(1), np.empty(1)
-    nearest.nearest_segments(
-        x, y, network.frame.shrink(y), _REACH_M["street"], *index.geometry(), segment, place, metres
-    )
-    if segment[0] < 0:
+    found = nearest.nearest_segments(x, y, network.frame.shrink(y), _REACH_M["street"], index.grid)
+    if found.segment[0] < 0:
         return -1, math.inf
-    return int(entry[index.edge[segment[0]]]), float(metres[0])
+    return int(entry[index.edge[found.segment[0]]]), float(found.distance[0])
 
 
 def _distinct(known: Any, entries: Any, order: Any, limit: int) -> Int64Array:
