@@ -21,7 +21,7 @@ from tests.support.oracles import StreetOracle, random_points
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.streets import costs
-from traveltime_lab.streets.snapping import snap_points
+from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, snap_points
 
 MODES = ("walking", "cycling", "driving", "walking+ferry", "cycling+ferry", "driving+ferry")
 
@@ -53,8 +53,10 @@ def compare(network: ttl.Network, path: Path, mode: str, arguments: argparse.Nam
     begin = time.perf_counter()
     oracle = StreetOracle(network, mode, multiplier=costs.BALANCED)
     snaps, goals = (
-        snap_points(network.streets, points.x.to_numpy(), points.y.to_numpy(), transportation, as_snapping(None))
-        for points in (origins, targets)
+        snap_points(
+            network.streets, points.x.to_numpy(), points.y.to_numpy(), transportation, as_snapping(None), needed
+        )
+        for points, needed in ((origins, CAN_LEAVE), (targets, CAN_ARRIVE))
     )
     expected = np.array(
         [[np.nan if ms is None else ms / 1000 for ms in oracle.times_ms(snaps, i, goals)] for i in range(n_origins)]

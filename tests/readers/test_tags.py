@@ -264,10 +264,27 @@ def test_tolls(text, is_toll):
     assert use_of(f"highway=primary {text}").is_toll is is_toll
 
 
-def test_roundabouts_and_motorroads_are_marked():
+@pytest.mark.parametrize(
+    ("text", "is_barrier"),
+    [
+        ("highway=motorway", True),
+        ("highway=motorway_link layer=0", True),
+        ("highway=trunk motorroad=yes", True),
+        ("highway=trunk motorroad=yes foot=yes", False),
+        ("highway=trunk", False),
+        ("highway=motorway bridge=yes", False),
+        ("highway=motorway tunnel=yes", False),
+        ("highway=motorway layer=1", False),
+        ("highway=motorway bridge=no layer=0", True),
+    ],
+)
+def test_motorways_at_ground_level_are_barriers(text, is_barrier):
+    assert use_of(text).is_barrier is is_barrier
+
+
+def test_roundabouts_are_marked():
     assert use_of("highway=primary junction=roundabout").is_roundabout
     assert not use_of("highway=primary junction=yes").is_roundabout
-    assert use_of("highway=trunk motorroad=yes").is_motorroad
 
 
 @pytest.mark.parametrize(

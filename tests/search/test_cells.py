@@ -19,7 +19,7 @@ from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.modes import Transportation
 from traveltime_lab.search import cell_times
-from traveltime_lab.streets.snapping import snap_indexes
+from traveltime_lab.streets.snapping import CAN_ARRIVE, MAIN, barriers, no_barriers, snap_index
 from traveltime_lab.surfaces import grids
 
 GRIDS = {"h3": tl.h3_cells, "geohash": tl.geohash_cells}
@@ -389,16 +389,20 @@ def test_combinations_that_make_no_sense(town):
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.floats(-6000, 6000), st.floats(-6000, 6000), st.sampled_from([5.0, 30.0, 100.0]), st.integers(50, 1500))
-def test_rasters_find_the_streets_that_points_find(helsinki, x, y, step, limit):
-    index, _ = snap_indexes(helsinki.streets, Transportation("walking"), "both_drivable_and_walkable")
+@given(
+    st.floats(-6000, 6000), st.floats(-6000, 6000), st.sampled_from([5.0, 30.0, 100.0]), st.integers(50, 1500),
+    st.sampled_from([CAN_ARRIVE, MAIN]), st.booleans(), st.sampled_from(["walking", "driving"]),
+)  # fmt: skip
+def test_rasters_find_the_streets_that_points_find(helsinki, x, y, step, limit, needed, with_barriers, mode):
+    index = snap_index(helsinki.streets, Transportation(mode), "both_drivable_and_walkable")
+    rules = (needed, barriers(helsinki.streets) if with_barriers else no_barriers())
     shape = (21, 37)
     shrink = helsinki.frame.shrink(y + np.arange(shape[0]) * step)
     centres = nearest.Centres(x, y, step, shrink)
-    segment, place, metres = nearest.nearest_on_raster(centres, shape[1], float(limit), index.grid)
+    segment, place, metres = nearest.nearest_on_raster(centres, shape[1], float(limit), index.grid, *rules)
     xs = np.broadcast_to(x + np.arange(shape[1]) * step, shape).ravel()
     ys = np.repeat(y + np.arange(shape[0]) * step, shape[1])
-    one, at_place, far = nearest.nearest_segments(xs, ys, np.repeat(shrink, shape[1]), float(limit), index.grid)
+    one, at_place, far = nearest.nearest_segments(xs, ys, np.repeat(shrink, shape[1]), float(limit), index.grid, *rules)
     assert np.array_equal(segment.ravel(), one)
     assert np.allclose(metres.ravel(), far, rtol=1e-6)
     assert np.allclose(place.ravel()[one >= 0], at_place[one >= 0], atol=1e-6)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.support.oracles import StreetOracle
+from tests.support.osm_files import osm_xml
 from traveltime_lab import Network, build_network, time_filter
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.streets import costs
@@ -35,17 +36,10 @@ GATES = ("access=destination", "vehicle=destination", "motor_vehicle=destination
 
 
 def town(folder: Path, gate: str) -> Network:
-    lines = [
-        f'<node id="{ref}" version="1" lon="{LNG + x * STEP}" lat="{LAT + y * STEP}"/>' for ref, (x, y) in NODES.items()
-    ]
-    for ref, (nodes, tags) in enumerate(STREETS.items(), 101):
-        points = "".join(f'<nd ref="{node}"/>' for node in nodes.split())
-        pairs = [tag.split("=") for tag in tags.format(gate=gate).split()]
-        lines.append(
-            f'<way id="{ref}" version="1">{points}' + "".join(f'<tag k="{k}" v="{v}"/>' for k, v in pairs) + "</way>"
-        )
     path = folder / "town.osm"
-    path.write_text(f'<?xml version="1.0"?><osm version="0.6">{"".join(lines)}</osm>')
+    nodes = {ref: (LNG + x * STEP, LAT + y * STEP) for ref, (x, y) in NODES.items()}
+    ways = [(ref, refs, tags.format(gate=gate)) for ref, (refs, tags) in enumerate(STREETS.items(), 101)]
+    path.write_bytes(osm_xml(nodes, ways))
     return build_network(path)
 
 

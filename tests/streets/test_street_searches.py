@@ -14,7 +14,7 @@ from tests.support.oracles import StreetOracle, random_points, simple_oracle
 from tests.support.worlds import towns
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import as_snapping, as_transportation
-from traveltime_lab.streets.snapping import snap_points
+from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, snap_points
 
 quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -82,7 +82,8 @@ def compare_with_networkx(network, mode, n_origins, n_targets, seed):
     oracle = StreetOracle(network, mode)
     starts, ends = random_points(network, n_origins, seed), random_points(network, n_targets, seed + 1)
     snaps, goals = (
-        snap_points(network.streets, *points, transportation, as_snapping(None)) for points in (starts, ends)
+        snap_points(network.streets, *points, transportation, as_snapping(None), needed)
+        for points, needed in ((starts, CAN_LEAVE), (ends, CAN_ARRIVE))
     )
     expected = np.array(
         [[np.nan if ms is None else ms / 1000 for ms in oracle.times_ms(snaps, i, goals)] for i in range(n_origins)]

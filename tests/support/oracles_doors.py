@@ -16,7 +16,7 @@ from tests.support.oracles_transit import TransitOracle
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets import costs
-from traveltime_lab.streets.snapping import Snaps, snap_points
+from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.route_types import is_selected
 from traveltime_lab.transit.trip_instances import trip_table
@@ -47,7 +47,8 @@ class DoorOracle:
         self.rides = TransitOracle(trip_table(network.timetable, begin, end, is_used=is_used, changes=changes))
         on_foot = StreetOracle(network, "walking")
         self.starts, self.ends = (
-            snap_points(network.streets, *points, WALKING, Snapping()) for points in (origins, destinations)
+            snap_points(network.streets, *points, WALKING, Snapping(), needed)
+            for points, needed in ((origins, CAN_LEAVE), (destinations, CAN_ARRIVE))
         )
         budget = means.walking_time * 1000
         if means.access.base == "walking":
@@ -59,7 +60,7 @@ class DoorOracle:
             access = StreetOracle(network, means.access.base, multiplier=multiplier, boarding_time=means.boarding_time)
             joined = stop_links.linked_stops(network.transit, network.road_graph(means.access), means.access)
             access_stops = joined.snaps
-            access_starts = snap_points(network.streets, *origins, means.access, Snapping())
+            access_starts = snap_points(network.streets, *origins, means.access, Snapping(), CAN_LEAVE)
         longest = means.access_time * 1000
         self.access = [
             self._within(access.times_ms(access_starts, i, access_stops, cutoff_ms=longest), longest)

@@ -18,11 +18,10 @@ from tests.support.feeds import posix
 from tests.support.oracles_doors import DoorOracle
 from tests.support.towns import MEANS, ON_FOOT, timetable, towns
 from tests.support.worlds import FRAME, at, tables
-from traveltime_lab.kernels.street import nearest
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
-from traveltime_lab.streets.snapping import metres_to_streets, snap_indexes
+from traveltime_lab.streets.snapping import metres_to_streets, snap_index
 from traveltime_lab.surfaces import raster
 from traveltime_lab.transit import field as transit_fields
 from traveltime_lab.transit.query import WALKING
@@ -325,10 +324,13 @@ def test_distances_of_any_size_are_those_of_snapping(coquimbo: tl.Network) -> No
     west, south, east, north = coquimbo.bounds
     lng, lat = rng.uniform(west - 1, east + 1, 40), rng.uniform(south - 1, north + 1, 40)
     x, y = coquimbo.frame.to_xy(lng, lat)
-    found = np.full(40, np.inf)
-    for index in snap_indexes(coquimbo.streets, WALKING, "any_drivable"):
-        near = nearest.nearest_segments(x, y, coquimbo.frame.shrink(y), 300_000.0, index.grid)
-        found = np.minimum(found, near.distance)
+    # Compare every segment.
+    grid, k = snap_index(coquimbo.streets, WALKING, "any_drivable").grid, coquimbo.frame.shrink(y)[:, None]
+    to_x, to_y = (grid.x1 - x[:, None]) * k, grid.y1 - y[:, None]
+    dx, dy = (grid.x2 - grid.x1) * k, grid.y2 - grid.y1
+    squared = dx * dx + dy * dy
+    t = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0.0, squared, 1.0), 0.0, 1.0)
+    found = np.hypot(to_x + t * dx, to_y + t * dy).min(axis=1)
     assert found.max() > 50_000
     np.testing.assert_allclose(metres_to_streets(coquimbo.streets, lng, lat, WALKING), found, rtol=1e-9, atol=1e-6)
 

@@ -92,7 +92,7 @@ class Network:
     ) -> None:
         for array in plain_arrays(tables).values():
             array.setflags(write=False)
-        self.streets = StreetLayer(tables, is_left_hand=is_left_hand)
+        self.streets = StreetLayer(tables, is_left_hand=is_left_hand, shores=water.outlines)
         self.transit = None if timetable is None else TransitLayer(self.streets, timetable, timezone)
         self.water = water
         self.timezone = timezone

@@ -159,6 +159,20 @@ class WaterBodies:
         """All water as one MultiPolygon in local metres, computed at each access."""
         return _multipolygon(np.array([shapely.union_all(self.tiles)]))
 
+    def outlines(self) -> tuple[FloatArray, FloatArray]:
+        """
+        Return the segments of the outlines of all tiles, with the water on their left.
+
+        Returns
+        -------
+        starts, ends : float64 arrays of shape (n_segments, 2), m
+            Ends in local metres. The outlines of neighbouring tiles have common segments in opposite directions.
+        """
+        rings = shapely.get_rings(shapely.orient_polygons(self.tiles))
+        xy, ring = shapely.get_coordinates(rings, return_index=True)
+        first = np.flatnonzero(ring[1:] == ring[:-1])
+        return xy[first], xy[first + 1]
+
     def subtract(self, shape: MultiPolygon) -> MultiPolygon:
         """
         Return the difference of a shape in local metres and the water.

@@ -290,9 +290,9 @@ def _interpret(edge_tags: Mapping[str, TagValue], ferry_m: float | None) -> dict
 def _all_of(uses: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the use of an edge that consists of equal parts with each of `uses`."""
     merged = dict(uses[0])
-    for column in ("is_toll", "is_track", "is_motorroad"):
+    for column in ("is_toll", "is_track"):
         merged[column] = any(use[column] for use in uses)
-    for column in ("is_ferry", "is_roundabout"):
+    for column in ("is_ferry", "is_roundabout", "is_barrier"):
         merged[column] = all(use[column] for use in uses)
     severity = (ACCESS_YES, ACCESS_DESTINATION, ACCESS_PRIVATE, ACCESS_NO)
     for mode in BASE_MODES:

@@ -30,7 +30,7 @@ from traveltime_lab.streets import matrix
 from traveltime_lab.streets.field import edge_field
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import Metric
-from traveltime_lab.streets.snapping import Snaps, snap_points
+from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 from traveltime_lab.surfaces.field import DistanceField, Field, StreetField
 from traveltime_lab.transit import travel_times
 from traveltime_lab.transit.field import transit_field
@@ -66,7 +66,8 @@ class Query:
         """Snap coordinates to the streets of the mode of access, or of egress for destinations."""
         if self.transit is not None:
             return self.transit.snap(lng, lat, is_origin=is_origin)
-        return snap_points(self.network.streets, lng, lat, self.transportation, self.snapping)
+        needed = CAN_LEAVE if is_origin else CAN_ARRIVE
+        return snap_points(self.network.streets, lng, lat, self.transportation, self.snapping, needed)
 
     @property
     def egress_transportation(self) -> Transportation:

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._checks import finite
+from traveltime_lab._checks import finite, one_of
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.search.query import ask
-from traveltime_lab.streets.snapping import snapped_coordinates
+from traveltime_lab.streets.snapping import metres_to_streets, snapped_coordinates
 
 
 def snap(
@@ -26,6 +26,7 @@ def snap(
     *,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     snapping: Snapping | Mapping[str, Any] | None = None,
+    role: str = "origin",
 ) -> gpd.GeoDataFrame:
     """
     Snap points to the nearest streets.
@@ -39,18 +40,31 @@ def snap(
         Means of transportation, which determines the streets that points can be snapped to.
     snapping : Snapping or mapping, optional
         Options for snapping points to streets.
+    role : {"origin", "destination"}, default "origin"
+        Whether trips begin or end at the points.
 
     Returns
     -------
     GeoDataFrame
-        Indexed like `points`: ``snap_distance`` (float64, m), ``way_id`` (Int64), ``name`` (of the street), ``status``
-        (``snapped``, ``not_snapped`` or ``outside_network``) and the snapped point in EPSG:4326. Values of points that
-        are not snapped are missing.
+        Indexed like `points`: ``snap_distance`` (float64, m), ``nearest_distance`` (float64, m, see the notes),
+        ``way_id`` (Int64), ``name`` (of the street), ``status`` (``snapped``, ``not_snapped`` or ``outside_network``)
+        and the snapped point in EPSG:4326. Values of points that are not snapped are missing.
 
     Raises
     ------
     InputError, CrsError, CoordinateError, ModeError
         As in `time_filter`.
+
+    Notes
+    -----
+    An origin is snapped to the nearest street from which the main part of the network can be reached, a destination to
+    the nearest one that can be reached from there. Streets on islands of fewer than 50 states of the search graph are
+    used only if there is no other street within the threshold. The straight walk to the street never crosses water
+    for more than 5 m, nor a motorway at ground level.
+
+    ``nearest_distance`` is the distance to the nearest street of the mode within the threshold, whatever is between. If
+    it is smaller than ``snap_distance``, that street is on an island, leads the wrong way, or is on the other side of
+    water or of a motorway.
 
     Examples
     --------
@@ -61,8 +75,13 @@ def snap(
     1                          outside_network
     """
     query = ask(network, transportation, None, None, snapping)
+    one_of(role, "role", ("origin", "destination"))
     places = read_points(points, "points", network.bounds)
-    snaps = query.snap(places)
+    snaps = query.snap(places, is_origin=role == "origin")
+    nearest_m = metres_to_streets(
+        network.streets, places.lng, places.lat, query.transportation, query.snapping.accept_roads,
+        limit_m=query.snapping.threshold,
+    )  # fmt: skip
     found = snaps.edge >= 0
     lng, lat = snapped_coordinates(network.streets, snaps)
     geometry = np.full(len(places), None, dtype=object)
@@ -73,6 +92,7 @@ def snap(
     return gpd.GeoDataFrame(
         {
             "snap_distance": finite(snaps.distance_m),
+            "nearest_distance": finite(nearest_m),
             "way_id": pd.arrays.IntegerArray(t.edge_way_id[edge].astype(np.int64), ~found),
             "name": np.where(found, np.array(t.names, dtype=object)[t.edge_name[edge]], ""),
             "status": status,

@@ -5,6 +5,7 @@ The streets of a network: their tables, and the search graphs built from them on
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 
 import numpy as np
 
@@ -36,6 +37,9 @@ class StreetLayer:
         Nodes, edges, lines, turn restrictions.
     is_left_hand : bool
         Whether traffic keeps left.
+    shores : callable, optional
+        Returns the starts and the ends of the outlines of water, which have the water on their left, as float64 arrays
+        of shape (n, 2) in local metres. Straight walks between points and streets do not cross them.
 
     Attributes
     ----------
@@ -47,8 +51,15 @@ class StreetLayer:
         Objects derived from the streets.
     """
 
-    def __init__(self, tables: StreetTables, *, is_left_hand: bool) -> None:
+    def __init__(
+        self,
+        tables: StreetTables,
+        *,
+        is_left_hand: bool,
+        shores: Callable[[], tuple[FloatArray, FloatArray]] | None = None,
+    ) -> None:
         self.tables = tables
+        self.shores = shores
         self.is_left_hand = is_left_hand
         self.bounds = bounds_of(tables.node_lng, tables.node_lat)
         self.frame = frame_of(self.bounds)

@@ -1,9 +1,11 @@
 """
 Snap points to the nearest position on the nearest usable edge.
 
-A point is snapped to the nearest edge of the main part of the network, where every place can be left and reached again.
-Only if there is no such edge within the threshold, it is snapped to an island. Points and the cells of a travel-time
-surface use the same index, so that shapes and matrices agree.
+An origin is snapped to the nearest edge from which the main part of the network can be reached, a destination to the
+nearest edge that can be reached from there. Only if there is no such edge within the threshold, a point is snapped to
+an island. The straight walk between a point and its position must not cross water or a motorway at ground level; a
+point in the water may leave it. Points and the cells of a travel-time surface use the same index, so that shapes and
+matrices agree.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array, UInt8Array
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.street import nearest
+from traveltime_lab.kernels.street.crossings import MOTORWAY, SHORE
+from traveltime_lab.kernels.street.grid import Grid, build_grid
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer, roads_key
@@ -27,8 +31,16 @@ STOP_SNAPPING: Final = Snapping()
 #: Status of a point: snapped, too far from any usable edge, or outside of the network.
 SNAPPED, TOO_FAR, OUTSIDE = 0, 1, 2
 
+#: Marks of the segments of a snap index: that the main part of the network can be reached from there, that it leads
+#: there, or both.
+CAN_LEAVE, CAN_ARRIVE, MAIN = np.uint8(1), np.uint8(2), np.uint8(3)
+#: What is needed of a street that may be on an island.
+ANY = np.uint8(0)
+
 #: Snap indexes by roads and accepted roads.
-_INDEXES = Derived[tuple[RoadsKey, str], tuple["SegmentIndex", "SegmentIndex"]]("snap indexes", kept=16)
+_INDEXES = Derived[tuple[RoadsKey, str], "SegmentIndex"]("snap indexes", kept=16)
+_ISLANDS = Derived[tuple[RoadsKey, str, int], "SegmentIndex"]("islands", kept=32)
+_BARRIERS = Derived[None, Grid]("barriers", kept=1)
 _SEGMENTS = Derived[None, tuple[Any, ...]]("segments")
 
 #: Side of the cells of the index in metres: about a city block, so that a cell has few segments.
@@ -84,25 +96,36 @@ class SegmentIndex:
 
     Attributes
     ----------
-    grid : traveltime_lab.kernels.street.nearest.Grid
-        The segments by the cells that they cross.
+    grid : traveltime_lab.kernels.street.grid.Grid
+        The segments by the cells that they cross, with marks such as `CAN_LEAVE`.
     edge : int32 array of shape (n_segments,)
         Edge of each segment.
     start, span : float64 arrays of shape (n_segments,)
         Position of the first end on the edge, and share of the edge, 0 to 1.
     """
 
-    grid: nearest.Grid
+    grid: Grid
     edge: Int32Array
     start: FloatArray
     span: FloatArray
 
     @classmethod
-    def build(cls, streets: StreetLayer, wanted: BoolArray) -> SegmentIndex:
-        """Index the segments of the edges marked in `wanted` (bool array of shape (n_edges,))."""
+    def build(cls, streets: StreetLayer, wanted: BoolArray, marks: UInt8Array | None = None) -> SegmentIndex:
+        """
+        Index the segments of some edges.
+
+        Parameters
+        ----------
+        streets : StreetLayer
+        wanted : bool array of shape (n_edges,)
+            The edges.
+        marks : uint8 array of shape (n_edges,), optional
+            Marks of the edges, which searches can require.
+        """
         x1, y1, x2, y2, edge, start, span = segments(streets)
         mine = wanted[edge]
-        grid = nearest.build_grid(x1[mine], y1[mine], x2[mine], y2[mine], _CELL_M)
+        kept = None if marks is None else marks[edge[mine]]
+        grid = build_grid(x1[mine], y1[mine], x2[mine], y2[mine], _CELL_M, kept)
         return cls(grid, edge[mine], start[mine], span[mine])
 
 
@@ -143,11 +166,9 @@ def _segments(streets: StreetLayer) -> tuple[Any, ...]:
     return x[first], y[first], x[first + 1], y[first + 1], edge, np.clip(start, 0.0, 1.0), span
 
 
-def snap_indexes(
-    streets: StreetLayer, transportation: Transportation, accept_roads: str
-) -> tuple[SegmentIndex, SegmentIndex]:
+def snap_index(streets: StreetLayer, transportation: Transportation, accept_roads: str) -> SegmentIndex:
     """
-    Return the index of the main part of the network and the index of islands.
+    Return the index of the edges that points can be snapped to, with the marks `CAN_LEAVE` and `CAN_ARRIVE`.
 
     Parameters
     ----------
@@ -157,7 +178,7 @@ def snap_indexes(
         For driving: whether points may be snapped to roads that pedestrians cannot use.
     """
 
-    def build() -> tuple[SegmentIndex, SegmentIndex]:
+    def build() -> SegmentIndex:
         topology = streets.road_graph(transportation).topology
         uses = streets.tables.uses
         usable = topology.is_open[0::2] | topology.is_open[1::2]
@@ -166,10 +187,51 @@ def snap_indexes(
         if transportation.base == "driving" and accept_roads == "both_drivable_and_walkable":
             on_foot = streets.road_graph(Transportation("walking")).topology.is_open
             usable &= on_foot[0::2] | on_foot[1::2]
-        main = topology.can_leave & topology.can_arrive
-        return SegmentIndex.build(streets, usable & main), SegmentIndex.build(streets, usable & ~main)
+        marks = CAN_LEAVE * topology.can_leave.astype(np.uint8) | CAN_ARRIVE * topology.can_arrive.astype(np.uint8)
+        return SegmentIndex.build(streets, usable, marks)
 
     return _INDEXES.of(streets, index_key(transportation, accept_roads), build)
+
+
+def island_index(
+    streets: StreetLayer, transportation: Transportation, accept_roads: str, needed: np.uint8
+) -> SegmentIndex:
+    """Return the index of the usable edges that lack a mark; see `snap_index`."""
+
+    def build() -> SegmentIndex:
+        whole = snap_index(streets, transportation, accept_roads)
+        wanted = np.zeros(streets.n_edges, np.bool_)
+        wanted[whole.edge[whole.grid.marks & needed != needed]] = True
+        return SegmentIndex.build(streets, wanted)
+
+    key = (*index_key(transportation, accept_roads), int(needed))
+    return _ISLANDS.of(streets, key, build)
+
+
+def barriers(streets: StreetLayer) -> Grid:
+    """Return what straight walks must not cross: the outlines of water, and motorways at ground level."""
+
+    def build() -> Grid:
+        x1, y1, x2, y2, edge, _, _ = segments(streets)
+        is_barrier = streets.tables.uses["is_barrier"].to_numpy()[streets.tables.edge_use][edge]
+        starts, ends = (np.zeros((0, 2)), np.zeros((0, 2))) if streets.shores is None else streets.shores()
+        marks = np.repeat(np.array([SHORE, MOTORWAY]), [len(starts), int(is_barrier.sum())])
+        grid: Grid = build_grid(
+            np.concatenate([starts[:, 0], x1[is_barrier]]), np.concatenate([starts[:, 1], y1[is_barrier]]),
+            np.concatenate([ends[:, 0], x2[is_barrier]]), np.concatenate([ends[:, 1], y2[is_barrier]]),
+            _CELL_M, marks,
+        )  # fmt: skip
+        return grid
+
+    return _BARRIERS.of(streets, None, build)
+
+
+@functools.cache
+def no_barriers() -> Grid:
+    """Return an empty grid."""
+    nothing = np.zeros(0)
+    grid: Grid = build_grid(nothing, nothing, nothing, nothing, _CELL_M)
+    return grid
 
 
 def index_key(transportation: Transportation, accept_roads: str) -> tuple[RoadsKey, str]:
@@ -183,6 +245,7 @@ def snap_points(
     lat: FloatArray,
     transportation: Transportation,
     snapping: Snapping,
+    needed: np.uint8 = MAIN,
 ) -> Snaps:
     """
     Snap points to the network.
@@ -196,12 +259,16 @@ def snap_points(
         Transportation whose streets are used.
     snapping : Snapping
         Threshold, penalty and accepted roads.
+    needed : {CAN_LEAVE, CAN_ARRIVE, MAIN, ANY}
+        `CAN_LEAVE` for origins, `CAN_ARRIVE` for destinations, `MAIN` for points that are both. Islands are used only
+        where there is no such street within the threshold.
 
     Returns
     -------
     Snaps
     """
-    main, islands = snap_indexes(streets, transportation, snapping.accept_roads)
+    index = snap_index(streets, transportation, snapping.accept_roads)
+    walls = barriers(streets)
     x, y = streets.frame.to_xy(lng, lat)
     shrink = streets.frame.shrink(y)
     n = x.size
@@ -209,8 +276,10 @@ def snap_points(
     fraction = np.zeros(n)
     distance = np.full(n, np.inf)
 
-    def look_up(index: SegmentIndex, part: IndexArray) -> None:
-        found = nearest.nearest_segments(x[part], y[part], shrink[part], float(snapping.threshold), index.grid)
+    def look_up(index: SegmentIndex, needed: np.uint8, part: IndexArray) -> None:
+        found = nearest.nearest_segments(
+            x[part], y[part], shrink[part], float(snapping.threshold), index.grid, needed, walls
+        )
         is_near = found.segment >= 0
         hit, seg = part[is_near], found.segment[is_near]
         edge[hit] = index.edge[seg]
@@ -221,42 +290,55 @@ def snap_points(
     if n >= 20_000 and settings.threads > 1:
         # Sorted by location, so that each thread uses its own part of the index.
         parts = np.array_split(np.lexsort((x, np.floor(y / 500.0))), settings.threads * 4)
-        side_by_side([functools.partial(look_up, main, part) for part in parts])
+        side_by_side([functools.partial(look_up, index, needed, part) for part in parts])
     else:
-        look_up(main, everyone)
+        look_up(index, needed, everyone)
     missing = np.flatnonzero(edge < 0)
+    islands = island_index(streets, transportation, snapping.accept_roads, needed)
     if missing.size and islands.edge.size:
-        look_up(islands, missing)
+        look_up(islands, ANY, missing)
     status = np.where(edge >= 0, SNAPPED, TOO_FAR).astype(np.int8)
     status[(edge < 0) & _is_outside(streets, x, y, snapping.threshold)] = OUTSIDE
     return Snaps(edge, fraction, distance, status, lng, lat)
 
 
 def metres_to_streets(
-    streets: StreetLayer, lng: FloatArray, lat: FloatArray, transportation: Transportation
+    streets: StreetLayer,
+    lng: FloatArray,
+    lat: FloatArray,
+    transportation: Transportation,
+    accept_roads: str = "any_drivable",
+    needed: np.uint8 = ANY,
+    *,
+    limit_m: float = np.inf,
+    over_barriers: bool = True,
 ) -> FloatArray:
     """
-    Return the distance of points to the nearest street of a mode, at any distance.
+    Return the distance of points to the nearest street of a mode.
 
-    Every segment is compared, so this is meant for few points, such as those that could not be snapped.
+    Parameters
+    ----------
+    streets : StreetLayer
+    lng, lat : float64 arrays of shape (n,)
+    transportation, accept_roads
+        As in `snap_index`.
+    needed : {CAN_LEAVE, CAN_ARRIVE, MAIN, ANY}
+        What is needed of the street, as in `snap_points`.
+    limit_m : float, optional
+        Farthest distance to search.
+    over_barriers : bool, default True
+        Whether the straight walk may cross water and motorways.
 
     Returns
     -------
     float64 array of shape (n,)
         Metres; inf if there is no such street.
     """
+    index = snap_index(streets, transportation, accept_roads)
     x, y = streets.frame.to_xy(lng, lat)
-    metres = np.full(x.size, np.inf)
-    for index in snap_indexes(streets, transportation, "any_drivable"):
-        grid = index.grid
-        dy = grid.y2 - grid.y1
-        for i in range(x.size):
-            k = float(streets.frame.shrink(y[i]))
-            to_x, to_y, dx = (grid.x1 - x[i]) * k, grid.y1 - y[i], (grid.x2 - grid.x1) * k
-            squared = dx * dx + dy * dy
-            along = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0.0, squared, 1.0), 0.0, 1.0)
-            metres[i] = min(metres[i], np.hypot(to_x + along * dx, to_y + along * dy).min(initial=np.inf))
-    return metres
+    walls = no_barriers() if over_barriers else barriers(streets)
+    found = nearest.nearest_segments(x, y, streets.frame.shrink(y), float(limit_m), index.grid, needed, walls)
+    return np.asarray(found.distance)
 
 
 def _is_outside(streets: StreetLayer, x: FloatArray, y: FloatArray, margin_m: float) -> BoolArray:

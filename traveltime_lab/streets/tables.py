@@ -45,7 +45,7 @@ USE_DTYPES: dict[str, Any] = {
     "is_toll": "bool",
     "is_track": "bool",  # unpaved track, closed to cars unless include_roads has "track"
     "is_roundabout": "bool",
-    "is_motorroad": "bool",
+    "is_barrier": "bool",  # motorway or motorroad at ground level, which pedestrians cannot cross
     "walking_access": "uint8",
     "walking_kph_forward": "float32",
     "walking_kph_backward": "float32",

@@ -21,6 +21,7 @@ from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.field import EdgeField
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
+from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE
 from traveltime_lab.surfaces.tiles import Tile
 
 _EDGE_BOXES = Derived[None, tuple[FloatArray, BoolArray]]("boxes of edges")
@@ -34,12 +35,20 @@ class CellReader(NamedTuple):
     ----------
     transportation : Transportation
         Transportation to whose streets the cells are snapped.
+    needed : {CAN_LEAVE, CAN_ARRIVE}
+        What is needed of those streets, see `traveltime_lab.streets.snapping.snap_points`.
     read : callable
         Called with a tile and the values of its cells, which it changes in place.
     """
 
     transportation: Transportation
+    needed: np.uint8
     read: Callable[[Tile, Any], None]
+
+
+def needed_of_cells(*, is_backward: bool) -> np.uint8:
+    """Return what cells need of streets: cells of a backward search are origins."""
+    return CAN_LEAVE if is_backward else CAN_ARRIVE
 
 
 class OwnEdge(NamedTuple):
@@ -162,7 +171,7 @@ class StreetField:
                 start, values,
             )  # fmt: skip
 
-        return [CellReader(transportation, read)], box
+        return [CellReader(transportation, needed_of_cells(is_backward=edges.is_backward), read)], box
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""
@@ -217,7 +226,7 @@ class DistanceField:
         def read(tile: Tile, values: Any) -> None:
             gather_lengths(tile.edge, tile.fraction, tile.distance, rows, per_metre, buffer_m, *place, values)
 
-        return [CellReader(transportation, read)], box
+        return [CellReader(transportation, needed_of_cells(is_backward=times.is_backward), read)], box
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""

@@ -80,7 +80,10 @@ def surface(
     places = [(r, c) for r in tile_rows for c in tile_columns]
     # At least the default threshold, so that shapes of all buffer widths share their tiles.
     most_m = max(buffer_m, float(Snapping().threshold))
-    tiles = [tile_cache(streets, reader.transportation, snapping, cell_m, most_m).get(places) for reader in readers]
+    tiles = [
+        tile_cache(streets, reader.transportation, snapping, cell_m, most_m, needed=reader.needed).get(places)
+        for reader in readers
+    ]
 
     def fill(place: tuple[int, int]) -> None:
         top, left = place[0] * TILE - first_row, place[1] * TILE - first_column
@@ -158,7 +161,7 @@ def tile_values(
         )
         raise LimitError(msg)
     keys = [(r, c) for r in lines for c in columns]
-    caches = [tile_cache(streets, reader.transportation, snapping, cell_m) for reader in readers]
+    caches = [tile_cache(streets, reader.transportation, snapping, cell_m, needed=reader.needed) for reader in readers]
     values = np.empty((TILE, TILE), np.float32)
     for first in range(0, len(keys), _TILES_AT_ONCE):
         some = keys[first : first + _TILES_AT_ONCE]

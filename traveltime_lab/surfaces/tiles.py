@@ -21,14 +21,21 @@ from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer
-from traveltime_lab.streets.snapping import SegmentIndex, index_key, snap_indexes
+from traveltime_lab.streets.snapping import (
+    ANY,
+    SegmentIndex,
+    barriers,
+    index_key,
+    island_index,
+    snap_index,
+)
 
 #: Number of cells along the side of a tile.
 TILE = 128
 #: Number of tiles kept for each network, mode and cell size: 12 bytes per cell, 200 KB per tile.
 _KEPT_TILES = 2_000
 
-_TILES = Derived[tuple[tuple[RoadsKey, str], float, float, float], "TileCache"]("tiles", kept=24)
+_TILES = Derived[tuple[tuple[RoadsKey, str], float, float, float, int], "TileCache"]("tiles", kept=24)
 
 
 @dataclass(frozen=True)
@@ -53,8 +60,9 @@ class TileCache:
     """Tiles of one network, mode, cell size and snapping threshold; cells farther than `reach_m` have no edge."""
 
     streets: StreetLayer
-    main: SegmentIndex
+    index: SegmentIndex
     islands: SegmentIndex
+    needed: np.uint8
     cell_m: float
     threshold_m: float
     reach_m: float
@@ -82,10 +90,10 @@ class TileCache:
         first_x = (column * TILE + 0.5) * self.cell_m
         first_y = (row * TILE + 0.5) * self.cell_m
         shrink = self.streets.frame.shrink(first_y + np.arange(TILE, dtype=np.float64) * self.cell_m)
-        edge, fraction, distance = self._nearest(self.main, first_x, first_y, shrink)
+        edge, fraction, distance = self._nearest(self.index, self.needed, first_x, first_y, shrink)
         missing = edge < 0
         if self.islands.edge.size and missing.any():
-            edge2, fraction2, distance2 = self._nearest(self.islands, first_x, first_y, shrink)
+            edge2, fraction2, distance2 = self._nearest(self.islands, ANY, first_x, first_y, shrink)
             if self.reach_m < self.threshold_m:
                 edge2[self._is_near_main(first_x, first_y, shrink, missing & (edge2 >= 0))] = -1
             edge = np.where(missing, edge2, edge)
@@ -94,11 +102,12 @@ class TileCache:
         return Tile(edge, fraction, distance)
 
     def _nearest(
-        self, index: SegmentIndex, first_x: float, first_y: float, shrink: FloatArray
+        self, index: SegmentIndex, needed: np.uint8, first_x: float, first_y: float, shrink: FloatArray
     ) -> tuple[Int32Array, Float32Array, Float32Array]:
         """Return the nearest edge, position and distance of each cell of a tile."""
         centres = nearest.Centres(first_x, first_y, self.cell_m, shrink)
-        segment, position, distance = nearest.nearest_on_raster(centres, TILE, self.reach_m, index.grid)
+        walls = barriers(self.streets)
+        segment, position, distance = nearest.nearest_on_raster(centres, TILE, self.reach_m, index.grid, needed, walls)
         is_near = segment >= 0
         safe = np.where(is_near, segment, 0)
         if not index.edge.size:
@@ -111,18 +120,30 @@ class TileCache:
         """Return which cells snap to the main part of the network from farther away than `reach_m`."""
         row, column = np.nonzero(asked)
         x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
-        found = nearest.nearest_segments(x, y, shrink[row], self.threshold_m, self.main.grid)
+        walls = barriers(self.streets)
+        found = nearest.nearest_segments(x, y, shrink[row], self.threshold_m, self.index.grid, self.needed, walls)
         is_near = np.zeros_like(asked)
         is_near[row, column] = found.segment >= 0
         return is_near
 
 
 def tile_cache(
-    streets: StreetLayer, transportation: Transportation, snapping: Snapping, cell_m: float, reach_m: float = np.inf
+    streets: StreetLayer,
+    transportation: Transportation,
+    snapping: Snapping,
+    cell_m: float,
+    reach_m: float = np.inf,
+    *,
+    needed: np.uint8,
 ) -> TileCache:
-    """Return the tile cache of a network for a mode and a cell size; see `TileCache`."""
-    main, islands = snap_indexes(streets, transportation, snapping.accept_roads)
+    """Return the tile cache of a network for a mode, a cell size and what cells need of streets; see `TileCache`."""
+    roads = (streets, transportation, snapping.accept_roads)
     threshold_m = float(snapping.threshold)
     reach_m = min(reach_m, threshold_m)
-    key = (index_key(transportation, snapping.accept_roads), cell_m, threshold_m, reach_m)
-    return _TILES.of(streets, key, lambda: TileCache(streets, main, islands, cell_m, threshold_m, reach_m))
+    key = (index_key(transportation, snapping.accept_roads), cell_m, threshold_m, reach_m, int(needed))
+
+    def start() -> TileCache:
+        index, islands = snap_index(*roads), island_index(*roads, needed)
+        return TileCache(streets, index, islands, needed, cell_m, threshold_m, reach_m)
+
+    return _TILES.of(streets, key, start)

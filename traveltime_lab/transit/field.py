@@ -29,7 +29,7 @@ from traveltime_lab.streets.field import EdgeField, edge_field
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps
-from traveltime_lab.surfaces.field import CellReader, RoadValues, StreetField, edge_boxes, label_rows
+from traveltime_lab.surfaces.field import CellReader, RoadValues, StreetField, edge_boxes, label_rows, needed_of_cells
 from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links as street_side
 from traveltime_lab.transit.query import WALKING, TransitQuery
@@ -136,7 +136,8 @@ class TransitField:
         readers, box = StreetField(self.direct).cell_readers(
             streets, transportation, limit=limit, per_metre=per_metre, buffer_m=buffer_m
         )
-        readers.append(CellReader(self.transportation, self._gatherer(per_metre, buffer_m)))
+        needed = needed_of_cells(is_backward=self.is_backward)
+        readers.append(CellReader(self.transportation, needed, self._gatherer(per_metre, buffer_m)))
         other = self._box(streets, limit)
         return readers, np.concatenate([np.minimum(box[:2], other[:2]), np.maximum(box[2:], other[2:])])
 

@@ -26,7 +26,7 @@ from traveltime_lab.errors import InputError, MomentError, NoServiceError
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.moments import Moment, TypicalMoment
 from traveltime_lab.streets.graph import RoadGraph
-from traveltime_lab.streets.snapping import Snaps, snap_points
+from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 from traveltime_lab.transit import stop_links as street_side
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
@@ -102,14 +102,14 @@ class TransitQuery:
 
     def snap(self, lng: FloatArray, lat: FloatArray, *, is_origin: bool) -> Snaps:
         """Snap origins to the streets of the access, or destinations to walkable streets."""
-        means = self.transportation.access if is_origin else WALKING
-        return snap_points(self.layer.streets, lng, lat, means, self.snapping)
+        means, needed = (self.transportation.access, CAN_LEAVE) if is_origin else (WALKING, CAN_ARRIVE)
+        return snap_points(self.layer.streets, lng, lat, means, self.snapping, needed)
 
     def on_foot(self, snaps: Snaps, *, is_origin: bool) -> Snaps:
         """Return the snaps of the same points to walkable streets."""
         if self.is_walked_to or not is_origin:
             return snaps
-        return snap_points(self.layer.streets, snaps.lng, snaps.lat, WALKING, self.snapping)
+        return snap_points(self.layer.streets, snaps.lng, snaps.lat, WALKING, self.snapping, CAN_LEAVE)
 
     # Transit
 

@@ -1,9 +1,8 @@
 """
-Find the nearest street segment of a point with a uniform grid in a hash table.
+Find the nearest street segment of a point.
 
-Only cells that a segment crosses are stored, so empty land takes no memory. Coordinates are local metres of a
-`LocalFrame`. East-west distances in the frame are exact at the latitude of its centre only; `shrink` is the ratio of
-true east-west metres to frame metres at the latitude of a point.
+Coordinates are local metres of a `LocalFrame`. East-west distances in the frame are exact at the latitude of its centre
+only; `shrink` is the ratio of true east-west metres to frame metres at the latitude of a point.
 """
 
 from __future__ import annotations
@@ -13,27 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.street.crossings import is_barred
+from traveltime_lab.kernels.street.grid import slot_of
 
-
-class Grid(NamedTuple):
-    """
-    Line segments and the square cells that they cross; see `build_grid`.
-
-    Rows and columns of cells are numbered from the origin of the local metres. Searches skip those outside of the range
-    with segments.
-    """
-
-    x1: np.ndarray  # float64 (n_segments,), m: one end
-    y1: np.ndarray
-    x2: np.ndarray  # float64 (n_segments,), m: the other end
-    y2: np.ndarray
-    cell: float  # side of a cell, m
-    first_row: int
-    last_row: int
-    first_column: int
-    last_column: int
-    table: np.ndarray  # int64 (n_slots, 3), hash table: key of a cell, begin (-1 in free slots) and end in `members`
-    members: np.ndarray  # int32, segments of each cell, ascending within a cell
+#: How much farther away than the nearest street the street may be that a point is snapped to instead (assumed).
+DETOUR_M = 1000.0
 
 
 class Centres(NamedTuple):
@@ -54,126 +37,6 @@ class Nearest(NamedTuple):
 
 
 @kernel(inline="always")
-def _slot(key, mask):
-    """Return the home slot of a cell key (Fibonacci hashing)."""
-    return np.int64((np.uint64(key) * np.uint64(11400714819323198485)) >> np.uint64(32)) & mask
-
-
-@kernel
-def _cells_of(x1, y1, x2, y2, cell, keys, at):
-    """
-    Write the keys of the cells that a segment crosses to `keys`, starting at position `at`.
-
-    If `keys` is empty, the keys are only counted.
-
-    Returns
-    -------
-    int
-        Position after the last key.
-    """
-    write = keys.size > 0
-    if y1 > y2:
-        x1, y1, x2, y2 = x2, y2, x1, y1
-    row1 = np.int64(np.floor(y1 / cell))
-    row2 = np.int64(np.floor(y2 / cell))
-    for row in range(row1, row2 + 1):
-        if row1 == row2:
-            xa, xb = x1, x2
-        else:
-            # Clip the segment to this row of cells.
-            low = max(y1, row * cell)
-            high = min(y2, (row + 1) * cell)
-            xa = x1 + (x2 - x1) * (low - y1) / (y2 - y1)
-            xb = x1 + (x2 - x1) * (high - y1) / (y2 - y1)
-        if xa > xb:
-            xa, xb = xb, xa
-        # A micrometre wider than exact, so that rounding does not lose a cell of which the segment touches a corner.
-        column1 = np.int64(np.floor((xa - 1e-6) / cell))
-        column2 = np.int64(np.floor((xb + 1e-6) / cell))
-        for column in range(column1, column2 + 1):
-            if write:
-                keys[at] = (row << np.int64(32)) ^ (column & np.int64(0xFFFFFFFF))
-            at += 1
-    return at
-
-
-def build_grid(x1, y1, x2, y2, cell):
-    """
-    Index segments by the square cells that they cross.
-
-    Parameters
-    ----------
-    x1, y1, x2, y2 : float64 arrays of shape (n_segments,), m
-    cell : float
-        Side of a cell in metres.
-
-    Returns
-    -------
-    Grid
-    """
-    keys, segment = _cells_of_all(x1, y1, x2, y2, cell)
-    order = np.argsort(keys, kind="stable")
-    bounds, table = _table_of(keys, order)
-    return Grid(x1, y1, x2, y2, cell, *bounds, table, segment[order])
-
-
-@kernel
-def _cells_of_all(x1, y1, x2, y2, cell):
-    """Return the keys of the cells that segments cross, and the segment of each key."""
-    n = x1.size
-    keys = np.empty(0, np.int64)
-    total = np.int64(0)  # a literal zero would compile `_cells_of` twice
-    for i in range(n):
-        total = _cells_of(x1[i], y1[i], x2[i], y2[i], cell, keys, total)
-    keys = np.empty(total, np.int64)
-    segment = np.empty(total, np.int32)
-    at = np.int64(0)
-    for i in range(n):
-        end = _cells_of(x1[i], y1[i], x2[i], y2[i], cell, keys, at)
-        for k in range(at, end):
-            segment[k] = i
-        at = end
-    return keys, segment
-
-
-@kernel
-def _table_of(keys, order):
-    """Return the range of rows and columns and the hash table of a `Grid`, given keys and the order that sorts them."""
-    total = keys.size
-    first_row, last_row = np.int64(0), np.int64(-1)
-    first_column, last_column = np.int64(0), np.int64(-1)
-    for i in range(total):
-        row, column = keys[i] >> np.int64(32), np.int64(np.int32(keys[i] & np.int64(0xFFFFFFFF)))
-        if i == 0:
-            first_row, last_row, first_column, last_column = row, row, column, column
-        first_row, last_row = min(first_row, row), max(last_row, row)
-        first_column, last_column = min(first_column, column), max(last_column, column)
-    distinct = 0
-    for i in range(total):
-        if i == 0 or keys[order[i]] != keys[order[i - 1]]:
-            distinct += 1
-    size = 16
-    while size < 2 * distinct:
-        size *= 2
-    mask = np.int64(size - 1)
-    table = np.full((size, 3), -1, np.int64)
-    i = 0
-    while i < total:
-        key = keys[order[i]]
-        end = i + 1
-        while end < total and keys[order[end]] == key:
-            end += 1
-        slot = _slot(key, mask)
-        while table[slot, 1] != -1:
-            slot = (slot + 1) & mask
-        table[slot, 0] = key
-        table[slot, 1] = i
-        table[slot, 2] = end
-        i = end
-    return (first_row, last_row, first_column, last_column), table
-
-
-@kernel(inline="always")
 def _place_on(px, py, k, ax, ay, bx, by):
     """Return the position (0 to 1) on a segment that is nearest to a point, and its squared distance."""
     to_x = (ax - px) * k
@@ -191,9 +54,9 @@ def _place_on(px, py, k, ax, ay, bx, by):
 
 
 @kernel
-def _nearest(px, py, k, limit, skip, grid):
+def _nearest(px, py, k, limit, skip, grid, needed):
     """
-    Return the nearest segment within `limit` metres of a point.
+    Return the nearest segment within `limit` metres of a point that has the needed marks.
 
     Rings of cells around the point are searched until the next ring is farther than the best segment. Among equally
     near segments the one with the lowest index is returned.
@@ -205,6 +68,8 @@ def _nearest(px, py, k, limit, skip, grid):
     limit, skip : float
         Farthest distance to search, and a distance within which no segment is known to be, m.
     grid : Grid
+    needed : uint8
+        Marks that the segment must have.
 
     Returns
     -------
@@ -215,7 +80,7 @@ def _nearest(px, py, k, limit, skip, grid):
     distance : float
         Metres.
     """
-    x1, y1, x2, y2, cell, first_row, last_row, first_column, last_column, table, members = grid
+    x1, y1, x2, y2, cell, first_row, last_row, first_column, last_column, table, members, marks = grid
     mask = np.int64(table.shape[0] - 1)
     column = np.int64(np.floor(px / cell))
     row = np.int64(np.floor(py / cell))
@@ -243,7 +108,7 @@ def _nearest(px, py, k, limit, skip, grid):
                 if c < first_column:
                     continue
                 key = (r << np.int64(32)) ^ (c & np.int64(0xFFFFFFFF))
-                slot = _slot(key, mask)
+                slot = slot_of(key, mask)
                 while table[slot, 1] != -1 and table[slot, 0] != key:
                     slot = (slot + 1) & mask
                 if table[slot, 1] == -1:
@@ -251,6 +116,8 @@ def _nearest(px, py, k, limit, skip, grid):
                 for m in range(table[slot, 1], table[slot, 2]):
                     i = members[m]
                     t, d2 = _place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
+                    if marks[i] & needed != needed:
+                        continue
                     # Ties go to the lowest index, so the result does not depend on the order of the cells.
                     if d2 < best or (d2 == best and (best_segment == -1 or i < best_segment)):
                         best = d2
@@ -261,9 +128,9 @@ def _nearest(px, py, k, limit, skip, grid):
 
 
 @kernel
-def nearest_segments(px, py, shrink, limit, grid):
+def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
     """
-    Return the nearest segment of each point.
+    Return the nearest segment of each point that a straight walk reaches.
 
     Parameters
     ----------
@@ -272,25 +139,97 @@ def nearest_segments(px, py, shrink, limit, grid):
     limit : float
         Farthest distance to search, m.
     grid : Grid
+    needed : uint8
+        Marks that the segments must have.
+    barriers : Grid
+        What walks must not cross, see `traveltime_lab.kernels.street.crossings`; may be empty.
 
     Returns
     -------
     Nearest
     """
     n = px.size
-    segment, position, distance = np.empty(n, np.int32), np.empty(n), np.empty(n)
+    found = Nearest(np.empty(n, np.int32), np.empty(n), np.empty(n))
     for i in range(n):
-        s, t, d = _nearest(px[i], py[i], shrink[i], limit, 0.0, grid)
-        segment[i] = s
-        position[i] = t
-        distance[i] = d if s >= 0 else np.inf
-    return Nearest(segment, position, distance)
+        s, t, d = _nearest(px[i], py[i], shrink[i], limit, 0.0, grid, needed)
+        found.segment[i] = s
+        found.position[i] = t
+        found.distance[i] = d if s >= 0 else np.inf
+    if barriers.x1.size:
+        # Few walks cross a barrier, so the nearest segments are found first and examined afterwards.
+        for i in range(n):
+            s, t, d = found.segment[i], found.position[i], found.distance[i]
+            if s >= 0 and _is_walk_barred(px[i], py[i], shrink[i], grid, s, t, barriers):
+                s, t, d = _nearest_unbarred(px[i], py[i], shrink[i], d, limit, grid, needed, barriers)
+                found.segment[i] = s
+                found.position[i] = t
+                found.distance[i] = d
+    return found
 
 
 @kernel
-def _candidates(px, py, k, least, most, grid, found):
+def _is_walk_barred(px, py, k, grid, segment, t, barriers):
+    """Return whether the straight walk from a point to a position on a segment crosses a barrier."""
+    qx = grid.x1[segment] + t * (grid.x2[segment] - grid.x1[segment])
+    qy = grid.y1[segment] + t * (grid.y2[segment] - grid.y1[segment])
+    return is_barred(px, py, qx, qy, k, barriers)
+
+
+@kernel
+def _nearest_unbarred(px, py, k, nearest_m, limit, grid, needed, barriers):
     """
-    Write the segments within `most` metres of a point to `found`.
+    Return the nearest segment of a point that a straight walk reaches without crossing a barrier.
+
+    Parameters
+    ----------
+    nearest_m : float
+        Distance to the nearest segment, which is barred.
+    px, py, k, limit, grid, needed, barriers
+        As in `_nearest` and `nearest_segments`.
+
+    Returns
+    -------
+    segment, position, distance
+        As of `_nearest`.
+
+    Notes
+    -----
+    Segments within a radius are examined from the nearest one on, and the radius grows as long as all of them are
+    barred, up to `DETOUR_M` beyond the nearest segment.
+    """
+    x1, y1, x2, y2 = grid.x1, grid.y1, grid.x2, grid.y2
+    farthest = min(limit, nearest_m + DETOUR_M)
+    radius, examined = nearest_m, nearest_m * 0.999
+    while radius < farthest:
+        radius = min(1.25 * radius + 25.0, farthest)
+        candidates = np.empty(1024, np.int32)
+        n = _candidates(px, py, k, examined, radius, grid, needed, candidates)
+        while n < 0:
+            candidates = np.empty(2 * candidates.size, np.int32)
+            n = _candidates(px, py, k, examined, radius, grid, needed, candidates)
+        distances = np.empty(n)
+        for j in range(n):
+            i = candidates[j]
+            distances[j] = np.sqrt(_place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])[1])
+        # The lowest index first among equally near segments, as in `_nearest`.
+        best, best_segment, best_t = np.inf, -1, 0.0
+        for j in np.argsort(distances):
+            i = candidates[j]
+            if distances[j] < examined or distances[j] > best or (distances[j] == best and i >= best_segment):
+                continue
+            t, _ = _place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
+            if not _is_walk_barred(px, py, k, grid, i, t, barriers):
+                best, best_segment, best_t = distances[j], i, t
+        if best_segment >= 0:
+            return best_segment, best_t, best
+        examined = radius
+    return -1, 0.0, np.inf
+
+
+@kernel
+def _candidates(px, py, k, least, most, grid, needed, found):
+    """
+    Write the segments within `most` metres of a point that have the needed marks to `found`.
 
     No segment may be nearer than `least` metres. Segments in several cells of the grid are written several times.
 
@@ -299,7 +238,7 @@ def _candidates(px, py, k, least, most, grid, found):
     int
         Number of segments written, -1 if `found` is too short.
     """
-    x1, y1, x2, y2, cell, first_row, last_row, first_column, last_column, table, members = grid
+    x1, y1, x2, y2, cell, first_row, last_row, first_column, last_column, table, members, marks = grid
     mask = np.int64(table.shape[0] - 1)
     column = np.int64(np.floor(px / cell))
     row = np.int64(np.floor(py / cell))
@@ -319,7 +258,7 @@ def _candidates(px, py, k, least, most, grid, found):
             if far_x * far_x + far_y * far_y < least * least:
                 continue
             key = (r << np.int64(32)) ^ (c & np.int64(0xFFFFFFFF))
-            slot = _slot(key, mask)
+            slot = slot_of(key, mask)
             while table[slot, 1] != -1 and table[slot, 0] != key:
                 slot = (slot + 1) & mask
             if table[slot, 1] == -1:
@@ -327,7 +266,7 @@ def _candidates(px, py, k, least, most, grid, found):
             for m in range(table[slot, 1], table[slot, 2]):
                 i = members[m]
                 _, squared = _place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
-                if squared <= most * most:
+                if squared <= most * most and marks[i] & needed == needed:
                     if n == found.size:
                         return -1
                     found[n] = i
@@ -336,17 +275,16 @@ def _candidates(px, py, k, least, most, grid, found):
 
 
 @kernel
-def nearest_on_raster(centres, n_columns, limit, grid):
+def nearest_on_raster(centres, n_columns, limit, grid, needed, barriers):
     """
-    Return the nearest segment of each cell centre of a raster.
+    Return the nearest segment of each cell centre of a raster that a straight walk reaches.
 
     Parameters
     ----------
     centres : Centres
     n_columns : int
-    limit : float
-        Farthest distance to search, m.
-    grid : Grid
+    limit, grid, needed, barriers
+        As in `nearest_segments`.
 
     Returns
     -------
@@ -374,17 +312,29 @@ def nearest_on_raster(centres, n_columns, limit, grid):
             py = first_y + (top + bottom - 1) / 2.0 * step
             # Slightly more than half of the diagonal, because the shrink differs from row to row.
             half = np.hypot((right - left) / 2.0 * k, (bottom - top) / 2.0) * step * 1.001 + 0.1
-            s, _, d = _nearest(px, py, k, limit + half, 0.0, grid)
+            s, _, d = _nearest(px, py, k, limit + half, 0.0, grid, needed)
             n = -1
             if s < 0:
                 n = 0
             elif d > 2.0 * half:
-                n = _candidates(px, py, k, d * 0.999, min(d + 2.0 * half, limit + half), grid, near)
+                n = _candidates(px, py, k, d * 0.999, min(d + 2.0 * half, limit + half), grid, needed, near)
             for row in range(top, bottom):
                 if n >= 0:
                     _nearest_of(near[:n], centres, row, left, right, limit, grid, found)
                 else:
-                    _nearest_in_row(centres, row, left, right, limit, grid, found)
+                    _nearest_in_row(centres, row, left, right, limit, grid, needed, found)
+    if barriers.x1.size:
+        for row in range(n_rows):
+            py, k = first_y + row * step, shrink[row]
+            for c in range(n_columns):
+                s, t = found.segment[row, c], found.position[row, c]
+                px = first_x + c * step
+                if s >= 0 and _is_walk_barred(px, py, k, grid, s, t, barriers):
+                    d = np.float64(found.distance[row, c])
+                    s, t, d = _nearest_unbarred(px, py, k, d, limit, grid, needed, barriers)
+                    found.segment[row, c] = s
+                    found.position[row, c] = t
+                    found.distance[row, c] = d
     return found
 
 
@@ -410,7 +360,7 @@ def _nearest_of(candidates, centres, row, left, right, limit, grid, found):
 
 
 @kernel
-def _nearest_in_row(centres, row, left, right, limit, grid, found):
+def _nearest_in_row(centres, row, left, right, limit, grid, needed, found):
     """Write the nearest segment for columns `left` to `right - 1` of a row, where one cell bounds the next distance."""
     py, k = centres.first_y + row * centres.step, centres.shrink[row]
     hop = centres.step * k
@@ -423,7 +373,7 @@ def _nearest_in_row(centres, row, left, right, limit, grid, found):
             skip = max(0.0, known - hop)
             if is_near:
                 bound = min(limit, (known + hop) * 1.000001 + 1e-3)
-        s, t, d = _nearest(centres.first_x + c * centres.step, py, k, bound, skip, grid)
+        s, t, d = _nearest(centres.first_x + c * centres.step, py, k, bound, skip, grid, needed)
         is_near = s >= 0
         found.segment[row, c] = s
         found.position[row, c] = t

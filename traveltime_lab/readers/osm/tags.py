@@ -32,7 +32,7 @@ class WayUse(NamedTuple):
     is_toll: bool
     is_track: bool
     is_roundabout: bool
-    is_motorroad: bool
+    is_barrier: bool
     walking_access: int
     walking_kph_forward: float
     walking_kph_backward: float
@@ -158,6 +158,7 @@ _DRIVING_ONEWAY_KEYS = ("oneway:motorcar", "oneway:motor_vehicle", "oneway:vehic
 _CYCLING_ONEWAY_KEYS = ("oneway:bicycle", "oneway:vehicle")
 
 _PLATFORM_KEYS = ("railway", "public_transport")
+_GRADE_KEYS = ("bridge", "tunnel", "covered", "layer")
 
 #: Tag keys that `interpret` reads; two ways with equal values of these have the same use.
 RELEVANT_KEYS: tuple[str, ...] = (
@@ -175,6 +176,7 @@ RELEVANT_KEYS: tuple[str, ...] = (
     "conveying",
     "junction",
     "motorroad",
+    *_GRADE_KEYS,
     "service",
     "surface",
     "tracktype",
@@ -244,7 +246,7 @@ def _interpret(relevant: tuple[tuple[str, str], ...], length_m: float | None) ->
         is_toll=_is_toll(tags),
         is_track=highway == "track" and not _is_opened_to_cars(tags),
         is_roundabout=_is_roundabout(tags),
-        is_motorroad=tags.get("motorroad") == "yes",
+        is_barrier=_is_barrier(tags, highway, walking),
         walking_access=walking.access,
         walking_kph_forward=walking.kph_forward,
         walking_kph_backward=walking.kph_backward,
@@ -346,6 +348,13 @@ def _driving(tags: Mapping[str, str], highway: str, limits: tuple[float | None, 
 def _is_opened_to_cars(tags: Mapping[str, str]) -> bool:
     stated = stated_access(tags, "driving")
     return stated is not None and stated.key != "access" and stated.meaning in (ACCESS_YES, ACCESS_DESTINATION)
+
+
+def _is_barrier(tags: Mapping[str, str], highway: str, walking: _ModeUse) -> bool:
+    """Return whether a way is a motorway or the like at ground level, which pedestrians cannot cross."""
+    is_fast = highway in ("motorway", "motorway_link") or tags.get("motorroad") == "yes"
+    is_at_grade = all(tags.get(key, "no") in ("no", "0") for key in _GRADE_KEYS)
+    return is_fast and is_at_grade and max(walking.kph_forward, walking.kph_backward) <= 0.0
 
 
 def _is_roundabout(tags: Mapping[str, str]) -> bool:

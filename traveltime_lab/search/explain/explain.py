@@ -22,7 +22,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.search.explain.reasons import Explanation, made_of, parts_of
 from traveltime_lab.search.explain.relaxations import Pair, Request, changed_options
-from traveltime_lab.search.explain.streets import by_other_means, on_streets
+from traveltime_lab.search.explain.streets import Findings, add_moved, by_other_means, on_streets
 from traveltime_lab.search.explain.transit import by_timetable
 from traveltime_lab.search.query import MomentLike, transit_of
 from traveltime_lab.search.routes import routes
@@ -128,11 +128,13 @@ def explain(
         except NoServiceError:
             found = pd.NA
         asked = _Asked(network, origin, destination, given)
+        pair = Pair(network, *points)
+        moved = Findings()
+        add_moved(moved, pair, asked.request)
         if not pd.isna(found):
             parts, n_changes = parts_of(asked.route(asked.request))
-            reason = made_of(parts, n_changes)
-            return Explanation(True, int(found), (reason,), parts=parts, n_changes=n_changes)
-        pair = Pair(network, *points)
+            reasons = (made_of(parts, n_changes), *(reason for _, reason in moved.reasons))
+            return Explanation(True, int(found), reasons, parts=parts, n_changes=n_changes)
         means = asked.request.transportation
         told = (
             by_timetable(pair, asked.request, asked.route) if means.uses_timetable else on_streets(pair, asked.request)
@@ -141,10 +143,10 @@ def explain(
         if best is None:
             best = asked.first_that_works(by_other_means(pair, asked.request))
         used = told.parameters_of(asked.request, best)
-        reasons = sorted(told.reasons, key=lambda each: each[0] not in used)
+        causes = sorted(told.reasons + moved.reasons, key=lambda each: each[0] not in used)
         parts, n_changes = parts_of(asked.route(told.slow)) if told.slow is not None else ({}, 0)
         return Explanation(
-            False, None, tuple(reason for _, reason in reasons),
+            False, None, tuple(reason for _, reason in causes),
             None if best is None else asked.arguments(best), _advice(asked, best), parts, n_changes,
         )  # fmt: skip
 

@@ -30,7 +30,7 @@ from traveltime_lab.points import Points
 from traveltime_lab.search.query import Query, transit_of
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.costs import CONNECTOR_KPH
-from traveltime_lab.streets.snapping import SNAPPED, Snaps, snap_indexes
+from traveltime_lab.streets.snapping import ANY, CAN_ARRIVE, CAN_LEAVE, SNAPPED, Snaps, metres_to_streets
 from traveltime_lab.transit import service_days, travel_times
 from traveltime_lab.transit.query import SAMPLE_S, WALKING, TransitQuery
 from traveltime_lab.transit.stop_reach import StopLinks
@@ -203,23 +203,30 @@ class Pair:
 
     def street_distances(self, request: Request, side: str) -> tuple[float, float]:
         """
-        Return the distance in metres to the nearest street of the main network, and to the nearest street on an island.
+        Return the distance in metres to the nearest street of the main network, and to the nearest street at all.
 
-        Both are inf if there is no such street.
+        Straight walks cross no barriers. Both are inf if there is no such street.
         """
         points = self.origin if side == "origin" else self.destination
-        indexes = snap_indexes(self.network.streets, self.means(request, side), request.snapping.accept_roads)
-        x, y = self.network.frame.to_xy(points.lng, points.lat)
-        k = self.network.frame.shrink(y)
-        found = []
-        for index in indexes:
-            grid = index.grid
-            dx, dy = (grid.x2 - grid.x1) * k, grid.y2 - grid.y1
-            to_x, to_y = (grid.x1 - x) * k, grid.y1 - y
-            squared = dx * dx + dy * dy
-            t = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0.0, squared, 1.0), 0.0, 1.0)
-            found.append(float(np.hypot(to_x + t * dx, to_y + t * dy).min(initial=math.inf)))
-        return found[0], found[1]
+        needed = CAN_LEAVE if side == "origin" else CAN_ARRIVE
+        main, nearest = (
+            metres_to_streets(
+                self.network.streets, points.lng, points.lat, self.means(request, side), request.snapping.accept_roads,
+                marks, over_barriers=False,
+            )[0]
+            for marks in (needed, ANY)
+        )  # fmt: skip
+        return float(main), float(nearest)
+
+    def nearest_distance(self, request: Request, side: str) -> float:
+        """Return the distance in metres to the nearest street, even across water; inf beyond the threshold."""
+        points = self.origin if side == "origin" else self.destination
+        means = self.means(request, side)
+        found = metres_to_streets(
+            self.network.streets, points.lng, points.lat, means, request.snapping.accept_roads,
+            limit_m=request.snapping.threshold,
+        )  # fmt: skip
+        return float(found[0])
 
     def thresholds(self, request: Request) -> list[int]:
         """Return the thresholds with which both sides are snapped, in increasing order from the given one."""

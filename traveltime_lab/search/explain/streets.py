@@ -18,6 +18,8 @@ from traveltime_lab.search.explain.relaxations import FARTHEST_M, Pair, Request,
 from traveltime_lab.search.pairs import component_of
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED
 
+#: A street this much farther away than the nearest one is worth mentioning (assumed).
+_MOVED_M: Final = 3.0
 ON_STREETS: Final = {"walking": "on foot", "cycling": "by bicycle", "driving": "by car"}
 
 
@@ -130,9 +132,32 @@ def add_unsnapped(told: Findings, pair: Pair, request: Request) -> None:
                 f"The {side} {where}: the nearest one {how} is {distance(metres)} away, and the threshold is "
                 f"{distance(threshold)}{would_do}."
             ).replace("network: the nearest one", "network: the nearest street")
+        across = pair.nearest_distance(request, side)
+        if math.isfinite(across):
+            sentence += f" A street {distance(across)} away is on the other side of water or of a motorway."
         told.add(
             "snapping", code, sentence, side, distance=metres if math.isfinite(metres) else None,
             threshold=threshold, needed=needed,
+        )  # fmt: skip
+
+
+def add_moved(told: Findings, pair: Pair, request: Request) -> None:
+    """Add the sides that are not snapped to the nearest street."""
+    for side, snaps in zip(("origin", "destination"), pair.snaps(request), strict=True):
+        if int(snaps.status[0]) != SNAPPED:
+            continue
+        metres, nearest_m = float(snaps.distance_m[0]), pair.nearest_distance(request, side)
+        if metres <= nearest_m + _MOVED_M:
+            continue
+        main_m, any_m = pair.street_distances(request, side)
+        why = "is on an island of the network, or leads the wrong way"
+        if any_m > nearest_m + _MOVED_M:
+            why = "is on the other side of water or of a motorway"
+        told.add(
+            "snapping", f"{side}_moved",
+            f"The {side} uses a street {distance(metres)} away, because the nearest one, {distance(nearest_m)} away, "
+            f"{why}.",
+            side, distance=metres, nearest_distance=nearest_m, main_distance=main_m if math.isfinite(main_m) else None,
         )  # fmt: skip
 
 

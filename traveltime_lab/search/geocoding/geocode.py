@@ -24,7 +24,7 @@ from traveltime_lab.kernels.street import nearest
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding.countries import countries_of, country_of
 from traveltime_lab.search.geocoding.gazetteer import gazetteer, street_entries
-from traveltime_lab.streets.snapping import SegmentIndex
+from traveltime_lab.streets.snapping import ANY, SegmentIndex, no_barriers
 
 #: Maximum number of results of a query. Source: docs/contract.md, 3.9.
 MAX_RESULTS: Final = 50
@@ -242,7 +242,7 @@ def _nearest_street(network: Network, lng: float, lat: float) -> tuple[int, floa
         return -1, math.inf
     index = _NAMED_STREETS.of(network, None, lambda: SegmentIndex.build(network.streets, entry >= 0))
     x, y = network.frame.to_xy(np.array([lng]), np.array([lat]))
-    found = nearest.nearest_segments(x, y, network.frame.shrink(y), _REACH_M["street"], index.grid)
+    found = nearest.nearest_segments(x, y, network.frame.shrink(y), _REACH_M["street"], index.grid, ANY, no_barriers())
     if found.segment[0] < 0:
         return -1, math.inf
     return int(entry[index.edge[found.segment[0]]]), float(found.distance[0])

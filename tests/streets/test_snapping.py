@@ -1,0 +1,153 @@
+"""Straight walks between points and streets: over land, and to streets that serve the trip."""
+
+from __future__ import annotations
+
+import geopandas as gpd
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given
+from hypothesis import strategies as st
+
+import traveltime_lab as tl
+from tests.support.osm_files import osm_xml
+from traveltime_lab.kernels.street.crossings import MOTORWAY, REACH_M, SHORE, WADE_M, is_barred
+from traveltime_lab.kernels.street.grid import build_grid
+from traveltime_lab.network.water import WaterBodies
+
+STEP = 0.001  # about 111 m north, 79 m east
+#: A street on each bank of a river, joined by a bridge in the east; an island in the river with a footway of its own.
+NODES = {
+    1: (0, 0), 2: (40, 0), 3: (40, 10), 4: (0, 10), 5: (12, 4.5), 6: (14, 4.5),
+    11: (-5, 1), 12: (50, 1), 13: (50, 9), 14: (-5, 9), 21: (10, 4), 22: (20, 4), 23: (20, 6), 24: (10, 6),
+    31: (-5, -3), 32: (50, -3), 41: (0, -5), 42: (50, -5), 43: (50, 0), 51: (30, 20), 52: (30, 12),
+}  # fmt: skip
+WAYS = [
+    (101, "1 2", "highway=residential"),
+    (102, "2 3", "highway=residential bridge=yes"),
+    (103, "3 4", "highway=residential"),
+    (104, "5 6", "highway=footway"),
+    (105, "31 32", "highway=motorway oneway=yes"),
+    (106, "41 42 43 2", "highway=residential"),
+    (107, "3 52", "highway=residential"),
+    (108, "52 51", "highway=residential oneway=yes"),
+    (201, "11 12 13 14 11", ""),
+    (202, "21 22 23 24 21", ""),
+]
+RIVER = (1, "w201@outer w202@inner", "type=multipolygon natural=water")
+
+
+@pytest.fixture(scope="module")
+def banks(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:
+    path = tmp_path_factory.mktemp("banks") / "banks.osm"
+    nodes = {ref: (9.0 + x * STEP, 45.0 + y * STEP) for ref, (x, y) in NODES.items()}
+    path.write_bytes(osm_xml(nodes, WAYS, [RIVER]))
+    return tl.build_network(path)
+
+
+def at(*places: tuple[float, float]) -> gpd.GeoSeries:
+    x, y = np.array(places, dtype=float).T
+    return gpd.GeoSeries.from_xy(9.0 + x * STEP, 45.0 + y * STEP, crs="EPSG:4326")
+
+
+def test_walks_cross_neither_water_nor_motorways(banks: tl.Network) -> None:
+    # On the island; on the south bank; between the motorway and the south bank; beyond the motorway; in the river.
+    places = at((11, 4.2), (20, 0.9), (20, -2.8), (20, -3.3), (20, 1.2), (20, 8.0))
+    found = tl.snap(banks, places, transportation="driving", snapping={"threshold": 1000})
+    assert found["way_id"].tolist()[1:] == [101, 101, 106, 101, 103]
+    # All drivable streets are across the river.
+    assert found["status"].iloc[0] == "not_snapped"
+    on_foot = tl.snap(banks, places, transportation="walking", snapping={"threshold": 1000})
+    assert on_foot["way_id"].tolist() == [104, 101, 101, 106, 101, 103]
+
+
+def test_matrices_shapes_and_cells_agree_beside_a_river(banks: tl.Network) -> None:
+    origin, island = at((10, 0)), at((13, 5))
+    for transportation in ("walking", "driving"):
+        times = tl.time_filter(banks, origin, island, travel_time=7200, transportation=transportation, form="matrix")
+        assert times.isna().all(axis=None)
+        shape = tl.time_map(
+            banks, origin, travel_time=7200, transportation=transportation, level_of_detail="highest"
+        ).geometry.iloc[0]
+        assert not shape.contains(island.iloc[0])
+        assert shape.contains(at((20, 10.5)).iloc[0])
+
+
+def test_an_origin_must_be_left_and_a_destination_reached(banks: tl.Network) -> None:
+    # The one-way street 108 ends at a dead end: one can arrive there, but not leave.
+    dead_end, start = at((30, 16)), at((10, 0))
+    there = tl.time_filter(banks, start, dead_end, travel_time=7200, transportation="driving", form="matrix")
+    back = tl.time_filter(banks, dead_end, start, travel_time=7200, transportation="driving", form="matrix")
+    assert there.notna().all(axis=None)
+    # Snapped to street 107, 445 m away, instead of the dead end.
+    assert back.notna().all(axis=None)
+    parts = tl.routes(banks, start, dead_end, transportation="driving")
+    assert parts["distance"].notna().all()
+
+
+# The straight walk ---------------------------------------------------------------------------------------------------
+
+coordinates = st.floats(-300.0, 300.0)
+
+
+@given(
+    st.lists(st.tuples(coordinates, coordinates, st.floats(5.0, 120.0), st.integers(3, 9)), min_size=1, max_size=5),
+    coordinates, coordinates, coordinates, coordinates, st.sampled_from([0.5, 1.0]),
+)  # fmt: skip
+def test_a_walk_is_barred_where_more_than_some_metres_are_wet(lakes, px, py, qx, qy, k) -> None:
+    discs = [shapely.Point(x, y).buffer(radius, quad_segs=n) for x, y, radius, n in lakes]
+    water = shapely.union_all(discs)
+    bodies = WaterBodies(shapely.get_parts(water))
+    starts, ends = bodies.outlines()
+    grid = build_grid(*starts.T.copy(), *ends.T.copy(), 60.0, np.full(len(starts), SHORE))
+    walk = shapely.LineString([(px, py), (qx, qy)])
+    wet = walk.intersection(water).length / max(walk.length, 1e-9) * np.hypot((qx - px) * k, qy - py)
+    barred = is_barred(px, py, qx, qy, k, grid)
+    if shapely.distance(water, shapely.Point(px, py)) == 0.0:
+        assert not barred  # somebody in the water may leave it
+    elif abs(wet - WADE_M) > 1e-6:
+        assert barred == (wet > WADE_M)
+
+
+@given(coordinates, coordinates, coordinates, coordinates, coordinates, coordinates, coordinates, coordinates)
+def test_a_walk_is_barred_by_a_motorway_but_may_end_there(ax, ay, bx, by, px, py, qx, qy) -> None:
+    ends = [np.array([value]) for value in (ax, ay, bx, by)]
+    grid = build_grid(*ends, 60.0, np.array([MOTORWAY]))
+    road, walk = shapely.LineString([(ax, ay), (bx, by)]), shapely.LineString([(px, py), (qx, qy)])
+    meeting = road.intersection(walk)
+    if meeting.geom_type != "Point" or min(road.distance(end) for end in walk.boundary.geoms) < 1e-6:
+        return
+    if min(walk.distance(end) for end in road.boundary.geoms) < 1e-6:
+        return
+    left_m = 0.0 if meeting.is_empty else walk.length - walk.project(meeting)
+    if abs(left_m - REACH_M) > 1e-6:
+        assert is_barred(px, py, qx, qy, 1.0, grid) == (left_m > REACH_M)
+
+
+def test_walks_without_barriers_are_free() -> None:
+    nothing = np.zeros(0)
+    assert not is_barred(0.0, 0.0, 1e6, 1e6, 1.0, build_grid(nothing, nothing, nothing, nothing, 60.0))
+
+
+def test_a_point_that_is_moved_says_so(banks: tl.Network) -> None:
+    islander = at((13, 4.6))
+    there = tl.snap(banks, islander, transportation="driving", snapping={"threshold": 1000})
+    assert there["status"].tolist() == ["not_snapped"]
+    assert there["nearest_distance"].iloc[0] < 700
+    beyond = tl.snap(banks, at((20, -2.9)), transportation="walking")
+    assert beyond["snap_distance"].iloc[0] > beyond["nearest_distance"].iloc[0] + 50
+    # A dead end is entered, but cannot be left.
+    end = at((30, 16))
+    for role, way in (("origin", 107), ("destination", 108)):
+        found = tl.snap(banks, end, transportation="driving", role=role, snapping={"threshold": 1000})
+        assert found["way_id"].tolist() == [way]
+    with pytest.raises(tl.InputError, match="role must be"):
+        tl.snap(banks, end, role="via")
+    why = tl.explain(banks, end, at((10, 0)), travel_time=3600, transportation="driving", snapping={"threshold": 1000})
+    assert why.is_reached
+    assert "origin_moved" in why.codes
+    assert "leads the wrong way" in str(why)
+    why = tl.explain(banks, at((20, -2.9)), at((10, 0)), travel_time=3600, transportation="walking")
+    assert "on the other side of water or of a motorway" in str(why)
+    why = tl.explain(banks, islander, at((10, 0)), travel_time=3600, transportation="driving")
+    assert "on the other side of water" in str(why)
