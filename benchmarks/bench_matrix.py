@@ -60,7 +60,7 @@ def compare(network: ttl.Network, name: str, arguments: argparse.Namespace) -> N
     contraction.contraction(network.streets, graph.topology)
     customize = median(lambda: contraction._customize(network.streets, graph), arguments.runs)
     made = contraction.hierarchy(network.streets, graph)
-    print(f"  hierarchy     contract {contract:.3f} s, customize {customize:.3f} s, arcs up {made.up[1].size}")
+    print(f"  hierarchy     contract {contract:.3f} s, customize {customize:.3f} s, arcs up {made.up.indices.size}")
     peer, peer_contract, peer_customize = routing_kit(network, graph)
     if peer:
         print(f"  pyroutingkit  contract {peer_contract:.3f} s, customize {peer_customize:.3f} s")

@@ -84,7 +84,7 @@ def target_times(
     times = search.stop_times(access, moment_s, options, **how)
     out = np.full((access.n_points, egress.n_points), UNREACHED, np.int32)
     for row, at_stops in zip(out, times, strict=True):
-        gather(at_stops, 0, options.travel_limit, egress.indptr, egress.stops, egress.time, row)
+        gather(at_stops, 0, options.travel_limit, egress.ports, row)
     return out
 
 
@@ -97,8 +97,8 @@ def one_to_all(
     start = np.int32(-moment_s if is_arrival else moment_s)
     limits = (int(start) + options.travel_limit, options.max_rides, options.change_delay)
 
-    def run(seed_stop: np.ndarray, seed_s: np.ndarray) -> np.ndarray:
-        return raptor.search(lines, state, seed_stop, seed_s + start, *limits)
+    def run(stops: np.ndarray, times: np.ndarray) -> np.ndarray:
+        return raptor.search(lines, state, stops, times + start, *limits)
 
     origins = [links.of(i) for i in range(20)]
     took = [least(lambda o=origin: run(*o)) for origin in origins]
@@ -111,18 +111,18 @@ def window(search: TransitSearch, links: StopLinks, moment_s: int, options: Tran
     lines = search.lines(is_arrival)
     state = range_raptor.window_state(lines, options.max_rides)
     start = -moment_s if is_arrival else moment_s
-    limits = (options.travel_limit, options.max_rides, options.change_delay)
+    limits = options.limits
     minutes = np.arange(start + 3540, start - 1, -60, dtype=np.int32)
     rows = np.empty((60, search.table.n_stops), np.int32)
     union = np.empty(search.table.n_stops, np.int32)
     by_minute, by_event, n_events = [], [], []
 
-    def run_minutes(seeds: tuple[np.ndarray, np.ndarray]) -> None:
-        range_raptor.window_stops(lines, state, *seeds, minutes, *limits, rows)
+    def run_minutes(seeds: range_raptor.Seeds) -> None:
+        range_raptor.window_stops(lines, state, seeds, minutes, limits, rows)
 
-    def run_events(seeds: tuple[np.ndarray, np.ndarray]) -> int:
-        events = range_raptor.window_starts(lines, *seeds, start, start + 3600, 1)
-        range_raptor.window_least(lines, state, *seeds, events, *limits, union)
+    def run_events(seeds: range_raptor.Seeds) -> int:
+        events = range_raptor.window_starts(lines, seeds, start, start + 3600, 1)
+        range_raptor.window_least(lines, state, seeds, events, limits, union)
         return events.size
 
     for i in range(9):

@@ -68,18 +68,18 @@ def edit(folder: Path, module: str, old: str, new: str) -> None:
 
 CALLERS = """
 import numpy as np
-from traveltime_lab.kernels import compiled
+from traveltime_lab.kernels import compiled, records
 from traveltime_lab.kernels.raster import cells
 from traveltime_lab.kernels.transit import trip_instances, walks
 
 # Freezes a constant of kernels.street.road.
-cross = np.full(2, 1000 << 32, np.int64)
-print(walks.straight_ms(0, 0.0, 1.0, cross, np.ones(2, np.bool_), False))
+directed = records.Directed(traversal=np.full(2, 1000 << 32, np.int64), is_open=np.ones(2, np.bool_))
+print(walks.straight_ms(0, 0.0, 1.0, directed, False))
 
 # Calls a kernel of kernels.transit.stop_times, which freezes a constant there. The stops are 111 km apart.
 stay, i = np.full(2, -1, np.int32), np.arange(2, dtype=np.int32)
 trip_instances.link_blocks(
-    np.arange(2), np.zeros(2, np.int32), np.ones(2, np.bool_), i, i, i, i, i,
+    np.arange(2), np.zeros(2, np.int32), np.ones(2, np.bool_), i, trip_instances.TripEnds(i, i, i, i),
     np.array([0.0, 1.0]), np.zeros(2), 200_000.0, np.empty(0, np.int64), stay,
 )
 print(stay[0])
@@ -100,6 +100,9 @@ def test_a_changed_constant_changes_every_caller(copy: Path) -> None:
 
     edit(copy, "street/road.py", "TIME_SHIFT = 32", "TIME_SHIFT = 31")
     assert answer(start(copy, CALLERS)) == ["2000", "-1", "transit.walks.straight_ms"]
+
+    edit(copy, "records.py", "    traversal: np.ndarray", "    is_open: np.ndarray\n    traversal: np.ndarray")
+    assert answer(start(copy, CALLERS)) == ["2000", "-1", "transit.walks.straight_ms"], "the fields change places"
 
 
 TRIAL = """

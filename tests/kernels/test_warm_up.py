@@ -14,7 +14,9 @@ import pytest
 from numba import types
 
 from traveltime_lab import cli
-from traveltime_lab.kernels import compiled, warm_up
+from traveltime_lab.kernels import compiled, records, warm_up
+from traveltime_lab.kernels.raster import surface
+from traveltime_lab.kernels.transit import trip_instances
 from traveltime_lab.settings import settings
 
 SECTIONS = ("demo", "searches", "service")
@@ -80,6 +82,32 @@ class TestText:
     def test_named_tuples(self) -> None:
         line = next(line for line in warm_up.listed() if "Lines(" in line)
         assert any(getattr(kind, "instance_class", None) for kind in warm_up.resolve(line)[1])
+
+    def test_named_tuples_of_one_type_of_several_and_in_each_other(self) -> None:
+        labels, states = np.zeros(1, np.int64), np.zeros(1, np.int32)
+        rows = np.zeros((2, 2))[:, :1]
+        values = [
+            records.Ports(labels, states, labels),
+            trip_instances.TripEnds(states, states, states, states),
+            (1, records.Directed(labels, np.zeros(1, np.bool_))),
+            surface.EdgeBoxes(rows, states),
+        ]
+        arguments = tuple(map(numba.typeof, values))
+        line = warm_up.line("street.reduction.fill", arguments)
+        assert line == (
+            "street.reduction.fill(records.Ports(int64[::1], int32[::1], int64[::1]), "
+            "transit.trip_instances.TripEnds(int32[::1], int32[::1], int32[::1], int32[::1]), "
+            "(int64, records.Directed(int64[::1], bool[::1]),), "
+            "raster.surface.EdgeBoxes(float64[:, :], int32[::1]))"
+        )
+        assert warm_up.resolve(line)[1] == arguments
+
+    def test_modules_of_named_tuples_are_imported(self) -> None:
+        """The second process imports nothing but what the lines name."""
+        arguments = "raster.surface.EdgeBoxes(int64, int64), transit.drives.Drives(int64, int64, int64)"
+        code = f"from traveltime_lab.kernels import warm_up; warm_up.resolve('street.reduction.fill({arguments})')"
+        environment = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])}
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True)
 
 
 class TestHelper:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.support.oracles import random_points, simple_oracle
 from tests.support.worlds import at, world
 from traveltime_lab import _threads
+from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import dissection, road, sweeps
 from traveltime_lab.modes import Snapping, as_snapping, as_transportation
@@ -54,7 +55,7 @@ def contract(n: int, arcs: list[tuple[int, int, int]], xy: np.ndarray) -> tuple[
     peeled = dissection.peel(indptr, left, degree)
     rest = np.flatnonzero(degree >= 0).astype(np.int32)
     lines = np.stack([rest[np.argsort(along[rest], kind="stable")] for along in (*xy, xy[0] + xy[1], xy[0] - xy[1])])
-    dissection.dissect(indptr, left, degree, lines)
+    dissection.dissect(dissection.Graph(indptr, left, degree), lines)
     order = np.concatenate([peeled, lines[0]])
     rank = np.empty(n, np.int32)
     rank[order] = np.arange(n)
@@ -77,11 +78,11 @@ def port_rows(draw: st.DrawFn, n: int) -> list[dict[int, int]]:
     return draw(st.lists(st.dictionaries(st.integers(0, n - 1), key, max_size=3), min_size=1, max_size=19))
 
 
-def as_ports(rows: list[dict[int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows of ports as CSR."""
+def as_ports(rows: list[dict[int, int]]) -> Ports:
+    """Return rows of ports."""
     indptr = np.cumsum([0] + [len(row) for row in rows]).astype(np.int64)
     states = np.array([state for row in rows for state in row], np.int32)
-    return indptr, states, np.array([key for row in rows for key in row.values()], np.int64)
+    return Ports(indptr, states, np.array([key for row in rows for key in row.values()], np.int64))
 
 
 @settings(max_examples=300, deadline=None)
@@ -94,11 +95,11 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
     indptr, indices, weights = csr(n, arcs)
     _, rank, up_indptr, up_heads = contract(n, arcs, xy.astype(float))
     slots = kernel.slots_of_arcs(indptr, indices, rank, up_indptr, up_heads)
-    labels = kernel.customize(slots, weights, up_indptr, up_heads)
-    for up, down, rows, columns in ((labels[:3], labels[3:], seeds, reads), (labels[3:], labels[:3], reads, seeds)):
-        stream = sweeps.restrict(*down, rank, *as_ports(columns))
+    upward, downward = kernel.customize(slots, weights, up_indptr, up_heads)
+    for up, down, rows, columns in ((upward, downward, seeds, reads), (downward, upward, reads, seeds)):
+        stream = sweeps.restrict(down, rank, as_ports(columns))
         result = np.zeros((len(rows), len(columns)), np.int64)
-        sweeps.many_to_many(*up, rank, *stream, *as_ports(rows), np.int64(limit), result)
+        sweeps.many_to_many(up, rank, stream, as_ports(rows), np.int64(limit), result)
         expected = np.full((len(seeds), len(reads)), road.UNREACHED)
         for i, row in enumerate(seeds):
             found = simple_oracle(indptr, indices, weights, row, limit)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.support.oracles import StreetOracle, random_points, simple_oracle
 from tests.support.worlds import towns
+from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, snap_points
@@ -33,6 +34,7 @@ def csr_graphs(draw):
 @given(csr_graphs(), st.data())
 def test_searches_equal_networkx_whole_and_contracted(csr, data):
     indptr, indices, weights = csr
+    arcs = Arcs(*csr)
     n = indptr.size - 1
     seeds = data.draw(st.dictionaries(st.integers(0, n - 1), st.integers(0, 30).map(lambda w: w << 32), max_size=3))
     limit = data.draw(st.integers(0, 150)) << 32
@@ -41,7 +43,7 @@ def test_searches_equal_networkx_whole_and_contracted(csr, data):
     keys = np.array(list(seeds.values()), np.int64)
     expected = simple_oracle(indptr, indices, weights, seeds, limit)
     ring = 128
-    label, parent = road.one_to_all(indptr, indices, weights, states, keys, np.int64(limit), shift, ring, True)
+    label, parent = road.one_to_all(arcs, states, keys, np.int64(limit), shift, ring, True)
     assert {i: int(v) for i, v in enumerate(label) if v != road.UNREACHED} == expected
     assert all((parent[i] >= -1) == (i in expected) for i in range(n))
 
@@ -49,13 +51,11 @@ def test_searches_equal_networkx_whole_and_contracted(csr, data):
     order = np.argsort(indices, kind="stable")
     indptr_rev = np.searchsorted(indices[order], np.arange(n + 1)).astype(np.int32)
     single = reduction.single_entries(indptr_rev, rows[order].astype(np.int32))
-    core_indptr, core_indices, core_weights, above, above_key = reduction.contract(indptr, indices, weights, single)
-    assert core_indices.size <= indices.size
-    _, states, keys = reduction.expand_seeds(indptr, indices, weights, single, np.array([0, len(seeds)]), states, keys)
+    core, above, above_key = reduction.contract(arcs, single)
+    assert core.indices.size <= indices.size
+    _, states, keys = reduction.expand_seeds(arcs, single, Ports(np.array([0, len(seeds)]), states, keys))
     ring = 1024
-    label, _ = road.one_to_all(
-        core_indptr, core_indices, core_weights, states, keys, np.int64(limit), shift, ring, False
-    )
+    label, _ = road.one_to_all(core, states, keys, np.int64(limit), shift, ring, False)
     reduction.fill(label, above, above_key, np.int64(limit))
     assert {i: int(v) for i, v in enumerate(label) if v != road.UNREACHED} == expected
 

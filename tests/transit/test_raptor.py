@@ -233,7 +233,7 @@ def test_targets_are_the_best_of_their_ports(table, access, moment, options, dat
     expected[expected > options.travel_limit] = UNREACHED
     found = direct.copy()
     for row, times in zip(found, search.stop_times(origins, when, options), strict=True):
-        gather(times, 0, options.travel_limit, egress.indptr, egress.stops, egress.time, row)
+        gather(times, 0, options.travel_limit, egress.ports, row)
     assert np.array_equal(found, expected)
 
 

@@ -17,6 +17,7 @@ import contextlib
 import importlib
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -32,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 _LIST = Path(__file__).with_name("signatures.txt")
 _ROOT = "traveltime_lab.kernels."
+#: A named tuple in a line, with its module.
+_NAMED = re.compile(r"([a-z_][\w.]*)\.[A-Z]\w*\(")
 #: Least number of missing kernels for which starting another process saves time.
 _FEW = 4
 
@@ -86,6 +89,8 @@ def resolve(text: str) -> tuple[Any, tuple[Any, ...]]:
     path, _, arguments = text.partition("(")
     module, _, name = path.rpartition(".")
     dispatcher = getattr(importlib.import_module(_ROOT + module), name)
+    for other in _NAMED.findall(arguments):
+        importlib.import_module(_ROOT + other)
     names = _Names(readonly=lambda kind: kind.copy(readonly=True), omitted=types.Omitted, bool=types.boolean)
     found = eval(f"[{arguments[:-1]}]", {"__builtins__": {}}, names)
     return dispatcher, tuple(map(_as_type, found))

@@ -24,6 +24,7 @@ from scipy.sparse import coo_array
 from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import map_ahead, row_blocks, side_by_side
+from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import dissection, road, sweeps, turns
 from traveltime_lab.settings import settings
@@ -32,8 +33,6 @@ from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints
 
 logger = logging.getLogger(__name__)
-
-Arcs = tuple[Int64Array, Int32Array, Int64Array]
 
 # Nanoseconds on one thread; only their ratios matter. Measured in Milan by `benchmarks/bench_matrix.py`.
 #: Per state: contraction, customization, selection of the states that lead to the destinations, sweep of all lanes.
@@ -79,10 +78,8 @@ class Hierarchy:
     ----------
     rank : int32 array of shape (n_states,)
         Rank of each state in the contraction order.
-    up : tuple of arrays
-        CSR by rank of the arcs from each state to higher-ranked ones.
-    down : tuple of arrays
-        CSR by rank of the arcs from higher-ranked states to each state.
+    up, down : Arcs
+        By rank, the arcs from each state to higher-ranked ones, and from higher-ranked states to each state.
     """
 
     rank: Int32Array
@@ -195,7 +192,7 @@ def _states_within(graph: RoadGraph, ends: LinkedPoints, largest: np.int64, is_b
     counts = []
     for row in np.unique(np.linspace(0, len(ends.snaps) - 1, 3).astype(np.int64)):
         seeds = core.seeds(states[indptr[row] : indptr[row + 1]], keys[indptr[row] : indptr[row + 1]])
-        label, _ = road.one_to_all(*core.arcs(), *seeds, largest, graph.shift, core.n_buckets, False)
+        label, _ = road.one_to_all(core.arcs, *seeds, largest, graph.shift, core.n_buckets, False)
         counts.append(np.count_nonzero(label != road.UNREACHED))
     return float(np.mean(counts))
 
@@ -217,7 +214,7 @@ def _contract(streets: StreetLayer, topology: Topology) -> Contraction:
     rest = np.flatnonzero(degree >= 0).astype(np.int32)
     x, y = _places(streets, topology, source)
     lines = np.stack([rest[np.argsort(along[rest], kind="stable")] for along in (x, y, x + y, x - y)])
-    dissection.dissect(indptr, left, degree, lines)
+    dissection.dissect(dissection.Graph(indptr, left, degree), lines)
     order = np.concatenate([peeled, lines[0]])
     rank = np.empty(n_states, np.int32)
     rank[order] = np.arange(n_states, dtype=np.int32)
@@ -262,10 +259,10 @@ def _customize(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
     """Customize the contraction of a search graph with its labels."""
     made = contraction(streets, graph.topology)
     begin = time.perf_counter()
-    labels = kernel.customize(made.slots, graph.weights, made.up_indptr, made.up_heads)
+    up, down = kernel.customize(made.slots, graph.weights, made.up_indptr, made.up_heads)
     seconds = time.perf_counter() - begin
-    logger.info("customized up=%d down=%d seconds=%.2f", labels[1].size, labels[4].size, seconds)
-    return Hierarchy(made.rank, labels[:3], labels[3:])
+    logger.info("customized up=%d down=%d seconds=%.2f", up.indices.size, down.indices.size, seconds)
+    return Hierarchy(made.rank, up, down)
 
 
 def label_blocks(
@@ -300,29 +297,17 @@ def label_blocks(
     made = hierarchy(streets, graph)
     # In a backward search, the downward arcs are traversed upwards.
     up, down = (made.down, made.up) if is_backward else (made.up, made.down)
-    place, tails, stream, n_rows = sweeps.restrict(*down, made.rank, *far.ports)
+    stream = sweeps.restrict(down, made.rank, far.ports)
     n_near, n_far = len(near.snaps), len(far.snaps)
     by_edge = np.argsort(far.snaps.edge, kind="stable")
 
     def sweep(part: slice) -> tuple[slice, slice, Int64Array]:
         indptr, states, keys = near.ports
         labels = np.empty((part.stop - part.start, n_far), np.int64)
-        seeds = indptr[part.start : part.stop + 1]
-        sweeps.many_to_many(*up, made.rank, place, tails, stream, n_rows, seeds, states, keys, largest, labels)
-        turns.improve_along_edges(
-            near.snaps.edge[part],
-            near.snaps.fraction[part],
-            near.connector[part],
-            far.snaps.edge,
-            far.snaps.fraction,
-            far.connector,
-            not is_backward,
-            graph.traversal,
-            graph.topology.is_open,
-            by_edge,
-            np.full(part.stop - part.start, largest),
-            labels,
-        )
+        seeds = Ports(indptr[part.start : part.stop + 1], states, keys)
+        sweeps.many_to_many(up, made.rank, stream, seeds, largest, labels)
+        here, there, limits = near.positions(part), far.positions(), np.full(part.stop - part.start, largest)
+        turns.improve_along_edges(here, there, not is_backward, graph.directed, by_edge, limits, labels)
         if is_backward:
             return slice(0, n_far), part, labels.T
         return part, slice(0, n_far), labels
@@ -368,11 +353,11 @@ def pair_labels(
     def climb(first: int, last: int) -> None:
         begin, end = row_indptr[first], row_indptr[last]
         sweeps.one_to_some(
-            *made.up,
-            *made.down,
+            made.up,
+            made.down,
             made.rank,
-            *take_rows(leaving.ports, first, last),
-            *take_rows(reached.ports, int(begin), int(end)),
+            take_rows(leaving.ports, first, last),
+            take_rows(reached.ports, int(begin), int(end)),
             row_indptr[first : last + 1] - begin,
             largest,
             labels[begin:end],

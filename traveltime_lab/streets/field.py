@@ -91,12 +91,12 @@ def edge_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: flo
     _, states, keys = ports(graph, snaps, connector, is_entry=is_backward)
     largest = limit_label(limit, graph.metric)
     core = graph.core(is_backward=is_backward)
-    label, _ = road.one_to_all(*core.arcs(), *core.seeds(states, keys), largest, graph.shift, core.n_buckets, False)
+    label, _ = road.one_to_all(core.arcs, *core.seeds(states, keys), largest, graph.shift, core.n_buckets, False)
     core.fill(label, largest)
     ends = graph.exit_ports() if is_backward else graph.entry_ports()
     return EdgeField(
         graph=graph,
-        label=reading.field_of_edges(label, *ends),
+        label=reading.field_of_edges(label, ends),
         is_backward=is_backward,
         edge=int(snaps.edge[0]),
         fraction=float(snaps.fraction[0]),

@@ -21,6 +21,7 @@ import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
 from traveltime_lab._memo import Memo
+from traveltime_lab.kernels.records import Arcs, Directed, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import Transportation
 from traveltime_lab.streets import costs
@@ -31,7 +32,6 @@ from traveltime_lab.streets.tables import (
 )
 
 logger = logging.getLogger(__name__)
-Ports = tuple[Int64Array, Int32Array, Int64Array]
 
 
 @dataclass(frozen=True)
@@ -98,18 +98,18 @@ class Topology:
 @dataclass(frozen=True)
 class Core:
     """
-    A CSR without the states that have only one incoming arc, so that a search need not queue them.
+    Arcs without the states that have only one incoming arc, so that a search need not queue them.
 
     Nearly half of the directed edges of a city have only one predecessor (after a bend, a change of name or a one-way
     junction). Their labels are computed from that of the predecessor after the search.
 
     Attributes
     ----------
-    whole : tuple of arrays
-        The CSR before the contraction.
+    whole : Arcs
+        The arcs before the contraction.
     single : bool array of shape (n_states,)
         States that were removed.
-    indptr, indices, weights : int32, int32, int64 arrays
+    arcs : Arcs
         Arcs between the states that were kept.
     above, above_key : int32 and int64 arrays of shape (n_states,)
         For each removed state the kept state that leads to it (-1 for kept states), and the label from there.
@@ -117,38 +117,32 @@ class Core:
         Size of the bucket queue.
     """
 
-    whole: tuple[Int32Array, Int32Array, Int64Array]
+    whole: Arcs
     single: BoolArray
-    indptr: Int32Array
-    indices: Int32Array
-    weights: Int64Array
+    arcs: Arcs
     above: Int32Array
     above_key: Int64Array
     n_buckets: int
 
     @classmethod
-    def of(cls, whole: tuple[Int32Array, Int32Array, Int64Array], single: BoolArray, shift: int) -> Core:
-        """Remove states with one incoming arc from a CSR."""
-        indptr, indices, weights, above, above_key = reduction.contract(*whole, single)
-        n_buckets = _ring_size(weights, shift)
-        return cls(whole, single, indptr, indices, weights, above, above_key, n_buckets)
-
-    def arcs(self) -> tuple[Int32Array, Int32Array, Int64Array]:
-        """Return the CSR to search."""
-        return self.indptr, self.indices, self.weights
+    def of(cls, whole: Arcs, single: BoolArray, shift: int) -> Core:
+        """Remove states with one incoming arc."""
+        arcs, above, above_key = reduction.contract(whole, single)
+        return cls(whole, single, arcs, above, above_key, _ring_size(arcs.weights, shift))
 
     def seeds(self, states: Int32Array, keys: Int64Array) -> tuple[Int32Array, Int64Array]:
         """Return the seeds of one search, extended to the states that follow removed states."""
-        return self.seed_rows((np.array([0, states.size]), states, keys))[1:]
+        _, states, keys = self.seed_rows(Ports(np.array([0, states.size]), states, keys))
+        return states, keys
 
     def seed_rows(self, rows: Ports) -> Ports:
         """Return the seeds of many searches, extended to the states that follow removed states."""
-        extended: Ports = reduction.expand_seeds(*self.whole, self.single, *rows)
+        extended: Ports = reduction.expand_seeds(self.whole, self.single, rows)
         return extended
 
     def read_rows(self, rows: Ports) -> Ports:
         """Return readings, extended to the states that lead to removed states."""
-        extended: Ports = reduction.expand_reads(self.above, self.above_key, *rows)
+        extended: Ports = reduction.expand_reads(self.above, self.above_key, rows)
         return extended
 
     def fill(self, label: Int64Array, limit: np.int64) -> None:
@@ -173,7 +167,7 @@ class RoadGraph:
     shift, n_buckets : int
         Width of a bucket and size of the bucket queue.
     core_forward, core_backward : Core
-        The CSRs without the states that need no queue.
+        The arcs without the states that need no queue.
     metric : {"time", "distance"}
         The part of the labels that is minimised.
     memo : Memo
@@ -194,22 +188,25 @@ class RoadGraph:
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     def core(self, *, is_backward: bool) -> Core:
-        """Return the contracted CSR to search forwards or backwards."""
+        """Return the contracted arcs to search forwards or backwards."""
         return self.core_backward if is_backward else self.core_forward
 
-    def arcs(self, *, is_backward: bool) -> tuple[Int32Array, Int32Array, Int64Array]:
-        """Return the CSR to search forwards or backwards."""
-        if is_backward:
-            return self.topology.indptr_rev, self.topology.indices_rev, self.weights_rev
-        return self.topology.indptr, self.topology.indices, self.weights
+    @property
+    def directed(self) -> Directed:
+        """The directed edges."""
+        return Directed(self.traversal, self.topology.is_open)
 
-    def entry_ports(self) -> tuple[Int64Array, Int32Array, Int64Array]:
-        """Return the CSR of the ports by which directed edges are entered."""
-        return self.topology.entry_indptr, self.topology.entry_states, self.entry_keys
+    def arcs(self, *, is_backward: bool) -> Arcs:
+        """Return the arcs to search forwards or backwards."""
+        return self.core(is_backward=is_backward).whole
 
-    def exit_ports(self) -> tuple[Int64Array, Int32Array, Int64Array]:
-        """Return the CSR of the ports by which directed edges are left."""
-        return self.topology.exit_indptr, self.topology.exit_states, self.exit_keys
+    def entry_ports(self) -> Ports:
+        """Return the ports by which directed edges are entered."""
+        return Ports(self.topology.entry_indptr, self.topology.entry_states, self.entry_keys)
+
+    def exit_ports(self) -> Ports:
+        """Return the ports by which directed edges are left."""
+        return Ports(self.topology.exit_indptr, self.topology.exit_states, self.exit_keys)
 
 
 def weigh(
@@ -254,15 +251,15 @@ def weigh(
     typical = float(np.median(label_parts.primary(weights))) if weights.size else 1000.0
     shift = road.TIME_SHIFT + max(0, int(np.log2(max(typical / 5.0, 1.0))))
     weights_rev = weights[topology.order_rev]
-    forward = (topology.indptr, topology.indices, weights)
-    backward = (topology.indptr_rev, topology.indices_rev, weights_rev)
+    forward = Arcs(topology.indptr, topology.indices, weights)
+    backward = Arcs(topology.indptr_rev, topology.indices_rev, weights_rev)
     return RoadGraph(
         topology=topology,
         traversal=traversal,
         weights=weights,
         weights_rev=weights_rev,
-        core_forward=Core.of(forward, reduction.single_entries(*backward[:2]), shift),
-        core_backward=Core.of(backward, reduction.single_entries(*forward[:2]), shift),
+        core_forward=Core.of(forward, reduction.single_entries(backward.indptr, backward.indices), shift),
+        core_backward=Core.of(backward, reduction.single_entries(forward.indptr, forward.indices), shift),
         entry_keys=np.zeros(topology.entry_states.size, np.int64),
         exit_keys=extra[topology.exit_arcs],
         shift=shift,
@@ -277,7 +274,7 @@ def _ring_size(weights: Int64Array, shift: int) -> int:
 
 
 def take_rows(ports: Ports, first: int, last: int) -> Ports:
-    """Return some consecutive rows of a CSR of ports."""
+    """Return some consecutive rows of ports."""
     indptr, states, keys = ports
     begin, end = indptr[first], indptr[last]
-    return indptr[first : last + 1] - begin, states[begin:end], keys[begin:end]
+    return Ports(indptr[first : last + 1] - begin, states[begin:end], keys[begin:end])

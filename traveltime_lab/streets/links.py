@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traveltime_lab._arrays import Int64Array
+from traveltime_lab._arrays import IndexArray, Int64Array
+from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import turns
 from traveltime_lab.modes import Snapping
-from traveltime_lab.streets.graph import Ports, RoadGraph, take_rows
+from traveltime_lab.streets.graph import RoadGraph, take_rows
 from traveltime_lab.streets.labels import connector_labels
 from traveltime_lab.streets.snapping import Snaps
 
@@ -19,6 +20,11 @@ from traveltime_lab.streets.snapping import Snaps
 def connectors(graph: RoadGraph, snaps: Snaps, snapping: Snapping) -> Int64Array:
     """Return the labels of the connectors between points and their positions on the network."""
     return connector_labels(snaps.distance_m, graph.metric, is_counted=snapping.penalty == "enabled")
+
+
+def positions(snaps: Snaps, connector: Int64Array, part: slice | IndexArray = slice(None)) -> Positions:
+    """Return the positions of snapped points, or of some of them, with the labels of their connectors."""
+    return Positions(snaps.edge[part], snaps.fraction[part], connector[part])
 
 
 def ports(graph: RoadGraph, snaps: Snaps, connector: Int64Array, *, is_entry: bool) -> Ports:
@@ -36,17 +42,12 @@ def ports(graph: RoadGraph, snaps: Snaps, connector: Int64Array, *, is_entry: bo
 
     Returns
     -------
-    indptr, states, keys : int64, int32, int64 arrays
-        CSR by point: the states to read or to seed, and the labels between them and the point.
+    Ports
+        For each point the states to read or to seed, and the labels between them and the point.
     """
-    csr = graph.entry_ports() if is_entry else graph.exit_ports()
-    arguments = (snaps.edge, snaps.fraction, connector, *csr, graph.traversal, is_entry)
-    indptr = np.zeros(len(snaps) + 1, np.int64)
-    n = turns.position_ports(*arguments, indptr, np.empty(0, np.int32), np.empty(0, np.int64))
-    states, keys = np.empty(n, np.int32), np.empty(n, np.int64)
-    if n:
-        turns.position_ports(*arguments, indptr, states, keys)
-    return indptr, states, keys
+    edge_ports = graph.entry_ports() if is_entry else graph.exit_ports()
+    found: Ports = turns.position_ports(positions(snaps, connector), edge_ports, graph.traversal, is_entry)
+    return found
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class LinkedPoints:
     snaps : Snaps
     connector : int64 array of shape (n,)
         Labels of the connectors between points and streets.
-    ports : tuple of int64, int32, int64 arrays
-        CSR by point, see `ports`.
+    ports : Ports
+        Ports by which the points are left or reached, see `ports`.
     """
 
     snaps: Snaps
@@ -72,6 +73,10 @@ class LinkedPoints:
         """Link snapped points to a graph, as destinations (`is_entry`) or as origins."""
         connector = connectors(graph, snaps, snapping)
         return cls(snaps, connector, ports(graph, snaps, connector, is_entry=is_entry))
+
+    def positions(self, part: slice | IndexArray = slice(None)) -> Positions:
+        """Return the positions of the points, or of some of them."""
+        return positions(self.snaps, self.connector, part)
 
     def part(self, rows: slice) -> LinkedPoints:
         """Return some consecutive points."""

@@ -15,11 +15,12 @@ from traveltime_lab._arrays import Float32Array, IndexArray, Int32Array, Int64Ar
 from traveltime_lab._checks import one_of
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._threads import map_ahead, row_blocks, side_by_side
+from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction
-from traveltime_lab.streets.graph import Core, Ports, RoadGraph, take_rows
+from traveltime_lab.streets.graph import Core, RoadGraph, take_rows
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints
@@ -225,12 +226,9 @@ class RowSearch:
         graph, rows, columns = self.graph, self.rows, self.columns
         labels = np.empty((limits.size, len(columns.snaps)), np.int64)
         seeds = take_rows(self.seeds, part.start, part.stop)
-        road.many_to_many(*self.core.arcs(), *seeds, *self.reads, limits, graph.shift, self.core.n_buckets, labels)
-        turns.improve_along_edges(
-            rows.snaps.edge[part], rows.snaps.fraction[part], rows.connector[part], columns.snaps.edge,
-            columns.snaps.fraction, columns.connector, not self.is_backward, graph.traversal, graph.topology.is_open,
-            self.by_edge, limits, labels,
-        )  # fmt: skip
+        road.many_to_many(self.core.arcs, seeds, self.reads, limits, graph.shift, self.core.n_buckets, labels)
+        is_forward, here, there = not self.is_backward, rows.positions(part), columns.positions()
+        turns.improve_along_edges(here, there, is_forward, graph.directed, self.by_edge, limits, labels)
         return labels
 
 
@@ -302,18 +300,7 @@ def pair_labels(
         labels = contraction.pair_labels(streets, graph, leaving, reached, row_indptr, largest)
     else:
         labels = _search_pairs(graph, leaving, reached, row_indptr, largest)
-    turns.improve_aligned(
-        near.edge[row_of],
-        near.fraction[row_of],
-        leaving.connector[row_of],
-        far.edge,
-        far.fraction,
-        reached.connector,
-        graph.traversal,
-        graph.topology.is_open,
-        largest,
-        labels,
-    )
+    turns.improve_aligned(leaving.positions(row_of), reached.positions(), graph.directed, largest, labels)
     result = np.empty_like(labels)
     result[order] = labels
     a, b = origins.take(origin_of), destinations.take(destination_of)
@@ -332,9 +319,9 @@ def _search_pairs(
     def search(rows: IndexArray) -> None:
         first, last = row_indptr[rows[0]], row_indptr[rows[-1] + 1]
         road.one_to_some(
-            *core.arcs(),
-            *take_rows(seeds, int(rows[0]), int(rows[-1]) + 1),
-            *take_rows(reads, int(first), int(last)),
+            core.arcs,
+            take_rows(seeds, int(rows[0]), int(rows[-1]) + 1),
+            take_rows(reads, int(first), int(last)),
             row_indptr[rows[0] : rows[-1] + 2] - first,
             largest,
             graph.shift,

@@ -174,7 +174,7 @@ class Hierarchy:
             path_indptr = np.zeros(part.size + 1, np.int64)
             np.cumsum([len(path) for path in paths], out=path_indptr[1:])
             path_states = np.fromiter(itertools.chain.from_iterable(paths), np.int64, int(path_indptr[-1]))
-            label[part] += joins.path_labels(path_indptr, path_states, topology.indptr, topology.indices, weights)
+            label[part] += joins.path_labels(path_indptr, path_states, self.graph.arcs(is_backward=False))
         return np.asarray(label[place])
 
 
@@ -322,12 +322,8 @@ def label_blocks(
         labels = np.empty((n_rows, columns.stop - first), np.int64)
         start, end = (np.empty(labels.shape if with_length else (0, 0), np.int32) for _ in range(2))
         joins.best_joins(
-            starts.indptr,
-            start_place.astype(np.int64),
-            starts.ms,
-            far.indptr,
-            end_place.astype(np.int64),
-            far.ms,
+            joins.Joints(starts.indptr, start_place.astype(np.int64), starts.ms),
+            joins.Joints(far.indptr, end_place.astype(np.int64), far.ms),
             ways.reshape(start_states.size, end_states.size),
             label_parts.primary(largest),
             labels,
@@ -338,20 +334,8 @@ def label_blocks(
             found = labels != road.UNREACHED
             labels[found] = _full_labels(contracted, starts, far, start[found], end[found])
         edge = reached.snaps.edge[columns]
-        turns.improve_along_edges(
-            leaving.snaps.edge,
-            leaving.snaps.fraction,
-            leaving.connector,
-            edge,
-            reached.snaps.fraction[columns],
-            reached.connector[columns],
-            True,
-            graph.traversal,
-            graph.topology.is_open,
-            np.argsort(edge, kind="stable"),
-            limits,
-            labels,
-        )
+        here, there, by_edge = leaving.positions(), reached.positions(columns), np.argsort(edge, kind="stable")
+        turns.improve_along_edges(here, there, True, graph.directed, by_edge, limits, labels)
         yield columns, labels
 
 
@@ -411,18 +395,8 @@ def pair_labels(
         part = slice(first, first + _WAYS // 4)
         a, b = origin_of[part], destination_of[part]
         labels[part] = _labels_of_pairs(contracted, starts, ends, a, b, largest, with_length=with_length)
-        turns.improve_aligned(
-            origins.edge[a],
-            origins.fraction[a],
-            near[a],
-            destinations.edge[b],
-            destinations.fraction[b],
-            far[b],
-            graph.traversal,
-            graph.topology.is_open,
-            largest,
-            labels[part],
-        )
+        starting, ending = links.positions(origins, near, a), links.positions(destinations, far, b)
+        turns.improve_aligned(starting, ending, graph.directed, largest, labels[part])
     same = (origins.lng[origin_of] == destinations.lng[destination_of]) & (origins.edge[origin_of] >= 0)
     same &= (origins.lat[origin_of] == destinations.lat[destination_of]) & (destinations.edge[destination_of] >= 0)
     # The travel time between equal points is zero, without connectors.

@@ -113,7 +113,7 @@ def paths(
         start = start_snaps.take(np.array([i]))
         connector = links.connectors(graph, start, snapping)
         _, states, keys = links.ports(graph, start, connector, is_entry=False)
-        label, parent = road.one_to_all(*arcs, states, keys, np.int64(largest), graph.shift, graph.n_buckets, True)
+        label, parent = road.one_to_all(arcs, states, keys, np.int64(largest), graph.shift, graph.n_buckets, True)
         for pair in pairs.tolist():
             j = int(destination_of[pair])
             end = end_snaps.take(np.array([j]))
@@ -215,7 +215,7 @@ def _pieces(
             return [direct]
     if last is None:
         return None
-    root, arcs = reading.trace(best_state, label, parent, topology.indptr, topology.indices, graph.weights)
+    root, arcs = reading.trace(best_state, label, parent, graph.arcs(is_backward=False))
     steps = _first_steps(graph, int(label[root]), int(root), start_edge, start_at, connector)
     steps += [(int(topology.arc_edge[arc]), 0.0, int(graph.weights[arc]), int(arc)) for arc in arcs]
     # If states are directed edges, an arc is an edge and the turn after it, so that boarding belongs to the next edge.

@@ -158,22 +158,25 @@ def _topology_of_edges(tables: StreetTables, is_open: BoolArray, frame: LocalFra
     bearing_start, bearing_end = bearings(tables, frame)
     uses = tables.uses
     is_ferry = np.repeat(uses["is_ferry"].to_numpy()[tables.edge_use], 2)
-    source, target, extra_ms = turns.turn_arcs(
-        out_indptr.astype(np.int64),
-        edges[order],
-        tail[np.arange(tail.size) ^ 1],
-        bearing_start,
-        bearing_end,
-        (tables.node_flags & NODE_SIGNALS) != 0,
-        (tables.node_flags & NODE_BLOCKS_DRIVING) != 0,
-        np.repeat(uses["is_roundabout"].to_numpy()[tables.edge_use], 2),
-        is_ferry,
-        is_left_hand,
-        costs.TURN_PENALTY_S,
-        costs.TURN_BIAS,
-        np.int64(round(costs.U_TURN_S * 1000)),
-        np.int64(round(costs.SIGNAL_S * 1000)),
+    junctions = turns.Junctions(
+        out_indptr=out_indptr.astype(np.int64),
+        out_edges=edges[order],
+        head=tail[np.arange(tail.size) ^ 1],
+        bearing_start=bearing_start,
+        bearing_end=bearing_end,
+        is_roundabout=np.repeat(uses["is_roundabout"].to_numpy()[tables.edge_use], 2),
+        is_ferry=is_ferry,
+        has_signals=(tables.node_flags & NODE_SIGNALS) != 0,
+        is_blocked=(tables.node_flags & NODE_BLOCKS_DRIVING) != 0,
     )
+    turn_costs = turns.TurnCosts(
+        is_left_hand=is_left_hand,
+        penalty_s=costs.TURN_PENALTY_S,
+        bias=costs.TURN_BIAS,
+        u_turn_ms=round(costs.U_TURN_S * 1000),
+        signal_ms=round(costs.SIGNAL_S * 1000),
+    )
+    source, target, extra_ms = turns.turn_arcs(junctions, turn_costs)
     keep, paths = apply_turn_bans(tables, source, target, is_open)
     source, target, extra_ms = source[keep], target[keep], extra_ms[keep]
 

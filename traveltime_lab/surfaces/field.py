@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int64Array
+from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, Int64Array
 from traveltime_lab._memo import Derived
-from traveltime_lab.kernels.raster.surface import edge_rows, gather, gather_lengths, length_rows
+from traveltime_lab.kernels.raster.surface import EdgeBoxes, Origin, edge_rows, gather, gather_lengths, length_rows
 from traveltime_lab.modes import Transportation
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.field import EdgeField
@@ -24,7 +24,7 @@ from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE
 from traveltime_lab.surfaces.tiles import Tile
 
-_EDGE_BOXES = Derived[None, tuple[FloatArray, BoolArray]]("boxes of edges")
+_EDGE_BOXES = Derived[None, EdgeBoxes]("boxes of edges")
 
 
 class CellReader(NamedTuple):
@@ -163,13 +163,10 @@ class StreetField:
         """Return the functions that fill the values of cells, and a bounding box; see `Field`."""
         edges = self.edges
         rows, box = reached_rows(streets, edges, limit)
-        ahead, start = edges.ahead(), edges.start()
+        origin = Origin(edges.edge, edges.fraction, edges.ahead(), edges.start())
 
         def read(tile: Tile, values: Any) -> None:
-            gather(
-                tile.edge, tile.fraction, tile.distance, rows, per_metre, buffer_m, edges.edge, edges.fraction, ahead,
-                start, values,
-            )  # fmt: skip
+            gather(tile.cells(per_metre, buffer_m), rows, origin, values)
 
         return [CellReader(transportation, needed_of_cells(is_backward=edges.is_backward), read)], box
 
@@ -209,11 +206,9 @@ class DistanceField:
 
     def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
         """Return times and lengths along all edges and the bounding box within a limit; see `reached_rows`."""
-        boxes, is_land = edge_boxes(streets)
-        rows, box = np.empty((streets.n_edges, 8), np.float32), np.empty(4)
-        times = self.times
-        length_rows(times.label, times.graph.traversal, times.is_backward, boxes, is_land, limit, times.edge, rows, box)
-        return rows, box
+        rows, times = np.empty((streets.n_edges, 8), np.float32), self.times
+        boxes, traversal = edge_boxes(streets), times.graph.traversal
+        return rows, length_rows(times.label, traversal, times.is_backward, boxes, limit, times.edge, rows)
 
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
@@ -221,10 +216,11 @@ class DistanceField:
         """Return the functions that fill the values of cells, and a bounding box; see `Field`."""
         rows, box = self._rows(streets, limit)
         times = self.times
-        place = (times.edge, times.fraction, times.ahead(), self._own_m(), times.start(), self.start())
+        origin = Origin(times.edge, times.fraction, times.ahead(), times.start())
+        ahead_m, start_m = self._own_m(), self.start()
 
         def read(tile: Tile, values: Any) -> None:
-            gather_lengths(tile.edge, tile.fraction, tile.distance, rows, per_metre, buffer_m, *place, values)
+            gather_lengths(tile.cells(per_metre, buffer_m), rows, origin, ahead_m, start_m, values)
 
         return [CellReader(transportation, needed_of_cells(is_backward=times.is_backward), read)], box
 
@@ -274,20 +270,18 @@ def label_rows(
     is_backward: bool,
 ) -> tuple[Float32Array, FloatArray]:
     """Return values and bounding box for labels of directed edges; see `reached_rows`."""
-    boxes, is_land = edge_boxes(streets)
-    rows, box = np.empty((streets.n_edges, 4), np.float32), np.empty(4)
+    rows = np.empty((streets.n_edges, 4), np.float32)
     unit = 100.0 if graph.metric == "distance" else 1000.0
-    edge_rows(label, graph.traversal, unit, is_backward, boxes, is_land, float(limit), edge, rows, box)
-    return rows, box
+    return rows, edge_rows(label, graph.traversal, unit, is_backward, edge_boxes(streets), float(limit), edge, rows)
 
 
-def edge_boxes(streets: StreetLayer) -> tuple[FloatArray, BoolArray]:
-    """Return the bounding boxes of all edges in local metres, and which edges are on land; they are kept."""
+def edge_boxes(streets: StreetLayer) -> EdgeBoxes:
+    """Return the bounding boxes of all edges, and which edges are on land; they are kept."""
     return _EDGE_BOXES.of(streets, None, lambda: _edge_boxes(streets))
 
 
-def _edge_boxes(streets: StreetLayer) -> tuple[FloatArray, BoolArray]:
-    """Return the bounding boxes of all edges in local metres, and which edges are on land."""
+def _edge_boxes(streets: StreetLayer) -> EdgeBoxes:
+    """Return the bounding boxes of all edges, and which edges are on land."""
     t = streets.tables
     x, y = streets.frame.to_xy(t.coord_lng, t.coord_lat)
     begin = t.coord_indptr[:-1]
@@ -299,4 +293,4 @@ def _edge_boxes(streets: StreetLayer) -> tuple[FloatArray, BoolArray]:
             np.maximum.reduceat(y, begin),
         ]
     )
-    return boxes, ~t.uses["is_ferry"].to_numpy()[t.edge_use]
+    return EdgeBoxes(boxes, ~t.uses["is_ferry"].to_numpy()[t.edge_use])

@@ -41,7 +41,7 @@ def _pieces(streets: StreetLayer, values: RoadValues, limit: float) -> FloatArra
     """Return the segments of roads whose values are within a limit."""
     x1, y1, x2, y2, edge, start, span = segments(streets)
     rows = values.rows.astype(np.float64)
-    _, is_land = edge_boxes(streets)
+    is_land = edge_boxes(streets).is_land
 
     def share(value: FloatArray, cost: FloatArray) -> FloatArray:
         left = np.where(np.isfinite(value), limit - value, -1.0)

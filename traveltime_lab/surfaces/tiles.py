@@ -18,6 +18,7 @@ from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, Int32Arr
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
+from traveltime_lab.kernels.raster.surface import Cells
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer
@@ -49,6 +50,10 @@ class Tile:
     def some(self, mask: BoolArray) -> Tile:
         """Return the cells of a mask as one row."""
         return Tile(self.edge[mask][None], self.fraction[mask][None], self.distance[mask][None])
+
+    def cells(self, per_metre: float, buffer_m: float) -> Cells:
+        """Return what kernels read of the cells; see `Cells` for the arguments."""
+        return Cells(self.edge, self.fraction, self.distance, per_metre, buffer_m)
 
     def part(self, rows: slice, columns: slice) -> Tile:
         """Return a rectangle of cells."""

@@ -15,10 +15,11 @@ import numpy as np
 from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.raster import transit_surface
+from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import reading, road
-from traveltime_lab.kernels.transit import access as ports
 from traveltime_lab.kernels.transit import drives, egress
 from traveltime_lab.kernels.transit import walks as stop_kernel
+from traveltime_lab.kernels.transit.access import StopPorts, gather
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.range_raptor import nearest_rank
 from traveltime_lab.modes import Transportation
@@ -68,13 +69,12 @@ class AccessByVehicle:
     ----------
     stop_ms : int32 array of shape (n_stops,), ms
         Travel time from each stop, including parking.
-    labels : tuple of int64, int32, int32 arrays
-        CSR by state of the Pareto-optimal pairs of travel time and driving time; see
-        `traveltime_lab.kernels.transit.drives`.
+    labels : Drives
+        Pareto-optimal pairs of travel time and driving time, by state.
     """
 
     stop_ms: Int32Array
-    labels: tuple[Int64Array, Int32Array, Int32Array]
+    labels: drives.Drives
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class TransitField:
         """Return the bounding box of the edges that transit reaches."""
         if isinstance(self.quickest, AccessByVehicle):
             return self._rows(streets, limit)[1]
-        return np.array(transit_surface.box_of(self.quickest.starts, *edge_boxes(streets), limit * 1000.0))
+        return np.array(transit_surface.box_of(self.quickest.starts, edge_boxes(streets), limit * 1000.0))
 
     def _label(self) -> Int64Array:
         """
@@ -168,37 +168,32 @@ class TransitField:
         has_any = np.diff(indptr) > 0
         least = np.full(has_any.size, road.UNREACHED, np.int64)
         least[has_any] = label_parts.from_ms(times[indptr[:-1][has_any]].astype(np.int64))
-        return reading.field_of_edges(least, *self.graph.exit_ports())  # type: ignore[no-any-return]
+        return reading.field_of_edges(least, self.graph.exit_ports())  # type: ignore[no-any-return]
 
     def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
         """Return a function that lowers the values of the cells of a tile."""
-        graph, is_open = self.graph, self.graph.topology.is_open
-        ports = graph.exit_ports() if self.is_backward else graph.entry_ports()
-        there = (
-            self.stops.edge_indptr, self.stops.edge_stops, self.stops.snaps.fraction,
-            label_parts.ms(self.stops.connector),
-        )  # fmt: skip
+        directed, budget_ms, on_edges = self.graph.directed, self.budget_ms, self.stops.on_edges
+        ports = self.graph.exit_ports() if self.is_backward else self.graph.entry_ports()
 
         def lower_one(rides: EgressOnFoot | AccessByVehicle, tile: Tile, values: Any) -> None:
-            cells = (tile.edge, tile.fraction, tile.distance, per_metre, buffer_m)
+            cells, stop_ms = tile.cells(per_metre, buffer_m), rides.stop_ms
             if isinstance(rides, AccessByVehicle):
-                drives.gather_drives(
-                    *cells,
-                    graph.traversal,
-                    is_open,
-                    self.budget_ms,
-                    *ports,
-                    *rides.labels,
-                    rides.stop_ms,
-                    *there,
-                    values,
-                )
+                drives.gather_drives(cells, directed, budget_ms, ports, rides.labels, stop_ms, on_edges, values)
                 return
             assert self.around is not None
             transit_surface.gather_rides(
-                *cells, rides.starts, graph.traversal, is_open, self.is_backward, self.budget_ms, self.limit_ms, *ports,
-                *self.around.by_state, rides.stop_ms, *there, values,
-            )  # fmt: skip
+                cells,
+                rides.starts,
+                directed,
+                self.is_backward,
+                budget_ms,
+                self.limit_ms,
+                ports,
+                self.around.by_state,
+                stop_ms,
+                on_edges,
+                values,
+            )
 
         def lower(tile: Tile, values: Any) -> None:
             if not self.reached:
@@ -291,25 +286,18 @@ def _stop_times(query: TransitQuery, snaps: Snaps) -> Int32Array:
 
 def _driven(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array) -> AccessByVehicle:
     """Return the travel times of driving to the stops, given the travel times from the stops."""
-    graph = stops.graph
-    topology = graph.topology
-    entries = travel_times.ports(graph, stops.snaps, stops.connector, is_entry=True)
-    labels = drives.drives_to_stops(
-        topology.indptr_rev, topology.indices_rev, graph.weights_rev, stop_ms, *entries,
-        query.transportation.access_time * 1000, query.limit * 1000,
-    )  # fmt: skip
-    return AccessByVehicle(stop_ms, labels)
+    arcs, entries = stops.graph.arcs(is_backward=True), stops.ports(is_entry=True)
+    budget_ms, limit_ms = query.transportation.access_time * 1000, query.limit * 1000
+    return AccessByVehicle(stop_ms, drives.drives_to_stops(arcs, stop_ms, entries, budget_ms, limit_ms))
 
 
 def _reached(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, around: Walks, n_parts: int) -> EgressOnFoot:
     """Return the travel times of walking from the stops, given the travel times to the stops; see `_spread_out`."""
     graph = query.walking
-    starts = np.empty((stops.edge_indptr.size - 1, 8), np.int32)
+    starts = np.empty((stops.on_edges.indptr.size - 1, 8), np.int32)
     ports_of_edges = graph.exit_ports() if query.is_arrival else graph.entry_ports()
-    transit_surface.edge_starts(
-        _spread_out(query, stop_ms, around, n_parts), *ports_of_edges, graph.traversal, graph.topology.is_open,
-        query.is_arrival, stop_ms, stops.edge_indptr, stops.edge_stops, label_parts.ms(stops.connector), starts,
-    )  # fmt: skip
+    keys = _spread_out(query, stop_ms, around, n_parts)
+    transit_surface.edge_starts(keys, ports_of_edges, graph.directed, query.is_arrival, stop_ms, stops.on_edges, starts)
     return EgressOnFoot(stop_ms, starts)
 
 
@@ -329,10 +317,10 @@ def _spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts
 
     def spread(first: int, last: int) -> Int64Array:
         keys = np.full(query.walking.topology.n_states, stop_kernel.NEVER_KEY)
-        stop_kernel.spread(stop_ms, first, last, limit_ms, *around.by_stop, keys)
+        stop_kernel.spread(stop_ms, first, last, limit_ms, around.by_stop, keys)
         return keys
 
-    n_links = np.cumsum(np.where(stop_ms <= limit_ms, np.diff(around.by_stop[0]), 0))
+    n_links = np.cumsum(np.where(stop_ms <= limit_ms, np.diff(around.by_stop.indptr), 0))
     if n_parts == 1 or not stop_ms.size or n_links[-1] < _MANY_LINKS:
         return spread(0, stop_ms.size)
     borders = np.searchsorted(n_links, np.linspace(0, n_links[-1], n_parts + 1)[1:-1])
@@ -371,7 +359,7 @@ class _Linked:
 
     def read(self, stop_ms: Int32Array) -> Int32Array:
         out = np.full(self.links.indptr.size - 1, UNREACHED, np.int32)
-        ports.gather(stop_ms, 0, self.limit_ms, self.links.indptr, self.links.stops, self.links.ms, out)
+        gather(stop_ms, 0, self.limit_ms, StopPorts(self.links.indptr, self.links.stops, self.links.ms), out)
         return out
 
 
@@ -381,32 +369,36 @@ class _OnStreets:
 
     query: TransitQuery
     stops: LinkedStops
-    snaps: Snaps
-    connector_ms: Int64Array
-    ports: tuple[Int64Array, Int32Array, Int64Array]
+    positions: Positions
+    ports: Ports
     around: Walks | None
     extra_ms: int
 
     def read(self, stop_ms: Int32Array) -> Int32Array:
-        query, stops, graph = self.query, self.stops, self.stops.graph
+        query, stops, directed = self.query, self.stops, self.stops.graph.directed
         means = query.transportation
         stop_ms = np.where(stop_ms < UNREACHED, stop_ms + self.extra_ms, UNREACHED).astype(np.int32)
-        out = np.empty(len(self.snaps), np.int32)
-        points = (self.snaps.edge, self.snaps.fraction, self.connector_ms, *self.ports)
-        there = (
-            stop_ms, stops.edge_indptr, stops.edge_stops, stops.snaps.fraction, label_parts.ms(stops.connector),
-            graph.traversal, graph.topology.is_open,
-        )  # fmt: skip
-        limit = query.limit * 1000
+        limit_ms = query.limit * 1000
+        found: Int32Array
         if self.around is None:
-            labels = _driven(query, stops, stop_ms).labels
-            egress.read_drives(*points, *labels, *there, means.access_time * 1000, limit, out)
+            labels, budget_ms = _driven(query, stops, stop_ms).labels, means.access_time * 1000
+            found = egress.read_drives(
+                self.positions, self.ports, labels, stop_ms, stops.on_edges, directed, budget_ms, limit_ms
+            )
         else:
-            egress.read_walks(
-                *points, _spread_out(query, stop_ms, self.around), *self.around.by_state, *there,
-                self.around.is_leaving, means.walking_time * 1000, limit, out,
-            )  # fmt: skip
-        return out
+            found = egress.read_walks(
+                self.positions,
+                self.ports,
+                _spread_out(query, stop_ms, self.around),
+                self.around.by_state,
+                stop_ms,
+                stops.on_edges,
+                directed,
+                self.around.is_leaving,
+                means.walking_time * 1000,
+                limit_ms,
+            )
+        return found
 
 
 def egress_side(query: TransitQuery, snaps: Snaps, *, is_origin: bool, n_readings: int) -> EgressSide:
@@ -427,7 +419,7 @@ def egress_side(query: TransitQuery, snaps: Snaps, *, is_origin: bool, n_reading
     around = None if is_driven or len(snaps) <= FEW else query.walks(is_leaving=not is_origin)
     is_linked = len(snaps) <= FEW
     if around is not None:
-        n_entries = around.by_stop[1].size
+        n_entries = around.by_stop.states.size
         links = len(snaps) * n_entries / max(1, query.walking.topology.n_states)
         is_linked = links * (_LINK_COST + n_readings) < n_readings * (n_entries + len(snaps))
     if is_linked:
@@ -436,8 +428,6 @@ def egress_side(query: TransitQuery, snaps: Snaps, *, is_origin: bool, n_reading
     if is_driven:
         stops = street_side.linked_stops(query.layer, query.access_graph(), means.access)
     connector = travel_times.connectors(stops.graph, snaps, query.snapping)
-    indptr, states, keys = travel_times.ports(stops.graph, snaps, connector, is_entry=not is_origin)
-    return _OnStreets(
-        query, stops, snaps, label_parts.ms(connector), (indptr, states, label_parts.ms(keys)), around,
-        (means.access_penalty + means.pt_change_delay) * 1000 if is_origin else 0,
-    )  # fmt: skip
+    reads = travel_times.ports(stops.graph, snaps, connector, is_entry=not is_origin)
+    extra_ms = (means.access_penalty + means.pt_change_delay) * 1000 if is_origin else 0
+    return _OnStreets(query, stops, travel_times.positions(snaps, connector), reads, around, extra_ms)

@@ -16,11 +16,12 @@ import numpy.typing as npt
 
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
 from traveltime_lab.errors import DataError, InputError, LimitError
-from traveltime_lab.kernels.transit import access as ports
 from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
 from traveltime_lab.kernels.transit import reconstruct as journey_kernels
+from traveltime_lab.kernels.transit.access import many_to_stops
 from traveltime_lab.kernels.transit.patterns import UNREACHED, Lines
+from traveltime_lab.kernels.transit.range_raptor import Seeds
 from traveltime_lab.transit.stop_reach import StopLinks, StopReach, array
 from traveltime_lab.transit.trip_table import TripTable
 
@@ -68,8 +69,9 @@ class TransitOptions:
         return raptor.UNLIMITED if self.max_changes is None else int(self.max_changes) + 1
 
     @property
-    def _limits(self) -> tuple[int, int, int]:
-        return int(self.travel_limit), self.max_rides, int(self.change_delay)
+    def limits(self) -> raptor.Limits:
+        """The limits as kernels take them."""
+        return raptor.Limits(int(self.travel_limit), self.max_rides, int(self.change_delay))
 
 
 @dataclass(frozen=True)
@@ -131,13 +133,25 @@ class TransitSearch:
 
     def __post_init__(self) -> None:
         t = self.table
-        forward = line_kernels.forward_lines(
-            array(t.pattern_indptr, np.int64), array(t.pattern_stops, np.int32), array(t.can_board, np.bool_),
-            array(t.can_alight, np.bool_), array(t.instance_indptr, np.int64), array(t.time_indptr, np.int64),
-            array(t.arrival, np.int32), array(t.departure, np.int32), array(t.transfer_indptr, np.int64),
-            array(t.transfer_stop, np.int32), array(t.transfer_time, np.int32), array(t.change_time, np.int32),
-            array(t.stay_instance, np.int32),
-        )  # fmt: skip
+        patterns = line_kernels.Patterns(
+            indptr=array(t.pattern_indptr, np.int64),
+            stops=array(t.pattern_stops, np.int32),
+            can_board=array(t.can_board, np.bool_),
+            can_alight=array(t.can_alight, np.bool_),
+        )
+        instances = line_kernels.Instances(
+            indptr=array(t.instance_indptr, np.int64),
+            time_indptr=array(t.time_indptr, np.int64),
+            arrival=array(t.arrival, np.int32),
+            departure=array(t.departure, np.int32),
+            stay=array(t.stay_instance, np.int32),
+        )
+        footpaths = line_kernels.Footpaths(
+            indptr=array(t.transfer_indptr, np.int64),
+            stops=array(t.transfer_stop, np.int32),
+            times=array(t.transfer_time, np.int32),
+        )
+        forward = line_kernels.forward_lines(patterns, instances, footpaths, array(t.change_time, np.int32))
         kind, *place = line_kernels.first_fault(forward)
         if kind:
             raise DataError(_FAULTS[kind].format(*place))
@@ -172,9 +186,7 @@ class TransitSearch:
         """
         starts = self._starts(access, moments, is_arrival)
         out = np.empty((access.n_points, self.table.n_stops), np.int32)
-        ports.many_to_stops(
-            self.lines(is_arrival), access.indptr, access.stops, access.time, starts, *options._limits, out
-        )
+        many_to_stops(self.lines(is_arrival), access.ports, starts, options.limits, out)
         return out
 
     def window_stop_times(
@@ -198,11 +210,9 @@ class TransitSearch:
         state = range_raptor.window_state(lines, options.max_rides)
         out = np.empty((access.n_points, self.table.n_stops), np.int32)
         for point in range(access.n_points):
-            stops, seconds = access.of(point)
-            events = range_raptor.window_starts(
-                lines, stops, seconds, int(starts[point]), _end(starts[point], width), step
-            )
-            range_raptor.window_least(lines, state, stops, seconds, events, *options._limits, out[point])
+            seeds = access.of(point)
+            events = range_raptor.window_starts(lines, seeds, int(starts[point]), _end(starts[point], width), step)
+            range_raptor.window_least(lines, state, seeds, events, options.limits, out[point])
         return out
 
     def window_best(
@@ -229,7 +239,7 @@ class TransitSearch:
 
         Returns
         -------
-        seconds : int32 array of shape (n_points, n_targets, n_best)
+        times : int32 array of shape (n_points, n_targets, n_best)
             Travel times, ascending; `UNREACHED` where there are fewer journeys. No journey is dominated by one that
             departs no earlier and arrives no later.
         moments : int32 array of shape (n_points, n_targets, n_best)
@@ -239,21 +249,28 @@ class TransitSearch:
         starts = self._starts(access, moments, is_arrival)
         state = range_raptor.window_state(lines, options.max_rides)
         reach = StopReach.of(egress, self.table.n_stops)
-        out_s = np.empty((access.n_points, egress.n_points, n_best), np.int32)
-        out_start = np.empty_like(out_s)
-        direct = _direct(direct_time, out_s.shape[:2], options)
+        out = np.empty((access.n_points, egress.n_points, n_best), np.int32)
+        out_start = np.empty_like(out)
+        direct = _direct(direct_time, out.shape[:2], options)
         for point in range(access.n_points):
-            stops, seconds = access.of(point)
-            events = range_raptor.window_starts(
-                lines, stops, seconds, int(starts[point]), _end(starts[point], width), step
-            )
+            seeds, begin = access.of(point), int(starts[point])
+            events = range_raptor.window_starts(lines, seeds, begin, _end(starts[point], width), step)
             range_raptor.window_best(
-                lines, state, stops, seconds, events, *options._limits, reach.indptr, reach.targets, reach.time,
-                direct[point], int(starts[point]), step, out_s[point], out_start[point],
-            )  # fmt: skip
+                lines,
+                state,
+                seeds,
+                events,
+                options.limits,
+                reach.ports,
+                direct[point],
+                begin,
+                step,
+                out[point],
+                out_start[point],
+            )
         if is_arrival:
-            out_start = np.where(out_s == UNREACHED, UNREACHED, -out_start).astype(np.int32)
-        return out_s, out_start
+            out_start = np.where(out == UNREACHED, UNREACHED, -out_start).astype(np.int32)
+        return out, out_start
 
     def window_times(
         self,
@@ -288,10 +305,7 @@ class TransitSearch:
         state = range_raptor.window_state(lines, options.max_rides)
         direct = _direct(direct_time, (reach.n_targets,), options)
         found = np.empty((starts.size, reach.n_targets), np.int32)
-        range_raptor.window_times(
-            lines, state, array(access[0], np.int32), array(access[1], np.int32), starts, *options._limits,
-            reach.indptr, reach.targets, reach.time, direct, found,
-        )  # fmt: skip
+        range_raptor.window_times(lines, state, _seeds(access), starts, options.limits, reach.ports, direct, found)
         out = np.empty_like(found)
         out[order] = found
         return out
@@ -316,9 +330,7 @@ class TransitSearch:
         starts, order = _falling(moments, is_arrival)
         state = range_raptor.window_state(lines, options.max_rides)
         found = np.empty((starts.size, self.table.n_stops), np.int32)
-        range_raptor.window_stops(
-            lines, state, array(access[0], np.int32), array(access[1], np.int32), starts, *options._limits, found
-        )
+        range_raptor.window_stops(lines, state, _seeds(access), starts, options.limits, found)
         out = np.empty_like(found)
         out[order] = found
         return out
@@ -339,17 +351,15 @@ class TransitSearch:
 
         Returns
         -------
-        seconds : int32 array of shape (n_targets,)
+        times : int32 array of shape (n_targets,)
         journeys : Itineraries
         """
         lines = self.lines(is_arrival)
         start = int(_moments(np.array([moment]), is_arrival)[0])
         state = search_state.new_state(lines, 1)
-        seconds = array(access[1], np.int32) + np.int32(start)
-        limit, rides, delay = options._limits
-        best, ready = raptor.search_rounds(
-            lines, state, array(access[0], np.int32), seconds, start + limit, rides, delay
-        )
+        limit, rides, delay = options.limits
+        near, times = _seeds(access)
+        best, ready = raptor.search_rounds(lines, state, near, times + np.int32(start), start + limit, rides, delay)
         targets = array(stops, np.int32)
         indptr, *found = journey_kernels.trace(lines, self.lines(not is_arrival), best, ready, delay, targets)
         times = best[-1][targets]
@@ -418,6 +428,11 @@ def _falling(moments: npt.ArrayLike, is_arrival: bool) -> tuple[Int32Array, Inde
     if not is_arrival:
         order = order[::-1]
     return _moments(when[order], is_arrival), order
+
+
+def _seeds(access: tuple[Int32Array, Int32Array]) -> Seeds:
+    """Return the access stops and times of one point as kernels take them."""
+    return Seeds(array(access[0], np.int32), array(access[1], np.int32))
 
 
 def _end(begin: np.int32, width: int) -> int:

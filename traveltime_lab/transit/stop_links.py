@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,8 +19,10 @@ import numpy as np
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
+from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit import walks as kernel
+from traveltime_lab.kernels.transit.walks import StatesAround, StopsAround, StopsOnEdges
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction, matrix
@@ -39,10 +42,8 @@ TRANSFER_WALK_S: Final = 600
 #: Largest number of points for which one street search each is faster than walks around all stops.
 FEW: Final = 32
 
-_ROOM = 1 << 16
-
 #: Snaps, connectors, and the stops on each edge, by the streets that are open.
-_STOPS = Derived[RoadsKey, tuple[Snaps, Int64Array, Int64Array, Int32Array]]("stops on streets", kept=8)
+_STOPS = Derived[RoadsKey, tuple[Snaps, StopsOnEdges]]("stops on streets", kept=8)
 #: Walks by budget and direction. They are large; usually there is one budget in both directions, and that of transfers.
 _WALKS = Derived[tuple[int, bool], "Walks"]("walks around stops", kept=6)
 #: Searches from points to all stops by direction, kept with their graph.
@@ -95,17 +96,17 @@ class LinkedStops:
     graph : RoadGraph
     snaps : Snaps of length n_stops
         The edge is -1 for stops without trips and for stops that are too far from a street.
-    connector : int64 array of shape (n_stops,)
-        Labels of the connectors between stops and streets.
-    edge_indptr, edge_stops : int64, int32 arrays
-        CSR of the stops on each edge.
+    on_edges : StopsOnEdges
+        The stops on each edge, with their positions and connectors.
     """
 
     graph: RoadGraph
     snaps: Snaps
-    connector: Int64Array
-    edge_indptr: Int64Array
-    edge_stops: Int32Array
+    on_edges: StopsOnEdges
+
+    def ports(self, *, is_entry: bool) -> Ports:
+        """Return the ports of the stops, as destinations (`is_entry`) or as origins."""
+        return travel_times.ports(self.graph, self.snaps, self.on_edges.connector, is_entry=is_entry)
 
 
 @dataclass(frozen=True)
@@ -119,16 +120,14 @@ class Walks:
         True if the walks lead from the stops, False if they lead to the stops.
     budget_ms : int
         Longest walk.
-    by_stop : tuple of int64, int32, int32 arrays
-        CSR by stop of states and walking times in milliseconds, nearest first.
-    by_state : tuple of int64, int32, int32 arrays
-        CSR by state of stops and walking times in milliseconds.
+    by_stop : StatesAround
+    by_state : StopsAround
     """
 
     is_leaving: bool
     budget_ms: int
-    by_stop: tuple[Int64Array, Int32Array, Int32Array]
-    by_state: tuple[Int64Array, Int32Array, Int32Array]
+    by_stop: StatesAround
+    by_state: StopsAround
 
 
 def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transportation) -> LinkedStops:
@@ -155,13 +154,14 @@ def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transpor
         snaps.edge[~is_used] = -1
         return snaps
 
-    def place() -> tuple[Snaps, Int64Array, Int64Array, Int32Array]:
+    def place() -> tuple[Snaps, StopsOnEdges]:
         snaps = join()
         found = np.flatnonzero(snaps.edge >= 0)
         order = found[np.argsort(snaps.edge[found], kind="stable")]
         edge_indptr = np.zeros(layer.streets.n_edges + 1, np.int64)
         np.cumsum(np.bincount(snaps.edge[order], minlength=layer.streets.n_edges), out=edge_indptr[1:])
-        return snaps, travel_times.connectors(graph, snaps, STOP_SNAPPING), edge_indptr, order.astype(np.int32)
+        connector = travel_times.connectors(graph, snaps, STOP_SNAPPING)
+        return snaps, StopsOnEdges(edge_indptr, order.astype(np.int32), snaps.fraction, connector)
 
     return LinkedStops(graph, *_STOPS.of(layer, roads_key(transportation), place))
 
@@ -190,36 +190,29 @@ def has_walks(layer: TransitLayer, budget_s: int, *, is_leaving: bool) -> bool:
 
 def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
     """Search from every stop."""
-    graph, topology = stops.graph, stops.graph.topology
-    ports = travel_times.ports(graph, stops.snaps, stops.connector, is_entry=not is_leaving)
-    arcs = (
-        (topology.indptr, topology.indices, graph.weights)
-        if is_leaving
-        else (topology.indptr_rev, topology.indices_rev, graph.weights_rev)
-    )
+    graph = stops.graph
+    ports = stops.ports(is_entry=not is_leaving)
+    arcs = graph.arcs(is_backward=not is_leaving)
     limit = limit_label(budget_s, graph.metric)
-    n_stops = len(stops.snaps)
-    counts = np.zeros(n_stops, np.int64)
-    borders = np.linspace(0, n_stops, settings.threads * 8 + 1).astype(np.int64)
+    borders = np.linspace(0, len(stops.snaps), settings.threads * 8 + 1).astype(np.int64)
 
-    def search(first: int, last: int) -> tuple[Int32Array, Int32Array]:
-        found: tuple[Int32Array, Int32Array] = kernel.states_around(
-            *arcs,
-            *take_rows(ports, first, last),
-            limit,
-            graph.shift,
-            graph.n_buckets,
-            counts[first:last],
-            np.empty(_ROOM, np.int32),
-            np.empty(_ROOM, np.int32),
-        )
+    def search(first: int, last: int) -> StatesAround:
+        rows = take_rows(ports, first, last)
+        found: StatesAround = kernel.states_around(arcs, rows, limit, graph.shift, graph.n_buckets)
         return found
 
     parts = side_by_side([functools.partial(search, *ends) for ends in itertools.pairwise(borders.tolist())])
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    states, ms = (np.concatenate(side) for side in zip(*parts, strict=True))
-    by_state = kernel.turned(indptr, states, ms, topology.n_states)
-    return Walks(is_leaving, budget_s * 1000, (indptr, states, ms), by_state)
+    by_stop = StatesAround(*_in_a_row(parts))
+    by_state = StopsAround(*kernel.turned(*by_stop, graph.topology.n_states))
+    return Walks(is_leaving, budget_s * 1000, by_stop, by_state)
+
+
+def _in_a_row(parts: Sequence[StatesAround] | Sequence[StopsAround]) -> tuple[Int64Array, Int32Array, Int32Array]:
+    """Return the parts of a CSR as one."""
+    indptrs, *others = zip(*parts, strict=True)
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in indptrs]))]).astype(np.int64)
+    members, ms = (np.concatenate(arrays) for arrays in others)
+    return indptr, members, ms
 
 
 def walk_links(stops: LinkedStops, around: Walks, snaps: Snaps, snapping: Snapping, budget_s: int) -> Links:
@@ -241,37 +234,20 @@ def walk_links(stops: LinkedStops, around: Walks, snaps: Snaps, snapping: Snappi
     """
     graph = stops.graph
     connector = travel_times.connectors(graph, snaps, snapping)
-    indptr, states, keys = travel_times.ports(graph, snaps, connector, is_entry=around.is_leaving)
-    read_ms = label_parts.ms(keys)
+    ports = travel_times.ports(graph, snaps, connector, is_entry=around.is_leaving)
     n = len(snaps)
-    counts = np.zeros(n, np.int64)
     borders = np.linspace(0, n, (settings.threads * 4 if n > 1000 else 1) + 1).astype(np.int64)
 
-    def link(first: int, last: int) -> tuple[Int32Array, Int32Array]:
-        found: tuple[Int32Array, Int32Array] = kernel.links_of_points(
-            snaps.edge[first:last],
-            snaps.fraction[first:last],
-            label_parts.ms(connector[first:last]),
-            *take_rows((indptr, states, read_ms), first, last),
-            *around.by_state,
-            stops.edge_indptr,
-            stops.edge_stops,
-            stops.snaps.fraction,
-            label_parts.ms(stops.connector),
-            graph.traversal,
-            graph.topology.is_open,
-            around.is_leaving,
-            budget_s * 1000,
-            len(stops.snaps),
-            counts[first:last],
-            np.empty(_ROOM, np.int32),
-            np.empty(_ROOM, np.int32),
+    def link(first: int, last: int) -> StopsAround:
+        here = travel_times.positions(snaps, connector, slice(first, last))
+        reads = take_rows(ports, first, last)
+        found: StopsAround = kernel.links_of_points(
+            here, reads, around.by_state, stops.on_edges, graph.directed, around.is_leaving, budget_s * 1000
         )
         return found
 
     parts = side_by_side([functools.partial(link, *ends) for ends in itertools.pairwise(borders.tolist())])
-    found, ms = (np.concatenate(side) for side in zip(*parts, strict=True))
-    return Links(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), found, ms)
+    return Links(*_in_a_row(parts))
 
 
 def street_links(

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from traveltime_lab._arrays import Int32Array, Int64Array
 from traveltime_lab.errors import InputError
-from traveltime_lab.kernels.transit import access as ports
+from traveltime_lab.kernels.transit.access import StopPorts, TargetPorts, ports_by_stop
+from traveltime_lab.kernels.transit.range_raptor import Seeds
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,19 @@ class StopLinks:
             raise InputError(msg)
 
     @property
+    def ports(self) -> StopPorts:
+        """The links as kernels take them."""
+        return StopPorts(self.indptr, self.stops, self.time)
+
+    @property
     def n_points(self) -> int:
         """Number of points."""
         return self.indptr.size - 1
 
-    def of(self, point: int) -> tuple[Int32Array, Int32Array]:
+    def of(self, point: int) -> Seeds:
         """Return the stops and times of one point."""
         rows = slice(int(self.indptr[point]), int(self.indptr[point + 1]))
-        return self.stops[rows], self.time[rows]
+        return Seeds(self.stops[rows], self.time[rows])
 
 
 @dataclass(frozen=True)
@@ -66,23 +72,17 @@ class StopReach:
 
     Parameters
     ----------
-    indptr : int64 array of shape (n_stops + 1,)
-    targets : int32 array of shape (n_links,)
-    time : int32 array of shape (n_links,)
-        Ascending within each stop.
+    ports : TargetPorts
     n_targets : int
     """
 
-    indptr: Int64Array
-    targets: Int32Array
-    time: Int32Array
+    ports: TargetPorts
     n_targets: int
 
     @classmethod
     def of(cls, links: StopLinks, n_stops: int) -> StopReach:
         """Transpose links by point to links by stop."""
-        indptr, targets, seconds = ports.ports_by_stop(links.indptr, links.stops, links.time, n_stops)
-        return cls(indptr, targets, seconds, links.n_points)
+        return cls(ports_by_stop(links.ports, n_stops), links.n_points)
 
 
 def array(values: npt.ArrayLike, dtype: type) -> Any:

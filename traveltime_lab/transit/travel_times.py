@@ -309,12 +309,12 @@ def window_itineraries(
             continue
         mine = search_links.rows(int(near_of[rows[0]]), int(near_of[rows[0]]) + 1)
         theirs = egress_links.take(far_of[rows])
-        seconds, moments = search.window_best(
+        times, moments = search.window_best(
             StopLinks(mine.indptr, mine.stops, mine.ms), begin, query.window * 1000,
             StopLinks(theirs.indptr, theirs.stops, theirs.ms), n_best, options, is_arrival=is_arrival, step=1000,
             direct_time=walk_ms[None, rows],
         )  # fmt: skip
-        ms[rows], starts[rows] = seconds[0], moments[0]
+        ms[rows], starts[rows] = times[0], moments[0]
     pair, column = np.nonzero(ms < UNREACHED)
     zone = ZoneInfo(query.layer.timezone)
     epoch = search.table.reference

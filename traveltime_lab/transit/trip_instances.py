@@ -112,8 +112,8 @@ def trip_table(
     order = np.lexsort((date, trip, hot.last_arrival[trip] + shift, first, hot.trip_pattern[trip]))
     trip, date, shift = trip[order], date[order], shift[order]
     lane = np.zeros(trip.size, np.int32)
-    times = (timetable.trip_indptr, timetable.arrival, timetable.departure)
-    n_lanes = trip_instances.assign_lanes(trip, shift, hot.trip_pattern[trip], *times, lane)
+    times = trip_instances.StopTimes(timetable.trip_indptr, timetable.arrival, timetable.departure)
+    n_lanes = trip_instances.assign_lanes(trip, shift, hot.trip_pattern[trip], times, lane)
     order = np.argsort(lane, kind="stable")
     trip, date, shift, lane = trip[order], date[order], shift[order], lane[order]
     instance_indptr = np.searchsorted(lane, np.arange(n_lanes + 1)).astype(np.int64)
@@ -124,7 +124,7 @@ def trip_table(
     pattern_stops = timetable.pattern_stop[rows]
     time_indptr = np.concatenate([[0], np.cumsum(lengths * np.diff(instance_indptr))]).astype(np.int64)
     arrival, departure = np.empty(time_indptr[-1], np.int32), np.empty(time_indptr[-1], np.int32)
-    trip_instances.write_times(trip, shift, *times, arrival, departure)
+    trip_instances.write_times(trip, shift, times, arrival, departure)
     table = TripTable(
         reference=begin,
         n_stops=timetable.n_stops,
@@ -229,9 +229,13 @@ def _stay_instances(timetable: Timetable, trip: Int32Array, date: Int32Array, sh
         np.lexsort((hot.last_arrival[in_block], hot.first_departure[in_block], hot.trip_block[in_block]))
     ]
     ban = np.sort(banned[:, 0].astype(np.int64) << 32 | banned[:, 1])
-    ends = timetable.pattern_indptr
-    first_stop = timetable.pattern_stop[ends[hot.trip_pattern]]
-    last_stop = timetable.pattern_stop[ends[hot.trip_pattern + 1] - 1]
+    indptr, stops = timetable.pattern_indptr, timetable.pattern_stop
+    ends = trip_instances.TripEnds(
+        first=hot.first_departure,
+        last=hot.last_arrival,
+        first_stop=stops[indptr[hot.trip_pattern]],
+        last_stop=stops[indptr[hot.trip_pattern + 1] - 1],
+    )
     lat, lng = timetable.column("stops", "stop_lat"), timetable.column("stops", "stop_lon")
     is_plain = ~hot.is_repeated[trip]
     run_of: dict[int, Int32Array] = {}
@@ -240,10 +244,8 @@ def _stay_instances(timetable: Timetable, trip: Int32Array, date: Int32Array, sh
         run_of[int(day)] = np.full(timetable.n_trips, -1, np.int32)
         run_of[int(day)][trip[on]] = on
         on_duty = timetable.services_on(int(day))[hot.trip_service]
-        trip_instances.link_blocks(
-            in_block, hot.trip_block, on_duty, run_of[int(day)], hot.first_departure, hot.last_arrival,
-            first_stop, last_stop, lat, lng, STAY_SEATED_M, ban, stay,
-        )  # fmt: skip
+        today = run_of[int(day)]
+        trip_instances.link_blocks(in_block, hot.trip_block, on_duty, today, ends, lat, lng, STAY_SEATED_M, ban, stay)
     for day, today in run_of.items():
         # The vehicle continues on the same service date, or after midnight on the next one.
         for before, after in seated:

@@ -4,15 +4,43 @@ Compute travel times at the cells of a raster from the labels of directed edges.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 
 
+class Cells(NamedTuple):
+    """Cells of a raster, shape (n_rows, n_columns), and the way between the centre of a cell and its nearest edge."""
+
+    edge: np.ndarray  # int32, nearest edge, -1 for none
+    fraction: np.ndarray  # float32, position on the edge, 0 to 1
+    distance: np.ndarray  # float32, m: distance to the edge
+    per_metre: float  # value of one metre of that distance, in seconds or metres
+    buffer_m: float  # cells farther than this from their edge have no value
+
+
+class Origin(NamedTuple):
+    """Position of the origin of a field. Cells on the same edge may be reached along it, without a junction."""
+
+    edge: int
+    fraction: float
+    ahead: np.ndarray  # float64 (2,), values of the whole edge to higher and to lower fractions; inf where closed
+    start: float  # value at the position
+
+
+class EdgeBoxes(NamedTuple):
+    """Bounding boxes of edges."""
+
+    boxes: np.ndarray  # float64 (n_edges, 4), m: west, south, east, north in local metres
+    is_land: np.ndarray  # bool (n_edges,), edges that extend a bounding box of several, in contrast to ferries
+
+
 @kernel
-def edge_rows(start, traversal, unit, is_backward, boxes, is_land, limit, own_edge, rows, box):
+def edge_rows(start, traversal, unit, is_backward, edge_boxes, limit, own_edge, rows):
     """
-    Prepare the labels of directed edges for `gather`, and find the bounding box of the reached edges.
+    Prepare the labels of directed edges for `gather`, and return the bounding box of the reached edges.
 
     Parameters
     ----------
@@ -24,10 +52,7 @@ def edge_rows(start, traversal, unit, is_backward, boxes, is_land, limit, own_ed
         Units of the upper part of a label per second or metre.
     is_backward : bool
         True if the labels come from a backward search.
-    boxes : float64 array of shape (n_edges, 4), m
-        West, south, east, north of each edge in local metres.
-    is_land : bool array of shape (n_edges,)
-        Edges that extend the bounding box, in contrast to ferries.
+    edge_boxes : EdgeBoxes
     limit : float
         Edges with larger values do not extend the bounding box.
     own_edge : int
@@ -35,9 +60,13 @@ def edge_rows(start, traversal, unit, is_backward, boxes, is_land, limit, own_ed
     rows : float32 array of shape (n_edges, 4)
         Overwritten: the value at position `f` (0 to 1) on the edge is the smaller of ``row[0] + f * row[1]`` and
         ``row[2] + (1 - f) * row[3]``; inf where a side is not reached.
-    box : float64 array of shape (4,), m
-        Overwritten with west, south, east, north.
+
+    Returns
+    -------
+    float64 array of shape (4,), m
+        West, south, east, north.
     """
+    boxes, is_land = edge_boxes
     unreached = np.int64(1) << np.int64(62)
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
     # In a backward search the value is the rest of the edge after the position plus the label at the end of the edge.
@@ -65,47 +94,25 @@ def edge_rows(start, traversal, unit, is_backward, boxes, is_land, limit, own_ed
             south = min(south, boxes[e, 1])
             east = max(east, boxes[e, 2])
             north = max(north, boxes[e, 3])
-    box[0], box[1], box[2], box[3] = west, south, east, north
+    return np.array([west, south, east, north])
 
 
 @kernel
-def gather(
-    edge,
-    fraction,
-    distance,
-    rows,
-    per_metre,
-    buffer_m,
-    field_edge,
-    field_fraction,
-    field_ahead,
-    field_start,
-    values,
-):
+def gather(cells, rows, origin, values):
     """
     Fill the value of each cell from its nearest edge.
 
     Parameters
     ----------
-    edge : int32 array of shape (n_rows, n_columns)
-        Nearest edge of the centre of each cell, -1 for none.
-    fraction, distance : float32 arrays of shape (n_rows, n_columns)
-        Position on the edge (0 to 1) and distance to it in metres.
+    cells : Cells
     rows : float32 array of shape (n_edges, 4)
         From `edge_rows`.
-    per_metre : float
-        Value of one metre between the centre and its edge, in seconds or metres.
-    buffer_m : float
-        Cells farther than this from their edge get inf.
-    field_edge, field_fraction : int, float
-        Position of the origin of the field. Cells on the same edge may be reached along it, without a junction.
-    field_ahead : float array of shape (2,)
-        Values of the whole edge of the origin, towards higher and towards lower fractions; inf where closed.
-    field_start : float
-        Value at the position of the origin.
+    origin : Origin
     values : float32 array of shape (n_rows, n_columns)
         Overwritten; inf where not reached.
     """
+    edge, fraction, distance, per_metre, buffer_m = cells
+    field_edge, field_fraction, field_ahead, field_start = origin
     for r in range(edge.shape[0]):
         for c in range(edge.shape[1]):
             e = edge[r, c]
@@ -125,7 +132,7 @@ def gather(
 
 
 @kernel
-def length_rows(start, traversal, is_backward, boxes, is_land, limit, own_edge, rows, box):
+def length_rows(start, traversal, is_backward, edge_boxes, limit, own_edge, rows):
     """
     Prepare the labels of directed edges for `gather_lengths`; see `edge_rows`.
 
@@ -136,6 +143,7 @@ def length_rows(start, traversal, is_backward, boxes, is_land, limit, own_edge, 
         Overwritten with two groups of four numbers as in `edge_rows`: the first in seconds, the second in metres of the
         same routes.
     """
+    boxes, is_land = edge_boxes
     unreached = np.int64(1) << np.int64(62)
     length = (np.int64(1) << np.int64(32)) - 1
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
@@ -159,25 +167,11 @@ def length_rows(start, traversal, is_backward, boxes, is_land, limit, own_edge, 
         if (low <= limit and is_land[e]) or e == own_edge:
             west, south = min(west, boxes[e, 0]), min(south, boxes[e, 1])
             east, north = max(east, boxes[e, 2]), max(north, boxes[e, 3])
-    box[0], box[1], box[2], box[3] = west, south, east, north
+    return np.array([west, south, east, north])
 
 
 @kernel
-def gather_lengths(
-    edge,
-    fraction,
-    distance,
-    rows,
-    per_metre,
-    buffer_m,
-    field_edge,
-    field_fraction,
-    field_ahead,
-    ahead_m,
-    field_start,
-    start_m,
-    values,
-):
+def gather_lengths(cells, rows, origin, ahead_m, start_m, values):
     """
     Fill the length in metres of the fastest route to each cell; see `gather`.
 
@@ -185,9 +179,13 @@ def gather_lengths(
     ----------
     rows : float32 array of shape (n_edges, 8)
         From `length_rows`.
+    origin : Origin
+        With values in seconds.
     ahead_m, start_m : float
-        Lengths that belong to the seconds of `field_ahead` and `field_start`.
+        Lengths that belong to the seconds of `origin`.
     """
+    edge, fraction, distance, per_metre, buffer_m = cells
+    field_edge, field_fraction, field_ahead, field_start = origin
     for r in range(edge.shape[0]):
         for c in range(edge.shape[1]):
             e = edge[r, c]

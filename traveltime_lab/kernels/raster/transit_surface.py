@@ -17,20 +17,7 @@ from traveltime_lab.kernels.transit.walks import NEVER_KEY, WALK_MASK, straight_
 
 
 @kernel
-def edge_starts(
-    state_keys,
-    port_indptr,
-    port_states,
-    port_keys,
-    traversal,
-    is_open,
-    is_backward,
-    stop_ms,
-    edge_indptr,
-    edge_stops,
-    stop_connector_ms,
-    starts,
-):
+def edge_starts(state_keys, ports, directed, is_backward, stop_ms, on_edges, starts):
     """
     Prepare the numbers that `gather_rides` reads for each edge.
 
@@ -38,22 +25,22 @@ def edge_starts(
     ----------
     state_keys : int64 array of shape (n_states,)
         From `traveltime_lab.kernels.transit.walks.spread`.
-    port_indptr, port_states, port_keys : int64, int32, int64 arrays
-        CSR of the entry ports of each directed edge, or of the exit ports if `is_backward`.
-    traversal : int64 array of shape (n_directed,)
-        Labels of the directed edges from start to end.
-    is_open : bool array of shape (n_directed,)
-        Whether each directed edge may be used.
+    ports : Ports
+        Entry ports of each directed edge, or exit ports if `is_backward`.
+    directed : Directed
     is_backward : bool
         True if cells are origins, False if they are destinations.
-    stop_ms, edge_indptr, edge_stops, stop_connector_ms
-        As in `gather_rides`.
+    stop_ms : int32 array of shape (n_stops,)
+        Travel time at each stop, `NEVER` if it was not reached.
+    on_edges : StopsOnEdges
     starts : int32 array of shape (n_edges, 8), ms
         Overwritten. Column 0: travel time at the start of the edge, `NEVER` where not reached; backwards the travel
         time from there to the destination. Column 1: the walk in column 0. Column 2: the time along the edge. Column 3:
         the least travel time at a stop of the edge, connector included. Columns 4 to 6: as 0 to 2, at the end of the
         edge. Column 7 is not written; with it a row fills half a cache line, which each cell reads at once.
     """
+    port_indptr, port_states, port_keys = ports
+    traversal, is_open = directed
     for e in range(starts.shape[0]):
         for side in range(2):
             d = 2 * e + (1 - side if is_backward else side)
@@ -69,14 +56,15 @@ def edge_starts(
             starts[e, 4 * side + 1] = 0 if least == NEVER_KEY else np.int32(least & WALK_MASK)
             starts[e, 4 * side + 2] = np.int32(traversal[d] >> TIME_SHIFT)
         starts[e, 3] = NEVER
-        for k in range(edge_indptr[e], edge_indptr[e + 1]):
-            stop = edge_stops[k]
-            starts[e, 3] = min(starts[e, 3], stop_ms[stop] + stop_connector_ms[stop])
+        for k in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
+            stop = on_edges.stops[k]
+            starts[e, 3] = min(starts[e, 3], stop_ms[stop] + (on_edges.connector[stop] >> TIME_SHIFT))
 
 
 @kernel
-def box_of(starts, boxes, is_land, limit_ms):
+def box_of(starts, edge_boxes, limit_ms):
     """Return the bounding box (west, south, east, north) of the edges reached within a limit; see `edge_starts`."""
+    boxes, is_land = edge_boxes
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
     for e in range(starts.shape[0]):
         if min(starts[e, 0], starts[e, 4]) <= limit_ms and is_land[e]:
@@ -87,23 +75,13 @@ def box_of(starts, boxes, is_land, limit_ms):
 
 
 @kernel
-def _ask_all(
-    d,
-    part_ms,
-    budget_ms,
-    port_indptr,
-    port_states,
-    port_keys,
-    state_indptr,
-    state_stops,
-    state_ms,
-    stop_ms,
-):
+def _ask_all(d, part_ms, budget_ms, ports, around, stop_ms):
     """Return the least time over all stops around the start of a directed edge, plus a walk of `part_ms`."""
+    state_indptr, state_stops, state_ms = around
     best = np.float64(NEVER)
-    for k in range(port_indptr[d], port_indptr[d + 1]):
-        state = port_states[k]
-        onward = part_ms + (port_keys[k] >> 32)
+    for k in range(ports.indptr[d], ports.indptr[d + 1]):
+        state = ports.states[k]
+        onward = part_ms + (ports.keys[k] >> TIME_SHIFT)
         for j in range(state_indptr[state], state_indptr[state + 1]):
             walk = state_ms[j] + onward
             time = stop_ms[state_stops[j]] + walk
@@ -113,63 +91,27 @@ def _ask_all(
 
 
 @kernel
-def gather_rides(
-    edge,
-    fraction,
-    distance,
-    per_metre,
-    buffer_m,
-    starts,
-    traversal,
-    is_open,
-    is_backward,
-    budget_ms,
-    limit_ms,
-    port_indptr,
-    port_states,
-    port_keys,
-    state_indptr,
-    state_stops,
-    state_ms,
-    stop_ms,
-    edge_indptr,
-    edge_stops,
-    stop_fraction,
-    stop_connector_ms,
-    values,
-):
+def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, ports, around, stop_ms, on_edges, values):
     """
     Lower the value of each cell to its travel time by transit and a walk.
 
     Parameters
     ----------
-    edge, fraction, distance, per_metre, buffer_m
-        As in `traveltime_lab.kernels.raster.surface.gather`.
+    cells : traveltime_lab.kernels.raster.surface.Cells
     starts : int32 array of shape (n_edges, 8), ms
         From `edge_starts`.
-    traversal : int64 array of shape (n_directed,)
-        Labels of the directed edges from start to end.
-    is_open : bool array of shape (n_directed,)
-        Whether each directed edge may be used.
-    is_backward : bool
-        True if cells are origins, False if they are destinations.
+    directed, is_backward, ports, stop_ms, on_edges
+        As in `edge_starts`.
     budget_ms : int
         Longest walk, including the connector between the cell and its street.
     limit_ms : int
         Longest travel time of interest. Longer times may be missing from `starts`.
-    port_indptr, port_states, port_keys
-        As in `edge_starts`.
-    state_indptr, state_stops, state_ms : int64, int32, int32 arrays
-        CSR of the stops within walking distance of each state.
-    stop_ms : int32 array of shape (n_stops,)
-        Travel time at each stop, `NEVER` if it was not reached.
-    edge_indptr, edge_stops : int64, int32 arrays
-        CSR of the stops on each edge.
-    stop_fraction, stop_connector_ms : float64, int64 arrays of shape (n_stops,)
-        Position of each stop on its edge, and the walking time of its connector.
+    around : StopsAround
+        Stops around each state.
     values : float32 array of shape (n_rows, n_columns), s
         Lowered in place.
     """
+    edge, fraction, distance, per_metre, buffer_m = cells
     for r in range(edge.shape[0]):
         for c in range(edge.shape[1]):
             e = edge[r, c]
@@ -193,20 +135,16 @@ def gather_rides(
                     for _ in range(2):
                         if time < best:
                             if starts[e, 4 * side + 1] + part_ms > budget_ms:
-                                time = _ask_all(
-                                    2 * e + (1 - side if is_backward else side), part_ms, budget_ms, port_indptr,
-                                    port_states, port_keys, state_indptr, state_stops, state_ms, stop_ms,
-                                )  # fmt: skip
+                                d = 2 * e + (1 - side if is_backward else side)
+                                time = _ask_all(d, part_ms, budget_ms, ports, around, stop_ms)
                             best = min(best, time)
                         side, part_ms, time = (1, second_ms, second) if is_first else (0, first_ms, first)
             if starts[e, 3] + off_ms < best:
-                for k in range(edge_indptr[e], edge_indptr[e + 1]):
-                    stop = edge_stops[k]
-                    to_street_ms = stop_connector_ms[stop] + off_ms
+                for k in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
+                    stop = on_edges.stops[k]
+                    to_street_ms = (on_edges.connector[stop] >> TIME_SHIFT) + off_ms
                     if stop_ms[stop] + to_street_ms < best:
-                        walk = to_street_ms + straight_ms(
-                            e, f, stop_fraction[stop], traversal, is_open, not is_backward
-                        )
+                        walk = to_street_ms + straight_ms(e, f, on_edges.fraction[stop], directed, not is_backward)
                         if walk <= budget_ms:
                             best = min(best, stop_ms[stop] + walk)
             if best < bound:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.records import Arcs
 from traveltime_lab.kernels.street.road import UNREACHED
 
 
@@ -178,10 +179,8 @@ def customize(slots, weights, up_indptr, up_heads):
 
     Returns
     -------
-    indptr_up, heads_up, labels_up : int64, int32, int64 arrays
-        CSR of the arcs from each vertex to higher ones.
-    indptr_down, tails_down, labels_down : int64, int32, int64 arrays
-        CSR of the arcs from higher vertices to each vertex.
+    up, down : Arcs
+        The arcs from each vertex to higher ones, and from higher vertices to each vertex.
     """
     n = up_indptr.size - 1
     m = up_heads.size
@@ -264,10 +263,6 @@ def customize(slots, weights, up_indptr, up_heads):
         indptr_up[v + 1] = n_up
         indptr_down[v + 1] = n_down
     return (
-        indptr_up,
-        heads_up[:n_up].copy(),
-        up[:n_up].copy(),
-        indptr_down,
-        tails_down[:n_down].copy(),
-        down[:n_down].copy(),
+        Arcs(indptr_up, heads_up[:n_up].copy(), up[:n_up].copy()),
+        Arcs(indptr_down, tails_down[:n_down].copy(), down[:n_down].copy()),
     )

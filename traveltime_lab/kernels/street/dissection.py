@@ -15,6 +15,8 @@ A. Schild, C. Sommer, "On balanced separators in road networks", SEA 2015 (inert
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
@@ -22,6 +24,31 @@ from traveltime_lab.kernels.compiled import kernel
 #: Predecessor of the first vertex of a flow path and successor of the last.
 _SOURCE = np.int32(-2)
 _SINK = np.int32(-3)
+
+
+class Graph(NamedTuple):
+    """An undirected graph; row `v` begins at ``indptr[v]`` and has ``degree[v]`` entries."""
+
+    indptr: np.ndarray  # int32 (n + 1,)
+    indices: np.ndarray  # int32
+    degree: np.ndarray  # int32 (n,)
+
+
+class Flow(NamedTuple):
+    """
+    Flow paths, and the working arrays of the search for another one.
+
+    Each vertex `v` is split into two nodes: flow enters at ``2 * v`` and leaves at ``2 * v + 1``.
+    """
+
+    before: np.ndarray  # int32 (n,), previous vertex on the flow path through each used vertex
+    after: np.ndarray  # int32 (n,), next vertex
+    used: np.ndarray  # bool (n,), whether a flow path passes the vertex
+    seen: np.ndarray  # int32 (2 * n,), stamp of the last pass that came to the node
+    parent: np.ndarray  # int32 (2 * n,)
+    root: np.ndarray  # int32 (2 * n,), source of the tree of the node
+    queue: np.ndarray  # int32 (2 * n,)
+    done: np.ndarray  # int32 (n,), stamp of the last pass in which the tree of a source found a path
 
 
 @kernel
@@ -81,37 +108,16 @@ def peel(indptr, indices, degree):
 
 
 @kernel
-def _flow(
-    indptr,
-    indices,
-    degree,
-    part,
-    name,
-    vertices,
-    n_sources,
-    is_target,
-    most,
-    before,
-    after,
-    used,
-    seen,
-    parent,
-    root,
-    done,
-    queue,
-    stamp,
-):
+def _flow(graph, part, name, vertices, n_sources, is_target, most, paths, stamp):
     """
     Compute a maximum flow with unit vertex capacities inside one part of the graph.
 
-    Each vertex `v` is split into two nodes: flow enters at ``2 * v`` and leaves at ``2 * v + 1``. Each pass grows one
-    search tree from every source and augments at most one path per tree; trees are disjoint, so these paths do not
-    meet.
+    Each pass grows one search tree from every source and augments at most one path per tree; trees are disjoint, so
+    these paths do not meet.
 
     Parameters
     ----------
-    indptr, indices, degree : int32 arrays
-        As in `dissect`.
+    graph : Graph
     part, name : int32 array of shape (n,) and int32
         Number of the part that each vertex belongs to, and the part to search.
     vertices, n_sources : int32 array and int
@@ -120,15 +126,8 @@ def _flow(
         Vertices where the flow may end.
     most : int
         Flow at which to give up.
-    before, after : int32 arrays of shape (n,)
-        Previous and next vertex on the flow path through each used vertex.
-    used : bool array of shape (n,)
-        Whether a flow path passes the vertex.
-    seen, parent, root, queue : int32 arrays of shape (2 * n,)
-        Working arrays of the search over the split nodes.
-    done : int32 array of shape (n,)
-        Stamp of the last pass in which the tree of a source found a path.
-    stamp : int32
+    paths : Flow
+    stamp : int
         Number of the previous pass.
 
     Returns
@@ -138,6 +137,8 @@ def _flow(
     stamp : int
         Number of the last pass. ``seen[node] == stamp`` where the residual graph leads from a source to the node.
     """
+    indptr, indices, degree = graph
+    before, after, used, seen, parent, root, queue, done = paths
     flow = 0
     while True:
         stamp += 1
@@ -210,30 +211,34 @@ def _flow(
 
 
 @kernel
-def dissect(indptr, indices, degree, lines):
+def dissect(graph, lines):
     """
     Order vertices by nested dissection.
 
     Parameters
     ----------
-    indptr, indices, degree : int32 arrays
-        Undirected graph; row `v` begins at ``indptr[v]`` and has ``degree[v]`` entries.
+    graph : Graph
+        What `peel` left.
     lines : int32 array of shape (n_directions, n_vertices)
         The vertices to order, sorted along each compass direction. Overwritten: afterwards each row holds the vertices
         in a contraction order. The rows differ only in how they order the vertices of one separator or of one part that
         was not cut further.
     """
-    n = indptr.size - 1
+    n = graph.indptr.size - 1
     part = np.full(n, -1, np.int32)
-    before = np.empty(n, np.int32)
-    after = np.empty(n, np.int32)
     used = np.zeros(n, np.bool_)
-    is_target = np.zeros(n, np.bool_)
-    done = np.zeros(n, np.int32)
     seen = np.zeros(2 * n, np.int32)
-    parent = np.empty(2 * n, np.int32)
-    root = np.empty(2 * n, np.int32)
-    queue = np.empty(2 * n, np.int32)
+    paths = Flow(
+        before=np.empty(n, np.int32),
+        after=np.empty(n, np.int32),
+        used=used,
+        seen=seen,
+        parent=np.empty(2 * n, np.int32),
+        root=np.empty(2 * n, np.int32),
+        queue=np.empty(2 * n, np.int32),
+        done=np.zeros(n, np.int32),
+    )
+    is_target = np.zeros(n, np.bool_)
     side = np.empty(n, np.int8)
     held = np.empty(n, np.int32)
     stack_begin = np.empty(128, np.int64)
@@ -258,26 +263,7 @@ def dissect(indptr, indices, degree, lines):
             for i in range(size):
                 used[line[i]] = False
                 is_target[line[i]] = i >= size - quarter
-            flow, stamp = _flow(
-                indptr,
-                indices,
-                degree,
-                part,
-                name,
-                line,
-                quarter,
-                is_target,
-                best,
-                before,
-                after,
-                used,
-                seen,
-                parent,
-                root,
-                done,
-                queue,
-                stamp,
-            )
+            flow, stamp = _flow(graph, part, name, line, quarter, is_target, best, paths, stamp)
             if flow < best:
                 best = flow
                 for v in line:

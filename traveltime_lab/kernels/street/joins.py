@@ -7,23 +7,31 @@ the smallest sum over all pairs of an origin port and a destination port.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED
 
 
+class Joints(NamedTuple):
+    """CSR of the ports of points, as rows or columns of a table of travel times between nodes."""
+
+    indptr: np.ndarray  # int64 (n_points + 1,)
+    place: np.ndarray  # int64 (n_ports,), row or column of the table
+    ms: np.ndarray  # int64 (n_ports,), milliseconds to add, which may be negative
+
+
 @kernel
-def best_joins(start_indptr, start_place, start_ms, end_indptr, end_place, end_ms, ways, most, label, start, end):
+def best_joins(starts, ends, ways, most, label, start, end):
     """
     Fill ``label[i, j]`` with the fastest route from a port of row `i` to a port of column `j`.
 
     Parameters
     ----------
-    start_indptr, start_place, start_ms : int64 arrays
-        CSR of the ports of each row: their row in `ways` and the milliseconds to add, which may be negative.
-    end_indptr, end_place, end_ms : int64 arrays
-        CSR of the ports of each column: their column in `ways` and the milliseconds to add.
+    starts, ends : Joints
+        Ports of the rows and of the columns.
     ways : int32 array of shape (n_start_places, n_end_places), ms
         Travel times between nodes, negative where there is no route.
     most : int64, ms
@@ -33,6 +41,8 @@ def best_joins(start_indptr, start_place, start_ms, end_indptr, end_place, end_m
     start, end : int32 arrays of shape (n_rows, n_columns) or (0, 0)
         Overwritten with the ports of the fastest route, -1 where there is none. Not written if of shape (0, 0).
     """
+    start_indptr, start_place, start_ms = starts
+    end_indptr, end_place, end_ms = ends
     with_ports = start.size > 0
     for i in range(start_indptr.size - 1):
         for j in range(end_indptr.size - 1):
@@ -119,7 +129,7 @@ def fastest_pairs(pair_indptr, time, most):
 
 
 @kernel
-def path_labels(path_indptr, path_states, indptr, indices, weights):
+def path_labels(path_indptr, path_states, arcs):
     """
     Return the label of each path, taking the smallest arc between consecutive states.
 
@@ -127,14 +137,14 @@ def path_labels(path_indptr, path_states, indptr, indices, weights):
     ----------
     path_indptr, path_states : int64 arrays
         CSR of the states of each path, both ends included.
-    indptr, indices, weights : arrays
-        CSR of states, see `traveltime_lab.kernels.street.road`.
+    arcs : Arcs
 
     Returns
     -------
     int64 array of shape (n_paths,)
         `UNREACHED` for paths without states.
     """
+    indptr, indices, weights = arcs
     label = np.zeros(path_indptr.size - 1, np.int64)
     for path in range(label.size):
         if path_indptr[path] == path_indptr[path + 1]:

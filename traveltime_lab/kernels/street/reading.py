@@ -46,7 +46,7 @@ def reach(indptr, indices, start):
 
 
 @kernel
-def field_of_edges(label, port_indptr, port_states, port_keys):
+def field_of_edges(label, ports):
     """
     Return for each directed edge the smallest ``label[state] + key`` over its ports.
 
@@ -57,14 +57,15 @@ def field_of_edges(label, port_indptr, port_states, port_keys):
     ----------
     label : int64 array of shape (n_states,)
         From `one_to_all`.
-    port_indptr, port_states, port_keys : int64, int32, int64 arrays
-        CSR of the ports of each directed edge.
+    ports : Ports
+        Ports of each directed edge.
 
     Returns
     -------
     int64 array of shape (n_directed,)
         `UNREACHED` where no port was reached.
     """
+    port_indptr, port_states, port_keys = ports
     n = port_indptr.size - 1
     field = np.full(n, UNREACHED, np.int64)
     for edge in range(n):
@@ -76,7 +77,7 @@ def field_of_edges(label, port_indptr, port_states, port_keys):
 
 
 @kernel
-def trace(state, label, parent, indptr, indices, weights):
+def trace(state, label, parent, arcs):
     """
     Return the seed that `state` was reached from and the arcs from there to `state`.
 
@@ -86,29 +87,30 @@ def trace(state, label, parent, indptr, indices, weights):
         A state that was reached.
     label, parent : int64 and int32 arrays of shape (n_states,)
         From `one_to_all`.
-    indptr, indices, weights : arrays
-        The CSR that was searched.
+    arcs : Arcs
+        The arcs that were searched.
 
     Returns
     -------
     root : int
         State of the seed.
-    arcs : int64 array
+    used : int64 array
         Arcs in the order of the search.
     """
+    indptr, indices, weights = arcs
     n = 0
     at = state
     while parent[at] >= 0:
         at = parent[at]
         n += 1
-    arcs = np.empty(n, np.int64)
+    used = np.empty(n, np.int64)
     at = state
     while parent[at] >= 0:
         before = parent[at]
         for arc in range(indptr[before], indptr[before + 1]):
             if indices[arc] == at and label[before] + weights[arc] == label[at]:
                 n -= 1
-                arcs[n] = arc
+                used[n] = arc
                 break
         at = before
-    return at, arcs
+    return at, used

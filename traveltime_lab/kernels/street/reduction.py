@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street.road import UNREACHED, _grow
 
 
@@ -44,26 +45,26 @@ def single_entries(indptr_rev, indices_rev):
 
 
 @kernel
-def contract(indptr, indices, weights, single):
+def contract(arcs, single):
     """
-    Remove the states with one incoming arc from a CSR and replace the paths through them by single arcs.
+    Remove the states with one incoming arc and replace the paths through them by single arcs.
 
     Parameters
     ----------
-    indptr, indices, weights : arrays
-        The CSR.
+    arcs : Arcs
     single : bool array of shape (n_states,)
         From `single_entries`.
 
     Returns
     -------
-    core_indptr, core_indices, core_weights : int32, int32, int64 arrays
+    core : Arcs
         Arcs between the states that are kept. The numbers of states do not change; rows of removed states are empty.
     above : int32 array of shape (n_states,)
         For each removed state the last kept state on the only path to it; -1 for kept states.
     above_key : int64 array of shape (n_states,)
         Label of the path from there to the removed state.
     """
+    indptr, indices, weights = arcs
     n = indptr.size - 1
     above = np.full(n, -1, np.int32)
     above_key = np.zeros(n, np.int64)
@@ -92,28 +93,30 @@ def contract(indptr, indices, weights, single):
                         core_weights[size] = key + weights[arc]
                         size += 1
         core_indptr[state + 1] = size
-    return core_indptr, core_indices[:size].copy(), core_weights[:size].copy(), above, above_key
+    return Arcs(core_indptr, core_indices[:size].copy(), core_weights[:size].copy()), above, above_key
 
 
 @kernel
-def expand_seeds(indptr, indices, weights, single, seed_indptr, seed_states, seed_keys):
+def expand_seeds(arcs, single, seeds):
     """
     Add seeds at the states that follow a removed state with a seed.
 
     Parameters
     ----------
-    indptr, indices, weights : arrays
-        The CSR before `contract`.
+    arcs : Arcs
+        The arcs before `contract`.
     single : bool array of shape (n_states,)
         From `single_entries`.
-    seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
-        CSR of the seeds of each row.
+    seeds : Ports
+        Seeds of each row.
 
     Returns
     -------
-    seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
-        CSR of the given seeds and of the added ones.
+    Ports
+        The given seeds and the added ones.
     """
+    indptr, indices, weights = arcs
+    seed_indptr, seed_states, seed_keys = seeds
     n_rows = seed_indptr.size - 1
     out_indptr = np.zeros(n_rows + 1, np.int64)
     out_states = np.empty(seed_states.size * 4 + 64, np.int32)
@@ -142,11 +145,11 @@ def expand_seeds(indptr, indices, weights, single, seed_indptr, seed_states, see
                     out_keys[size] = key + weights[arc]
                     size += 1
         out_indptr[row + 1] = size
-    return out_indptr, out_states[:size].copy(), out_keys[:size].copy()
+    return Ports(out_indptr, out_states[:size].copy(), out_keys[:size].copy())
 
 
 @kernel
-def expand_reads(above, above_key, read_indptr, read_states, read_keys):
+def expand_reads(above, above_key, reads):
     """
     Add to each reading at a removed state a reading at the kept state that leads to it.
 
@@ -154,14 +157,15 @@ def expand_reads(above, above_key, read_indptr, read_states, read_keys):
     ----------
     above, above_key : int32 and int64 arrays of shape (n_states,)
         From `contract`.
-    read_indptr, read_states, read_keys : int64, int32, int64 arrays
-        CSR of the readings of each column.
+    reads : Ports
+        Readings of each column.
 
     Returns
     -------
-    read_indptr, read_states, read_keys : int64, int32, int64 arrays
-        CSR of the given readings and of the added ones.
+    Ports
+        The given readings and the added ones.
     """
+    read_indptr, read_states, read_keys = reads
     n = read_indptr.size - 1
     extra = 0
     for k in range(read_states.size):
@@ -182,7 +186,7 @@ def expand_reads(above, above_key, read_indptr, read_states, read_keys):
                 out_keys[size] = read_keys[k] + above_key[state]
                 size += 1
         out_indptr[row + 1] = size
-    return out_indptr, out_states, out_keys
+    return Ports(out_indptr, out_states, out_keys)
 
 
 @kernel

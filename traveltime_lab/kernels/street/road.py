@@ -54,6 +54,8 @@ References
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
@@ -64,6 +66,20 @@ UNREACHED = np.int64(1) << np.int64(62)
 TIME_SHIFT = 32
 #: Mask of the bits of the length in a label.
 LENGTH_MASK = np.int64((1 << 32) - 1)
+
+
+class Queue(NamedTuple):
+    """
+    The bucket queue.
+
+    A search leaves `queued` and `heads` as it finds them, holding -1 only, so that one queue serves many searches.
+    """
+
+    shift: int  # ``label >> shift`` is the number of a bucket
+    queued: np.ndarray  # int32 (n_states,), bucket that a state waits in, -1 for none
+    heads: np.ndarray  # int32 (n_buckets,), place in the pool of the first state of each bucket, -1 if empty
+    pool_state: np.ndarray  # int32, linked lists of the buckets: a state
+    pool_next: np.ndarray  # int32, and the place of the next one; both grow where necessary
 
 
 @kernel(inline="always")
@@ -112,47 +128,35 @@ def ascending(keys):
 
 
 @kernel
-def _search(
-    indptr,
-    indices,
-    weights,
-    seed_states,
-    seed_keys,
-    limit,
-    shift,
-    label,
-    queued,
-    parent,
-    heads,
-    pool_state,
-    pool_next,
-):
-    """
-    Settle every state whose label is at most `limit`; see `one_to_all` for the arrays.
+def new_queue(n_states, shift, n_buckets):
+    """Return an empty queue; see `one_to_all` for the arguments."""
+    queued = np.full(n_states, -1, np.int32)
+    heads = np.full(n_buckets, -1, np.int32)
+    return Queue(shift, queued, heads, np.empty(n_states + 1024, np.int32), np.empty(n_states + 1024, np.int32))
 
-    `label` must hold `UNREACHED`, and `queued` and `heads` must hold -1. The search leaves `queued` and `heads` in that
-    state, so that the arrays serve many searches; only `label` has to be reset by the caller.
+
+@kernel
+def search(arcs, seed_states, seed_keys, limit, label, parent, queue):
+    """
+    Settle every state whose label is at most `limit`; see `one_to_all` for the other arguments.
 
     Parameters
     ----------
     label : int64 array of shape (n_states,)
-        Overwritten where states are reached.
-    queued : int32 array of shape (n_states,)
-        Bucket that a state waits in, -1 for none.
+        `UNREACHED`. Overwritten where states are reached; the caller resets it before another search.
     parent : int32 array of shape (n_states,) or (0,)
         Overwritten with the tree, unless it is empty.
-    heads : int32 array of shape (n_buckets,)
-        Place in the pool of the first state of each bucket, -1 if empty.
-    pool_state, pool_next : int32 arrays
-        Linked lists of the buckets: a state, and the place of the next one. They grow where necessary.
+    queue : Queue
 
     Returns
     -------
-    pool_state, pool_next : int32 arrays
-        The pool, which may have been reallocated.
+    queue : Queue
+        The queue, whose pool may have been reallocated.
     touched : int32 array
         States that have a label.
     """
+    indptr, indices, weights = arcs
+    shift, queued, heads, pool_state, pool_next = queue
     # The number of buckets is a power of two: a mask costs less than a division.
     ring = np.int64(heads.size - 1)
     with_parents = parent.size > 0
@@ -234,22 +238,17 @@ def _search(
                         waiting += 1
         if waiting == 0:
             free = 0
-    return pool_state, pool_next, touched[:n_touched]
+    return Queue(shift, queued, heads, pool_state, pool_next), touched[:n_touched]
 
 
 @kernel
-def one_to_all(indptr, indices, weights, seed_states, seed_keys, limit, shift, n_buckets, with_parents):
+def one_to_all(arcs, seed_states, seed_keys, limit, shift, n_buckets, with_parents):
     """
     Return the label of every state within `limit` of the seeds.
 
     Parameters
     ----------
-    indptr : int32 array of shape (n_states + 1,)
-        Where the arcs of each state begin.
-    indices : int32 array of shape (n_arcs,)
-        State that each arc leads to.
-    weights : int64 array of shape (n_arcs,)
-        Labels of the arcs, non-negative.
+    arcs : Arcs
     seed_states, seed_keys : int32 and int64 arrays of shape (n_seeds,)
         States where the search begins, and their labels.
     limit : int64
@@ -268,89 +267,41 @@ def one_to_all(indptr, indices, weights, seed_states, seed_keys, limit, shift, n
     parent : int32 array of shape (n_states,) or (0,)
         Previous state on the best route; -1 at seeds, -2 where not reached.
     """
-    n_states = indptr.size - 1
+    n_states = arcs.indptr.size - 1
     label = np.full(n_states, UNREACHED, np.int64)
-    queued = np.full(n_states, -1, np.int32)
     parent = np.full(n_states if with_parents else 0, -2, np.int32)
-    heads = np.full(n_buckets, -1, np.int32)
-    pool_state = np.empty(n_states + 1024, np.int32)
-    pool_next = np.empty(n_states + 1024, np.int32)
-    _search(
-        indptr,
-        indices,
-        weights,
-        seed_states,
-        seed_keys,
-        limit,
-        shift,
-        label,
-        queued,
-        parent,
-        heads,
-        pool_state,
-        pool_next,
-    )
+    search(arcs, seed_states, seed_keys, limit, label, parent, new_queue(n_states, shift, n_buckets))
     return label, parent
 
 
 @kernel
-def many_to_many(
-    indptr,
-    indices,
-    weights,
-    seed_indptr,
-    seed_states,
-    seed_keys,
-    read_indptr,
-    read_states,
-    read_keys,
-    limit,
-    shift,
-    n_buckets,
-    result,
-):
+def many_to_many(arcs, seeds, reads, limit, shift, n_buckets, result):
     """
     Fill ``result[i, j]`` with the smallest label from the seeds of row `i` to the readings of column `j`.
 
     Parameters
     ----------
-    indptr, indices, weights, shift, n_buckets
-        As in `one_to_all`.
-    seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
-        CSR of the seeds of each row.
-    read_indptr, read_states, read_keys : int64, int32, int64 arrays
-        CSR of the readings of each column: the label of a column is the smallest of ``label[state] + key``.
+    arcs : Arcs
+    seeds, reads : Ports
+        Seeds of the rows and readings of the columns.
     limit : int64 array of shape (n_rows,)
         Largest label to settle, by row.
+    shift, n_buckets : int
+        As in `one_to_all`.
     result : int64 array of shape (n_rows, n_columns)
         Overwritten; `UNREACHED` beyond the limit of the row.
     """
-    n_states = indptr.size - 1
+    n_states = arcs.indptr.size - 1
     label = np.full(n_states, UNREACHED, np.int64)
-    queued = np.full(n_states, -1, np.int32)
     parent = np.empty(0, np.int32)
-    heads = np.full(n_buckets, -1, np.int32)
-    pool_state = np.empty(n_states + 1024, np.int32)
-    pool_next = np.empty(n_states + 1024, np.int32)
-    n_columns = read_indptr.size - 1
-    for row in range(seed_indptr.size - 1):
-        first, last = seed_indptr[row], seed_indptr[row + 1]
-        pool_state, pool_next, touched = _search(
-            indptr,
-            indices,
-            weights,
-            seed_states[first:last],
-            seed_keys[first:last],
-            limit[row],
-            shift,
-            label,
-            queued,
-            parent,
-            heads,
-            pool_state,
-            pool_next,
+    queue = new_queue(n_states, shift, n_buckets)
+    read_indptr, read_states, read_keys = reads
+    for row in range(seeds.indptr.size - 1):
+        first, last = seeds.indptr[row], seeds.indptr[row + 1]
+        queue, touched = search(
+            arcs, seeds.states[first:last], seeds.keys[first:last], limit[row], label, parent, queue
         )
-        for column in range(n_columns):
+        for column in range(read_indptr.size - 1):
             best = UNREACHED
             for k in range(read_indptr[column], read_indptr[column + 1]):
                 reached = label[read_states[k]]
@@ -362,22 +313,7 @@ def many_to_many(
 
 
 @kernel
-def one_to_some(
-    indptr,
-    indices,
-    weights,
-    seed_indptr,
-    seed_states,
-    seed_keys,
-    read_indptr,
-    read_states,
-    read_keys,
-    row_indptr,
-    limit,
-    shift,
-    n_buckets,
-    result,
-):
+def one_to_some(arcs, seeds, reads, row_indptr, limit, shift, n_buckets, result):
     """
     Fill ``result[j]`` with the smallest label from the seeds of the row that reading `j` belongs to.
 
@@ -385,41 +321,26 @@ def one_to_some(
 
     Parameters
     ----------
-    indptr, indices, weights, seed_indptr, seed_states, seed_keys, shift, n_buckets
-        As in `many_to_many`.
-    read_indptr, read_states, read_keys : int64, int32, int64 arrays
-        CSR of the states and keys of each reading.
+    arcs : Arcs
+    seeds, reads : Ports
+        Seeds of the rows, and all readings.
     row_indptr : int64 array of shape (n_rows + 1,)
         The readings of row `i` are ``row_indptr[i]`` to ``row_indptr[i + 1] - 1``.
     limit : int64
         Largest label to settle, for all rows.
+    shift, n_buckets : int
+        As in `one_to_all`.
     result : int64 array of shape (n_readings,)
         Overwritten; `UNREACHED` beyond the limit.
     """
-    n_states = indptr.size - 1
+    n_states = arcs.indptr.size - 1
     label = np.full(n_states, UNREACHED, np.int64)
-    queued = np.full(n_states, -1, np.int32)
     parent = np.empty(0, np.int32)
-    heads = np.full(n_buckets, -1, np.int32)
-    pool_state = np.empty(n_states + 1024, np.int32)
-    pool_next = np.empty(n_states + 1024, np.int32)
-    for row in range(seed_indptr.size - 1):
-        first, last = seed_indptr[row], seed_indptr[row + 1]
-        pool_state, pool_next, touched = _search(
-            indptr,
-            indices,
-            weights,
-            seed_states[first:last],
-            seed_keys[first:last],
-            limit,
-            shift,
-            label,
-            queued,
-            parent,
-            heads,
-            pool_state,
-            pool_next,
-        )
+    queue = new_queue(n_states, shift, n_buckets)
+    read_indptr, read_states, read_keys = reads
+    for row in range(seeds.indptr.size - 1):
+        first, last = seeds.indptr[row], seeds.indptr[row + 1]
+        queue, touched = search(arcs, seeds.states[first:last], seeds.keys[first:last], limit, label, parent, queue)
         for j in range(row_indptr[row], row_indptr[row + 1]):
             best = UNREACHED
             for k in range(read_indptr[j], read_indptr[j + 1]):

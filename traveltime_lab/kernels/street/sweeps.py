@@ -1,10 +1,14 @@
 """
 Answer queries with a customized contraction hierarchy: many-to-many sweeps (RPHAST) and searches of single pairs.
 
-Vertices are numbered by rank, as in `traveltime_lab.kernels.street.contraction`.
+Vertices are numbered by rank, as in `traveltime_lab.kernels.street.contraction`. The arguments `up` and `down` are the
+arcs from each vertex to higher-ranked ones and from higher-ranked vertices to each vertex, as `customize` returns them;
+`rank` is the rank of each state, see `fill`.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +19,22 @@ from traveltime_lab.kernels.street.road import UNREACHED
 LANES = 8
 
 
+class Stream(NamedTuple):
+    """
+    The downward arcs that lead to some readings, from `restrict`.
+
+    For each row there are the arcs into it, which come from earlier rows, followed by one entry with a tail of -1.
+    After the vertices each column has a row, whose arcs are its readings.
+    """
+
+    place: np.ndarray  # int32 (n,), row of each vertex by rank, higher ranks in lower rows; -1 outside of the stream
+    tails: np.ndarray  # int32
+    labels: np.ndarray  # int64
+    n_rows: int  # number of rows of vertices
+
+
 @kernel
-def restrict(indptr_down, tails_down, labels_down, rank, read_indptr, read_states, read_keys):
+def restrict(down, rank, reads):
     """
     Return the downward arcs that lead to some readings, as one stream for `many_to_many`.
 
@@ -24,24 +42,17 @@ def restrict(indptr_down, tails_down, labels_down, rank, read_indptr, read_state
 
     Parameters
     ----------
-    indptr_down, tails_down, labels_down
-        From `customize`.
-    rank : int32 array
-        See `fill`.
-    read_indptr, read_states, read_keys : int64, int32, int64 arrays
-        CSR of the readings of each column: the label of a column is the smallest of ``label[state] + key``.
+    down : Arcs
+    rank : int32 array of shape (n,)
+    reads : Ports
+        Readings of each column.
 
     Returns
     -------
-    place : int32 array of shape (n,)
-        Row of each vertex in the restricted graph, by rank; -1 for vertices outside of it. Higher-ranked vertices have
-        lower rows.
-    tails, labels : int32 and int64 arrays
-        For each row the arcs into it, which come from earlier rows, followed by one entry with a tail of -1. After the
-        vertices each column has a row, whose arcs are its readings.
-    n_rows : int
-        Number of rows of vertices.
+    Stream
     """
+    indptr_down, tails_down, labels_down = down
+    read_indptr, read_states, read_keys = reads
     n = indptr_down.size - 1
     n_columns = read_indptr.size - 1
     place = np.full(n, -1, np.int32)
@@ -87,25 +98,11 @@ def restrict(indptr_down, tails_down, labels_down, rank, read_indptr, read_state
             labels[at] = read_keys[k]
             at += 1
         at += 1
-    return place, tails, labels, n_rows
+    return Stream(place, tails, labels, n_rows)
 
 
 @kernel
-def many_to_many(
-    indptr_up,
-    heads_up,
-    labels_up,
-    rank,
-    place,
-    tails,
-    labels,
-    n_rows,
-    seed_indptr,
-    seed_states,
-    seed_keys,
-    limit,
-    result,
-):
+def many_to_many(up, rank, stream, seeds, limit, result):
     """
     Fill ``result[i, j]`` with the smallest label from the seeds of search `i` to the readings of column `j`.
 
@@ -114,17 +111,19 @@ def many_to_many(
 
     Parameters
     ----------
-    indptr_up, heads_up, labels_up, rank
-        See `customize` and `fill`.
-    place, tails, labels, n_rows
-        From `restrict`.
-    seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
-        CSR of the seeds of each search.
+    up : Arcs
+    rank : int32 array of shape (n,)
+    stream : Stream
+    seeds : Ports
+        Seeds of each search.
     limit : int64
         Labels above it become `UNREACHED`.
     result : int64 array of shape (n_searches, n_columns)
         Overwritten.
     """
+    indptr_up, heads_up, labels_up = up
+    place, tails, labels, n_rows = stream
+    seed_indptr, seed_states, seed_keys = seeds
     n = indptr_up.size - 1
     n_searches, n_columns = result.shape
     slot = np.full(n, -1, np.int32)
@@ -216,7 +215,7 @@ def _room_for(above, slot):
 
 
 @kernel
-def _climb(indptr, heads, arc_labels, rank, states, keys, limit, label, has_work, found):
+def _climb(arcs, rank, states, keys, limit, label, has_work, found):
     """
     Label the vertices that arcs upwards reach from seeds within a limit.
 
@@ -225,6 +224,7 @@ def _climb(indptr, heads, arc_labels, rank, states, keys, limit, label, has_work
     int
         Number of labelled vertices, which are listed in `found`.
     """
+    indptr, heads, arc_labels = arcs
     n = label.size
     for k in range(states.size):
         v = rank[states[k]]
@@ -252,24 +252,7 @@ def _climb(indptr, heads, arc_labels, rank, states, keys, limit, label, has_work
 
 
 @kernel
-def one_to_some(
-    indptr_up,
-    heads_up,
-    labels_up,
-    indptr_down,
-    tails_down,
-    labels_down,
-    rank,
-    seed_indptr,
-    seed_states,
-    seed_keys,
-    read_indptr,
-    read_states,
-    read_keys,
-    row_indptr,
-    limit,
-    result,
-):
+def one_to_some(up, down, rank, seeds, reads, row_indptr, limit, result):
     """
     Fill `result` with the smallest labels of chosen pairs.
 
@@ -278,14 +261,10 @@ def one_to_some(
 
     Parameters
     ----------
-    indptr_up, heads_up, labels_up, indptr_down, tails_down, labels_down
-        See `customize`.
-    rank : int32 array
-        See `fill`.
-    seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
-        CSR of the seeds of each search.
-    read_indptr, read_states, read_keys : int64, int32, int64 arrays
-        CSR of the readings of each pair.
+    up, down : Arcs
+    rank : int32 array of shape (n,)
+    seeds, reads : Ports
+        Seeds of each search, and readings of each pair.
     row_indptr : int64 array of shape (n_searches + 1,)
         The pairs of search `i` are ``row_indptr[i]`` to ``row_indptr[i + 1] - 1``.
     limit : int64
@@ -293,18 +272,16 @@ def one_to_some(
     result : int64 array of shape (n_pairs,)
         Overwritten.
     """
-    n = indptr_up.size - 1
+    n = up.indptr.size - 1
     ahead, back = np.full(n, UNREACHED, np.int64), np.full(n, UNREACHED, np.int64)
     found_ahead, found_back = np.empty(n, np.int32), np.empty(n, np.int32)
     has_work = np.zeros((n >> 6) + 1, np.bool_)
-    for row in range(seed_indptr.size - 1):
-        seeds = slice(seed_indptr[row], seed_indptr[row + 1])
-        states, keys = seed_states[seeds], seed_keys[seeds]
-        n_ahead = _climb(indptr_up, heads_up, labels_up, rank, states, keys, limit, ahead, has_work, found_ahead)
+    for row in range(seeds.indptr.size - 1):
+        own = slice(seeds.indptr[row], seeds.indptr[row + 1])
+        n_ahead = _climb(up, rank, seeds.states[own], seeds.keys[own], limit, ahead, has_work, found_ahead)
         for pair in range(row_indptr[row], row_indptr[row + 1]):
-            reads = slice(read_indptr[pair], read_indptr[pair + 1])
-            states, keys = read_states[reads], read_keys[reads]
-            n_back = _climb(indptr_down, tails_down, labels_down, rank, states, keys, limit, back, has_work, found_back)
+            own = slice(reads.indptr[pair], reads.indptr[pair + 1])
+            n_back = _climb(down, rank, reads.states[own], reads.keys[own], limit, back, has_work, found_back)
             best = UNREACHED
             for i in range(n_back):
                 v = found_back[i]

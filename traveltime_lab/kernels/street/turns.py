@@ -7,18 +7,41 @@ An arc between two directed edges is a turn; its cost follows the turn function 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.records import Ports
+
+
+class Junctions(NamedTuple):
+    """Directed edges and the nodes where they meet."""
+
+    out_indptr: np.ndarray  # int64 (n_nodes + 1,), CSR of the usable directed edges that leave each node
+    out_edges: np.ndarray  # int32
+    head: np.ndarray  # int32 (n_directed,), node at the end
+    bearing_start: np.ndarray  # float64 (n_directed,), compass bearing in degrees at the start, in its own direction
+    bearing_end: np.ndarray  # float64 (n_directed,), and at the end
+    is_roundabout: np.ndarray  # bool (n_directed,)
+    is_ferry: np.ndarray  # bool (n_directed,)
+    has_signals: np.ndarray  # bool (n_nodes,)
+    is_blocked: np.ndarray  # bool (n_nodes,), whether a barrier blocks driving
+
+
+class TurnCosts(NamedTuple):
+    """What turns cost; see `traveltime_lab.streets.costs`."""
+
+    is_left_hand: bool  # whether traffic keeps left
+    penalty_s: float
+    bias: float  # makes turns across the oncoming lane cost more than the others
+    u_turn_ms: int
+    signal_ms: int
 
 
 @kernel
 def _turn_ms(bearing_in, bearing_out, is_left_hand, penalty_s, bias):
-    """
-    Return the milliseconds of a turn, a logistic function of its angle.
-
-    `bias` makes turns across the oncoming lane cost more than the others.
-    """
+    """Return the milliseconds of a turn, a logistic function of its angle; see `TurnCosts`."""
     angle = (bearing_out - bearing_in + 540.0) % 360.0 - 180.0
     if is_left_hand:
         angle = -angle
@@ -30,40 +53,14 @@ def _turn_ms(bearing_in, bearing_out, is_left_hand, penalty_s, bias):
 
 
 @kernel
-def turn_arcs(
-    out_indptr,
-    out_edges,
-    edge_head,
-    bearing_start,
-    bearing_end,
-    node_signals,
-    node_blocks,
-    is_roundabout,
-    is_ferry,
-    is_left_hand,
-    penalty_s,
-    bias,
-    u_turn_ms,
-    signal_ms,
-):
+def turn_arcs(junctions, costs):
     """
     Return every turn that the geometry of a network allows, with its cost.
 
     Parameters
     ----------
-    out_indptr, out_edges : int64 and int32 arrays
-        CSR of the usable directed edges that leave each node.
-    edge_head : int32 array of shape (n_directed,)
-        Node at the end of each directed edge.
-    bearing_start, bearing_end : float64 arrays of shape (n_directed,)
-        Compass bearings in degrees at the start and the end of each directed edge, in its own direction.
-    node_signals, node_blocks : bool arrays of shape (n_nodes,)
-        Nodes with traffic signals; nodes with barriers that block driving.
-    is_roundabout, is_ferry : bool arrays of shape (n_directed,)
-    is_left_hand : bool
-        Whether traffic keeps left.
-    penalty_s, bias, u_turn_ms, signal_ms
-        See `traveltime_lab.streets.costs`.
+    junctions : Junctions
+    costs : TurnCosts
 
     Returns
     -------
@@ -77,6 +74,11 @@ def turn_arcs(
     U-turns are allowed only where there is no other turn: at dead ends and in front of barriers. Staying on a
     roundabout and passing a node with at most two outgoing edges cost nothing but the signal.
     """
+    out_indptr, out_edges, edge_head = junctions.out_indptr, junctions.out_edges, junctions.head
+    bearing_start, bearing_end = junctions.bearing_start, junctions.bearing_end
+    is_roundabout, is_ferry = junctions.is_roundabout, junctions.is_ferry
+    has_signals, is_blocked = junctions.has_signals, junctions.is_blocked
+    is_left_hand, penalty_s, bias, u_turn_ms, signal_ms = costs
     total = 0
     for i in range(out_edges.size):
         head = edge_head[out_edges[i]]
@@ -94,8 +96,8 @@ def turn_arcs(
         node = edge_head[d]
         first, last = out_indptr[node], out_indptr[node + 1]
         n_before = n
-        signal = signal_ms if node_signals[node] else np.int64(0)
-        if not node_blocks[node]:
+        signal = signal_ms if has_signals[node] else np.int64(0)
+        if not is_blocked[node]:
             streets = last - first
             for k in range(first, last):
                 f = out_edges[k]
@@ -120,63 +122,47 @@ def turn_arcs(
 
 
 @kernel
-def position_ports(
-    edges,
-    fractions,
-    connectors,
-    port_indptr,
-    port_states,
-    port_keys,
-    traversal,
-    is_entry,
-    out_indptr,
-    out_states,
-    out_keys,
-):
+def position_ports(positions, edge_ports, traversal, is_entry):
     """
     Return the ports of positions on edges.
 
-    Call it with empty `out_states` and `out_keys` to count the ports, then with arrays of that size.
-
     Parameters
     ----------
-    edges, fractions : int32 and float64 arrays of shape (n,)
-        Edge of each position (-1 for none) and the fraction of the edge before it, from 0 at ``edge_from`` to 1.
-    connectors : int64 array of shape (n,)
-        Label of the connector between the point and the position.
-    port_indptr, port_states, port_keys
-        Entry or exit ports of directed edges, see `traveltime_lab.streets.graph.RoadGraph`.
+    positions : Positions
+    edge_ports : Ports
+        Entry or exit ports of directed edges.
     traversal : int64 array of shape (n_directed,)
         Label of each directed edge from start to end.
     is_entry : bool
         True for ports by which a position is reached, along the part of the edge before it; False for ports by which
         it is left, along the part after it.
-    out_indptr, out_states, out_keys : int64, int32, int64 arrays
-        Overwritten with the CSR of the ports of each position. Nothing is written if `out_states` is empty.
 
     Returns
     -------
-    int
-        Number of ports.
+    Ports
     """
-    write = out_states.size > 0
+    edges, fractions, connectors = positions
+    port_indptr, port_states, port_keys = edge_ports
+    indptr = np.zeros(edges.size + 1, np.int64)
+    for i in range(edges.size):
+        # Both directed edges of an edge follow each other.
+        first = 2 * np.int64(edges[i])
+        indptr[i + 1] = indptr[i] + (port_indptr[first + 2] - port_indptr[first] if edges[i] >= 0 else 0)
+    states = np.empty(indptr[-1], np.int32)
+    keys = np.empty(indptr[-1], np.int64)
     at = 0
     for i in range(edges.size):
-        if write:
-            out_indptr[i] = at
-        if edges[i] >= 0:
-            for side in range(2):
-                d = 2 * edges[i] + side
-                part = part_of(traversal[d], fractions[i] if side == 0 else 1.0 - fractions[i])
-                key = connectors[i] + (part if is_entry else traversal[d] - part)
-                for k in range(port_indptr[d], port_indptr[d + 1]):
-                    if write:
-                        out_states[at] = port_states[k]
-                        out_keys[at] = key + port_keys[k]
-                    at += 1
-    if write:
-        out_indptr[edges.size] = at
-    return at
+        if edges[i] < 0:
+            continue
+        for side in range(2):
+            d = 2 * edges[i] + side
+            part = part_of(traversal[d], fractions[i] if side == 0 else 1.0 - fractions[i])
+            key = connectors[i] + (part if is_entry else traversal[d] - part)
+            for k in range(port_indptr[d], port_indptr[d + 1]):
+                states[at] = port_states[k]
+                keys[at] = key + port_keys[k]
+                at += 1
+    return Ports(indptr, states, keys)
 
 
 @kernel
@@ -188,49 +174,33 @@ def part_of(traversal, share):
 
 
 @kernel
-def along_same_edge(edge_a, fraction_a, edge_b, fraction_b, traversal, is_open):
+def along_same_edge(edge_a, fraction_a, edge_b, fraction_b, directed):
     """Return the label of travelling from one position to another along one edge, ``1 << 62`` if that is impossible."""
     best = np.int64(1) << np.int64(62)
     if edge_a < 0 or edge_a != edge_b:
         return best
     for side in range(2):
         d = 2 * edge_a + side
-        if not is_open[d]:
+        if not directed.is_open[d]:
             continue
         a = fraction_a if side == 0 else 1.0 - fraction_a
         b = fraction_b if side == 0 else 1.0 - fraction_b
         if a <= b:
-            best = min(best, part_of(traversal[d], b) - part_of(traversal[d], a))
+            best = min(best, part_of(directed.traversal[d], b) - part_of(directed.traversal[d], a))
     return best
 
 
 @kernel
-def improve_along_edges(
-    edge_a,
-    fraction_a,
-    connector_a,
-    edge_b,
-    fraction_b,
-    connector_b,
-    is_forward,
-    traversal,
-    is_open,
-    by_edge,
-    limit,
-    result,
-):
+def improve_along_edges(rows, columns, is_forward, directed, by_edge, limit, result):
     """
     Lower the labels of a matrix where origin and destination lie on one edge and no junction is between them.
 
     Parameters
     ----------
-    edge_a, fraction_a, connector_a : int32, float64, int64 arrays of shape (n_rows,)
-    edge_b, fraction_b, connector_b : int32, float64, int64 arrays of shape (n_columns,)
-        Positions of rows and of columns and the labels of their connectors.
+    rows, columns : Positions
     is_forward : bool
         True if routes lead from rows to columns, False if they lead from columns to rows.
-    traversal, is_open : int64 and bool arrays of shape (n_directed,)
-        Labels of the directed edges, and whether they may be used.
+    directed : Directed
     by_edge : int64 array of shape (n_columns,)
         Columns sorted by edge.
     limit : int64 array of shape (n_rows,)
@@ -238,6 +208,8 @@ def improve_along_edges(
     result : int64 array of shape (n_rows, n_columns)
         Lowered in place.
     """
+    edge_a, fraction_a, connector_a = rows
+    edge_b, fraction_b, connector_b = columns
     n = edge_b.size
     for row in range(edge_a.size):
         if edge_a[row] < 0:
@@ -252,13 +224,9 @@ def improve_along_edges(
         while low < n and edge_b[by_edge[low]] == edge_a[row]:
             column = by_edge[low]
             if is_forward:
-                direct = along_same_edge(
-                    edge_a[row], fraction_a[row], edge_b[column], fraction_b[column], traversal, is_open
-                )
+                direct = along_same_edge(edge_a[row], fraction_a[row], edge_b[column], fraction_b[column], directed)
             else:
-                direct = along_same_edge(
-                    edge_b[column], fraction_b[column], edge_a[row], fraction_a[row], traversal, is_open
-                )
+                direct = along_same_edge(edge_b[column], fraction_b[column], edge_a[row], fraction_a[row], directed)
             direct += connector_a[row] + connector_b[column]
             if direct <= limit[row] and direct < result[row, column]:
                 result[row, column] = direct
@@ -266,24 +234,24 @@ def improve_along_edges(
 
 
 @kernel
-def improve_aligned(
-    edge_a, fraction_a, connector_a, edge_b, fraction_b, connector_b, traversal, is_open, limit, result
-):
+def improve_aligned(origins, destinations, directed, limit, result):
     """
     Lower the labels of pairs whose origin and destination lie on one edge; see `improve_along_edges`.
 
     Parameters
     ----------
-    edge_a, fraction_a, connector_a, edge_b, fraction_b, connector_b : arrays of shape (n_pairs,)
-        Positions of origins and of destinations and the labels of their connectors.
-    traversal, is_open : int64 and bool arrays of shape (n_directed,)
+    origins, destinations : Positions
+        Of n_pairs points each.
+    directed : Directed
     limit : int64
         Larger labels are not written.
     result : int64 array of shape (n_pairs,)
         Lowered in place.
     """
+    edge_a, fraction_a, connector_a = origins
+    edge_b, fraction_b, connector_b = destinations
     for i in range(edge_a.size):
-        direct = along_same_edge(edge_a[i], fraction_a[i], edge_b[i], fraction_b[i], traversal, is_open)
+        direct = along_same_edge(edge_a[i], fraction_a[i], edge_b[i], fraction_b[i], directed)
         direct += connector_a[i] + connector_b[i]
         if direct <= limit and direct < result[i]:
             result[i] = direct

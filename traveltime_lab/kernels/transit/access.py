@@ -8,6 +8,8 @@ have the unit of the lines, see `traveltime_lab.kernels.transit.patterns.Lines`.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
@@ -17,23 +19,38 @@ from traveltime_lab.kernels.transit.raptor import search
 from traveltime_lab.kernels.transit.search_state import new_state
 
 
+class StopPorts(NamedTuple):
+    """CSR of the ports of each target."""
+
+    indptr: np.ndarray  # int64 (n_targets + 1,)
+    stops: np.ndarray  # int32
+    times: np.ndarray  # int32
+
+
+class TargetPorts(NamedTuple):
+    """The same ports as CSR by stop, nearest target first."""
+
+    indptr: np.ndarray  # int64 (n_stops + 1,)
+    targets: np.ndarray  # int32
+    times: np.ndarray  # int32
+
+
 @kernel
-def ports_by_stop(indptr, stops, seconds, n_stops):
+def ports_by_stop(ports, n_stops):
     """
     Regroup ports that are given by target by their stops.
 
     Parameters
     ----------
-    indptr, stops, seconds : int64, int32, int32 arrays
-        CSR of the ports of each target.
+    ports : StopPorts
     n_stops : int
 
     Returns
     -------
-    indptr, targets, seconds : int64, int32, int32 arrays
-        CSR of the ports of each stop, nearest target first.
+    TargetPorts
     """
-    order = ascending(seconds)
+    indptr, stops, times = ports
+    order = ascending(times)
     target_of = np.empty(stops.size, np.int32)
     for target in range(indptr.size - 1):
         for k in range(indptr[target], indptr[target + 1]):
@@ -45,59 +62,59 @@ def ports_by_stop(indptr, stops, seconds, n_stops):
         out_indptr[stop + 1] += out_indptr[stop]
     at = out_indptr[:-1].copy()
     targets = np.empty(stops.size, np.int32)
-    out_seconds = np.empty(stops.size, np.int32)
+    out_times = np.empty(stops.size, np.int32)
     for i in order:
         targets[at[stops[i]]] = target_of[i]
-        out_seconds[at[stops[i]]] = seconds[i]
+        out_times[at[stops[i]]] = times[i]
         at[stops[i]] += 1
-    return out_indptr, targets, out_seconds
+    return TargetPorts(out_indptr, targets, out_times)
 
 
 @kernel
-def gather(times, offset, limit, indptr, stops, seconds, out):
+def gather(at_stops, offset, limit, ports, out):
     """
-    Lower ``out[target]`` to the least ``times[stop] + seconds - offset`` over its ports, if within the limit.
+    Lower ``out[target]`` to the least ``at_stops[stop] + time - offset`` over its ports, if within the limit.
 
     Parameters
     ----------
-    times : int32 array of shape (n_stops,)
+    at_stops : int32 array of shape (n_stops,)
         Arrival times, `UNREACHED` where there is none.
     offset, limit : int
         Time to subtract, and the longest travel time to write.
-    indptr, stops, seconds : int64, int32, int32 arrays
-        CSR of the ports of each target.
+    ports : StopPorts
     out : int32 array of shape (n_targets,)
         Lowered in place.
     """
+    indptr, stops, times = ports
     for target in range(indptr.size - 1):
         least = UNREACHED
         for k in range(indptr[target], indptr[target + 1]):
-            least = min(least, times[stops[k]] + seconds[k])
+            least = min(least, at_stops[stops[k]] + times[k])
         if least - offset <= limit and least - offset < out[target]:
             out[target] = least - offset
 
 
 @kernel
-def many_to_stops(lines, seed_indptr, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
+def many_to_stops(lines, access, starts, limits, out):
     """
     Fill ``out[search, stop]`` with the time from the start of each search to the arrival by transit at each stop.
 
     Parameters
     ----------
     lines : Lines
-    seed_indptr, seed_stop, seed_s : int64, int32, int32 arrays
-        CSR of the access stops of each search and the access times.
+    access : StopPorts
+        Access stops of each search and the access times.
     starts : int32 array of shape (n_searches,)
         Departure times.
-    travel_limit, max_rides, change_delay : int
-        As in `raptor.search`; the limit counts from the departure.
+    limits : Limits
     out : int32 array of shape (n_searches, n_stops)
         Overwritten; `UNREACHED` where there is no journey within the limit.
     """
     state = new_state(lines, np.int64(1))
     for i in range(starts.size):
-        seeds = slice(seed_indptr[i], seed_indptr[i + 1])
-        limit = starts[i] + travel_limit
-        times = search(lines, state, seed_stop[seeds], seed_s[seeds] + starts[i], limit, max_rides, change_delay)
+        own = slice(access.indptr[i], access.indptr[i + 1])
+        limit = starts[i] + limits.travel_time
+        times = access.times[own] + starts[i]
+        times = search(lines, state, access.stops[own], times, limit, limits.rides, limits.change_delay)
         for stop in range(times.size):
             out[i, stop] = times[stop] - starts[i] if times[stop] != UNREACHED else UNREACHED

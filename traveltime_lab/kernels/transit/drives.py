@@ -13,6 +13,7 @@ E. Martins, "On a multicriteria shortest path problem", European Journal of Oper
 from __future__ import annotations
 
 import heapq
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,28 +23,36 @@ from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
 from traveltime_lab.kernels.transit.walks import straight_ms
 
 
+class Drives(NamedTuple):
+    """CSR of the Pareto-optimal pairs of each state: travel times ascend and driving times descend."""
+
+    indptr: np.ndarray  # int64 (n_states + 1,)
+    ms: np.ndarray  # int32, travel times
+    drive_ms: np.ndarray  # int32, driving times
+
+
 @kernel
-def drives_to_stops(indptr, indices, weights, stop_ms, port_indptr, port_states, port_keys, budget_ms, limit_ms):
+def drives_to_stops(arcs, stop_ms, ports, budget_ms, limit_ms):
     """
     Search the street graph backwards from all stops at once, with travel time and driving time as criteria.
 
     Parameters
     ----------
-    indptr, indices, weights : int64, int32, int64 arrays
-        Transposed CSR of the street graph.
+    arcs : Arcs
+        Transposed arcs of the street graph.
     stop_ms : int32 array of shape (n_stops,)
         Travel time from each stop to the destination, `NEVER` if there is no journey.
-    port_indptr, port_states, port_keys : int64, int32, int64 arrays
-        CSR of the entry ports of each stop, connectors included.
+    ports : Ports
+        Entry ports of each stop, connectors included.
     budget_ms, limit_ms : int
         Longest driving time, and longest travel time.
 
     Returns
     -------
-    label_indptr : int64 array of shape (n_states + 1,)
-    label_ms, drive_ms : int32 arrays
-        CSR of the Pareto-optimal pairs of each state: travel times ascend and driving times descend.
+    Drives
     """
+    indptr, indices, weights = arcs
+    port_indptr, port_states, port_keys = ports
     n_states = indptr.size - 1
     least = np.full(n_states, NEVER, np.int32)
     heap = [(np.int64(0), np.int64(0), np.int64(0)) for _ in range(0)]
@@ -83,54 +92,34 @@ def drives_to_stops(indptr, indices, weights, stop_ms, port_indptr, port_states,
         label_ms[at[states[i]]] = times[i]
         drive_ms[at[states[i]]] = drives[i]
         at[states[i]] += 1
-    return label_indptr, label_ms, drive_ms
+    return Drives(label_indptr, label_ms, drive_ms)
 
 
 @kernel
-def gather_drives(
-    edge,
-    fraction,
-    distance,
-    per_metre,
-    buffer_m,
-    traversal,
-    is_open,
-    budget_ms,
-    port_indptr,
-    port_states,
-    port_keys,
-    label_indptr,
-    label_ms,
-    drive_ms,
-    stop_ms,
-    edge_indptr,
-    edge_stops,
-    stop_fraction,
-    stop_connector_ms,
-    values,
-):
+def gather_drives(cells, directed, budget_ms, ports, drives, stop_ms, on_edges, values):
     """
     Lower the value of each cell to the travel time of driving to a stop and taking transit from there.
 
     Parameters
     ----------
-    edge, fraction, distance, per_metre, buffer_m
-        As in `traveltime_lab.kernels.raster.surface.gather`.
-    traversal : int64 array of shape (n_directed,)
-        Labels of the directed edges from start to end.
-    is_open : bool array of shape (n_directed,)
-        Whether each directed edge may be used.
+    cells : traveltime_lab.kernels.raster.surface.Cells
+    directed : Directed
     budget_ms : int
         Longest driving time, including the connector between the cell and its street.
-    port_indptr, port_states, port_keys : int64, int32, int64 arrays
-        CSR of the exit ports of each directed edge.
-    label_indptr, label_ms, drive_ms : int64, int32, int32 arrays
+    ports : Ports
+        Exit ports of each directed edge.
+    drives : Drives
         From `drives_to_stops`.
-    stop_ms, edge_indptr, edge_stops, stop_fraction, stop_connector_ms
-        As in `traveltime_lab.kernels.raster.transit_surface.gather_rides`.
+    stop_ms : int32 array of shape (n_stops,)
+        Travel time from each stop to the destination, `NEVER` if there is no journey.
+    on_edges : StopsOnEdges
     values : float32 array of shape (n_rows, n_columns), s
         Lowered in place.
     """
+    edge, fraction, distance, per_metre, buffer_m = cells
+    traversal, is_open = directed
+    port_indptr, port_states, port_keys = ports
+    label_indptr, label_ms, drive_ms = drives
     for r in range(edge.shape[0]):
         for c in range(edge.shape[1]):
             e = edge[r, c]
@@ -152,12 +141,12 @@ def gather_drives(
                         if drive_ms[j] + onward <= budget_ms:
                             best = min(best, label_ms[j] + onward)
                             break
-            for k in range(edge_indptr[e], edge_indptr[e + 1]):
-                stop = edge_stops[k]
+            for k in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
+                stop = on_edges.stops[k]
                 if stop_ms[stop] == NEVER:
                     continue
-                drive = straight_ms(e, f, stop_fraction[stop], traversal, is_open, np.bool_(False))
-                drive += stop_connector_ms[stop] + off_ms
+                drive = straight_ms(e, f, on_edges.fraction[stop], directed, np.bool_(False))
+                drive += (on_edges.connector[stop] >> TIME_SHIFT) + off_ms
                 if drive <= budget_ms:
                     best = min(best, stop_ms[stop] + drive)
             values[r, c] = best / 1000.0

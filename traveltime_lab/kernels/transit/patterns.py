@@ -24,16 +24,42 @@ from traveltime_lab.kernels.street.road import ascending
 UNREACHED = 1_000_000_000
 
 
+class Patterns(NamedTuple):
+    """Patterns: sequences of stops."""
+
+    indptr: np.ndarray  # int64 (n_patterns + 1,), index pointer of the positions
+    stops: np.ndarray  # int32 (n_positions,)
+    can_board: np.ndarray  # bool (n_positions,)
+    can_alight: np.ndarray  # bool (n_positions,)
+
+
+class Instances(NamedTuple):
+    """Trip instances by pattern; see `Lines` for the order of the times."""
+
+    indptr: np.ndarray  # int64 (n_patterns + 1,)
+    time_indptr: np.ndarray  # int64 (n_patterns + 1,)
+    arrival: np.ndarray  # int32 (n_times,)
+    departure: np.ndarray  # int32 (n_times,)
+    stay: np.ndarray  # int32 (n_runs,), trip instance that the vehicle continues as, -1 for none
+
+
+class Footpaths(NamedTuple):
+    """CSR of the footpaths from each stop."""
+
+    indptr: np.ndarray  # int64 (n_stops + 1,)
+    stops: np.ndarray  # int32
+    times: np.ndarray  # int32
+
+
 class Lines(NamedTuple):
     """
     Patterns, trip instances, footpaths and in-seat continuations in one direction of time.
 
     All times are int32 numbers in one unit: seconds, or milliseconds after `TripTable.in_milliseconds`. The kernels
-    that take lines return times of the same unit, also where the name of an argument ends in ``_s``. The time of trip
-    instance r of pattern p at position k has the index ``time_indptr[p] + r * n_positions(p) + k``. ``stop_*`` lists
-    for each stop the patterns that can be boarded there and the positions of boarding as indices of `pattern_stops`;
-    the last position of a pattern is never among them. ``stay_indptr`` has length 1 if no trip instance continues as
-    another.
+    that take lines take and return times of the same unit. The time of trip instance r of pattern p at position k has
+    the index ``time_indptr[p] + r * n_positions(p) + k``. ``stop_*`` lists for each stop the patterns that can be
+    boarded there and the positions of boarding as indices of `pattern_stops`; the last position of a pattern is never
+    among them. ``stay_indptr`` has length 1 if no trip instance continues as another.
     """
 
     pattern_indptr: np.ndarray  # int64 (n_patterns + 1,)
@@ -95,17 +121,18 @@ def _boardings(pattern_indptr, pattern_stops, can_board, n_stops):
 
 
 @kernel
-def _nearest_first(indptr, stops, seconds):
+def _nearest_first(footpaths):
     """Return the footpaths with those of each stop sorted by duration."""
+    indptr, stops, times = footpaths
     out_stops = np.empty_like(stops)
-    out_seconds = np.empty_like(seconds)
+    out_times = np.empty_like(times)
     for row in range(indptr.size - 1):
         start, end = indptr[row], indptr[row + 1]
-        order = ascending(seconds[start:end])
+        order = ascending(times[start:end])
         for k in range(end - start):
             out_stops[start + k] = stops[start + order[k]]
-            out_seconds[start + k] = seconds[start + order[k]]
-    return out_stops, out_seconds
+            out_times[start + k] = times[start + order[k]]
+    return Footpaths(indptr, out_stops, out_times)
 
 
 @kernel
@@ -122,25 +149,22 @@ def _last_departures(pattern_indptr, can_board, instance_indptr, time_indptr, de
 
 
 @kernel
-def forward_lines(
-    pattern_indptr,
-    pattern_stops,
-    can_board,
-    can_alight,
-    instance_indptr,
-    time_indptr,
-    arrival,
-    departure,
-    transfer_indptr,
-    transfer_stop,
-    transfer_time,
-    change_time,
-    stay_instance,
-):
-    """Return the `Lines` of the arrays of a `TripTable`, which documents their shapes and dtypes."""
-    n_stops = change_time.size
-    stop_indptr, stop_pattern, stop_boarding = _boardings(pattern_indptr, pattern_stops, can_board, n_stops)
-    near_stop, near_s = _nearest_first(transfer_indptr, transfer_stop, transfer_time)
+def forward_lines(patterns, instances, footpaths, change_time):
+    """
+    Return the `Lines` of the arrays of a `TripTable`.
+
+    Parameters
+    ----------
+    patterns : Patterns
+    instances : Instances
+    footpaths : Footpaths
+    change_time : int32 array of shape (n_stops,)
+        Minimum transfer time at the stop itself.
+    """
+    pattern_indptr, pattern_stops, can_board, can_alight = patterns
+    instance_indptr, time_indptr, arrival, departure, stay_instance = instances
+    stop_indptr, stop_pattern, stop_boarding = _boardings(pattern_indptr, pattern_stops, can_board, change_time.size)
+    near = _nearest_first(footpaths)
     run_pattern = np.empty(instance_indptr[-1], np.int32)
     for p in range(instance_indptr.size - 1):
         run_pattern[instance_indptr[p] : instance_indptr[p + 1]] = p
@@ -157,11 +181,26 @@ def forward_lines(
                 size += 1
             stay_indptr[run + 1] = size
     return Lines(
-        pattern_indptr, pattern_stops, can_board, can_alight, instance_indptr, time_indptr, arrival, departure,
-        _last_departures(pattern_indptr, can_board, instance_indptr, time_indptr, departure), stop_indptr, stop_pattern,
-        stop_boarding, transfer_indptr, near_stop, near_s, change_time,
-        stay_indptr, stays, run_pattern,
-    )  # fmt: skip
+        pattern_indptr=pattern_indptr,
+        pattern_stops=pattern_stops,
+        can_board=can_board,
+        can_alight=can_alight,
+        instance_indptr=instance_indptr,
+        time_indptr=time_indptr,
+        arrival=arrival,
+        departure=departure,
+        last_departure=_last_departures(pattern_indptr, can_board, instance_indptr, time_indptr, departure),
+        stop_indptr=stop_indptr,
+        stop_pattern=stop_pattern,
+        stop_boarding=stop_boarding,
+        transfer_indptr=near.indptr,
+        transfer_stop=near.stops,
+        transfer_time=near.times,
+        change_time=change_time,
+        stay_indptr=stay_indptr,
+        stay_instance=stays,
+        run_pattern=run_pattern,
+    )
 
 
 @kernel
@@ -194,7 +233,7 @@ def mirrored(lines):
     for stop in range(n_stops):
         source[lines.transfer_indptr[stop] : lines.transfer_indptr[stop + 1]] = stop
     transfer_indptr, order = _csr(lines.transfer_stop, n_stops)
-    near_stop, near_s = _nearest_first(transfer_indptr, source[order], lines.transfer_time[order])
+    near = _nearest_first(Footpaths(transfer_indptr, source[order], lines.transfer_time[order]))
 
     stay_indptr = np.zeros(1, np.int64)
     stays = np.empty(0, np.int32)
@@ -210,13 +249,28 @@ def mirrored(lines):
         stay_indptr, order = _csr(before, n_runs)
         stays = after[order]
     departure = -_reversed_blocks(lines.time_indptr, lines.arrival)
+    indptr, time_indptr = lines.instance_indptr, lines.time_indptr
     return Lines(
-        lines.pattern_indptr, pattern_stops, can_board, can_alight, lines.instance_indptr, lines.time_indptr,
-        -_reversed_blocks(lines.time_indptr, lines.departure), departure,
-        _last_departures(lines.pattern_indptr, can_board, lines.instance_indptr, lines.time_indptr, departure),
-        stop_indptr, stop_pattern, stop_boarding, transfer_indptr, near_stop, near_s, lines.change_time,
-        stay_indptr, stays, lines.run_pattern,
-    )  # fmt: skip
+        pattern_indptr=lines.pattern_indptr,
+        pattern_stops=pattern_stops,
+        can_board=can_board,
+        can_alight=can_alight,
+        instance_indptr=indptr,
+        time_indptr=time_indptr,
+        arrival=-_reversed_blocks(time_indptr, lines.departure),
+        departure=departure,
+        last_departure=_last_departures(lines.pattern_indptr, can_board, indptr, time_indptr, departure),
+        stop_indptr=stop_indptr,
+        stop_pattern=stop_pattern,
+        stop_boarding=stop_boarding,
+        transfer_indptr=near.indptr,
+        transfer_stop=near.stops,
+        transfer_time=near.times,
+        change_time=lines.change_time,
+        stay_indptr=stay_indptr,
+        stay_instance=stays,
+        run_pattern=lines.run_pattern,
+    )
 
 
 @kernel

@@ -23,6 +23,8 @@ D. Delling, T. Pajor, R. Werneck, "Round-Based Public Transit Routing", ALENEX 2
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
@@ -31,8 +33,15 @@ from traveltime_lab.kernels.transit.raptor import UNLIMITED, ride
 from traveltime_lab.kernels.transit.search_state import forget_changes, new_state, reset, seed
 
 
+class Seeds(NamedTuple):
+    """Access stops of a point, and the access times."""
+
+    stops: np.ndarray  # int32 (n_seeds,)
+    times: np.ndarray  # int32 (n_seeds,)
+
+
 @kernel
-def window_starts(lines, seed_stop, seed_s, begin, end, step):
+def window_starts(lines, seeds, begin, end, step):
     """
     Return the last departure of the window and those that just catch a vehicle at an access stop, latest first.
 
@@ -41,8 +50,7 @@ def window_starts(lines, seed_stop, seed_s, begin, end, step):
     Parameters
     ----------
     lines : Lines
-    seed_stop, seed_s : int32 arrays of shape (n_seeds,)
-        Access stops and access times.
+    seeds : Seeds
     begin, end : int
         Window of departures, both ends included.
     step : int
@@ -53,6 +61,7 @@ def window_starts(lines, seed_stop, seed_s, begin, end, step):
     int32 array of shape (n_starts,)
         Descending. Journeys of the other departures are dominated or no shorter.
     """
+    seed_stop, seed_time = seeds
     is_start = np.zeros((end - begin) // step + 1, np.bool_)
     is_start[-1] = True
     for i in range(seed_stop.size):
@@ -65,12 +74,12 @@ def window_starts(lines, seed_stop, seed_s, begin, end, step):
             last = high
             while low < high:
                 middle = (low + high) >> 1
-                if lines.departure[at + middle * n] >= begin + seed_s[i]:
+                if lines.departure[at + middle * n] >= begin + seed_time[i]:
                     high = middle
                 else:
                     low = middle + 1
             for r in range(low, last):
-                start = lines.departure[at + r * n] - seed_s[i]
+                start = lines.departure[at + r * n] - seed_time[i]
                 if start > end:
                     break
                 is_start[(start - begin) // step] = True
@@ -84,15 +93,15 @@ def window_state(lines, max_rides):
 
 
 @kernel
-def _add_start(lines, state, seed_stop, seed_s, start, travel_limit, max_rides, change_delay):
+def _add_start(lines, state, seeds, start, limits):
     """Search one more departure, not later than the previous one; `state.changed` lists the stops that it improved."""
     forget_changes(state)
-    n_marked = seed(state, seed_stop, seed_s, start, start + travel_limit)
-    ride(lines, state, n_marked, start + travel_limit, max_rides, change_delay)
+    n_marked = seed(state, seeds.stops, seeds.times, start, start + limits.travel_time)
+    ride(lines, state, n_marked, start + limits.travel_time, limits.rides, limits.change_delay)
 
 
 @kernel
-def window_stops(lines, state, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
+def window_stops(lines, state, seeds, starts, limits, out):
     """
     Fill ``out[start, stop]`` with the time from each departure to the arrival by transit at each stop.
 
@@ -100,103 +109,71 @@ def window_stops(lines, state, seed_stop, seed_s, starts, travel_limit, max_ride
     ----------
     lines : Lines
     state : State
-        From `window_state` with the same `max_rides`.
-    seed_stop, seed_s : int32 arrays of shape (n_seeds,)
-        Access stops and access times.
+        From `window_state`.
+    seeds : Seeds
     starts : int32 array of shape (n_starts,)
         Departures, not ascending.
-    travel_limit, max_rides, change_delay : int
-        As in `raptor.search`; the limit counts from the departure.
+    limits : Limits
+        With the same number of rides as `state`.
     out : int32 array of shape (n_starts, n_stops)
         Overwritten; `UNREACHED` where there is no journey within the limit.
     """
     reset(state)
     best = state.best[state.best.shape[0] - 1]
     for i in range(starts.size):
-        _add_start(lines, state, seed_stop, seed_s, starts[i], travel_limit, max_rides, change_delay)
+        _add_start(lines, state, seeds, starts[i], limits)
         for stop in range(best.size):
             time = best[stop] - starts[i]
-            out[i, stop] = time if time <= travel_limit else UNREACHED
+            out[i, stop] = time if time <= limits.travel_time else UNREACHED
 
 
 @kernel
-def window_least(lines, state, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
+def window_least(lines, state, seeds, starts, limits, out):
     """Fill ``out[stop]`` with the least time from any departure to an arrival by transit; see `window_stops`."""
     reset(state)
     out[:] = UNREACHED
     best = state.best[state.best.shape[0] - 1]
     for i in range(starts.size):
-        _add_start(lines, state, seed_stop, seed_s, starts[i], travel_limit, max_rides, change_delay)
+        _add_start(lines, state, seeds, starts[i], limits)
         for j in range(state.n_changed[0]):
             stop = state.changed[j]
             out[stop] = min(out[stop], best[stop] - starts[i])
 
 
 @kernel
-def window_times(
-    lines,
-    state,
-    seed_stop,
-    seed_s,
-    starts,
-    travel_limit,
-    max_rides,
-    change_delay,
-    port_indptr,
-    port_target,
-    port_s,
-    direct_s,
-    out,
-):
+def window_times(lines, state, seeds, starts, limits, ports, direct, out):
     """
     Fill ``out[start, target]`` with the travel time of each departure to each target; see `window_stops`.
 
     Parameters
     ----------
-    port_indptr, port_target, port_s : int64, int32, int32 arrays
-        CSR of the ports of each stop, nearest target first.
-    direct_s : int32 array of shape (n_targets,)
+    ports : TargetPorts
+    direct : int32 array of shape (n_targets,)
         Travel time without transit, `UNREACHED` where there is none.
     out : int32 array of shape (n_starts, n_targets)
         Overwritten; `UNREACHED` beyond the limit.
     """
+    port_indptr, port_target, port_time = ports
     reset(state)
     best = state.best[state.best.shape[0] - 1]
-    arrival = np.full(direct_s.size, UNREACHED, np.int32)
+    arrival = np.full(direct.size, UNREACHED, np.int32)
     for i in range(starts.size):
-        _add_start(lines, state, seed_stop, seed_s, starts[i], travel_limit, max_rides, change_delay)
+        _add_start(lines, state, seeds, starts[i], limits)
         for j in range(state.n_changed[0]):
             time = best[state.changed[j]]
             for k in range(port_indptr[state.changed[j]], port_indptr[state.changed[j] + 1]):
-                at = time + port_s[k]
-                if at - starts[i] > travel_limit:
+                at = time + port_time[k]
+                if at - starts[i] > limits.travel_time:
                     break
                 if at < arrival[port_target[k]]:
                     arrival[port_target[k]] = at
-        for target in range(direct_s.size):
-            time = min(arrival[target] - starts[i], direct_s[target])
-            out[i, target] = time if time <= travel_limit else UNREACHED
+        for target in range(direct.size):
+            time = min(arrival[target] - starts[i], direct[target])
+            out[i, target] = time if time <= limits.travel_time else UNREACHED
 
 
 @kernel
-def window_best(
-    lines,
-    state,
-    seed_stop,
-    seed_s,
-    starts,
-    travel_limit,
-    max_rides,
-    change_delay,
-    port_indptr,
-    port_target,
-    port_s,
-    direct_s,
-    begin,
-    step,
-    out_s,
-    out_start,
-):
+def window_best(lines, state, seeds, starts, limits, ports, direct, begin, step, out, out_start):
     """
     Fill in the shortest journeys of the window to each target; see `window_times`.
 
@@ -204,34 +181,35 @@ def window_best(
     ----------
     starts : int32 array of shape (n_starts,)
         From `window_starts`.
-    direct_s : int32 array of shape (n_targets,)
+    direct : int32 array of shape (n_targets,)
         Travel time without transit, `UNREACHED` where there is none. It is listed as one journey, at a departure with
         no faster journey, if there is such a departure.
     begin, step : int
         First departure, and the time between two departures.
-    out_s, out_start : int32 arrays of shape (n_targets, n_best)
+    out, out_start : int32 arrays of shape (n_targets, n_best)
         Overwritten with the travel times of the shortest journeys, ascending, and their departures; `UNREACHED` after
         the last journey. Of equally long journeys the later comes first. No journey is dominated by one that departs
         no earlier and arrives no later.
     """
+    port_indptr, port_target, port_time = ports
     reset(state)
-    out_s[:] = UNREACHED
+    out[:] = UNREACHED
     out_start[:] = UNREACHED
-    n_targets = out_s.shape[0]
+    n_targets = out.shape[0]
     best = state.best[state.best.shape[0] - 1]
     arrival = np.full(n_targets, UNREACHED, np.int32)
     later = arrival.copy()
-    is_told = direct_s > travel_limit
+    is_told = direct > limits.travel_time
     improved = np.empty(n_targets, np.int32)
     is_improved = np.zeros(n_targets, np.bool_)
     for i in range(starts.size):
-        _add_start(lines, state, seed_stop, seed_s, starts[i], travel_limit, max_rides, change_delay)
+        _add_start(lines, state, seeds, starts[i], limits)
         n_improved = 0
         for j in range(state.n_changed[0]):
             time = best[state.changed[j]]
             for k in range(port_indptr[state.changed[j]], port_indptr[state.changed[j] + 1]):
-                at = time + port_s[k]
-                if at - starts[i] > travel_limit:
+                at = time + port_time[k]
+                if at - starts[i] > limits.travel_time:
                     break
                 target = port_target[k]
                 if at < arrival[target]:
@@ -245,15 +223,15 @@ def window_best(
             is_improved[target] = False
             time = arrival[target] - starts[i]
             other = starts[i] + step
-            if not is_told[target] and other <= starts[0] and other + direct_s[target] < later[target]:
+            if not is_told[target] and other <= starts[0] and other + direct[target] < later[target]:
                 is_told[target] = True
-                _insert(out_s[target], out_start[target], np.int64(direct_s[target]), np.int64(other))
+                _insert(out[target], out_start[target], np.int64(direct[target]), np.int64(other))
             later[target] = arrival[target]
-            if time < direct_s[target]:
-                _insert(out_s[target], out_start[target], np.int64(time), np.int64(starts[i]))
+            if time < direct[target]:
+                _insert(out[target], out_start[target], np.int64(time), np.int64(starts[i]))
     for target in range(n_targets):
-        if not is_told[target] and direct_s[target] <= travel_limit and begin + direct_s[target] < arrival[target]:
-            _insert(out_s[target], out_start[target], np.int64(direct_s[target]), np.int64(begin))
+        if not is_told[target] and direct[target] <= limits.travel_time and begin + direct[target] < arrival[target]:
+            _insert(out[target], out_start[target], np.int64(direct[target]), np.int64(begin))
 
 
 @kernel

@@ -34,6 +34,8 @@ D. Delling, T. Pajor, R. Werneck, "Round-Based Public Transit Routing", ALENEX 2
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
@@ -45,6 +47,14 @@ UNLIMITED = 1 << 30
 #: If more than one stop in this many is touched, relaxing the footpaths of all stops without a branch is faster
 #: (measured).
 _MANY = 8
+
+
+class Limits(NamedTuple):
+    """Limits of a search that begins with a departure."""
+
+    travel_time: int  # longest time from the departure
+    rides: int  # largest number of transit legs, one more than the number of transfers, or `UNLIMITED`
+    change_delay: int  # time added to each transfer
 
 
 @kernel

@@ -7,14 +7,33 @@ trip instance: one trip on one service date, or one repetition of a frequency.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.transit.stop_times import distance_m
 
 
+class StopTimes(NamedTuple):
+    """CSR of the stop times of each trip, s."""
+
+    indptr: np.ndarray  # int64 (n_trips + 1,)
+    arrival: np.ndarray  # int32
+    departure: np.ndarray  # int32
+
+
+class TripEnds(NamedTuple):
+    """Where and when trips begin and end."""
+
+    first: np.ndarray  # int32 (n_trips,), s: first departure
+    last: np.ndarray  # int32 (n_trips,), s: last arrival
+    first_stop: np.ndarray  # int32 (n_trips,), stop_idx
+    last_stop: np.ndarray  # int32 (n_trips,), stop_idx
+
+
 @kernel
-def assign_lanes(instance_trip, run_shift, run_pattern, trip_indptr, arrival, departure, lane):
+def assign_lanes(instance_trip, run_shift, run_pattern, stop_times, lane):
     """
     Distribute the trip instances of each pattern over lanes in which none overtakes another.
 
@@ -29,8 +48,7 @@ def assign_lanes(instance_trip, run_shift, run_pattern, trip_indptr, arrival, de
         Time to add to the stop times of the trip.
     run_pattern : int32 array of shape (n_runs,)
         Pattern of each trip instance.
-    trip_indptr, arrival, departure : int64, int32, int32 arrays
-        CSR of the stop times of each trip, s.
+    stop_times : StopTimes
     lane : int32 array of shape (n_runs,)
         Overwritten with the number of the lane, counted over all patterns.
 
@@ -49,7 +67,7 @@ def assign_lanes(instance_trip, run_shift, run_pattern, trip_indptr, arrival, de
         while run < n and run_pattern[run] == run_pattern[begin]:
             chosen = -1
             for k in range(first_lane, n_lanes):
-                if _follows(last[k], run, instance_trip, run_shift, trip_indptr, arrival, departure):
+                if _follows(last[k], run, instance_trip, run_shift, stop_times):
                     chosen = k
                     break
             if chosen < 0:
@@ -63,8 +81,9 @@ def assign_lanes(instance_trip, run_shift, run_pattern, trip_indptr, arrival, de
 
 
 @kernel
-def _follows(before, after, instance_trip, run_shift, trip_indptr, arrival, departure):
+def _follows(before, after, instance_trip, run_shift, stop_times):
     """Return whether trip instance `after` is at no position earlier than `before`, of the same pattern."""
+    trip_indptr, arrival, departure = stop_times
     a, b = trip_indptr[instance_trip[before]], trip_indptr[instance_trip[after]]
     n = trip_indptr[instance_trip[before] + 1] - a
     lead = run_shift[after] - run_shift[before]
@@ -75,8 +94,9 @@ def _follows(before, after, instance_trip, run_shift, trip_indptr, arrival, depa
 
 
 @kernel
-def write_times(instance_trip, run_shift, trip_indptr, arrival, departure, out_arrival, out_departure):
+def write_times(instance_trip, run_shift, stop_times, out_arrival, out_departure):
     """Fill the times of all trip instances, one after the other (int32, s); see `assign_lanes`."""
+    trip_indptr, arrival, departure = stop_times
     at = 0
     for run in range(instance_trip.size):
         shift = run_shift[run]
@@ -87,21 +107,7 @@ def write_times(instance_trip, run_shift, trip_indptr, arrival, departure, out_a
 
 
 @kernel
-def link_blocks(
-    block_trip,
-    block_of,
-    on_duty,
-    run_of,
-    first,
-    last,
-    first_stop,
-    last_stop,
-    stop_lat,
-    stop_lng,
-    most_m,
-    banned,
-    stay_instance,
-):
+def link_blocks(block_trip, block_of, on_duty, run_of, ends, stop_lat, stop_lng, most_m, banned, stay_instance):
     """
     Link consecutive trip instances of the same block on one service date.
 
@@ -115,10 +121,7 @@ def link_blocks(
         Whether the service of the trip is active on the date.
     run_of : int32 array of shape (n_trips,)
         Trip instance of each trip on the date, -1 if there is none, such as for a trip outside of the interval.
-    first, last : int32 arrays of shape (n_trips,), s
-        First departure and last arrival.
-    first_stop, last_stop : int32 arrays of shape (n_trips,)
-        stop_idx of the first and the last stop.
+    ends : TripEnds
     stop_lat, stop_lng : float64 arrays of shape (n_stops,), degrees
     most_m : float
         Longest distance between the last stop of a trip and the first stop of the next, m.
@@ -127,6 +130,7 @@ def link_blocks(
     stay_instance : int32 array of shape (n_runs,)
         Overwritten with the trip instance that the vehicle continues as.
     """
+    first, last, first_stop, last_stop = ends
     before = -1
     for trip in block_trip:
         if not on_duty[trip]:

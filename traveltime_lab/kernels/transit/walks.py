@@ -6,67 +6,77 @@ Times are int32 milliseconds. The walking budget covers the whole walk, includin
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED, _grow, _search, ascending
+from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED, _grow, ascending, new_queue, search
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
 
 #: Key of a state that no walk reaches (see `spread`), and the mask of the walk in a key.
 NEVER_KEY = np.int64(NEVER) << TIME_SHIFT
 WALK_MASK = np.int64((1 << TIME_SHIFT) - 1)
+#: Number of walks that arrays have room for at first; they grow where necessary.
+_ROOM = 1 << 16
+
+
+class StatesAround(NamedTuple):
+    """CSR of the states within walking distance of each stop, nearest first."""
+
+    indptr: np.ndarray  # int64 (n_stops + 1,)
+    states: np.ndarray  # int32
+    ms: np.ndarray  # int32, walking times, connector of the stop included
+
+
+class StopsAround(NamedTuple):
+    """CSR of the stops within walking distance of each state, or of each point."""
+
+    indptr: np.ndarray  # int64 (n_states + 1,), or (n_points + 1,)
+    stops: np.ndarray  # int32
+    ms: np.ndarray  # int32, walking times, all connectors included
+
+
+class StopsOnEdges(NamedTuple):
+    """CSR of the stops on each edge, and the position of each stop."""
+
+    indptr: np.ndarray  # int64 (n_edges + 1,)
+    stops: np.ndarray  # int32
+    fraction: np.ndarray  # float64 (n_stops,), position on the edge, 0 to 1
+    connector: np.ndarray  # int64 (n_stops,), label of the connector between stop and street
 
 
 @kernel
-def states_around(
-    indptr, indices, weights, seed_indptr, seed_states, seed_keys, limit, shift, n_buckets, counts, states, walk_ms
-):
+def states_around(arcs, seeds, limit, shift, n_buckets):
     """
-    Search from each row of seeds and list the states within a limit, nearest first.
+    Return the states around each row of seeds within a limit.
 
     Parameters
     ----------
-    indptr, indices, weights, shift, n_buckets
-        As in `traveltime_lab.kernels.street.road.one_to_all`.
-    seed_indptr, seed_states, seed_keys : int64, int32, int64 arrays
-        CSR of the seeds of each row.
+    arcs : Arcs
+    seeds : Ports
+        Seeds of each stop.
     limit : int64
         Largest label to settle.
-    counts : int64 array of shape (n_rows,)
-        Overwritten with the number of states of each row.
-    states, walk_ms : int32 arrays
-        Output buffers, which are reallocated if they are too short.
+    shift, n_buckets : int
+        As in `traveltime_lab.kernels.street.road.one_to_all`.
 
     Returns
     -------
-    states, walk_ms : int32 arrays
-        States and walking times, row by row.
+    StatesAround
     """
-    n_states = indptr.size - 1
+    n_states = arcs.indptr.size - 1
+    n_rows = seeds.indptr.size - 1
     label = np.full(n_states, UNREACHED, np.int64)
-    queued = np.full(n_states, -1, np.int32)
     parent = np.empty(0, np.int32)
-    heads = np.full(n_buckets, -1, np.int32)
-    pool_state = np.empty(n_states + 1024, np.int32)
-    pool_next = np.empty(n_states + 1024, np.int32)
+    queue = new_queue(n_states, shift, n_buckets)
+    indptr = np.zeros(n_rows + 1, np.int64)
+    states = np.empty(_ROOM, np.int32)
+    walk_ms = np.empty(_ROOM, np.int32)
     at = 0
-    for row in range(seed_indptr.size - 1):
-        first, last = seed_indptr[row], seed_indptr[row + 1]
-        pool_state, pool_next, touched = _search(
-            indptr,
-            indices,
-            weights,
-            seed_states[first:last],
-            seed_keys[first:last],
-            limit,
-            shift,
-            label,
-            queued,
-            parent,
-            heads,
-            pool_state,
-            pool_next,
-        )
+    for row in range(n_rows):
+        first, last = seeds.indptr[row], seeds.indptr[row + 1]
+        queue, touched = search(arcs, seeds.states[first:last], seeds.keys[first:last], limit, label, parent, queue)
         while at + touched.size > states.size:
             states = _grow(states)
             walk_ms = _grow(walk_ms)
@@ -75,10 +85,10 @@ def states_around(
             states[at] = touched[i]
             walk_ms[at] = np.int32(label[touched[i]] >> TIME_SHIFT)
             at += 1
-        counts[row] = touched.size
+        indptr[row + 1] = at
         for i in range(touched.size):
             label[touched[i]] = UNREACHED
-    return states[:at].copy(), walk_ms[:at].copy()
+    return StatesAround(indptr, states[:at].copy(), walk_ms[:at].copy())
 
 
 @kernel
@@ -114,7 +124,7 @@ def turned(indptr, columns, values, n_columns):
 
 
 @kernel
-def straight_ms(edge, here, there, traversal, is_open, is_leaving):
+def straight_ms(edge, here, there, directed, is_leaving):
     """
     Return the milliseconds along an edge between a position `here` and a stop at position `there`.
 
@@ -123,8 +133,7 @@ def straight_ms(edge, here, there, traversal, is_open, is_leaving):
     edge : int
     here, there : float
         Fractions of the edge, 0 to 1.
-    traversal, is_open : int64 and bool arrays of shape (n_directed,)
-        Labels of the directed edges, and whether they may be used.
+    directed : Directed
     is_leaving : bool
         True from the stop to the position, False from the position to the stop.
 
@@ -138,78 +147,50 @@ def straight_ms(edge, here, there, traversal, is_open, is_leaving):
     for side in range(2):
         d = 2 * edge + side
         start, end = (a, b) if side == 0 else (1.0 - a, 1.0 - b)
-        if is_open[d] and end >= start:
-            time = traversal[d] >> TIME_SHIFT
+        if directed.is_open[d] and end >= start:
+            time = directed.traversal[d] >> TIME_SHIFT
             best = min(best, np.int64(time * end + 0.5) - np.int64(time * start + 0.5))
     return best
 
 
 @kernel
-def links_of_points(
-    edges,
-    fractions,
-    connector_ms,
-    read_indptr,
-    read_states,
-    read_ms,
-    state_indptr,
-    state_stops,
-    state_ms,
-    edge_indptr,
-    edge_stops,
-    stop_fractions,
-    stop_connector_ms,
-    traversal,
-    is_open,
-    is_leaving,
-    budget_ms,
-    n_stops,
-    counts,
-    stops,
-    walk_ms,
-):
+def links_of_points(positions, reads, around, on_edges, directed, is_leaving, budget_ms):
     """
-    List the stops within walking distance of each point.
+    Return the stops within walking distance of each point.
 
     Parameters
     ----------
-    edges, fractions, connector_ms : int32, float64, int64 arrays of shape (n_points,)
-        Position of each point on its edge (-1 if it was not snapped), and the walking time of the connector.
-    read_indptr, read_states, read_ms : int64, int32, int64 arrays
-        CSR of the ports of each point, connectors included.
-    state_indptr, state_stops, state_ms : int64, int32, int32 arrays
-        CSR of the stops within walking distance of each state.
-    edge_indptr, edge_stops : int64, int32 arrays
-        CSR of the stops on each edge.
-    stop_fractions, stop_connector_ms : float64, int64 arrays of shape (n_stops,)
-        Position of each stop on its edge, and the walking time of its connector.
-    traversal : int64 array of shape (n_directed,)
-        Labels of the directed edges from start to end.
-    is_open : bool array of shape (n_directed,)
-        Whether each directed edge may be used.
+    positions : Positions
+    reads : Ports
+        Ports of each point, connectors included.
+    around : StopsAround
+        Stops around each state.
+    on_edges : StopsOnEdges
+    directed : Directed
     is_leaving : bool
         True if one walks from the stops to the points, False if one walks from the points to the stops.
     budget_ms : int
         Longest walk.
-    n_stops : int
-    counts : int64 array of shape (n_points,)
-        Overwritten with the number of stops of each point.
-    stops, walk_ms : int32 arrays
-        Output buffers, which are reallocated if they are too short.
 
     Returns
     -------
-    stops, walk_ms : int32 arrays
-        Stops and walking times, point by point.
+    StopsAround
+        Stops around each point.
     """
+    edges, fractions, connectors = positions
+    state_indptr, state_stops, state_ms = around
+    n_stops = on_edges.fraction.size
+    indptr = np.zeros(edges.size + 1, np.int64)
+    stops = np.empty(_ROOM, np.int32)
+    walk_ms = np.empty(_ROOM, np.int32)
     best = np.full(n_stops, NEVER, np.int32)
     found = np.empty(n_stops, np.int32)
     at = 0
     for i in range(edges.size):
         n = 0
         if edges[i] >= 0:
-            for k in range(read_indptr[i], read_indptr[i + 1]):
-                state, extra = read_states[k], read_ms[k]
+            for k in range(reads.indptr[i], reads.indptr[i + 1]):
+                state, extra = reads.states[k], reads.keys[k] >> TIME_SHIFT
                 for j in range(state_indptr[state], state_indptr[state + 1]):
                     time = state_ms[j] + extra
                     stop = state_stops[j]
@@ -218,10 +199,10 @@ def links_of_points(
                             found[n] = stop
                             n += 1
                         best[stop] = time
-            for k in range(edge_indptr[edges[i]], edge_indptr[edges[i] + 1]):
-                stop = edge_stops[k]
-                time = straight_ms(edges[i], fractions[i], stop_fractions[stop], traversal, is_open, is_leaving)
-                time += connector_ms[i] + stop_connector_ms[stop]
+            for k in range(on_edges.indptr[edges[i]], on_edges.indptr[edges[i] + 1]):
+                stop = on_edges.stops[k]
+                time = straight_ms(edges[i], fractions[i], on_edges.fraction[stop], directed, is_leaving)
+                time += (connectors[i] >> TIME_SHIFT) + (on_edges.connector[stop] >> TIME_SHIFT)
                 if time <= budget_ms and time < best[stop]:
                     if best[stop] == NEVER:
                         found[n] = stop
@@ -235,12 +216,12 @@ def links_of_points(
             walk_ms[at] = best[found[k]]
             best[found[k]] = NEVER
             at += 1
-        counts[i] = n
-    return stops[:at].copy(), walk_ms[:at].copy()
+        indptr[i + 1] = at
+    return StopsAround(indptr, stops[:at].copy(), walk_ms[:at].copy())
 
 
 @kernel
-def spread(times_ms, first, last, limit_ms, indptr, states, walk_ms, keys):
+def spread(times_ms, first, last, limit_ms, around, keys):
     """
     Lower the keys of states to the earliest time at which a walk from a stop reaches them.
 
@@ -252,12 +233,12 @@ def spread(times_ms, first, last, limit_ms, indptr, states, walk_ms, keys):
         Stops `first` to ``last - 1`` are used.
     limit_ms : int
         Longest travel time of interest.
-    indptr, states, walk_ms : int64, int32, int32 arrays
-        CSR of the states within walking distance of each stop, nearest first.
+    around : StatesAround
     keys : int64 array of shape (n_states,)
         Lowered in place. A key holds the travel time in the upper 32 bits and the duration of the walk in the lower 32
         bits, so that among equal times the shortest walk wins; `NEVER_KEY` where no walk leads.
     """
+    indptr, states, walk_ms = around
     for stop in range(first, last):
         start = np.int64(times_ms[stop])
         if start > limit_ms:

@@ -1,0 +1,51 @@
+"""
+The groups of arrays that kernels take.
+
+Numba passes a named tuple as its parts, so that a kernel which reads ``arcs.weights`` compiles to the same code as one
+with an argument `weights`. Each array is described here once. Groups that belong to one kind of search are in its
+module. *CSR* is compressed sparse row form: row ``i`` has the entries ``indptr[i]`` to ``indptr[i + 1] - 1``.
+
+The terms state, label and port are explained in `traveltime_lab.kernels.street.road`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Arcs(NamedTuple):
+    """CSR by state of the arcs that leave it. In backward searches, and in transposed graphs, those that enter it."""
+
+    indptr: np.ndarray  # int32 (n_states + 1,); int64 in a hierarchy
+    indices: np.ndarray  # int32 (n_arcs,), state that each arc leads to
+    weights: np.ndarray  # int64 (n_arcs,), labels, non-negative
+
+
+class Ports(NamedTuple):
+    """
+    CSR of ports: states, and the labels to add there.
+
+    Rows are points or directed edges. Ports by which a point is left are the *seeds* of a search. Ports by which a
+    point is reached are its *readings*: the label of the point is the smallest ``label[state] + key`` in its row.
+    """
+
+    indptr: np.ndarray  # int64 (n_rows + 1,)
+    states: np.ndarray  # int32 (n_ports,)
+    keys: np.ndarray  # int64 (n_ports,), labels
+
+
+class Positions(NamedTuple):
+    """Positions of points on edges."""
+
+    edge: np.ndarray  # int32 (n,), -1 for points that were not snapped
+    fraction: np.ndarray  # float64 (n,), share of the edge before the position, from 0 at ``edge_from`` to 1
+    connector: np.ndarray  # int64 (n,), label of the connector between the point and the position
+
+
+class Directed(NamedTuple):
+    """Directed edges: edge `e` is the directed edges ``2 * e`` and ``2 * e + 1``."""
+
+    traversal: np.ndarray  # int64 (n_directed,), label from start to end
+    is_open: np.ndarray  # bool (n_directed,), whether the edge may be used in this direction
