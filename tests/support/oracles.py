@@ -253,40 +253,47 @@ class StreetOracle:
         self, snaps: Snaps, i: int, targets: Snaps, *, with_walk: bool = True, cutoff_ms: int | None = None
     ) -> list[int | None]:
         """Return milliseconds from one snapped position to others, None where there is no way (or beyond a cutoff)."""
-        edge, at = int(snaps.edge[i]), float(snaps.fraction[i])
-        if edge < 0:
+        starts = places_of(snaps, i, with_walk=with_walk)
+        if not starts:
             return [None] * len(targets)
-        walk = round(float(snaps.distance_m[i]) * (3600.0 / costs.CONNECTOR_KPH)) if with_walk else 0
         source = "source"
         self.graph.add_node(source)
-        for d in (2 * edge, 2 * edge + 1):
-            if d in self.traversal:
-                share = at if d % 2 == 0 else 1.0 - at
-                gone = math.floor(self.traversal[d] * share + 0.5)
-                for after, ms in self.successors(self.plain(d)):
-                    old = self.graph.get_edge_data(source, after, {"weight": math.inf})["weight"]
-                    self.graph.add_edge(source, after, weight=min(old, ms - gone))
+        for edge, at, walk in starts:
+            for d in (2 * edge, 2 * edge + 1):
+                if d in self.traversal:
+                    share = at if d % 2 == 0 else 1.0 - at
+                    gone = math.floor(self.traversal[d] * share + 0.5)
+                    for after, ms in self.successors(self.plain(d)):
+                        old = self.graph.get_edge_data(source, after, {"weight": math.inf})["weight"]
+                        self.graph.add_edge(source, after, weight=min(old, walk + ms - gone))
         reached = nx.single_source_dijkstra_path_length(self.graph, source, cutoff=cutoff_ms)
         self.graph.remove_node(source)
         answers: list[int | None] = []
         for j in range(len(targets)):
-            target, there = int(targets.edge[j]), float(targets.fraction[j])
             best = math.inf
-            for d in (2 * target, 2 * target + 1):
-                if target < 0 or d not in self.traversal:
-                    continue
-                share = there if d % 2 == 0 else 1.0 - there
-                part = math.floor(self.traversal[d] * share + 0.5)
-                for state in self.states_of[d]:
-                    best = min(best, reached.get(state, math.inf) + part)
-                own = at if d % 2 == 0 else 1.0 - at
-                if target == edge and own <= share:
-                    best = min(best, part - math.floor(self.traversal[d] * own + 0.5))
-            last = (
-                round(float(targets.distance_m[j]) * (3600.0 / costs.CONNECTOR_KPH)) if with_walk and target >= 0 else 0
-            )
-            answers.append(None if best == math.inf else walk + int(best) + last)
+            for target, there, last in places_of(targets, j, with_walk=with_walk):
+                for d in (2 * target, 2 * target + 1):
+                    if d not in self.traversal:
+                        continue
+                    share = there if d % 2 == 0 else 1.0 - there
+                    part = math.floor(self.traversal[d] * share + 0.5)
+                    for state in self.states_of[d]:
+                        best = min(best, reached.get(state, math.inf) + part + last)
+                    for edge, at, walk in starts:
+                        own = at if d % 2 == 0 else 1.0 - at
+                        if target == edge and own <= share:
+                            best = min(best, walk + part - math.floor(self.traversal[d] * own + 0.5) + last)
+            answers.append(None if best == math.inf else int(best))
         return answers
+
+
+def places_of(snaps: Snaps, i: int, *, with_walk: bool = True) -> list[tuple[int, float, int]]:
+    """Return the edge, the position on it and the milliseconds of the walk of each place of a point."""
+    indptr, edge, fraction, distance = snaps.places
+    return [
+        (int(edge[k]), float(fraction[k]), round(float(distance[k]) * (3600.0 / costs.CONNECTOR_KPH)) * with_walk)
+        for k in range(int(indptr[i]), int(indptr[i + 1]))
+    ]
 
 
 def simple_oracle(indptr: Any, indices: Any, weights: Any, seeds: dict[int, int], limit: int) -> dict[int, int]:

@@ -37,9 +37,14 @@ class Ports(NamedTuple):
 
 
 class Positions(NamedTuple):
-    """Positions of points on edges."""
+    """
+    CSR by point of its positions on edges.
 
-    edge: np.ndarray  # int32 (n,), -1 for points that were not snapped
+    A point that was not snapped has none, a point at a junction has one on each street.
+    """
+
+    indptr: np.ndarray  # int64 (n_points + 1,)
+    edge: np.ndarray  # int32 (n,)
     fraction: np.ndarray  # float64 (n,), share of the edge before the position, from 0 at ``edge_from`` to 1
     connector: np.ndarray  # int64 (n,), label of the connector between the point and the position
 

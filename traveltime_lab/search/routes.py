@@ -35,7 +35,7 @@ from traveltime_lab.search.pairs import (
 from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.paths import paths
-from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
+from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.itineraries import Found, transit_routes
 
 ROUTE_PROPERTIES: Final = ("travel_time", "distance", "distance_breakdown", "fares", "route")
@@ -259,15 +259,13 @@ def _street_routes(
 ) -> Iterator[Found]:
     """Yield the routes of pairs on streets, without those that have none."""
     network = query.network
-    start_places = np.column_stack(snapped_coordinates(network.streets, starts))
-    end_places = np.column_stack(snapped_coordinates(network.streets, ends))
     narrator = Narrator(network.streets, query.graph, query.transportation.base)
     moment = query.moment if isinstance(query.moment, dt.datetime) else None
     for path in paths(query.graph, starts, ends, query.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S):
         i, j = origin_of[path.pair], destination_of[path.pair]
         here = np.array([starts.lng[i], starts.lat[i]])
         there = np.array([ends.lng[j], ends.lat[j]])
-        legs = narrator.legs(path, np.array([here, start_places[i], end_places[j], there]))
+        legs = narrator.legs(path, here, there)
         yield Found(path.pair, timed(legs, moment, is_arrival=query.is_arrival, fares=unpaid(legs)), path.label)
 
 

@@ -30,7 +30,7 @@ from traveltime_lab.kernels.street import dissection, road, sweeps, turns
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.graph import RoadGraph, Topology, take_rows
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.streets.links import LinkedPoints
+from traveltime_lab.streets.links import LinkedPoints, by_edge, rows_of
 
 logger = logging.getLogger(__name__)
 
@@ -299,15 +299,15 @@ def label_blocks(
     up, down = (made.down, made.up) if is_backward else (made.up, made.down)
     stream = sweeps.restrict(down, made.rank, far.ports)
     n_near, n_far = len(near.snaps), len(far.snaps)
-    by_edge = np.argsort(far.snaps.edge, kind="stable")
+    columns = by_edge(far.positions)
 
     def sweep(part: slice) -> tuple[slice, slice, Int64Array]:
         indptr, states, keys = near.ports
         labels = np.empty((part.stop - part.start, n_far), np.int64)
         seeds = Ports(indptr[part.start : part.stop + 1], states, keys)
         sweeps.many_to_many(up, made.rank, stream, seeds, largest, labels)
-        here, there, limits = near.positions(part), far.positions(), np.full(part.stop - part.start, largest)
-        turns.improve_along_edges(here, there, not is_backward, graph.directed, by_edge, limits, labels)
+        here, limits = rows_of(near.positions, part.start, part.stop), np.full(part.stop - part.start, largest)
+        turns.improve_along_edges(here, far.positions, not is_backward, graph.directed, columns, limits, labels)
         if is_backward:
             return slice(0, n_far), part, labels.T
         return part, slice(0, n_far), labels

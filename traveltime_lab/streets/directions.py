@@ -93,15 +93,15 @@ class Narrator:
         self._is_ferry = t.uses["is_ferry"].to_numpy()
         self._is_roundabout = t.uses["is_roundabout"].to_numpy()
 
-    def legs(self, path: Path, ends: FloatArray) -> tuple[Leg, ...]:
+    def legs(self, path: Path, here: FloatArray, there: FloatArray) -> tuple[Leg, ...]:
         """
         Return the legs of a path.
 
         Parameters
         ----------
         path : Path
-        ends : float64 array of shape (4, 2)
-            (lng, lat) of the origin, of its position on the streets, of that of the destination, of the destination.
+        here, there : float64 arrays of shape (2,)
+            (lng, lat) of the origin and of the destination.
 
         Returns
         -------
@@ -110,6 +110,8 @@ class Narrator:
         """
         if not path.pieces:
             return ()
+        leaving = np.array([here, part_of_line(self.streets.tables, path.pieces[0])[0]])
+        arriving = np.array([part_of_line(self.streets.tables, path.pieces[-1])[-1], there])
         drafts = self._drafts(path.pieces)
         clock = _Clock()
         legs = []
@@ -122,12 +124,12 @@ class Narrator:
             if n == 0:
                 aims = (_aim(line, at_end=False) for line in lines)
                 heading = next((aim for aim in aims if aim is not None), None)
-                steps.append(_connector(path.access, ends[:2], heading, clock, is_start=True))
+                steps.append(_connector(path.access, leaving, heading, clock, is_start=True))
             steps += [self._step(stretch, clock, is_first=k == 0) for k, stretch in enumerate(draft.stretches)]
             if n == len(drafts) - 1:
                 aims = (_aim(line, at_end=True) for line in reversed(lines))
                 heading = next((aim for aim in aims if aim is not None), None)
-                steps.append(_connector(path.egress, ends[2:], heading, clock, is_start=False))
+                steps.append(_connector(path.egress, arriving, heading, clock, is_start=False))
             legs.append(self._leg(draft, steps))
         return tuple(legs)
 

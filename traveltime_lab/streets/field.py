@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab.kernels.records import Positions
 from traveltime_lab.kernels.street import reading, road
 from traveltime_lab.modes import Snapping
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
-from traveltime_lab.streets.links import connectors, ports
+from traveltime_lab.streets.links import ports, positions
 from traveltime_lab.streets.snapping import Snaps
 
 
@@ -31,10 +32,8 @@ class EdgeField:
         limit.
     is_backward : bool
         Whether routes end at the position instead of beginning there.
-    edge, fraction : int, float
-        The position on the network.
-    connector : int
-        Label of the connector between the point and the position.
+    positions : Positions
+        The positions of the point, at least one.
     limit : int
         Largest label that was settled.
     """
@@ -42,9 +41,7 @@ class EdgeField:
     graph: RoadGraph
     label: Int64Array
     is_backward: bool
-    edge: int
-    fraction: float
-    connector: int
+    positions: Positions
     limit: int
 
     @property
@@ -53,19 +50,27 @@ class EdgeField:
         return 100.0 if self.graph.metric == "distance" else 1000.0
 
     def start(self) -> float:
-        """Return the value at the position: that of the connector between the point and its street."""
-        return label_parts.primary(self.connector) / self.unit
+        """Return the value at the nearest position: that of the connector between the point and its street."""
+        return float(self.starts().min())
+
+    def starts(self) -> FloatArray:
+        """Return the values at the positions."""
+        return np.asarray(label_parts.primary(self.positions.connector) / self.unit)
 
     def ahead(self) -> FloatArray:
         """
-        Return the values of the whole edge of the position, towards higher and lower fractions; inf where closed.
+        Return the values of the whole edges of the positions, towards higher and lower fractions; inf where closed.
 
         In a backward search they are the values of travelling from there to the position.
+
+        Returns
+        -------
+        float64 array of shape (n_positions, 2)
         """
-        own = slice(2 * self.edge, 2 * self.edge + 2)
+        own = 2 * self.positions.edge[:, None].astype(np.int64) + np.arange(2)
         cost = label_parts.primary(self.graph.traversal[own]) / self.unit
         cost = np.where(self.graph.topology.is_open[own], cost, np.inf)
-        return cost[::-1].copy() if self.is_backward else cost
+        return cost[:, ::-1].copy() if self.is_backward else cost
 
 
 def edge_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: float, is_backward: bool) -> EdgeField:
@@ -76,7 +81,7 @@ def edge_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: flo
     ----------
     graph : RoadGraph
     snaps : Snaps of length 1
-        The position, which must be snapped.
+        The point, which must be snapped.
     snapping : Snapping
     limit : float
         Limit in seconds, or in metres in a graph of distances.
@@ -87,8 +92,8 @@ def edge_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: flo
     -------
     EdgeField
     """
-    connector = connectors(graph, snaps, snapping)
-    _, states, keys = ports(graph, snaps, connector, is_entry=is_backward)
+    here = positions(graph, snaps, snapping)
+    _, states, keys = ports(graph, here, is_entry=is_backward)
     largest = limit_label(limit, graph.metric)
     core = graph.core(is_backward=is_backward)
     label, _ = road.one_to_all(core.arcs, *core.seeds(states, keys), largest, graph.shift, core.n_buckets, False)
@@ -98,8 +103,6 @@ def edge_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: flo
         graph=graph,
         label=reading.field_of_edges(label, ends),
         is_backward=is_backward,
-        edge=int(snaps.edge[0]),
-        fraction=float(snaps.fraction[0]),
-        connector=int(connector[0]),
+        positions=here,
         limit=int(largest),
     )

@@ -23,7 +23,7 @@ from traveltime_lab.streets import contraction
 from traveltime_lab.streets.graph import Core, RoadGraph, take_rows
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.streets.links import LinkedPoints
+from traveltime_lab.streets.links import LinkedPoints, by_edge, rows_of
 from traveltime_lab.streets.snapping import Snaps
 
 ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
@@ -194,15 +194,14 @@ class RowSearch:
     core: Core
     seeds: Ports
     reads: Ports
-    by_edge: IndexArray
+    by_edge: turns.ByEdge
 
     @classmethod
     def of(cls, graph: RoadGraph, rows: LinkedPoints, columns: LinkedPoints, *, is_backward: bool) -> RowSearch:
         """Prepare the seeds and readings of the points."""
         core = graph.core(is_backward=is_backward)
-        by_edge = np.argsort(columns.snaps.edge, kind="stable")
         seeds, reads = core.seed_rows(rows.ports), core.read_rows(columns.ports)
-        return cls(graph, rows, columns, is_backward, core, seeds, reads, by_edge)
+        return cls(graph, rows, columns, is_backward, core, seeds, reads, by_edge(columns.positions))
 
     def starting_from(self, rows: LinkedPoints) -> RowSearch:
         """Return a search from other rows to the same columns, without preparing the columns again."""
@@ -227,8 +226,8 @@ class RowSearch:
         labels = np.empty((limits.size, len(columns.snaps)), np.int64)
         seeds = take_rows(self.seeds, part.start, part.stop)
         road.many_to_many(self.core.arcs, seeds, self.reads, limits, graph.shift, self.core.n_buckets, labels)
-        is_forward, here, there = not self.is_backward, rows.positions(part), columns.positions()
-        turns.improve_along_edges(here, there, is_forward, graph.directed, self.by_edge, limits, labels)
+        is_forward, here = not self.is_backward, rows_of(rows.positions, part.start, part.stop)
+        turns.improve_along_edges(here, columns.positions, is_forward, graph.directed, self.by_edge, limits, labels)
         return labels
 
 
@@ -300,7 +299,8 @@ def pair_labels(
         labels = contraction.pair_labels(streets, graph, leaving, reached, row_indptr, largest)
     else:
         labels = _search_pairs(graph, leaving, reached, row_indptr, largest)
-    turns.improve_aligned(leaving.positions(row_of), reached.positions(), graph.directed, largest, labels)
+    aligned = np.arange(labels.size)
+    turns.improve_pairs(leaving.positions, reached.positions, row_of, aligned, graph.directed, largest, labels)
     result = np.empty_like(labels)
     result[order] = labels
     a, b = origins.take(origin_of), destinations.take(destination_of)

@@ -308,7 +308,7 @@ def label_blocks(
         If pandana is not installed.
     """
     contracted = hierarchy(streets, graph)
-    starts = _Joints(*links.ports(contracted.graph, leaving.snaps, leaving.connector, is_entry=False))
+    starts = _Joints(*links.ports(contracted.graph, leaving.positions, is_entry=False))
     ends = _Joints(*reached.ports)
     n_rows, n_columns = len(leaving.snaps), len(reached.snaps)
     start_states, start_place = np.unique(starts.states, return_inverse=True)
@@ -333,9 +333,8 @@ def label_blocks(
         if with_length:
             found = labels != road.UNREACHED
             labels[found] = _full_labels(contracted, starts, far, start[found], end[found])
-        edge = reached.snaps.edge[columns]
-        here, there, by_edge = leaving.positions(), reached.positions(columns), np.argsort(edge, kind="stable")
-        turns.improve_along_edges(here, there, True, graph.directed, by_edge, limits, labels)
+        there = links.rows_of(reached.positions, columns.start, columns.stop)
+        turns.improve_along_edges(leaving.positions, there, True, graph.directed, links.by_edge(there), limits, labels)
         yield columns, labels
 
 
@@ -384,10 +383,10 @@ def pair_labels(
         If pandana is not installed.
     """
     contracted = hierarchy(streets, graph)
-    near = links.connectors(graph, origins, snapping)
-    far = links.connectors(graph, destinations, snapping)
-    starts = _Joints(*links.ports(contracted.graph, origins, near, is_entry=False))
-    ends = _Joints(*links.ports(graph, destinations, far, is_entry=True))
+    near = links.positions(graph, origins, snapping)
+    far = links.positions(graph, destinations, snapping)
+    starts = _Joints(*links.ports(contracted.graph, near, is_entry=False))
+    ends = _Joints(*links.ports(graph, far, is_entry=True))
     largest = limit_label(limit, graph.metric)
     labels = np.full(origin_of.size, road.UNREACHED, np.int64)
     # A pair has four to ten pairs of ports.
@@ -395,8 +394,7 @@ def pair_labels(
         part = slice(first, first + _WAYS // 4)
         a, b = origin_of[part], destination_of[part]
         labels[part] = _labels_of_pairs(contracted, starts, ends, a, b, largest, with_length=with_length)
-        starting, ending = links.positions(origins, near, a), links.positions(destinations, far, b)
-        turns.improve_aligned(starting, ending, graph.directed, largest, labels[part])
+        turns.improve_pairs(near, far, a, b, graph.directed, largest, labels[part])
     same = (origins.lng[origin_of] == destinations.lng[destination_of]) & (origins.edge[origin_of] >= 0)
     same &= (origins.lat[origin_of] == destinations.lat[destination_of]) & (destinations.edge[destination_of] >= 0)
     # The travel time between equal points is zero, without connectors.

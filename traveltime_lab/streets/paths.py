@@ -4,6 +4,7 @@ Find fastest routes: the pieces of street that they consist of, and their lines.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,14 +13,15 @@ import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int32Array, Int64Array
 from traveltime_lab.crs import segment_lengths_m
+from traveltime_lab.kernels.records import Positions
 from traveltime_lab.kernels.street import reading, road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.points import Points
 from traveltime_lab.streets import links
-from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.graph import RoadGraph, take_rows
 from traveltime_lab.streets.labels import limit_label, make_labels
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
+from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.streets.tables import StreetTables
 
 
@@ -103,25 +105,23 @@ def paths(
     """
     largest = int(limit_label(limit, graph.metric))
     arcs = graph.arcs(is_backward=False)
-    egress = links.connectors(graph, end_snaps, snapping)
+    starts, ends = (links.positions(graph, snaps, snapping) for snaps in (start_snaps, end_snaps))
+    seeds = links.ports(graph, starts, is_entry=False)
     order = np.flatnonzero((start_snaps.edge[origin_of] >= 0) & (end_snaps.edge[destination_of] >= 0))
     order = order[np.argsort(origin_of[order], kind="stable")]
     for pairs in np.split(order, np.flatnonzero(np.diff(origin_of[order])) + 1):
         if not pairs.size:
             continue
         i = int(origin_of[pairs[0]])
-        start = start_snaps.take(np.array([i]))
-        connector = links.connectors(graph, start, snapping)
-        _, states, keys = links.ports(graph, start, connector, is_entry=False)
+        _, states, keys = take_rows(seeds, i, i + 1)
         label, parent = road.one_to_all(arcs, states, keys, np.int64(largest), graph.shift, graph.n_buckets, True)
         for pair in pairs.tolist():
             j = int(destination_of[pair])
-            end = end_snaps.take(np.array([j]))
-            if start.lng[0] == end.lng[0] and start.lat[0] == end.lat[0]:
+            if start_snaps.lng[i] == end_snaps.lng[j] and start_snaps.lat[i] == end_snaps.lat[j]:
                 yield Path(pair, [], 0, 0)
                 continue
-            pieces = _pieces(graph, label, parent, start, end, int(connector[0]))
-            path = None if pieces is None else Path(pair, pieces, int(connector[0]), int(egress[j]))
+            here, there = links.rows_of(starts, i, i + 1), links.rows_of(ends, j, j + 1)
+            path = _path(graph, label, parent, pair, here, there)
             if path is not None and path.label <= largest:
                 yield path
 
@@ -160,15 +160,14 @@ def route_lines(
         LineStrings in EPSG:4326 from origin to destination, including connectors; empty where unreachable.
     """
     lines = np.full(origin_of.size, shapely.LineString(), dtype=object)
-    start_lng, start_lat = snapped_coordinates(streets, start_snaps)
-    end_lng, end_lat = snapped_coordinates(streets, end_snaps)
     wanted = np.flatnonzero(is_reached)
     for path in paths(graph, start_snaps, end_snaps, snapping, origin_of[wanted], destination_of[wanted], limit):
         pair = wanted[path.pair]
         i, j = origin_of[pair], destination_of[pair]
-        parts = [np.array([[starts.lng[i], starts.lat[i]], [start_lng[i], start_lat[i]]])]
+        # The route of a point to itself has no pieces.
+        parts = [np.array([[starts.lng[i], starts.lat[i]]])]
         parts += [part_of_line(streets.tables, piece) for piece in path.pieces]
-        parts.append(np.array([[end_lng[j], end_lat[j]], [ends.lng[j], ends.lat[j]]]))
+        parts.append(np.array([[ends.lng[j], ends.lat[j]]]))
         lines[pair] = line_of(parts)
     return lines
 
@@ -183,40 +182,39 @@ def line_of(parts: list[FloatArray]) -> shapely.LineString:
     return shapely.LineString(coordinates[kept])
 
 
-def _pieces(
-    graph: RoadGraph,
-    label: Int64Array,
-    parent: Int32Array,
-    start: Snaps,
-    end: Snaps,
-    connector: int,
-) -> list[Piece] | None:
-    """Return the pieces of a route between two different points, None if there is none."""
+def _path(
+    graph: RoadGraph, label: Int64Array, parent: Int32Array, pair: int, here: Positions, there: Positions
+) -> Path | None:
+    """Return the fastest route between two different points, given all their positions; None if there is none."""
     topology, traversal = graph.topology, graph.traversal
-    start_edge, start_at = int(start.edge[0]), float(start.fraction[0])
-    end_edge, end_at = int(end.edge[0]), float(end.fraction[0])
-    best, best_state, last = int(road.UNREACHED), -1, None
-    for d in (2 * end_edge, 2 * end_edge + 1):
-        place = end_at if d % 2 == 0 else 1.0 - end_at
-        part = int(turns.part_of(traversal[d], place))
-        for k in range(int(topology.entry_indptr[d]), int(topology.entry_indptr[d + 1])):
-            total = int(label[topology.entry_states[k]]) + part
-            if total < best:
-                best, best_state, last = total, int(topology.entry_states[k]), Piece(d, 0.0, place, part)
-    if start_edge == end_edge:
-        direct = None
-        for d in (2 * start_edge, 2 * start_edge + 1):
+    best, best_state, last, egress = int(road.UNREACHED), -1, None, 0
+    for edge, at, connector in _each(there):
+        for d in (2 * edge, 2 * edge + 1):
+            place = at if d % 2 == 0 else 1.0 - at
+            part = int(turns.part_of(traversal[d], place))
+            for k in range(int(topology.entry_indptr[d]), int(topology.entry_indptr[d + 1])):
+                total = int(label[topology.entry_states[k]]) + part + connector
+                if total < best:
+                    best, best_state, last = total, int(topology.entry_states[k]), Piece(d, 0.0, place, part)
+                    egress = connector
+    direct = None
+    for (edge, start_at, access), (end_edge, end_at, leaving) in itertools.product(_each(here), _each(there)):
+        if edge != end_edge:
+            continue
+        for d in (2 * edge, 2 * edge + 1):
             a = start_at if d % 2 == 0 else 1.0 - start_at
             b = end_at if d % 2 == 0 else 1.0 - end_at
             cost = int(turns.part_of(traversal[d], b)) - int(turns.part_of(traversal[d], a))
-            if topology.is_open[d] and a <= b and connector + cost <= best:
-                best, direct = connector + cost, Piece(d, a, b, cost)
-        if direct is not None:
-            return [direct]
-    if last is None:
-        return None
+            if topology.is_open[d] and a <= b and access + cost + leaving <= best:
+                best, direct = access + cost + leaving, Path(pair, [Piece(d, a, b, cost)], access, leaving)
+    if direct is not None or last is None:
+        return direct
     root, arcs = reading.trace(best_state, label, parent, graph.arcs(is_backward=False))
-    steps = _first_steps(graph, int(label[root]), int(root), start_edge, start_at, connector)
+    first = _first_step(graph, int(label[root]), int(root), here)
+    if first is None:
+        return None
+    access, step = first
+    steps = [step]
     steps += [(int(topology.arc_edge[arc]), 0.0, int(graph.weights[arc]), int(arc)) for arc in arcs]
     # If states are directed edges, an arc is an edge and the turn after it, so that boarding belongs to the next edge.
     boards_next = bool(topology.state_edge[root] >= 0)
@@ -229,22 +227,30 @@ def _pieces(
             boarding = int(graph.weights[arc]) - int(traversal[topology.arc_edge[arc]]) - extra
         pieces.append(Piece(d, begin, 1.0, cost - boarding, before if boards_next else boarding))
         before = boarding
-    return [*pieces, last]
+    return Path(pair, [*pieces, last], access, egress)
 
 
-def _first_steps(
-    graph: RoadGraph, label: int, root: int, edge: int, fraction: float, connector: int
-) -> list[tuple[int, float, int, int]]:
-    """Return the step (directed edge, position, label, arc) from an origin to seed `root`, as a list of zero or one."""
+def _each(positions: Positions) -> list[tuple[int, float, int]]:
+    """Return the edge, the fraction and the label of the connector of each position of a point."""
+    rows = slice(int(positions.indptr[0]), int(positions.indptr[-1]))
+    columns = positions.edge[rows].tolist(), positions.fraction[rows].tolist(), positions.connector[rows].tolist()
+    return list(zip(*columns, strict=True))
+
+
+def _first_step(
+    graph: RoadGraph, label: int, root: int, here: Positions
+) -> tuple[int, tuple[int, float, int, int]] | None:
+    """Return the connector of the position of seed `root`, and its step: directed edge, place, label and arc."""
     topology = graph.topology
-    for d in (2 * edge, 2 * edge + 1):
-        place = fraction if d % 2 == 0 else 1.0 - fraction
-        rest = int(graph.traversal[d]) - int(turns.part_of(graph.traversal[d], place))
-        for k in range(int(topology.exit_indptr[d]), int(topology.exit_indptr[d + 1])):
-            cost = rest + int(graph.exit_keys[k])
-            if topology.exit_states[k] == root and connector + cost == label:
-                return [(d, place, cost, int(topology.exit_arcs[k]))]
-    return []
+    for edge, fraction, connector in _each(here):
+        for d in (2 * edge, 2 * edge + 1):
+            place = fraction if d % 2 == 0 else 1.0 - fraction
+            rest = int(graph.traversal[d]) - int(turns.part_of(graph.traversal[d], place))
+            for k in range(int(topology.exit_indptr[d]), int(topology.exit_indptr[d + 1])):
+                cost = rest + int(graph.exit_keys[k])
+                if topology.exit_states[k] == root and connector + cost == label:
+                    return connector, (d, place, cost, int(topology.exit_arcs[k]))
+    return None
 
 
 def part_of_line(tables: StreetTables, piece: Piece) -> FloatArray:

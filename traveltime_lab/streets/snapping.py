@@ -52,6 +52,9 @@ class Snaps:
     """
     Positions of points on the network.
 
+    At a junction, and wherever several streets are as near as the nearest one (within half a metre), a point has a
+    position on each of them. Searches use the best of these, see `places`.
+
     Attributes
     ----------
     edge : int32 array of shape (n,)
@@ -64,6 +67,9 @@ class Snaps:
         `SNAPPED`, `TOO_FAR` or `OUTSIDE`.
     lng, lat : float64 arrays of shape (n,)
         The points in EPSG:4326.
+    places : traveltime_lab.kernels.street.nearest.Places
+        CSR by point of the positions on all edges that are as near, the nearest one first. If not given, a point has
+        one position.
     """
 
     edge: Int32Array
@@ -72,6 +78,15 @@ class Snaps:
     status: Int8Array
     lng: FloatArray
     lat: FloatArray
+    places: nearest.Places | None = None
+
+    def __post_init__(self) -> None:
+        """Give each point that is snapped one position, unless positions are given."""
+        if self.places is None:
+            found = self.edge >= 0
+            indptr = np.concatenate([[0], np.cumsum(found)]).astype(np.int64)
+            arrays = self.edge[found], np.asarray(self.fraction[found], np.float64), self.distance_m[found]
+            object.__setattr__(self, "places", nearest.Places(indptr, *arrays))
 
     def __len__(self) -> int:
         """Return the number of points."""
@@ -79,6 +94,11 @@ class Snaps:
 
     def take(self, index: IndexArray) -> Snaps:
         """Return the snaps of the points at some positions."""
+        assert self.places is not None
+        indptr, *arrays = self.places
+        counts = np.diff(indptr)[index]
+        new_indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        rows = np.repeat(indptr[:-1][index] - new_indptr[:-1], counts) + np.arange(new_indptr[-1])
         return Snaps(
             self.edge[index],
             self.fraction[index],
@@ -86,7 +106,20 @@ class Snaps:
             self.status[index],
             self.lng[index],
             self.lat[index],
+            nearest.Places(new_indptr, *(array[rows] for array in arrays)),
         )
+
+    def spread_out(self, index: IndexArray, n: int) -> Snaps:
+        """Return the snaps of `n` points, of which these are the ones at some positions; the others have no street."""
+        assert self.places is not None
+        counts = np.zeros(n, np.int64)
+        counts[index] = np.diff(self.places.indptr)
+        edge, fraction, distance = np.full(n, -1, np.int32), np.zeros(n), np.full(n, np.inf)
+        status, lng, lat = np.full(n, TOO_FAR, np.int8), np.full(n, np.nan), np.full(n, np.nan)
+        edge[index], fraction[index], distance[index] = self.edge, self.fraction, self.distance_m
+        status[index], lng[index], lat[index] = self.status, self.lng, self.lat
+        places = self.places._replace(indptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+        return Snaps(edge, fraction, distance, status, lng, lat, places)
 
 
 @dataclass(frozen=True)
@@ -98,16 +131,17 @@ class SegmentIndex:
     ----------
     grid : traveltime_lab.kernels.street.grid.Grid
         The segments by the cells that they cross, with marks such as `CAN_LEAVE`.
-    edge : int32 array of shape (n_segments,)
-        Edge of each segment.
-    start, span : float64 arrays of shape (n_segments,)
-        Position of the first end on the edge, and share of the edge, 0 to 1.
+    streets : traveltime_lab.kernels.street.nearest.Streets
+        The edge of each segment, and which part of the edge it is.
     """
 
     grid: Grid
-    edge: Int32Array
-    start: FloatArray
-    span: FloatArray
+    streets: nearest.Streets
+
+    @property
+    def edge(self) -> Int32Array:
+        """Edge of each segment."""
+        return self.streets.edge
 
     @classmethod
     def build(cls, streets: StreetLayer, wanted: BoolArray, marks: UInt8Array | None = None) -> SegmentIndex:
@@ -126,7 +160,7 @@ class SegmentIndex:
         mine = wanted[edge]
         kept = None if marks is None else marks[edge[mine]]
         grid = build_grid(x1[mine], y1[mine], x2[mine], y2[mine], _CELL_M, kept)
-        return cls(grid, edge[mine], start[mine], span[mine])
+        return cls(grid, nearest.Streets(edge[mine], start[mine], span[mine]))
 
 
 def segments(streets: StreetLayer) -> tuple[Any, ...]:
@@ -267,39 +301,56 @@ def snap_points(
     -------
     Snaps
     """
-    index = snap_index(streets, transportation, snapping.accept_roads)
-    walls = barriers(streets)
+    roads = (streets, transportation, snapping.accept_roads)
+    index, walls = snap_index(*roads), barriers(streets)
     x, y = streets.frame.to_xy(lng, lat)
     shrink = streets.frame.shrink(y)
-    n = x.size
-    edge = np.full(n, -1, np.int32)
-    fraction = np.zeros(n)
-    distance = np.full(n, np.inf)
+    limit_m = float(snapping.threshold)
 
-    def look_up(index: SegmentIndex, needed: np.uint8, part: IndexArray) -> None:
-        found = nearest.nearest_segments(
-            x[part], y[part], shrink[part], float(snapping.threshold), index.grid, needed, walls
-        )
-        is_near = found.segment >= 0
-        hit, seg = part[is_near], found.segment[is_near]
-        edge[hit] = index.edge[seg]
-        fraction[hit] = np.clip(index.start[seg] + found.position[is_near] * index.span[seg], 0.0, 1.0)
-        distance[hit] = found.distance[is_near]
+    def look_up(index: SegmentIndex, needed: np.uint8, part: IndexArray) -> nearest.Places:
+        rules = (limit_m, index.grid, needed, walls)
+        found = nearest.nearest_segments(x[part], y[part], shrink[part], *rules)
+        places: nearest.Places = nearest.tied_places(x[part], y[part], shrink[part], found, *rules, index.streets)
+        return places
 
-    everyone = np.arange(n)
-    if n >= 20_000 and settings.threads > 1:
+    everyone = np.arange(x.size)
+    if x.size >= 20_000 and settings.threads > 1:
         # Sorted by location, so that each thread uses its own part of the index.
         parts = np.array_split(np.lexsort((x, np.floor(y / 500.0))), settings.threads * 4)
-        side_by_side([functools.partial(look_up, index, needed, part) for part in parts])
+        found = list(side_by_side([functools.partial(look_up, index, needed, part) for part in parts]))
     else:
-        look_up(index, needed, everyone)
-    missing = np.flatnonzero(edge < 0)
-    islands = island_index(streets, transportation, snapping.accept_roads, needed)
+        parts, found = [everyone], [look_up(index, needed, everyone)]
+    islands = island_index(*roads, needed)
+    missing = np.concatenate([part[np.diff(here.indptr) == 0] for part, here in zip(parts, found, strict=True)])
     if missing.size and islands.edge.size:
-        look_up(islands, ANY, missing)
-    status = np.where(edge >= 0, SNAPPED, TOO_FAR).astype(np.int8)
-    status[(edge < 0) & _is_outside(streets, x, y, snapping.threshold)] = OUTSIDE
-    return Snaps(edge, fraction, distance, status, lng, lat)
+        parts.append(missing)
+        found.append(look_up(islands, ANY, missing))
+    places = _in_order(parts, found, x.size)
+    edge, fraction, distance = np.full(x.size, -1, np.int32), np.zeros(x.size), np.full(x.size, np.inf)
+    is_found = np.diff(places.indptr) > 0
+    first = places.indptr[:-1][is_found]
+    edge[is_found], fraction[is_found] = places.edge[first], places.fraction[first]
+    distance[is_found] = places.distance[first]
+    status = np.where(is_found, SNAPPED, TOO_FAR).astype(np.int8)
+    status[~is_found & _is_outside(streets, x, y, snapping.threshold)] = OUTSIDE
+    return Snaps(edge, fraction, distance, status, lng, lat, places)
+
+
+def _in_order(parts: list[IndexArray], found: list[nearest.Places], n: int) -> nearest.Places:
+    """Return the places of all points, given those of some points each; of no point more than one has any."""
+    if len(parts) == 1:
+        return found[0]
+    counts = np.zeros(n, np.int64)
+    for part, places in zip(parts, found, strict=True):
+        counts[part] += np.diff(places.indptr)
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    whole = nearest.Places(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1]), np.empty(indptr[-1]))
+    for part, places in zip(parts, found, strict=True):
+        own = np.diff(places.indptr)
+        rows = np.repeat(indptr[:-1][part] - places.indptr[:-1], own) + np.arange(places.edge.size)
+        whole.edge[rows], whole.fraction[rows] = places.edge, places.fraction
+        whole.distance[rows] = places.distance
+    return whole
 
 
 def metres_to_streets(

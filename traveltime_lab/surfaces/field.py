@@ -13,10 +13,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, Int64Array
+from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, Int32Array, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.kernels.raster.surface import EdgeBoxes, Origin, edge_rows, gather, gather_lengths, length_rows
 from traveltime_lab.modes import Transportation
+from traveltime_lab.streets import costs
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.field import EdgeField
 from traveltime_lab.streets.graph import RoadGraph
@@ -53,7 +54,7 @@ def needed_of_cells(*, is_backward: bool) -> np.uint8:
 
 class OwnEdge(NamedTuple):
     """
-    The edge of the origin of a field, parts of which are reached along the edge itself.
+    An edge on which the origin of a field is, parts of which are reached along the edge itself.
 
     Attributes
     ----------
@@ -84,15 +85,15 @@ class RoadValues(NamedTuple):
     ----------
     rows : float array of shape (n_edges, 4)
         See `traveltime_lab.kernels.raster.surface.edge_rows`.
-    own : OwnEdge, optional
-        The edge of the origin.
+    own : tuple of OwnEdge
+        The edges of the origin.
     meeting : float64 array of shape (n_edges,), optional
         Fraction of each edge up to which the first two numbers of its row apply; after it the other two apply. Default:
         the smaller value applies everywhere.
     """
 
     rows: AnyArray
-    own: OwnEdge | None = None
+    own: tuple[OwnEdge, ...] = ()
     meeting: FloatArray | None = None
 
 
@@ -163,7 +164,7 @@ class StreetField:
         """Return the functions that fill the values of cells, and a bounding box; see `Field`."""
         edges = self.edges
         rows, box = reached_rows(streets, edges, limit)
-        origin = Origin(edges.edge, edges.fraction, edges.ahead(), edges.start())
+        origin = origin_of(edges)
 
         def read(tile: Tile, values: Any) -> None:
             gather(tile.cells(per_metre, buffer_m), rows, origin, values)
@@ -173,8 +174,9 @@ class StreetField:
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""
         edges = self.edges
-        own = OwnEdge(edges.edge, edges.fraction, edges.start(), edges.ahead())
-        return [RoadValues(reached_rows(streets, edges, limit)[0], own)]
+        here = edges.positions
+        own = zip(here.edge.tolist(), here.fraction.tolist(), edges.starts().tolist(), edges.ahead(), strict=True)
+        return [RoadValues(reached_rows(streets, edges, limit)[0], tuple(OwnEdge(*each) for each in own))]
 
 
 @dataclass(frozen=True)
@@ -198,17 +200,22 @@ class DistanceField:
 
     def start(self) -> float:
         """Return the length of the connector in metres, or 0 if connectors are not counted."""
-        return label_parts.cm(self.times.connector) / 100.0
+        return float(self._starts_m().min())
 
-    def _own_m(self) -> float:
-        """Return the length of the edge of the origin."""
-        return int(label_parts.cm(self.times.graph.traversal[2 * self.times.edge])) / 100.0
+    def _starts_m(self) -> FloatArray:
+        """Return the lengths of the connectors of all positions of the origin in metres."""
+        return np.asarray(label_parts.cm(self.times.positions.connector) / 100.0)
+
+    def _own_m(self) -> FloatArray:
+        """Return the lengths of the edges of the origin."""
+        own = 2 * self.times.positions.edge.astype(np.int64)
+        return np.asarray(label_parts.cm(self.times.graph.traversal[own]) / 100.0)
 
     def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
         """Return times and lengths along all edges and the bounding box within a limit; see `reached_rows`."""
         rows, times = np.empty((streets.n_edges, 8), np.float32), self.times
         boxes, traversal = edge_boxes(streets), times.graph.traversal
-        return rows, length_rows(times.label, traversal, times.is_backward, boxes, limit, times.edge, rows)
+        return rows, length_rows(times.label, traversal, times.is_backward, boxes, limit, times.positions.edge, rows)
 
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
@@ -216,11 +223,12 @@ class DistanceField:
         """Return the functions that fill the values of cells, and a bounding box; see `Field`."""
         rows, box = self._rows(streets, limit)
         times = self.times
-        origin = Origin(times.edge, times.fraction, times.ahead(), times.start())
-        ahead_m, start_m = self._own_m(), self.start()
+        origin = origin_of(times)
+        ahead_m, start_m = self._own_m(), self._starts_m()
+        seconds_per_metre = per_metre * 3.6 / costs.CONNECTOR_KPH
 
         def read(tile: Tile, values: Any) -> None:
-            gather_lengths(tile.cells(per_metre, buffer_m), rows, origin, ahead_m, start_m, values)
+            gather_lengths(tile.cells(per_metre, buffer_m), rows, origin, ahead_m, start_m, seconds_per_metre, values)
 
         return [CellReader(transportation, needed_of_cells(is_backward=times.is_backward), read)], box
 
@@ -232,17 +240,28 @@ class DistanceField:
             meeting = (rows[:, 2] + rows[:, 3] - rows[:, 0]) / (rows[:, 1] + rows[:, 3])
         meeting = np.where(np.isfinite(rows[:, 2]), np.clip(np.nan_to_num(meeting, nan=0.5), 0.0, 1.0), 1.0)
         meeting[~np.isfinite(rows[:, 0])] = 0.0
-        ahead = np.where(np.isfinite(times.ahead()), self._own_m(), np.inf)
-        # Follow the edge of the origin itself only as far as no route through its ends is faster.
-        up, down = times.ahead()
-        t0, dt0, t1, dt1 = rows[times.edge, :4]
-        start, place = times.start(), times.fraction
+        own = tuple(self._own_edge(rows, position) for position in range(times.positions.edge.size))
+        return [RoadValues(rows[:, 4:], own, meeting)]
+
+    def _own_edge(self, rows: FloatArray, position: int) -> OwnEdge:
+        """Return the edge of a position of the origin, as far as no route through its ends is faster."""
+        times = self.times
+        edge, place = int(times.positions.edge[position]), float(times.positions.fraction[position])
+        start = float(times.starts()[position])
+        up, down = times.ahead()[position]
+        t0, dt0, t1, dt1 = rows[edge, :4]
         low, high = 0.0, 1.0
         if np.isfinite(t1) and np.isfinite(up):
             high = float(np.clip((t1 + dt1 - start + place * up) / (up + dt1), place, 1.0))
         if np.isfinite(t0) and np.isfinite(down):
             low = float(np.clip((start + place * down - t0) / (dt0 + down), 0.0, place))
-        return [RoadValues(rows[:, 4:], OwnEdge(times.edge, place, self.start(), ahead, low, high), meeting)]
+        ahead = np.where(np.isfinite([up, down]), self._own_m()[position], np.inf)
+        return OwnEdge(edge, place, float(self._starts_m()[position]), ahead, low, high)
+
+
+def origin_of(edges: EdgeField) -> Origin:
+    """Return the positions of the origin of a search as kernels read them."""
+    return Origin(edges.positions.edge, edges.positions.fraction, edges.ahead(), edges.starts())
 
 
 def reached_rows(streets: StreetLayer, edges: EdgeField, limit: float) -> tuple[Float32Array, FloatArray]:
@@ -257,7 +276,7 @@ def reached_rows(streets: StreetLayer, edges: EdgeField, limit: float) -> tuple[
         West, south, east, north in local metres of the edges that are entered within the limit, without ferries and
         always with the edge of the origin.
     """
-    return label_rows(streets, edges.graph, edges.label, limit, edges.edge, is_backward=edges.is_backward)
+    return label_rows(streets, edges.graph, edges.label, limit, edges.positions.edge, is_backward=edges.is_backward)
 
 
 def label_rows(
@@ -265,14 +284,16 @@ def label_rows(
     graph: RoadGraph,
     label: Int64Array,
     limit: float,
-    edge: int,
+    own_edges: Int32Array,
     *,
     is_backward: bool,
 ) -> tuple[Float32Array, FloatArray]:
     """Return values and bounding box for labels of directed edges; see `reached_rows`."""
     rows = np.empty((streets.n_edges, 4), np.float32)
     unit = 100.0 if graph.metric == "distance" else 1000.0
-    return rows, edge_rows(label, graph.traversal, unit, is_backward, edge_boxes(streets), float(limit), edge, rows)
+    return rows, edge_rows(
+        label, graph.traversal, unit, is_backward, edge_boxes(streets), float(limit), own_edges, rows
+    )
 
 
 def edge_boxes(streets: StreetLayer) -> EdgeBoxes:

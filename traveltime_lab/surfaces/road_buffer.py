@@ -48,20 +48,19 @@ def _pieces(streets: StreetLayer, values: RoadValues, limit: float) -> FloatArra
         part = left / np.where(cost > 0.0, cost, 1.0)
         return np.where(left < 0.0, 0.0, np.where(cost > left, part, 1.0))
 
-    # Reached intervals of each edge: from its start, to its end, and around the origin.
+    # Reached intervals of each edge: from its start, to its end, and around the positions of the origin.
     n = len(rows)
-    begin, end = np.ones(n), np.zeros(n)
-    own = values.own
-    if own is not None:
-        around = share(np.full(2, own.value), own.ahead)
-        begin[own.edge] = max(own.low, own.fraction - around[1])
-        end[own.edge] = min(own.high, own.fraction + around[0])
     first_end, second_begin = (1.0, 0.0) if values.meeting is None else (values.meeting, values.meeting)
     intervals = [
         (np.zeros(n), np.minimum(share(rows[:, 0], rows[:, 1]), first_end)),
         (np.maximum(1.0 - share(rows[:, 2], rows[:, 3]), second_begin), np.ones(n)),
-        (begin, end),
     ]
+    for own in values.own:
+        around = share(np.full(2, own.value), own.ahead)
+        begin, end = np.ones(n), np.zeros(n)
+        begin[own.edge] = max(own.low, own.fraction - around[1])
+        end[own.edge] = min(own.high, own.fraction + around[0])
+        intervals.append((begin, end))
     pieces = []
     for begin, end in intervals:
         low = np.maximum(start, begin[edge])

@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -41,23 +42,53 @@ _TILES = Derived[tuple[tuple[RoadsKey, str], float, float, float, int], "TileCac
 
 @dataclass(frozen=True)
 class Tile:
-    """Nearest edge (-1 for none), position on it and distance to it in metres for each cell of a tile."""
+    """
+    Nearest edges of the cells of a tile.
+
+    Attributes
+    ----------
+    edge, fraction, distance : int32, float32, float32 arrays of shape (n_rows, n_columns)
+        Nearest edge (-1 for none), position on it and distance to it in metres.
+    tied_cell : int32 array of shape (n_tied,)
+        Cells to which another edge is as near, in ascending order: ``row * n_columns + column``.
+    tied_edge, tied_fraction, tied_distance : int32, float32, float32 arrays of shape (n_tied,)
+        That edge, the position on it and the distance to it.
+    """
 
     edge: Int32Array
     fraction: Float32Array
     distance: Float32Array
+    tied_cell: Int32Array
+    tied_edge: Int32Array
+    tied_fraction: Float32Array
+    tied_distance: Float32Array
+
+    def _with(self, kept: BoolArray, cells: Any, number: Int32Array) -> Tile:
+        """Return the cells of an index, given which tied edges are kept and the new numbers of their cells."""
+        tied = (self.tied_edge[kept], self.tied_fraction[kept], self.tied_distance[kept])
+        return Tile(self.edge[cells], self.fraction[cells], self.distance[cells], number.astype(np.int32), *tied)
 
     def some(self, mask: BoolArray) -> Tile:
         """Return the cells of a mask as one row."""
-        return Tile(self.edge[mask][None], self.fraction[mask][None], self.distance[mask][None])
+        kept = mask.ravel()[self.tied_cell]
+        number = (np.cumsum(mask) - 1)[self.tied_cell[kept]]
+        part = self._with(kept, mask, number)
+        return replace(part, edge=part.edge[None], fraction=part.fraction[None], distance=part.distance[None])
 
     def cells(self, per_metre: float, buffer_m: float) -> Cells:
         """Return what kernels read of the cells; see `Cells` for the arguments."""
-        return Cells(self.edge, self.fraction, self.distance, per_metre, buffer_m)
+        tied = (self.tied_cell, self.tied_edge, self.tied_fraction, self.tied_distance)
+        return Cells(self.edge, self.fraction, self.distance, per_metre, buffer_m, *tied)
 
     def part(self, rows: slice, columns: slice) -> Tile:
         """Return a rectangle of cells."""
-        return Tile(self.edge[rows, columns], self.fraction[rows, columns], self.distance[rows, columns])
+        n_rows, n_columns = self.edge.shape
+        if (rows.start, rows.stop, columns.start, columns.stop) == (0, n_rows, 0, n_columns):
+            return self
+        row, column = np.divmod(self.tied_cell, n_columns)
+        kept = (row >= rows.start) & (row < rows.stop) & (column >= columns.start) & (column < columns.stop)
+        number = (row[kept] - rows.start) * (columns.stop - columns.start) + column[kept] - columns.start
+        return self._with(kept, (rows, columns), number)
 
 
 @dataclass
@@ -95,31 +126,38 @@ class TileCache:
         first_x = (column * TILE + 0.5) * self.cell_m
         first_y = (row * TILE + 0.5) * self.cell_m
         shrink = self.streets.frame.shrink(first_y + np.arange(TILE, dtype=np.float64) * self.cell_m)
-        edge, fraction, distance = self._nearest(self.index, self.needed, first_x, first_y, shrink)
-        missing = edge < 0
+        tile = self._nearest(self.index, self.needed, first_x, first_y, shrink)
+        missing = tile.edge < 0
         if self.islands.edge.size and missing.any():
-            edge2, fraction2, distance2 = self._nearest(self.islands, ANY, first_x, first_y, shrink)
+            other = self._nearest(self.islands, ANY, first_x, first_y, shrink)
+            wanted = missing & (other.edge >= 0)
             if self.reach_m < self.threshold_m:
-                edge2[self._is_near_main(first_x, first_y, shrink, missing & (edge2 >= 0))] = -1
-            edge = np.where(missing, edge2, edge)
-            fraction = np.where(missing, fraction2, fraction)
-            distance = np.where(missing, distance2, distance)
-        return Tile(edge, fraction, distance)
+                wanted &= ~self._is_near_main(first_x, first_y, shrink, wanted)
+            tile = _merged(tile, other, wanted)
+        return tile
 
     def _nearest(
         self, index: SegmentIndex, needed: np.uint8, first_x: float, first_y: float, shrink: FloatArray
-    ) -> tuple[Int32Array, Float32Array, Float32Array]:
-        """Return the nearest edge, position and distance of each cell of a tile."""
-        centres = nearest.Centres(first_x, first_y, self.cell_m, shrink)
-        walls = barriers(self.streets)
-        segment, position, distance = nearest.nearest_on_raster(centres, TILE, self.reach_m, index.grid, needed, walls)
-        is_near = segment >= 0
-        safe = np.where(is_near, segment, 0)
-        if not index.edge.size:
-            return np.full(segment.shape, -1, np.int32), position, distance
-        edge = np.where(is_near, index.edge[safe], -1).astype(np.int32)
-        fraction = (index.start[safe] + position * index.span[safe]).astype(np.float32)
-        return edge, fraction, distance
+    ) -> Tile:
+        """Return the nearest edges of each cell of a tile."""
+        rules = (self.reach_m, index.grid, needed, barriers(self.streets))
+        found = nearest.nearest_on_raster(nearest.Centres(first_x, first_y, self.cell_m, shrink), TILE, *rules)
+        shape = found.segment.shape
+        cell = np.flatnonzero(found.segment.ravel() >= 0)
+        row, column = np.divmod(cell, TILE)
+        here = nearest.Nearest(*(values.ravel()[cell] for values in found))
+        x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
+        indptr, *places = nearest.tied_places(x, y, shrink[row], here, *rules, index.streets)
+        edge = np.full(shape, -1, np.int32)
+        fraction, distance = np.zeros(shape, np.float32), found.distance
+        first = indptr[:-1]
+        edge.ravel()[cell], fraction.ravel()[cell] = places[0][first], places[1][first]
+        is_tied = np.ones(places[0].size, np.bool_)
+        is_tied[first] = False
+        tied_cell = np.repeat(cell, np.diff(indptr))[is_tied].astype(np.int32)
+        tied_edge, tied_fraction, tied_distance = (values[is_tied] for values in places)
+        tied = (tied_cell, tied_edge, tied_fraction.astype(np.float32), tied_distance.astype(np.float32))
+        return Tile(edge, fraction, distance, *tied)
 
     def _is_near_main(self, first_x: float, first_y: float, shrink: FloatArray, asked: BoolArray) -> BoolArray:
         """Return which cells snap to the main part of the network from farther away than `reach_m`."""
@@ -130,6 +168,22 @@ class TileCache:
         is_near = np.zeros_like(asked)
         is_near[row, column] = found.segment >= 0
         return is_near
+
+
+def _merged(tile: Tile, other: Tile, wanted: BoolArray) -> Tile:
+    """Return a tile with some cells of another one, which have no edge in the first."""
+    kept = wanted.ravel()[other.tied_cell]
+    cell = np.concatenate([tile.tied_cell, other.tied_cell[kept]])
+    order = np.argsort(cell, kind="stable")
+    return Tile(
+        np.where(wanted, other.edge, tile.edge),
+        np.where(wanted, other.fraction, tile.fraction),
+        np.where(wanted, other.distance, tile.distance),
+        cell[order],
+        np.concatenate([tile.tied_edge, other.tied_edge[kept]])[order],
+        np.concatenate([tile.tied_fraction, other.tied_fraction[kept]])[order],
+        np.concatenate([tile.tied_distance, other.tied_distance[kept]])[order],
+    )
 
 
 def tile_cache(

@@ -147,7 +147,9 @@ class TransitField:
 
     def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
         """Return the values along all edges by transit, and the bounding box of the reached edges."""
-        return label_rows(streets, self.graph, self._label(), limit, self.direct.edge, is_backward=self.is_backward)
+        return label_rows(
+            streets, self.graph, self._label(), limit, self.direct.positions.edge, is_backward=self.is_backward
+        )
 
     def _box(self, streets: StreetLayer, limit: float) -> FloatArray:
         """Return the bounding box of the edges that transit reaches."""
@@ -188,9 +190,7 @@ class TransitField:
                 self.is_backward,
                 budget_ms,
                 self.limit_ms,
-                ports,
-                self.around.by_state,
-                stop_ms,
+                transit_surface.Rides(ports, self.around.by_state, stop_ms),
                 on_edges,
                 values,
             )
@@ -427,7 +427,7 @@ def egress_side(query: TransitQuery, snaps: Snaps, *, is_origin: bool, n_reading
     stops = query.stops
     if is_driven:
         stops = street_side.linked_stops(query.layer, query.access_graph(), means.access)
-    connector = travel_times.connectors(stops.graph, snaps, query.snapping)
-    reads = travel_times.ports(stops.graph, snaps, connector, is_entry=not is_origin)
+    here = travel_times.positions(stops.graph, snaps, query.snapping)
+    reads = travel_times.ports(stops.graph, here, is_entry=not is_origin)
     extra_ms = (means.access_penalty + means.pt_change_delay) * 1000 if is_origin else 0
-    return _OnStreets(query, stops, travel_times.positions(snaps, connector), reads, around, extra_ms)
+    return _OnStreets(query, stops, here, reads, around, extra_ms)

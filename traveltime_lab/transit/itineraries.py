@@ -27,7 +27,7 @@ from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.paths import paths
-from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
+from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.fares import FareBook, PaidRide
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import Itineraries, TransitSearch
@@ -160,27 +160,23 @@ class ItineraryBuilder:
         self, narrator: Narrator, graph: RoadGraph, start: Snaps, end: Snaps, limit_s: float
     ) -> tuple[tuple[Leg, ...], int] | None:
         """Return the legs on streets between two positions and their label, None if there is no route."""
-        both = (start, end)
-        places = [np.column_stack(snapped_coordinates(self.layer.streets, snaps))[0] for snaps in both]
-        points = [np.array([snaps.lng[0], snaps.lat[0]]) for snaps in both]
+        here, there = (np.array([snaps.lng[0], snaps.lat[0]]) for snaps in (start, end))
         zero = np.zeros(1, np.intp)
         for path in paths(graph, start, end, self.query.snapping, zero, zero, limit_s):
-            return narrator.legs(path, np.array([points[0], places[0], places[1], points[1]])), path.label
+            return narrator.legs(path, here, there), path.label
         return None
 
     def on_foot(self, origins: IndexArray, destinations: IndexArray) -> dict[int, tuple[tuple[Leg, ...], int]]:
         """Return the legs and labels of walking all the way, by position of the pair."""
         query = self.query
-        start_places = np.column_stack(snapped_coordinates(self.layer.streets, self.start_feet))
-        end_places = np.column_stack(snapped_coordinates(self.layer.streets, self.end_snaps))
         found = {}
         for path in paths(
             self.walking, self.start_feet, self.end_snaps, query.snapping, origins, destinations, query.limit
         ):
             i, j = origins[path.pair], destinations[path.pair]
-            here, there = ([side.lng[at], side.lat[at]] for side, at in ((self.start_snaps, i), (self.end_snaps, j)))
-            corners = np.array([here, start_places[i], end_places[j], there])
-            found[path.pair] = (self.narrator.legs(path, corners), path.label)
+            sides = ((self.start_snaps, i), (self.end_snaps, j))
+            here, there = (np.array([side.lng[at], side.lat[at]]) for side, at in sides)
+            found[path.pair] = (self.narrator.legs(path, here, there), path.label)
         return found
 
     def _stop_walk(self, a: int, b: int, limit_s: float) -> tuple[Leg, ...]:

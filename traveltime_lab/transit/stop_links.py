@@ -106,7 +106,9 @@ class LinkedStops:
 
     def ports(self, *, is_entry: bool) -> Ports:
         """Return the ports of the stops, as destinations (`is_entry`) or as origins."""
-        return travel_times.ports(self.graph, self.snaps, self.on_edges.connector, is_entry=is_entry)
+        return travel_times.ports(
+            self.graph, travel_times.positions(self.graph, self.snaps, STOP_SNAPPING), is_entry=is_entry
+        )
 
 
 @dataclass(frozen=True)
@@ -148,20 +150,18 @@ def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transpor
         lng = timetable.column("stops", "stop_lon").astype(np.float64)
         lat = timetable.column("stops", "stop_lat").astype(np.float64)
         is_used = timetable.is_called
-        snaps = snap_points(
-            layer.streets, np.where(is_used, lng, 0.0), np.where(is_used, lat, 0.0), transportation, STOP_SNAPPING
-        )
-        snaps.edge[~is_used] = -1
-        return snaps
+        used = np.flatnonzero(is_used)
+        snaps = snap_points(layer.streets, lng[used], lat[used], transportation, STOP_SNAPPING)
+        return snaps.spread_out(used, lng.size)
 
     def place() -> tuple[Snaps, StopsOnEdges]:
         snaps = join()
-        found = np.flatnonzero(snaps.edge >= 0)
-        order = found[np.argsort(snaps.edge[found], kind="stable")]
+        here = travel_times.positions(graph, snaps, STOP_SNAPPING)
+        order, owner = travel_times.by_edge(here)
         edge_indptr = np.zeros(layer.streets.n_edges + 1, np.int64)
-        np.cumsum(np.bincount(snaps.edge[order], minlength=layer.streets.n_edges), out=edge_indptr[1:])
-        connector = travel_times.connectors(graph, snaps, STOP_SNAPPING)
-        return snaps, StopsOnEdges(edge_indptr, order.astype(np.int32), snaps.fraction, connector)
+        np.cumsum(np.bincount(here.edge, minlength=layer.streets.n_edges), out=edge_indptr[1:])
+        stops = owner[order].astype(np.int32)
+        return snaps, StopsOnEdges(edge_indptr, stops, here.fraction[order], here.connector[order], len(snaps))
 
     return LinkedStops(graph, *_STOPS.of(layer, roads_key(transportation), place))
 
@@ -233,13 +233,13 @@ def walk_links(stops: LinkedStops, around: Walks, snaps: Snaps, snapping: Snappi
         Longest walk in seconds.
     """
     graph = stops.graph
-    connector = travel_times.connectors(graph, snaps, snapping)
-    ports = travel_times.ports(graph, snaps, connector, is_entry=around.is_leaving)
+    positions = travel_times.positions(graph, snaps, snapping)
+    ports = travel_times.ports(graph, positions, is_entry=around.is_leaving)
     n = len(snaps)
     borders = np.linspace(0, n, (settings.threads * 4 if n > 1000 else 1) + 1).astype(np.int64)
 
     def link(first: int, last: int) -> StopsAround:
-        here = travel_times.positions(snaps, connector, slice(first, last))
+        here = travel_times.rows_of(positions, first, last)
         reads = take_rows(ports, first, last)
         found: StopsAround = kernel.links_of_points(
             here, reads, around.by_state, stops.on_edges, graph.directed, around.is_leaving, budget_s * 1000

@@ -16,14 +16,15 @@ from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Arra
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import map_ahead, row_blocks
 from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.street.nearest import TIE_M
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.streets import contraction, matrix
+from traveltime_lab.streets import contraction, costs, matrix
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints
-from traveltime_lab.streets.snapping import Snaps, snapped_coordinates
+from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.field import egress_side
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.stop_links import FEW
@@ -114,6 +115,9 @@ class _Walks:
     same: tuple[IndexArray, IndexArray]
     near_xy: FloatArray
     far_xy: FloatArray
+    #: Length of the connector of each point if it takes no time, otherwise 0; inf for points without a street.
+    near_free_m: FloatArray
+    far_free_m: FloatArray
     shrink: FloatArray
     fastest: float
     limit_ms: int
@@ -127,7 +131,11 @@ class _Walks:
             LinkedPoints.of(graph, snaps, query.snapping, is_entry=is_entry)
             for snaps, is_entry in zip(feet, (is_arrival, not is_arrival), strict=True)
         ]
-        near_xy, far_xy = (np.column_stack(streets.frame.to_xy(*snapped_coordinates(streets, snaps))) for snaps in feet)
+        near_xy, far_xy = (np.column_stack(streets.frame.to_xy(snaps.lng, snaps.lat)) for snaps in feet)
+        is_counted = query.snapping.penalty == "enabled"
+        near_free_m, far_free_m = (
+            np.where(snaps.edge < 0, np.inf, 0.0 if is_counted else snaps.distance_m + TIE_M) for snaps in feet
+        )
         # Use the smallest shrink of all points, so that straight-line distances are lower bounds.
         shrink = streets.frame.shrink(np.concatenate([near_xy[:, 1], far_xy[:, 1]]))
         reached, leaving = ends if is_arrival else ends[::-1]
@@ -142,6 +150,8 @@ class _Walks:
             same=matrix.same_places(*feet),
             near_xy=near_xy,
             far_xy=far_xy,
+            near_free_m=near_free_m,
+            far_free_m=far_free_m,
             shrink=np.array([np.nanmin(shrink, initial=1.0), 1.0]),
             fastest=_FASTEST_MPS.of(graph, None, lambda: _fastest_mps(graph)),
             limit_ms=query.limit * 1000,
@@ -181,19 +191,21 @@ class _Walks:
         """Return the labels of some points of the search side with searches that end where transit is faster."""
         limits = np.empty(part.stop - part.start, np.int64)
         for row, here in enumerate(self.near_xy[part]):
-            # Lower bound: the straight line at the speed of the fastest street, less 2 % for distortion of the frame.
-            away = np.hypot(*((self.far_xy - here) * self.shrink).T)
-            least = np.where(np.isnan(away), np.inf, away * (980.0 / self.fastest))
+            # Lower bound: the straight line at the speed of the fastest street or connector, less 2 % for distortion of
+            # the frame, and without connectors that take no time.
+            free_m = self.far_free_m + self.near_free_m[part.start + row]
+            away = np.hypot(*((self.far_xy - here) * self.shrink).T) - free_m
+            least = np.where(np.isinf(free_m), np.inf, np.fmax(away, 0.0) * (980.0 / self.fastest))
             most = np.minimum(bounds[row], self.limit_ms)
             limits[row] = most[least <= most].max(initial=-1)
         return self.search.labels(part, label_parts.from_ms(limits + 1) - 1)
 
 
 def _fastest_mps(graph: RoadGraph) -> float:
-    """Return the highest speed on any street, m/s."""
+    """Return the highest speed on any street or connector, m/s."""
     ms, cm = label_parts.ms(graph.traversal), label_parts.cm(graph.traversal)
     # Times were rounded by up to half a millisecond.
-    return float((10.0 * cm / np.maximum(ms - 0.5, 0.1)).max(initial=0.001))
+    return float((10.0 * cm / np.maximum(ms - 0.5, 0.1)).max(initial=costs.CONNECTOR_KPH / 3.6))
 
 
 def _spread(query: TransitQuery, by_moment: list[Int32Array], direct: Int32Array) -> matrix.Spread:

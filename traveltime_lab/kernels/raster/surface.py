@@ -19,15 +19,21 @@ class Cells(NamedTuple):
     distance: np.ndarray  # float32, m: distance to the edge
     per_metre: float  # value of one metre of that distance, in seconds or metres
     buffer_m: float  # cells farther than this from their edge have no value
+    tied_cell: (
+        np.ndarray
+    )  # int32 (n_tied,), cells with another edge that is as near, ascending: row * n_columns + column
+    tied_edge: np.ndarray  # int32 (n_tied,)
+    tied_fraction: np.ndarray  # float32 (n_tied,)
+    tied_distance: np.ndarray  # float32 (n_tied,), m
 
 
 class Origin(NamedTuple):
-    """Position of the origin of a field. Cells on the same edge may be reached along it, without a junction."""
+    """Positions of the origin of a field. Cells on their edges may be reached along them, without a junction."""
 
-    edge: int
-    fraction: float
-    ahead: np.ndarray  # float64 (2,), values of the whole edge to higher and to lower fractions; inf where closed
-    start: float  # value at the position
+    edge: np.ndarray  # int32 (n,)
+    fraction: np.ndarray  # float64 (n,)
+    ahead: np.ndarray  # float64 (n, 2), values of the whole edge to higher and to lower fractions; inf where closed
+    start: np.ndarray  # float64 (n,), value at each position
 
 
 class EdgeBoxes(NamedTuple):
@@ -38,7 +44,7 @@ class EdgeBoxes(NamedTuple):
 
 
 @kernel
-def edge_rows(start, traversal, unit, is_backward, edge_boxes, limit, own_edge, rows):
+def edge_rows(start, traversal, unit, is_backward, edge_boxes, limit, own_edges, rows):
     """
     Prepare the labels of directed edges for `gather`, and return the bounding box of the reached edges.
 
@@ -55,8 +61,8 @@ def edge_rows(start, traversal, unit, is_backward, edge_boxes, limit, own_edge, 
     edge_boxes : EdgeBoxes
     limit : float
         Edges with larger values do not extend the bounding box.
-    own_edge : int
-        Edge that always extends the bounding box.
+    own_edges : int32 array of shape (n,)
+        Edges that always extend the bounding box.
     rows : float32 array of shape (n_edges, 4)
         Overwritten: the value at position `f` (0 to 1) on the edge is the smaller of ``row[0] + f * row[1]`` and
         ``row[2] + (1 - f) * row[3]``; inf where a side is not reached.
@@ -89,18 +95,33 @@ def edge_rows(start, traversal, unit, is_backward, edge_boxes, limit, own_edge, 
         else:
             rows[e, 2] = np.inf
             rows[e, 3] = 0.0
-        if (low <= limit and is_land[e]) or e == own_edge:
-            west = min(west, boxes[e, 0])
-            south = min(south, boxes[e, 1])
-            east = max(east, boxes[e, 2])
-            north = max(north, boxes[e, 3])
+        if low <= limit and is_land[e]:
+            west, south = min(west, boxes[e, 0]), min(south, boxes[e, 1])
+            east, north = max(east, boxes[e, 2]), max(north, boxes[e, 3])
+    for e in own_edges:
+        west, south = min(west, boxes[e, 0]), min(south, boxes[e, 1])
+        east, north = max(east, boxes[e, 2]), max(north, boxes[e, 3])
     return np.array([west, south, east, north])
+
+
+@kernel
+def _value_at(e, f, rows, origin):
+    """Return the value at a position on an edge; see `gather`."""
+    best = min(rows[e, 0] + f * rows[e, 1], rows[e, 2] + (np.float32(1.0) - f) * rows[e, 3])
+    for o in range(origin.edge.size):
+        if e == origin.edge[o]:
+            ahead = f - origin.fraction[o]
+            if ahead >= 0.0:
+                best = min(best, origin.start[o] + ahead * origin.ahead[o, 0])
+            else:
+                best = min(best, origin.start[o] - ahead * origin.ahead[o, 1])
+    return best
 
 
 @kernel
 def gather(cells, rows, origin, values):
     """
-    Fill the value of each cell from its nearest edge.
+    Fill the value of each cell from its nearest edges.
 
     Parameters
     ----------
@@ -111,28 +132,27 @@ def gather(cells, rows, origin, values):
     values : float32 array of shape (n_rows, n_columns)
         Overwritten; inf where not reached.
     """
-    edge, fraction, distance, per_metre, buffer_m = cells
-    field_edge, field_fraction, field_ahead, field_start = origin
-    for r in range(edge.shape[0]):
-        for c in range(edge.shape[1]):
+    edge, fraction, distance = cells.edge, cells.fraction, cells.distance
+    per_metre, buffer_m = cells.per_metre, cells.buffer_m
+    n_rows, n_columns = edge.shape
+    for r in range(n_rows):
+        for c in range(n_columns):
             e = edge[r, c]
             d = distance[r, c]
             if e < 0 or d > buffer_m:
                 values[r, c] = np.inf
-                continue
-            f = fraction[r, c]
-            best = min(rows[e, 0] + f * rows[e, 1], rows[e, 2] + (np.float32(1.0) - f) * rows[e, 3])
-            if e == field_edge:
-                ahead = f - field_fraction
-                if ahead >= 0.0:
-                    best = min(best, field_start + ahead * field_ahead[0])
-                else:
-                    best = min(best, field_start - ahead * field_ahead[1])
-            values[r, c] = best + d * per_metre
+            else:
+                values[r, c] = _value_at(e, fraction[r, c], rows, origin) + d * per_metre
+    for k in range(cells.tied_cell.size):
+        d = cells.tied_distance[k]
+        if d <= buffer_m:
+            r, c = cells.tied_cell[k] // n_columns, cells.tied_cell[k] % n_columns
+            value = _value_at(cells.tied_edge[k], cells.tied_fraction[k], rows, origin) + d * per_metre
+            values[r, c] = min(values[r, c], np.float32(value))
 
 
 @kernel
-def length_rows(start, traversal, is_backward, edge_boxes, limit, own_edge, rows):
+def length_rows(start, traversal, is_backward, edge_boxes, limit, own_edges, rows):
     """
     Prepare the labels of directed edges for `gather_lengths`; see `edge_rows`.
 
@@ -164,14 +184,34 @@ def length_rows(start, traversal, is_backward, edge_boxes, limit, own_edge, rows
             rows[e, 2 * side + 4] = (label & length) / 100.0
             rows[e, 2 * side + 5] = (along & length) / 100.0
             low = min(low, (label & length) / 100.0)
-        if (low <= limit and is_land[e]) or e == own_edge:
+        if low <= limit and is_land[e]:
             west, south = min(west, boxes[e, 0]), min(south, boxes[e, 1])
             east, north = max(east, boxes[e, 2]), max(north, boxes[e, 3])
+    for e in own_edges:
+        west, south = min(west, boxes[e, 0]), min(south, boxes[e, 1])
+        east, north = max(east, boxes[e, 2]), max(north, boxes[e, 3])
     return np.array([west, south, east, north])
 
 
 @kernel
-def gather_lengths(cells, rows, origin, ahead_m, start_m, values):
+def _time_and_length_at(e, f, rows, origin, ahead_m, start_m):
+    """Return the time and the length of the fastest route to a position on an edge; see `gather_lengths`."""
+    g = np.float32(1.0) - f
+    time, metres = rows[e, 0] + f * rows[e, 1], rows[e, 4] + f * rows[e, 5]
+    other = rows[e, 2] + g * rows[e, 3]
+    if other < time:
+        time, metres = other, rows[e, 6] + g * rows[e, 7]
+    for o in range(origin.edge.size):
+        if e == origin.edge[o]:
+            ahead = f - origin.fraction[o]
+            straight = origin.start[o] + (ahead * origin.ahead[o, 0] if ahead >= 0.0 else -ahead * origin.ahead[o, 1])
+            if np.isfinite(straight) and straight <= time:
+                time, metres = np.float32(straight), np.float32(start_m[o] + abs(ahead) * ahead_m[o])
+    return time, metres
+
+
+@kernel
+def gather_lengths(cells, rows, origin, ahead_m, start_m, seconds_per_metre, values):
     """
     Fill the length in metres of the fastest route to each cell; see `gather`.
 
@@ -181,27 +221,31 @@ def gather_lengths(cells, rows, origin, ahead_m, start_m, values):
         From `length_rows`.
     origin : Origin
         With values in seconds.
-    ahead_m, start_m : float
+    ahead_m, start_m : float64 arrays of shape (n_positions,)
         Lengths that belong to the seconds of `origin`.
+    seconds_per_metre : float
+        Time of one metre between a cell and its edge, which decides between edges that are as near.
     """
-    edge, fraction, distance, per_metre, buffer_m = cells
-    field_edge, field_fraction, field_ahead, field_start = origin
-    for r in range(edge.shape[0]):
-        for c in range(edge.shape[1]):
+    edge, fraction, distance = cells.edge, cells.fraction, cells.distance
+    n_rows, n_columns = edge.shape
+    tied = 0
+    for r in range(n_rows):
+        for c in range(n_columns):
             e = edge[r, c]
             d = distance[r, c]
-            if e < 0 or d > buffer_m:
-                values[r, c] = np.inf
-                continue
-            f = fraction[r, c]
-            g = np.float32(1.0) - f
-            time, metres = rows[e, 0] + f * rows[e, 1], rows[e, 4] + f * rows[e, 5]
-            other = rows[e, 2] + g * rows[e, 3]
-            if other < time:
-                time, metres = other, rows[e, 6] + g * rows[e, 7]
-            if e == field_edge:
-                ahead = f - field_fraction
-                straight = ahead * field_ahead[0] if ahead >= 0.0 else -ahead * field_ahead[1]
-                if np.isfinite(straight) and field_start + straight <= time:
-                    metres = np.float32(start_m + abs(ahead) * ahead_m)
-            values[r, c] = metres + d * per_metre
+            values[r, c] = np.inf
+            best = np.inf
+            if e >= 0 and d <= cells.buffer_m:
+                time, metres = _time_and_length_at(e, fraction[r, c], rows, origin, ahead_m, start_m)
+                best = time + d * seconds_per_metre
+                values[r, c] = metres + d * cells.per_metre
+            while tied < cells.tied_cell.size and cells.tied_cell[tied] == r * n_columns + c:
+                d = cells.tied_distance[tied]
+                if d <= cells.buffer_m:
+                    time, metres = _time_and_length_at(
+                        cells.tied_edge[tied], cells.tied_fraction[tied], rows, origin, ahead_m, start_m
+                    )
+                    if time + d * seconds_per_metre < best:
+                        best = time + d * seconds_per_metre
+                        values[r, c] = metres + d * cells.per_metre
+                tied += 1

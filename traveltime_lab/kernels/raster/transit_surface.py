@@ -8,12 +8,23 @@ all stops around. Stops on the edge of the cell are always compared.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street.road import TIME_SHIFT
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
-from traveltime_lab.kernels.transit.walks import NEVER_KEY, WALK_MASK, straight_ms
+from traveltime_lab.kernels.transit.walks import NEVER_KEY, WALK_MASK, StopsAround, straight_ms
+
+
+class Rides(NamedTuple):
+    """How places are reached from stops, or stops from places."""
+
+    ports: Ports  # entry ports of each directed edge, or exit ports in a backward search
+    around: StopsAround  # stops around each state
+    stop_ms: np.ndarray  # int32 (n_stops,), travel time at each stop, `NEVER` if it was not reached
 
 
 @kernel
@@ -58,7 +69,7 @@ def edge_starts(state_keys, ports, directed, is_backward, stop_ms, on_edges, sta
         starts[e, 3] = NEVER
         for k in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
             stop = on_edges.stops[k]
-            starts[e, 3] = min(starts[e, 3], stop_ms[stop] + (on_edges.connector[stop] >> TIME_SHIFT))
+            starts[e, 3] = min(starts[e, 3], stop_ms[stop] + (on_edges.connector[k] >> TIME_SHIFT))
 
 
 @kernel
@@ -91,7 +102,41 @@ def _ask_all(d, part_ms, budget_ms, ports, around, stop_ms):
 
 
 @kernel
-def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, ports, around, stop_ms, on_edges, values):
+def _ride_ms(e, f, off_ms, bound, starts, directed, is_backward, budget_ms, rides, on_edges):
+    """Return the travel time of a position on an edge, `off_ms` away from it; `bound` if it is not less."""
+    ports, around, stop_ms = rides
+    best = bound
+    first_ms = f * starts[e, 2] + off_ms
+    second_ms = (1.0 - f) * starts[e, 6] + off_ms
+    first, second = starts[e, 0] + first_ms, starts[e, 4] + second_ms
+    # Which end of the edge is faster is unpredictable, so it is selected without a branch. If the walk over the faster
+    # end is within the budget, the other end cannot be better.
+    if min(first, second) < best:
+        is_first = first <= second
+        side, part_ms, time = (0, first_ms, first) if is_first else (1, second_ms, second)
+        if starts[e, 4 * side + 1] + part_ms <= budget_ms:
+            best = time
+        else:
+            for _ in range(2):
+                if time < best:
+                    if starts[e, 4 * side + 1] + part_ms > budget_ms:
+                        d = 2 * e + (1 - side if is_backward else side)
+                        time = _ask_all(d, part_ms, budget_ms, ports, around, stop_ms)
+                    best = min(best, time)
+                side, part_ms, time = (1, second_ms, second) if is_first else (0, first_ms, first)
+    if starts[e, 3] + off_ms < best:
+        for k in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
+            stop = on_edges.stops[k]
+            to_street_ms = (on_edges.connector[k] >> TIME_SHIFT) + off_ms
+            if stop_ms[stop] + to_street_ms < best:
+                walk = to_street_ms + straight_ms(e, f, on_edges.fraction[k], directed, not is_backward)
+                if walk <= budget_ms:
+                    best = min(best, stop_ms[stop] + walk)
+    return best
+
+
+@kernel
+def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, rides, on_edges, values):
     """
     Lower the value of each cell to its travel time by transit and a walk.
 
@@ -100,52 +145,57 @@ def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, port
     cells : traveltime_lab.kernels.raster.surface.Cells
     starts : int32 array of shape (n_edges, 8), ms
         From `edge_starts`.
-    directed, is_backward, ports, stop_ms, on_edges
+    directed, is_backward, on_edges
         As in `edge_starts`.
     budget_ms : int
         Longest walk, including the connector between the cell and its street.
     limit_ms : int
         Longest travel time of interest. Longer times may be missing from `starts`.
-    around : StopsAround
-        Stops around each state.
+    rides : Rides
     values : float32 array of shape (n_rows, n_columns), s
         Lowered in place.
     """
-    edge, fraction, distance, per_metre, buffer_m = cells
-    for r in range(edge.shape[0]):
-        for c in range(edge.shape[1]):
-            e = edge[r, c]
-            if e < 0 or distance[r, c] > buffer_m:
+    buffer_m = cells.buffer_m
+    n_rows, n_columns = cells.edge.shape
+    for r in range(n_rows):
+        for c in range(n_columns):
+            e, distance = cells.edge[r, c], cells.distance[r, c]
+            if e < 0 or distance > buffer_m:
                 continue
-            f = np.float64(fraction[r, c])
-            off_ms = 1000.0 * per_metre * distance[r, c]
+            off_ms = 1000.0 * cells.per_metre * distance
             bound = min(1000.0 * np.float64(values[r, c]), limit_ms + 1.0)
-            best = bound
-            first_ms = f * starts[e, 2] + off_ms
-            second_ms = (1.0 - f) * starts[e, 6] + off_ms
-            first, second = starts[e, 0] + first_ms, starts[e, 4] + second_ms
-            # Which end of the edge is faster is unpredictable, so it is selected without a branch. If the walk over the
-            # faster end is within the budget, the other end cannot be better.
-            if min(first, second) < best:
-                is_first = first <= second
-                side, part_ms, time = (0, first_ms, first) if is_first else (1, second_ms, second)
-                if starts[e, 4 * side + 1] + part_ms <= budget_ms:
-                    best = time
-                else:
-                    for _ in range(2):
-                        if time < best:
-                            if starts[e, 4 * side + 1] + part_ms > budget_ms:
-                                d = 2 * e + (1 - side if is_backward else side)
-                                time = _ask_all(d, part_ms, budget_ms, ports, around, stop_ms)
-                            best = min(best, time)
-                        side, part_ms, time = (1, second_ms, second) if is_first else (0, first_ms, first)
-            if starts[e, 3] + off_ms < best:
-                for k in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
-                    stop = on_edges.stops[k]
-                    to_street_ms = (on_edges.connector[stop] >> TIME_SHIFT) + off_ms
-                    if stop_ms[stop] + to_street_ms < best:
-                        walk = to_street_ms + straight_ms(e, f, on_edges.fraction[stop], directed, not is_backward)
-                        if walk <= budget_ms:
-                            best = min(best, stop_ms[stop] + walk)
+            best = _ride_ms(
+                e,
+                np.float64(cells.fraction[r, c]),
+                off_ms,
+                bound,
+                starts,
+                directed,
+                is_backward,
+                budget_ms,
+                rides,
+                on_edges,
+            )
             if best < bound:
                 values[r, c] = best / 1000.0
+    for k in range(cells.tied_cell.size):
+        e, distance = cells.tied_edge[k], cells.tied_distance[k]
+        if distance > buffer_m:
+            continue
+        r, c = cells.tied_cell[k] // n_columns, cells.tied_cell[k] % n_columns
+        off_ms = 1000.0 * cells.per_metre * distance
+        bound = min(1000.0 * np.float64(values[r, c]), limit_ms + 1.0)
+        best = _ride_ms(
+            e,
+            np.float64(cells.tied_fraction[k]),
+            off_ms,
+            bound,
+            starts,
+            directed,
+            is_backward,
+            budget_ms,
+            rides,
+            on_edges,
+        )
+        if best < bound:
+            values[r, c] = best / 1000.0

@@ -121,10 +121,17 @@ def turn_arcs(junctions, costs):
     return source[:n], target[:n], extra_ms[:n]
 
 
+class ByEdge(NamedTuple):
+    """Positions sorted by edge, and the points that they belong to."""
+
+    order: np.ndarray  # int64 (n,), positions
+    owner: np.ndarray  # int64 (n,), point of each position
+
+
 @kernel
 def position_ports(positions, edge_ports, traversal, is_entry):
     """
-    Return the ports of positions on edges.
+    Return the ports of points, which are those of all their positions.
 
     Parameters
     ----------
@@ -141,23 +148,23 @@ def position_ports(positions, edge_ports, traversal, is_entry):
     -------
     Ports
     """
-    edges, fractions, connectors = positions
+    point_indptr, edges, fractions, connectors = positions
     port_indptr, port_states, port_keys = edge_ports
-    indptr = np.zeros(edges.size + 1, np.int64)
-    for i in range(edges.size):
-        # Both directed edges of an edge follow each other.
-        first = 2 * np.int64(edges[i])
-        indptr[i + 1] = indptr[i] + (port_indptr[first + 2] - port_indptr[first] if edges[i] >= 0 else 0)
+    indptr = np.zeros(point_indptr.size, np.int64)
+    for i in range(indptr.size - 1):
+        indptr[i + 1] = indptr[i]
+        for p in range(point_indptr[i], point_indptr[i + 1]):
+            # Both directed edges of an edge follow each other.
+            first = 2 * np.int64(edges[p])
+            indptr[i + 1] += port_indptr[first + 2] - port_indptr[first]
     states = np.empty(indptr[-1], np.int32)
     keys = np.empty(indptr[-1], np.int64)
     at = 0
-    for i in range(edges.size):
-        if edges[i] < 0:
-            continue
+    for p in range(point_indptr[0], point_indptr[-1]):
         for side in range(2):
-            d = 2 * edges[i] + side
-            part = part_of(traversal[d], fractions[i] if side == 0 else 1.0 - fractions[i])
-            key = connectors[i] + (part if is_entry else traversal[d] - part)
+            d = 2 * edges[p] + side
+            part = part_of(traversal[d], fractions[p] if side == 0 else 1.0 - fractions[p])
+            key = connectors[p] + (part if is_entry else traversal[d] - part)
             for k in range(port_indptr[d], port_indptr[d + 1]):
                 states[at] = port_states[k]
                 keys[at] = key + port_keys[k]
@@ -177,7 +184,7 @@ def part_of(traversal, share):
 def along_same_edge(edge_a, fraction_a, edge_b, fraction_b, directed):
     """Return the label of travelling from one position to another along one edge, ``1 << 62`` if that is impossible."""
     best = np.int64(1) << np.int64(62)
-    if edge_a < 0 or edge_a != edge_b:
+    if edge_a != edge_b:
         return best
     for side in range(2):
         d = 2 * edge_a + side
@@ -201,57 +208,60 @@ def improve_along_edges(rows, columns, is_forward, directed, by_edge, limit, res
     is_forward : bool
         True if routes lead from rows to columns, False if they lead from columns to rows.
     directed : Directed
-    by_edge : int64 array of shape (n_columns,)
-        Columns sorted by edge.
+    by_edge : ByEdge
+        The positions of the columns.
     limit : int64 array of shape (n_rows,)
         Larger labels are not written.
     result : int64 array of shape (n_rows, n_columns)
         Lowered in place.
     """
-    edge_a, fraction_a, connector_a = rows
-    edge_b, fraction_b, connector_b = columns
-    n = edge_b.size
-    for row in range(edge_a.size):
-        if edge_a[row] < 0:
-            continue
-        low, high = 0, n
-        while low < high:
-            middle = (low + high) // 2
-            if edge_b[by_edge[middle]] < edge_a[row]:
-                low = middle + 1
-            else:
-                high = middle
-        while low < n and edge_b[by_edge[low]] == edge_a[row]:
-            column = by_edge[low]
-            if is_forward:
-                direct = along_same_edge(edge_a[row], fraction_a[row], edge_b[column], fraction_b[column], directed)
-            else:
-                direct = along_same_edge(edge_b[column], fraction_b[column], edge_a[row], fraction_a[row], directed)
-            direct += connector_a[row] + connector_b[column]
-            if direct <= limit[row] and direct < result[row, column]:
-                result[row, column] = direct
-            low += 1
+    order, owner = by_edge
+    edge_b = columns.edge
+    for row in range(rows.indptr.size - 1):
+        for a in range(rows.indptr[row], rows.indptr[row + 1]):
+            edge = rows.edge[a]
+            low, high = 0, order.size
+            while low < high:
+                middle = (low + high) // 2
+                if edge_b[order[middle]] < edge:
+                    low = middle + 1
+                else:
+                    high = middle
+            while low < order.size and edge_b[order[low]] == edge:
+                b = order[low]
+                column = owner[b]
+                if is_forward:
+                    direct = along_same_edge(edge, rows.fraction[a], edge_b[b], columns.fraction[b], directed)
+                else:
+                    direct = along_same_edge(edge_b[b], columns.fraction[b], edge, rows.fraction[a], directed)
+                direct += rows.connector[a] + columns.connector[b]
+                if direct <= limit[row] and direct < result[row, column]:
+                    result[row, column] = direct
+                low += 1
 
 
 @kernel
-def improve_aligned(origins, destinations, directed, limit, result):
+def improve_pairs(origins, destinations, origin_of, destination_of, directed, limit, result):
     """
     Lower the labels of pairs whose origin and destination lie on one edge; see `improve_along_edges`.
 
     Parameters
     ----------
     origins, destinations : Positions
-        Of n_pairs points each.
+    origin_of, destination_of : intp arrays of shape (n_pairs,)
+        Points of each pair.
     directed : Directed
     limit : int64
         Larger labels are not written.
     result : int64 array of shape (n_pairs,)
         Lowered in place.
     """
-    edge_a, fraction_a, connector_a = origins
-    edge_b, fraction_b, connector_b = destinations
-    for i in range(edge_a.size):
-        direct = along_same_edge(edge_a[i], fraction_a[i], edge_b[i], fraction_b[i], directed)
-        direct += connector_a[i] + connector_b[i]
-        if direct <= limit and direct < result[i]:
-            result[i] = direct
+    for i in range(result.size):
+        for a in range(origins.indptr[origin_of[i]], origins.indptr[origin_of[i] + 1]):
+            for b in range(destinations.indptr[destination_of[i]], destinations.indptr[destination_of[i] + 1]):
+                direct = along_same_edge(
+                    origins.edge[a], origins.fraction[a], destinations.edge[b], destinations.fraction[b], directed
+                )
+                direct += origins.connector[a] + destinations.connector[b]
+                if direct <= limit and direct < result[i]:
+                    result[i] = direct

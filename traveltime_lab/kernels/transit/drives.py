@@ -96,6 +96,34 @@ def drives_to_stops(arcs, stop_ms, ports, budget_ms, limit_ms):
 
 
 @kernel
+def _drive_ms(e, f, off_ms, best, directed, budget_ms, ports, drives, stop_ms, on_edges):
+    """Return the travel time of a position on an edge, `off_ms` away from it; `best` if it is not less."""
+    label_indptr, label_ms, drive_ms = drives
+    for side in range(2):
+        # The car drives from the cell to the end of the edge.
+        d = 2 * e + 1 - side
+        if not directed.is_open[d]:
+            continue
+        part_ms = (f if side == 0 else 1.0 - f) * (directed.traversal[d] >> TIME_SHIFT) + off_ms
+        for k in range(ports.indptr[d], ports.indptr[d + 1]):
+            onward = part_ms + (ports.keys[k] >> TIME_SHIFT)
+            state = ports.states[k]
+            for j in range(label_indptr[state], label_indptr[state + 1]):
+                if drive_ms[j] + onward <= budget_ms:
+                    best = min(best, label_ms[j] + onward)
+                    break
+    for k in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
+        stop = on_edges.stops[k]
+        if stop_ms[stop] == NEVER:
+            continue
+        drive = straight_ms(e, f, on_edges.fraction[k], directed, np.bool_(False))
+        drive += (on_edges.connector[k] >> TIME_SHIFT) + off_ms
+        if drive <= budget_ms:
+            best = min(best, stop_ms[stop] + drive)
+    return best
+
+
+@kernel
 def gather_drives(cells, directed, budget_ms, ports, drives, stop_ms, on_edges, values):
     """
     Lower the value of each cell to the travel time of driving to a stop and taking transit from there.
@@ -116,37 +144,20 @@ def gather_drives(cells, directed, budget_ms, ports, drives, stop_ms, on_edges, 
     values : float32 array of shape (n_rows, n_columns), s
         Lowered in place.
     """
-    edge, fraction, distance, per_metre, buffer_m = cells
-    traversal, is_open = directed
-    port_indptr, port_states, port_keys = ports
-    label_indptr, label_ms, drive_ms = drives
-    for r in range(edge.shape[0]):
-        for c in range(edge.shape[1]):
-            e = edge[r, c]
-            if e < 0 or distance[r, c] > buffer_m:
+    n_rows, n_columns = cells.edge.shape
+    for r in range(n_rows):
+        for c in range(n_columns):
+            e, distance = cells.edge[r, c], cells.distance[r, c]
+            if e < 0 or distance > cells.buffer_m:
                 continue
-            f = np.float64(fraction[r, c])
-            off_ms = 1000.0 * per_metre * distance[r, c]
-            best = 1000.0 * np.float64(values[r, c])
-            for side in range(2):
-                # The car drives from the cell to the end of the edge.
-                d = 2 * e + 1 - side
-                if not is_open[d]:
-                    continue
-                part_ms = (f if side == 0 else 1.0 - f) * (traversal[d] >> TIME_SHIFT) + off_ms
-                for k in range(port_indptr[d], port_indptr[d + 1]):
-                    onward = part_ms + (port_keys[k] >> TIME_SHIFT)
-                    state = port_states[k]
-                    for j in range(label_indptr[state], label_indptr[state + 1]):
-                        if drive_ms[j] + onward <= budget_ms:
-                            best = min(best, label_ms[j] + onward)
-                            break
-            for k in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
-                stop = on_edges.stops[k]
-                if stop_ms[stop] == NEVER:
-                    continue
-                drive = straight_ms(e, f, on_edges.fraction[stop], directed, np.bool_(False))
-                drive += (on_edges.connector[stop] >> TIME_SHIFT) + off_ms
-                if drive <= budget_ms:
-                    best = min(best, stop_ms[stop] + drive)
-            values[r, c] = best / 1000.0
+            off_ms, best = 1000.0 * cells.per_metre * distance, 1000.0 * np.float64(values[r, c])
+            f = np.float64(cells.fraction[r, c])
+            values[r, c] = _drive_ms(e, f, off_ms, best, directed, budget_ms, ports, drives, stop_ms, on_edges) / 1000.0
+    for k in range(cells.tied_cell.size):
+        e, distance = cells.tied_edge[k], cells.tied_distance[k]
+        if distance > cells.buffer_m:
+            continue
+        r, c = cells.tied_cell[k] // n_columns, cells.tied_cell[k] % n_columns
+        off_ms, best = 1000.0 * cells.per_metre * distance, 1000.0 * np.float64(values[r, c])
+        f = np.float64(cells.tied_fraction[k])
+        values[r, c] = _drive_ms(e, f, off_ms, best, directed, budget_ms, ports, drives, stop_ms, on_edges) / 1000.0

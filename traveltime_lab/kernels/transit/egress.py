@@ -17,16 +17,17 @@ from traveltime_lab.kernels.transit.walks import WALK_MASK, straight_ms
 
 @kernel
 def _along_the_edge(i, positions, on_edges, directed, is_leaving, budget_ms, stop_ms, best):
-    """Return the least of `best` and the times through the stops on the edge of point `i`."""
-    edge, fraction = positions.edge[i], positions.fraction[i]
-    for k in range(on_edges.indptr[edge], on_edges.indptr[edge + 1]):
-        stop = on_edges.stops[k]
-        if stop_ms[stop] == NEVER:
-            continue
-        way = straight_ms(edge, fraction, on_edges.fraction[stop], directed, is_leaving)
-        way += (positions.connector[i] >> TIME_SHIFT) + (on_edges.connector[stop] >> TIME_SHIFT)
-        if way <= budget_ms:
-            best = min(best, stop_ms[stop] + way)
+    """Return the least of `best` and the times through the stops on the edges of point `i`."""
+    for p in range(positions.indptr[i], positions.indptr[i + 1]):
+        edge, fraction = positions.edge[p], positions.fraction[p]
+        for k in range(on_edges.indptr[edge], on_edges.indptr[edge + 1]):
+            stop = on_edges.stops[k]
+            if stop_ms[stop] == NEVER:
+                continue
+            way = straight_ms(edge, fraction, on_edges.fraction[k], directed, is_leaving)
+            way += (positions.connector[p] >> TIME_SHIFT) + (on_edges.connector[k] >> TIME_SHIFT)
+            if way <= budget_ms:
+                best = min(best, stop_ms[stop] + way)
     return best
 
 
@@ -59,10 +60,8 @@ def read_walks(positions, reads, state_keys, around, stop_ms, on_edges, directed
         `NEVER` beyond the limit.
     """
     state_indptr, state_stops, state_ms = around
-    out = np.full(positions.edge.size, NEVER, np.int32)
+    out = np.full(positions.indptr.size - 1, NEVER, np.int32)
     for i in range(out.size):
-        if positions.edge[i] < 0:
-            continue
         best = np.int64(NEVER)
         for k in range(reads.indptr[i], reads.indptr[i + 1]):
             state, extra = reads.states[k], reads.keys[k] >> TIME_SHIFT
@@ -96,10 +95,8 @@ def read_drives(positions, reads, drives, stop_ms, on_edges, directed, budget_ms
     budget_ms, limit_ms : int
         Longest drive, and longest travel time.
     """
-    out = np.full(positions.edge.size, NEVER, np.int32)
+    out = np.full(positions.indptr.size - 1, NEVER, np.int32)
     for i in range(out.size):
-        if positions.edge[i] < 0:
-            continue
         best = np.int64(NEVER)
         for k in range(reads.indptr[i], reads.indptr[i + 1]):
             state, extra = reads.states[k], reads.keys[k] >> TIME_SHIFT

@@ -38,12 +38,13 @@ class StopsAround(NamedTuple):
 
 
 class StopsOnEdges(NamedTuple):
-    """CSR of the stops on each edge, and the position of each stop."""
+    """CSR by edge of the stops that have a position on it."""
 
     indptr: np.ndarray  # int64 (n_edges + 1,)
-    stops: np.ndarray  # int32
-    fraction: np.ndarray  # float64 (n_stops,), position on the edge, 0 to 1
-    connector: np.ndarray  # int64 (n_stops,), label of the connector between stop and street
+    stops: np.ndarray  # int32 (n,)
+    fraction: np.ndarray  # float64 (n,), position on the edge, 0 to 1
+    connector: np.ndarray  # int64 (n,), label of the connector between stop and street
+    n_stops: int
 
 
 @kernel
@@ -177,32 +178,32 @@ def links_of_points(positions, reads, around, on_edges, directed, is_leaving, bu
     StopsAround
         Stops around each point.
     """
-    edges, fractions, connectors = positions
     state_indptr, state_stops, state_ms = around
-    n_stops = on_edges.fraction.size
-    indptr = np.zeros(edges.size + 1, np.int64)
+    n_stops, n_points = on_edges.n_stops, positions.indptr.size - 1
+    indptr = np.zeros(n_points + 1, np.int64)
     stops = np.empty(_ROOM, np.int32)
     walk_ms = np.empty(_ROOM, np.int32)
     best = np.full(n_stops, NEVER, np.int32)
     found = np.empty(n_stops, np.int32)
     at = 0
-    for i in range(edges.size):
+    for i in range(n_points):
         n = 0
-        if edges[i] >= 0:
-            for k in range(reads.indptr[i], reads.indptr[i + 1]):
-                state, extra = reads.states[k], reads.keys[k] >> TIME_SHIFT
-                for j in range(state_indptr[state], state_indptr[state + 1]):
-                    time = state_ms[j] + extra
-                    stop = state_stops[j]
-                    if time <= budget_ms and time < best[stop]:
-                        if best[stop] == NEVER:
-                            found[n] = stop
-                            n += 1
-                        best[stop] = time
-            for k in range(on_edges.indptr[edges[i]], on_edges.indptr[edges[i] + 1]):
+        for k in range(reads.indptr[i], reads.indptr[i + 1]):
+            state, extra = reads.states[k], reads.keys[k] >> TIME_SHIFT
+            for j in range(state_indptr[state], state_indptr[state + 1]):
+                time = state_ms[j] + extra
+                stop = state_stops[j]
+                if time <= budget_ms and time < best[stop]:
+                    if best[stop] == NEVER:
+                        found[n] = stop
+                        n += 1
+                    best[stop] = time
+        for p in range(positions.indptr[i], positions.indptr[i + 1]):
+            edge = positions.edge[p]
+            for k in range(on_edges.indptr[edge], on_edges.indptr[edge + 1]):
                 stop = on_edges.stops[k]
-                time = straight_ms(edges[i], fractions[i], on_edges.fraction[stop], directed, is_leaving)
-                time += (connectors[i] >> TIME_SHIFT) + (on_edges.connector[stop] >> TIME_SHIFT)
+                time = straight_ms(edge, positions.fraction[p], on_edges.fraction[k], directed, is_leaving)
+                time += (positions.connector[p] >> TIME_SHIFT) + (on_edges.connector[k] >> TIME_SHIFT)
                 if time <= budget_ms and time < best[stop]:
                     if best[stop] == NEVER:
                         found[n] = stop

@@ -1,0 +1,153 @@
+"""Points at junctions use all of their streets, in matrices, shapes, routes and cells alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pytest
+
+import traveltime_lab as tl
+from tests.support.osm_files import osm_xml
+from traveltime_lab.kernels.street.nearest import TIE_M
+from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.network.network import Network
+from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, SNAPPED, Snaps, segments, snap_points
+
+MODES = ("walking", "cycling", "driving")
+
+
+def single(snaps: Snaps, point: int, place: int) -> Snaps:
+    """Return the snap of a point with only one of its places."""
+    assert snaps.places is not None
+    k = int(snaps.places.indptr[point]) + place
+    return Snaps(
+        snaps.places.edge[k : k + 1], snaps.places.fraction[k : k + 1], snaps.places.distance[k : k + 1],
+        np.full(1, SNAPPED, np.int8), np.full(1, np.nan), np.full(1, np.nan),
+    )  # fmt: skip
+
+
+def some_nodes(network: Network, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    t = network.tables
+    nodes = np.unique(np.concatenate([t.edge_from, t.edge_to]))
+    picked = np.random.default_rng(seed).choice(nodes, n, replace=False)
+    return t.node_lng[picked], t.node_lat[picked]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_places_are_those_of_every_edge_within_half_a_metre(helsinki: Network, mode: str) -> None:
+    lng, lat = some_nodes(helsinki, 60, 1)
+    rng = np.random.default_rng(2)
+    lng, lat = (np.concatenate([a, a + rng.normal(0, 1e-4, a.size)]) for a in (lng, lat))
+    transportation = as_transportation(mode)
+    snaps = snap_points(helsinki.streets, lng, lat, transportation, as_snapping(None), CAN_LEAVE)
+    assert snaps.places is not None
+    topology = helsinki.road_graph(transportation).topology
+    usable = topology.can_leave & ~helsinki.tables.uses["is_ferry"].to_numpy()[helsinki.tables.edge_use]
+    if mode == "driving":
+        on_foot = helsinki.road_graph(as_transportation("walking")).topology.is_open
+        usable &= on_foot[0::2] | on_foot[1::2]
+    x, y = helsinki.frame.to_xy(lng, lat)
+    x1, y1, x2, y2, edge, _, _ = segments(helsinki.streets)
+    for i in np.flatnonzero(snaps.edge >= 0):
+        k = float(helsinki.frame.shrink(y[i]))
+        dx, dy, to_x, to_y = (x2 - x1) * k, y2 - y1, (x1 - x[i]) * k, y1 - y[i]
+        squared = dx * dx + dy * dy
+        along = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0, squared, 1.0), 0.0, 1.0)
+        away = np.where(usable[edge], np.hypot(to_x + along * dx, to_y + along * dy), np.inf)
+        rows = slice(int(snaps.places.indptr[i]), int(snaps.places.indptr[i + 1]))
+        found = set(snaps.places.edge[rows].tolist())
+        sure = set(edge[away <= away.min() + TIE_M - 1e-6].tolist())
+        possible = set(edge[away <= away.min() + TIE_M + 1e-6].tolist())
+        # Water and motorways may be in between; there are none this near to the streets of the centre.
+        assert sure <= found <= possible
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_junction_is_as_good_as_its_best_street(helsinki: Network, mode: str) -> None:
+    lng, lat = some_nodes(helsinki, 25, 3)
+    other_lng, other_lat = some_nodes(helsinki, 12, 4)
+    points, others = (gpd.GeoSeries.from_xy(*xy, crs=4326) for xy in ((lng, lat), (other_lng, other_lat)))
+    transportation, snapping = as_transportation(mode), as_snapping(None)
+    graph = helsinki.road_graph(transportation)
+    ask = {"travel_time": 7200, "transportation": mode, "form": "matrix"}
+    leaving = tl.time_filter(helsinki, points, others, **ask).to_numpy(dtype=float)
+    arriving = tl.time_filter(helsinki, others, points, **ask).to_numpy(dtype=float)
+    ends = snap_points(helsinki.streets, other_lng, other_lat, transportation, snapping, CAN_ARRIVE)
+    starts = snap_points(helsinki.streets, other_lng, other_lat, transportation, snapping, CAN_LEAVE)
+    for needed, found in ((CAN_LEAVE, leaving), (CAN_ARRIVE, arriving.T)):
+        snaps = snap_points(helsinki.streets, lng, lat, transportation, snapping, needed)
+        assert snaps.places is not None
+        for i in np.flatnonzero(snaps.edge >= 0):
+            best = np.full(other_lng.size, np.inf)
+            for place in range(int(np.diff(snaps.places.indptr)[i])):
+                one = single(snaps, i, place)
+                pair = (one, ends) if needed == CAN_LEAVE else (starts, one)
+                best = np.minimum(best, table(helsinki, graph, *pair).ravel())
+            expected = np.where(np.isfinite(best), best, np.nan)
+            same = (other_lng == lng[i]) & (other_lat == lat[i])
+            np.testing.assert_allclose(np.where(same, np.nan, found[i]), np.where(same, np.nan, expected), atol=0.5)
+
+
+def table(network: Network, graph: Any, starts: Snaps, ends: Snaps) -> np.ndarray:
+    from traveltime_lab.kernels.street import road
+    from traveltime_lab.modes import Snapping
+    from traveltime_lab.streets import matrix
+
+    labels = np.empty((len(starts), len(ends)), np.int64)
+    for block in matrix.label_blocks(network.streets, graph, starts, ends, Snapping(), limit=7200, engine="dijkstra"):
+        labels[block.rows, block.columns] = block.labels
+    return np.where(labels == road.UNREACHED, np.inf, (labels >> 32) / 1000.0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_matrix_routes_shapes_and_cells_agree_at_junctions(helsinki: Network, mode: str) -> None:
+    points = gpd.GeoSeries.from_xy(*some_nodes(helsinki, 40, 5), crs=4326)
+    origins = points.iloc[:3]
+    times = tl.time_filter(helsinki, origins, points, travel_time=3600, transportation=mode, form="matrix")
+    aligned = tl.routes(helsinki, origins, points, transportation=mode)["travel_time"].to_numpy(dtype=float)
+    matrix = times.to_numpy(dtype=float).ravel()
+    reached = np.isfinite(matrix)
+    np.testing.assert_allclose(aligned[reached], matrix[reached], atol=1.0)
+    for engine in ("hierarchy", "dijkstra"):
+        again = tl.time_filter(
+            helsinki, origins, points, travel_time=3600, transportation=mode, form="matrix", engine=engine
+        )
+        np.testing.assert_array_equal(again.to_numpy(dtype=float).ravel(), matrix)
+
+
+@pytest.fixture(scope="module")
+def crossroads(tmp_path_factory: pytest.TempPathFactory) -> Network:
+    """A junction whose streets are one-way: whoever leaves by the wrong one drives round the block."""
+    nodes = {1: (0, 0), 2: (2, 0), 3: (2, 2), 4: (0, 2), 5: (-2, 0), 6: (-2, 2)}
+    path = tmp_path_factory.mktemp("crossroads") / "crossroads.osm"
+    oneway = "highway=residential oneway=yes"
+    ways = [
+        (101, "1 2", oneway), (102, "2 3", oneway), (103, "3 4", oneway), (104, "4 1", oneway),
+        (105, "1 5", oneway), (106, "5 6", oneway), (107, "6 4", oneway),
+    ]  # fmt: skip
+    path.write_bytes(osm_xml({ref: (9 + x * 0.001, 45 + y * 0.001) for ref, (x, y) in nodes.items()}, ways))
+    return tl.build_network(path)
+
+
+def test_leaving_a_junction_by_any_of_its_streets(crossroads: Network) -> None:
+    junction = gpd.GeoSeries.from_xy([9.0], [45.0], crs=4326)
+    near = gpd.GeoSeries.from_xy([9.0004, 8.9996, 9.0], [45.0, 45.0, 45.0004], crs=4326)
+    ask = {"travel_time": 3600, "transportation": "driving", "form": "matrix"}
+    leaving = tl.time_filter(crossroads, junction, near, **ask).to_numpy(dtype=float)[0]
+    arriving = tl.time_filter(crossroads, near, junction, **ask).to_numpy(dtype=float)[:, 0]
+    assert (leaving[:2] < 15).all()
+    assert leaving[2] > 40
+    assert arriving[2] < 15
+    assert (arriving[:2] > 40).all()
+    shape = tl.time_map(
+        crossroads, junction, travel_time=20, transportation="driving", level_of_detail="highest"
+    ).geometry.iloc[0]
+    assert shape.covers(near.iloc[0])
+    assert shape.covers(near.iloc[1])
+    back = tl.time_map(
+        crossroads, junction, travel_time=20, transportation="driving", level_of_detail="highest",
+        arrival_time="2026-03-04T08:00",
+    ).geometry.iloc[0]  # fmt: skip
+    assert back.covers(near.iloc[2])
