@@ -137,7 +137,7 @@ def test_a_grid_is_cut_where_it_is_narrow() -> None:
     vertex = np.arange(36)
     indptr, indices = undirected(36, arcs)
     lines = np.stack([np.argsort(along, kind="stable") for along in (vertex % 9, vertex // 9)]).astype(np.int32)
-    dissection.dissect(indptr, indices, np.diff(indptr).astype(np.int32), lines)
+    dissection.dissect(dissection.Graph(indptr, indices, np.diff(indptr).astype(np.int32)), lines)
     assert sorted(lines[0].tolist()) == sorted(lines[1].tolist()) == list(range(36))
     cut = lines[0][-4:].tolist()
     assert {v // 9 for v in cut} == {0, 1, 2, 3}

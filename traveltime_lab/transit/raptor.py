@@ -25,7 +25,7 @@ from traveltime_lab.kernels.transit.range_raptor import Seeds
 from traveltime_lab.transit.stop_reach import StopLinks, StopReach, array
 from traveltime_lab.transit.trip_table import TripTable
 
-#: What `kernels.lines.first_fault` finds.
+#: What `kernels.transit.patterns.first_fault` finds.
 _FAULTS: Final = {
     1: "trip instance {1} of pattern {0} departs before it arrives, at position {2}",
     2: "trip instance {1} of pattern {0} arrives before it departed from the previous stop, at position {2}",
