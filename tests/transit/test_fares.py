@@ -37,7 +37,7 @@ def book(folder: Path, **files: str) -> FareBook:
 def ride(zones: str, route: int = 0, board: int = 0, leg: int = 0, feed: int = 0, agency: int = 0) -> PaidRide:
     """Return a ride by the zones of its stops, a letter or digit each, ``-`` for a stop without one."""
     names = [zone.replace("-", "") for zone in zones]
-    return PaidRide(leg, feed, frozenset({route}), frozenset({agency}), names[0], names[-1], frozenset(names), board)
+    return PaidRide((leg,), feed, frozenset({route}), frozenset({agency}), names[0], names[-1], frozenset(names), board)
 
 
 def bought(fares: Fares | None) -> list[tuple[str, tuple[int, ...]]] | None:
@@ -435,8 +435,8 @@ def test_staying_seated_is_one_ride(tmp_path: Path) -> None:
     network = town(tmp_path, **files)
     places = at((0, 0), (6000, 0), (3000, 0))
     found = tl.routes(network, places.iloc[:1], places.iloc[1:], **FROM_A_TO_C)["route"]
-    assert [leg.mode for leg in found[0].legs if leg.ride is not None] == ["bus"]
-    assert bought(found[0].fares) == [("both", (0,))]
+    assert [leg.ride.stays_seated for leg in found[0].legs if leg.ride is not None] == [False, True]
+    assert bought(found[0].fares) == [("both", (0, 1))]
     assert bought(found[1].fares) == [("one", (0,))]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,13 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.support.feeds import posix
 from tests.support.oracles_doors import DoorOracle
-from tests.support.towns import MEANS, ON_FOOT, timetable, towns
+from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, TRIPS, timetable, towns
 from tests.support.worlds import FRAME, at, tables
 from traveltime_lab.kernels.street import nearest
+from traveltime_lab.maps.widget.answers import rides_in_words
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.points import read_points
+from traveltime_lab.search.explain.reasons import parts_of
 from traveltime_lab.search.query import ask
 from traveltime_lab.streets.snapping import metres_to_streets, snap_indexes
 from traveltime_lab.surfaces import raster
@@ -298,6 +301,57 @@ class TestRoutes:
         assert found.geometry.geom_type.tolist() == ["LineString"] * 2
         with pytest.raises(tl.UnsupportedError, match="form='pairs'"):
             tl.time_filter(street, at((0, 0)), at((1, 0)), properties=("distance",), form="sparse", **how)
+
+
+class TestStayingSeated:
+    """A vehicle from a to b that goes on as another line from there, or from 100 m farther on, to c."""
+
+    @staticmethod
+    def ridden(folder: Path, start: float, end: float, onward: str = "b", **how: Any) -> Any:
+        """Return the route between two places in metres, and the row of the table."""
+        stops = {**STOPS, "b2": (3100.0, 0.0)}
+        trips = [TRIPS[0], [(onward, TRIPS[1][0][1]), TRIPS[1][1]]]
+        block = "route_id,service_id,trip_id,block_id,trip_headsign\nR0,daily,t0,x,\nR1,daily,t1,x,Zoo"
+        path = timetable(folder, stops, trips, trips=block)
+        network = tl.build_network(STREETS, gtfs=path, timezone="UTC")
+        how = how or {"departure_time": "2026-03-03T07:50"}
+        found = tl.routes(network, at((start, 0)), at((end, 0)), transportation="bus", **how)
+        return found["route"][0], found.iloc[0]
+
+    @pytest.mark.parametrize("how", [{"departure_time": "2026-03-03T07:50"}, {"arrival_time": "2026-03-03T08:20"}])
+    @pytest.mark.parametrize("onward", ["b", "b2"])
+    def test_every_trip_is_a_leg(self, tmp_path: Path, onward: str, how: dict[str, str]) -> None:
+        route, row = self.ridden(tmp_path, -50, 6050, onward, **how)
+        assert [leg.mode for leg in route.legs] == ["walk", "bus", "bus", "walk"]
+        first, second = (leg.ride for leg in route.legs[1:3])
+        assert (first.line, first.trip_id, first.board.name, first.alight.name) == ("0", "t0", "a", "b")
+        assert (second.line, second.trip_id, second.board.name, second.alight.name) == ("1", "t1", onward, "c")
+        assert (first.stays_seated, second.stays_seated) == (False, True)
+        assert (first.num_stops, second.num_stops) == (1, 1)
+        assert [f"{call.time:%H:%M}" for call in (first.board, first.alight, second.board, second.alight)] == [
+            "08:00", "08:05", "08:10", "08:15",
+        ]  # fmt: skip
+        assert route.legs[2].waiting_time == 300
+        text = f"Stay seated at {onward}, where the vehicle continues as bus 1 towards Zoo, to c"
+        assert route.legs[2].directions == text
+        for one, other in itertools.pairwise(route.legs):
+            assert one.geometry.coords[-1] == other.geometry.coords[0]
+            assert one.arrival_time == other.departure_time
+        assert row["travel_time"] == route.travel_time
+        assert row["distance"] == route.distance
+        parts = [part for part in route.parts() if part["type"] == "public_transport"]
+        assert [(part["line"], part["departure_station"], part["arrival_station"]) for part in parts] == [
+            ("0", "a", "b"), ("1", onward, "c"),
+        ]  # fmt: skip
+
+    def test_whoever_boards_where_a_trip_ends_rides_the_next(self, tmp_path: Path) -> None:
+        route, _ = self.ridden(tmp_path, 3000, 6000)
+        assert [(leg.ride.trip_id, leg.ride.stays_seated) for leg in route.legs if leg.ride] == [("t1", False)]
+
+    def test_staying_seated_is_no_change(self, tmp_path: Path) -> None:
+        route, _ = self.ridden(tmp_path, -50, 6050)
+        assert parts_of(route)[1] == 0
+        assert rides_in_words(route) == "walk 1 min, bus 0 at 08:00 which continues as bus 1, walk 1 min"
 
 
 def test_the_report_names_stops_off_the_streets(tmp_path: Path) -> None:

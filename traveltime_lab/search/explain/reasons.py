@@ -195,7 +195,7 @@ def parts_of(route: Route | None) -> tuple[dict[str, int], int]:
             (leg.mode, leg.travel_time - leg.waiting_time - on_foot),
         ):
             parts[name] = parts.get(name, 0) + seconds
-    rides = sum(leg.ride is not None for leg in route.legs)
+    rides = sum(leg.ride is not None and not leg.ride.stays_seated for leg in route.legs)
     ordered = sorted(((name, seconds) for name, seconds in parts.items() if seconds), key=lambda part: -part[1])
     return dict(ordered), max(rides - 1, 0)
 
