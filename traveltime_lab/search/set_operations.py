@@ -184,7 +184,8 @@ def union_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     DataFrame or GeoDataFrame
         One row per cell, sorted by name: ``cell``, and those of ``min``, ``max`` and ``mean`` that all members have:
         the smallest ``min``, the largest ``max``, and the mean of the ``mean`` of the members with the cell (int32, s,
-        rounded half up). Includes the polygons if all members do.
+        rounded half up). Includes the polygons if all members do. ``share_reachable`` is left out: it does not follow
+        from those of the members.
 
     Raises
     ------
