@@ -154,6 +154,13 @@ def _add_serve(commands: Any) -> None:
     serve.add_argument("--body-limit", metavar="MB", type=float, default=100.0, help="default: %(default)s")
     serve.add_argument("--timeout", metavar="S", type=float, default=300.0, help="default: %(default)s")
     serve.add_argument("--hits-per-minute", metavar="N", type=int, help="rate limit by application id; default: none")
+    serve.add_argument(
+        "--allow-origin",
+        metavar="URL",
+        action="append",
+        default=[],
+        help="web pages of this origin may read answers (CORS), such as http://localhost:3000, or '*'; repeat for more",
+    )
     serve.add_argument("--quiet", action="store_true", help="no access log")
     serve.set_defaults(run=_serve)
 
@@ -207,6 +214,7 @@ def _serve(options: argparse.Namespace) -> None:
             timeout_s=options.timeout,
             hits_per_minute=options.hits_per_minute,
             nominatim=None if options.nominatim is None else Nominatim(options.nominatim),
+            allow_origins=tuple(options.allow_origin),
         ),
     )
 

@@ -4,7 +4,6 @@ Reachable cells as arrays: the minimum, maximum and mean travel time in the reac
 
 from __future__ import annotations
 
-import itertools
 import math
 import threading
 from collections import OrderedDict
@@ -340,15 +339,8 @@ class _WholeCells:
     def _add(self, *spans: tuple[int, int]) -> None:
         """Add the tiles with samples near a block, given by the first and last row and column of its samples."""
         size = TILE * self.stride
-        first, last = zip(*spans, strict=True)
-        self.tiles.update(
-            itertools.product(
-                *(
-                    range((a - self.margin) // size, (b + self.margin) // size + 1)
-                    for a, b in zip(first, last, strict=True)
-                )
-            )
-        )
+        rows, columns = (range((a - self.margin) // size, (b + self.margin) // size + 1) for a, b in spans)
+        self.tiles.update((row, column) for row in rows for column in columns)
 
     def totals(self, cells: IndexArray, *, no_water: bool) -> FloatArray:
         """Return the number of samples in each of some reached cells, for cells with very many an estimate."""

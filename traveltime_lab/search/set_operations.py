@@ -271,13 +271,14 @@ def _combined(members: Sequence[pd.DataFrame], name: str, *, at_least: int) -> p
         raise InputError(msg)
     statistics = [column for column in CELL_PROPERTIES if all(column in member.columns for member in members)]
     outlined = all(isinstance(member, gpd.GeoDataFrame) for member in members)
+    no_times = [np.zeros(len(member), np.int32) for member in members]
     found = combined_times(
         [
             CellTimes(
                 member["cell"].to_numpy(object),
-                *(member[name].to_numpy(np.int32) if name in statistics else no_times for name in CELL_PROPERTIES),
+                **{name: member[name].to_numpy(np.int32) if name in statistics else none for name in CELL_PROPERTIES},
             )
-            for member, no_times in ((member, np.zeros(len(member), np.int32)) for member in members)
+            for member, none in zip(members, no_times, strict=True)
         ],
         at_least=at_least,
     )

@@ -38,7 +38,7 @@ from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.matrix import Block
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
 from traveltime_lab.surfaces import polygons, raster, road_buffer
-from traveltime_lab.surfaces.level_of_detail import LevelOfDetail, parse_level_of_detail
+from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL, LevelOfDetail, parse_level_of_detail
 
 #: Reasons why an area is empty.
 _REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_snapped", "over_limit"])
@@ -52,7 +52,7 @@ def time_map(
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
     arrival_time: MomentLike = None,
-    level_of_detail: str | int | Mapping[str, Any] | None = None,
+    level_of_detail: str | int | Mapping[str, Any] | None = DEFAULT_LEVEL,
     no_holes: bool = False,
     polygons_filter: int | Mapping[str, Any] | None = None,
     render_mode: Literal["approximate_time_filter", "road_buffering"] = "approximate_time_filter",
@@ -76,9 +76,10 @@ def time_map(
         Means of transportation; see `Transportation`.
     departure_time, arrival_time : datetime, str, optional
         As in `time_filter`.
-    level_of_detail : str, int or mapping, optional
-        ``"lowest"`` (default) to ``"highest"``, a number from -20 to 2, or an object as in docs/contract.md, 4.5, which
-        also supports ``coarse_grid``. It is reduced for long travel times, as stated there.
+    level_of_detail : str, int or mapping, default "medium"
+        ``"lowest"``, ``"low"``, ``"medium"``, ``"high"`` or ``"highest"``, a number from -20 to 2, or an object as in
+        docs/contract.md, 4.5, which also supports ``coarse_grid``. It is reduced for long travel times, as stated
+        there.
     no_holes : bool, default False
         Whether to fill holes.
     polygons_filter : int or mapping, optional
@@ -154,7 +155,7 @@ def distance_map(
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
     arrival_time: MomentLike = None,
-    level_of_detail: str | int | Mapping[str, Any] | None = None,
+    level_of_detail: str | int | Mapping[str, Any] | None = DEFAULT_LEVEL,
     no_holes: bool = False,
     polygons_filter: int | Mapping[str, Any] | None = None,
     render_mode: Literal["approximate_time_filter", "road_buffering"] = "approximate_time_filter",

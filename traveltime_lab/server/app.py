@@ -31,6 +31,7 @@ from traveltime_lab.errors import InterruptedSearchError
 from traveltime_lab.server import openapi
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials, basic_pair
+from traveltime_lab.server.browsers import check_host, check_origins, with_origins
 from traveltime_lab.server.config import LARGE_BODY, Options
 from traveltime_lab.server.context import Answer, Call, Meter
 from traveltime_lab.server.contract.errors import CREDENTIALS, Failure, failure_of, plain_failure
@@ -226,6 +227,11 @@ def create_app(
     options : Options, optional
     zones : Zones, optional
         Postcodes, for the endpoints that answer about them.
+
+    Raises
+    ------
+    InputError
+        If an origin of `options` is none.
     """
     options = options or Options()
     service = Service(atlas, credentials, options, zones)
@@ -253,10 +259,20 @@ def create_app(
         Route(path, _response(service, by_method(methods), is_proto=False), methods=sorted(methods))
         for path, methods in by_path.items()
     ]
+
+    def without_credentials(answer: Callable[[Request], Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
+        async def handle(request: Request) -> Response:
+            try:
+                check_host(request.headers.get("host"), options.hosts)
+            except Failure as failure:
+                return _failed(failure, options)
+            return await answer(request)
+
+        return handle
+
     routes += [
-        Route("/health", health, methods=["GET"]),
-        Route("/openapi.json", openapi_json, methods=["GET"]),
-        Route("/docs", docs, methods=["GET"]),
+        Route(path, without_credentials(answer), methods=["GET"])
+        for path, answer in (("/health", health), ("/openapi.json", openapi_json), ("/docs", docs))
     ]
     for prefix in endpoints.PREFIXES:
         for path, endpoint in endpoints.ENDPOINTS.items():
@@ -268,7 +284,7 @@ def create_app(
 
     app = Starlette(routes=routes, exception_handlers={HTTPException: on_error, Exception: on_error})
     app.router.redirect_slashes = False
-    return _AccessLog(app)
+    return _AccessLog(with_origins(app, check_origins(options.allow_origins)))
 
 
 class _AccessLog:

@@ -37,6 +37,11 @@ class Options:
         Of those with large bodies; by default twice `settings.threads`.
     nominatim : Nominatim, optional
         Who answers about names and addresses, instead of the networks.
+    allow_origins : tuple of str
+        Origins of the web pages that may read answers (CORS), such as ``https://example.org``; ``*`` for all.
+    hosts : frozenset of str, optional
+        Names by which clients may call the pages that need no credentials; None for any. See
+        `traveltime_lab.server.browsers.known_hosts`.
     """
 
     body_limit: int = DEFAULT_BODY_LIMIT
@@ -45,3 +50,5 @@ class Options:
     workers: int = DEFAULT_WORKERS
     large_workers: int | None = None
     nominatim: Nominatim | None = None
+    allow_origins: tuple[str, ...] = ()
+    hosts: frozenset[str] | None = None

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -89,7 +89,7 @@ def _prepared(
     """Bind the address and make everything ready, so that what is wrong is said before anything runs."""
     try:
         from traveltime_lab.server import app as application  # noqa: PLC0415 - an optional extra
-        from traveltime_lab.server import listening  # noqa: PLC0415
+        from traveltime_lab.server import browsers, listening  # noqa: PLC0415
     except ModuleNotFoundError as error:
         text = f"the service needs {error.name}. Type: pip install 'traveltime_lab[server]'"
         raise MissingDependencyError(text) from error
@@ -97,6 +97,7 @@ def _prepared(
     pairs = list(credentials) if credentials is not None else [generate_pair()]
     if zones is not None and not isinstance(zones, Zones):
         zones = Zones.from_table(zones) if isinstance(zones, pd.DataFrame) else Zones.read(zones)
+    options = replace(options, hosts=browsers.known_hosts(host))
     app = application.create_app(atlas, Credentials(pairs), options, zones)
     with contextlib.ExitStack() as stack:
         certificate = key = None
@@ -150,6 +151,7 @@ def serve(
     timeout_s: float = Options.timeout_s,
     hits_per_minute: int | None = None,
     nominatim: str | None = None,
+    allow_origins: str | Iterable[str] = (),
 ) -> Iterator[Served]:
     """
     Serve networks over HTTP for the length of a ``with`` block.
@@ -176,6 +178,9 @@ def serve(
         Rate limit for each application id.
     nominatim : str, optional
         Address of a Nominatim server that answers about names; by default the networks do.
+    allow_origins : str or iterable of str, optional
+        Origins of web pages whose scripts may read the answers (CORS), such as ``"http://localhost:3000"``, or ``"*"``
+        for all. By default there are none.
 
     Returns
     -------
@@ -185,7 +190,7 @@ def serve(
     Raises
     ------
     InputError
-        If there is no network, the credentials are empty, or the address cannot be used.
+        If there is no network, the credentials are empty, an origin is none, or the address cannot be used.
     MissingDependencyError
         If the extra ``server`` is not installed.
 
@@ -204,6 +209,7 @@ def serve(
         timeout_s=timeout_s,
         hits_per_minute=hits_per_minute,
         nominatim=None if nominatim is None else Nominatim(nominatim),
+        allow_origins=(allow_origins,) if isinstance(allow_origins, str) else tuple(allow_origins),
     )
     with _prepared(networks, host, port, credentials, tls, zones, options) as prepared:
         server = prepared.server

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from traveltime_lab.errors import InputError, LimitError, ModeError
 
 LEVEL_NAMES = ("lowest", "low", "medium", "high", "highest")
+#: Level of the functions of the library. The service has that of its contract, ``lowest``.
+DEFAULT_LEVEL = "medium"
 MIN_SQUARE_SIZE_M = 600
 #: Largest square of a coarse grid, about nine degrees of latitude (assumed).
 MAX_SQUARE_SIZE_M = 1_000_000
@@ -47,7 +49,7 @@ class LevelOfDetail:
         Whether the level is not lowered for long travel times.
     """
 
-    numeric: int = -2
+    numeric: int = 0
     square_size_m: int | None = None
     is_kept: bool = False
 
@@ -90,7 +92,7 @@ def parse_level_of_detail(value: object = None) -> LevelOfDetail:
     value : str, int, mapping or LevelOfDetail, optional
         A name (``lowest``, ``low``, ``medium``, ``high``, ``highest``), a number from -20 to 2, or a mapping:
         ``{"scale_type": "simple", "level": name}``, ``{"scale_type": "simple_numeric", "level": number}`` or
-        ``{"scale_type": "coarse_grid", "square_size": metres}``. Default: ``lowest``.
+        ``{"scale_type": "coarse_grid", "square_size": metres}``. Default: ``medium``.
 
     Returns
     -------
@@ -104,7 +106,7 @@ def parse_level_of_detail(value: object = None) -> LevelOfDetail:
         If a number is not from -20 to 2, or a square is not from 600 m to 1,000 km.
     """
     if value is None:
-        return LevelOfDetail()
+        return _named_level(DEFAULT_LEVEL)
     if isinstance(value, LevelOfDetail):
         return value
     if isinstance(value, str):
@@ -112,7 +114,7 @@ def parse_level_of_detail(value: object = None) -> LevelOfDetail:
     if isinstance(value, Mapping):
         scale_type = value.get("scale_type", "simple")
         if scale_type == "simple":
-            return _named_level(value.get("level", "lowest"))
+            return _named_level(value.get("level", DEFAULT_LEVEL))
         if scale_type == "simple_numeric":
             return LevelOfDetail(_whole_number("level", value.get("level"), -20, 2))
         if scale_type == "coarse_grid":

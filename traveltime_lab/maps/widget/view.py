@@ -88,9 +88,8 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
     **values
         ``travel_time`` (default 900) or ``distance``, ``rings`` (default 3), ``combine`` (``"each"``, ``"union"``,
         ``"intersection"`` or ``"difference"``) and any option of `time_map`: ``transportation``, ``departure_time``,
-        ``arrival_time``, ``level_of_detail`` and so on. Two defaults differ from those of `time_map`, so that the first
-        map appears quickly: ``transportation="walking"`` and ``level_of_detail="medium"``. All values are also
-        attributes of the map.
+        ``arrival_time``, ``level_of_detail`` and so on. One default differs from that of `time_map`, so that the first
+        map appears quickly: ``transportation="walking"``. All values are also attributes of the map.
 
     Attributes
     ----------

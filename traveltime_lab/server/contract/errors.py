@@ -86,14 +86,12 @@ def syntax_failure(text: str) -> Failure:
     return Failure(400, SYNTAX, "Request body is not valid JSON", {"syntax_errors": [text]})
 
 
-def search_failure(code: int, search_ids: Sequence[str]) -> Failure:
-    """Return the failure of searches that cannot be answered for the reason of a code."""
-    descriptions = {
-        NO_FARES: "There are no fares for the places of the search",
-        NO_TIMETABLE: "There is no timetable for the places and the time of the search",
-        NOT_COVERED: "The places of the search are not covered by one map, or are too far from its streets",
-    }
-    return Failure(422, code, descriptions[code], {"search_id": list(search_ids)})
+#: What codes of searches mean, unless a failure knows more.
+_OF_SEARCHES: Final = {
+    NO_FARES: "There are no fares for the places of the search",
+    NO_TIMETABLE: "There is no timetable for the places and the time of the search",
+    NOT_COVERED: "The places of the search are not covered by one map, or are too far from its streets",
+}
 
 
 def plain_failure(status: int, description: str, headers: Mapping[str, str] | None = None) -> Failure:
@@ -102,11 +100,20 @@ def plain_failure(status: int, description: str, headers: Mapping[str, str] | No
 
 
 class SearchFailure(Failure):
-    """A `Failure` of one search; those of several searches of a request are joined."""
+    """
+    A `Failure` of one search; of several in a request, the first is answered.
 
-    def __init__(self, code: int, search_id: str) -> None:
-        joined = search_failure(code, [search_id])
-        super().__init__(joined.status, code, joined.description, joined.info)
+    Parameters
+    ----------
+    code : int
+        Of the contract.
+    search_id : str
+    description : str, optional
+        In words, if more is known than what the code means.
+    """
+
+    def __init__(self, code: int, search_id: str, description: str | None = None) -> None:
+        super().__init__(422, code, description or _OF_SEARCHES[code], {"search_id": [search_id]})
         self.search_id = search_id
 
 

@@ -26,6 +26,8 @@ __all__ = [
     "MAX_SQUARE_SIZE_M", "MAX_TRAVEL_TIME_S", "MAX_WINDOW_S", "MIN_BUFFER_M", "MIN_DISTANCE_M", "MIN_SQUARE_SIZE_M",
 ]  # fmt: skip
 
+#: Contract 4.5; not the default of the library.
+DEFAULT_LEVEL_OF_DETAIL: Final = "lowest"
 #: Searches, unions or intersections in each array of a request.
 MAX_SEARCHES: Final = 10
 #: Seconds. The regular endpoints' minimum is that of 2021; the fast ones and the GET forms state none.

@@ -65,10 +65,14 @@ class SectorsResult(msgspec.Struct):
 
 def _covered(atlas: Atlas, zones: Zones | None, search: PostcodeSearch) -> tuple[Network, Zones, Int64Array]:
     """Return the network of a search, the zones and the positions of the postcodes on that network's map."""
+    if zones is None:
+        text = "This service has no table of postcodes: whoever runs it gives it one with --zones (serve: zones)"
+        raise SearchFailure(NOT_COVERED, search.id, text)
     found = map_of(atlas, search, search.coords.lng, search.coords.lat)
-    inside = np.flatnonzero(found.covers(zones.lng, zones.lat)) if zones else np.empty(0, np.int64)
-    if zones is None or not inside.size:
-        raise SearchFailure(NOT_COVERED, search.id)
+    inside = np.flatnonzero(found.covers(zones.lng, zones.lat))
+    if not inside.size:
+        text = f"The table of postcodes of this service has none on the map {found.name!r} of the search"
+        raise SearchFailure(NOT_COVERED, search.id, text)
     return found.network, zones, inside
 
 

@@ -31,7 +31,6 @@ from traveltime_lab.server.contract.errors import (
     SearchFailure,
     failure_of,
     schema_failure,
-    search_failure,
 )
 from traveltime_lab.server.contract.requests import FullRange, Request, Search, SimpleRange
 from traveltime_lab.server.contract.rules import iter_searches
@@ -85,7 +84,7 @@ def each_search(request: Request, kind: type[_T], answer: Callable[[str, _T], _R
     Raises
     ------
     Failure
-        The first of them; searches that fail for the same reason are listed together.
+        The first of them; faults in several searches are listed together.
     """
     answers: list[_R] = []
     failures: list[Failure] = []
@@ -96,17 +95,13 @@ def each_search(request: Request, kind: type[_T], answer: Callable[[str, _T], _R
             answers.append(answer(path, search))
         except (Failure, TravelTimeError) as error:
             failures.append(_failure(error, path, search.id))
-    if not failures:
-        return answers
-    first = failures[0]
-    if isinstance(first, SearchFailure):
-        same = [item for item in failures if isinstance(item, SearchFailure) and item.code == first.code]
-        raise search_failure(first.code, [item.search_id for item in same])
-    if first.code == SCHEMA:
+        if failures and failures[0].code != SCHEMA:
+            raise failures[0]
+    if failures:
         raise schema_failure(
             {path: texts for item in failures if item.code == SCHEMA for path, texts in item.info.items()}
         )
-    raise first
+    return answers
 
 
 def _failure(error: Exception, path: str, search_id: str) -> Failure:

@@ -108,7 +108,7 @@ def _is_only_walking(
 
 def _detail_of(search: DrawnSearch, *, is_kept: bool) -> LevelOfDetail:
     if search.level_of_detail is None:
-        return parse_level_of_detail()
+        return parse_level_of_detail(limits.DEFAULT_LEVEL_OF_DETAIL)
     detail = msgspec.to_builtins(search.level_of_detail)
     if isinstance(search.level_of_detail, CoarseGrid):
         detail["square_size"] = min(detail["square_size"], limits.MAX_SQUARE_SIZE_M)
