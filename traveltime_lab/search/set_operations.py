@@ -271,17 +271,14 @@ def _combined(members: Sequence[pd.DataFrame], name: str, *, at_least: int) -> p
         raise InputError(msg)
     statistics = [column for column in CELL_PROPERTIES if all(column in member.columns for member in members)]
     outlined = all(isinstance(member, gpd.GeoDataFrame) for member in members)
-    no_times = [np.zeros(len(member), np.int32) for member in members]
-    found = combined_times(
-        [
-            CellTimes(
-                member["cell"].to_numpy(object),
-                **{name: member[name].to_numpy(np.int32) if name in statistics else none for name in CELL_PROPERTIES},
-            )
-            for member, none in zip(members, no_times, strict=True)
-        ],
-        at_least=at_least,
-    )
+    tables = []
+    for member in members:
+        no_times = np.zeros(len(member), np.int32)
+        low, high, mean = (
+            member[column].to_numpy(np.int32) if column in statistics else no_times for column in CELL_PROPERTIES
+        )
+        tables.append(CellTimes(member["cell"].to_numpy(object), low, high, mean))
+    found = combined_times(tables, at_least=at_least)
     kept = found.cell
     result: dict[str, Any] = {"cell": pd.Series(kept, dtype=object)}
     result |= {name: getattr(found, name) for name in statistics}
