@@ -18,9 +18,11 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from traveltime_lab._arrays import Int64Array
+from traveltime_lab.itinerary import Fares
 from traveltime_lab.server.contract.decode import is_faulty
 from traveltime_lab.server.contract.requests import LocatedRequest, LocatedSearch, Location
 from traveltime_lab.server.contract.rules import Report, iter_searches
+from traveltime_lab.server.endpoints.fares import tickets_total
 
 _UNKNOWN = "must be the id of a location of this request; got {!r}"
 
@@ -115,6 +117,7 @@ class Places:
         rows: Int64Array,
         numbers: dict[str, Int64Array],
         breakdown: tuple[str, Int64Array] | None,
+        fares: Sequence[Fares | None] | None,
         *,
         is_fast: bool,
     ) -> list[Reached]:
@@ -129,6 +132,8 @@ class Places:
             Properties by name, in order.
         breakdown : (str, int64 array of shape (n,)), optional
             The mode of all of the distance, and the distance.
+        fares : sequence of Fares or None, of length n, optional
+            What trips cost, of which the total is told; None where it is not known.
         is_fast : bool
             Whether properties are one object for each place, not a list.
         """
@@ -138,6 +143,9 @@ class Places:
         ]
         if breakdown is not None:
             columns.append([[{"mode": breakdown[0], "distance": metres}] for metres in breakdown[1].tolist()])
+        if fares is not None:
+            columns += [repeat(UNSET, rows.size)] * (breakdown is None)
+            columns.append([UNSET if each is None else {"tickets_total": tickets_total(each)} for each in fares])
         entries = map(Entry, *columns)
         return list(map(Reached, self.names(rows), entries if is_fast else zip(entries, strict=True)))
 

@@ -62,14 +62,16 @@ def chosen(
     found = atlas.choose(lng, lat, lngs, lats, margin_of(search))
     if found is None:
         raise SearchFailure(NOT_COVERED, search.id)
-    # The fast endpoints answer without routes, and so without tickets.
-    if "fares" in search.properties and (isinstance(search, FastMatrixSearch) or not found[0].has_fares):
+    if "fares" in search.properties and not found[0].has_fares:
         raise SearchFailure(NO_FARES, search.id)
     return found[0].network, np.flatnonzero(found[1])
 
 
 def needs_routes(search: Search) -> bool:
     """Return whether whole routes have to be found, not only times and distances."""
+    # The fast endpoints get what `matrix.times` knows.
+    if isinstance(search, FastMatrixSearch):
+        return False
     wanted = set(search.properties or ())
     if not wanted.isdisjoint(("route", "fares")):
         return True
@@ -80,7 +82,7 @@ def needs_routes(search: Search) -> bool:
         return False
     if "distance_breakdown" in wanted:
         return True
-    # Distances of timetable trips come with their routes; the fast endpoints get what `matrix.times` knows.
+    # Distances of timetable trips come with their routes.
     return "distance" in wanted and isinstance(search.transportation, ByTimetable)
 
 
