@@ -326,7 +326,7 @@ def as_rides(rows: Any) -> list[PaidRide]:
     for i, (zones, routes, later, feed_idx) in enumerate(rows):
         now += later
         numbers = frozenset(route + 2 * feed_idx for route in routes)
-        rides.append(PaidRide(2 * i, feed_idx, numbers, numbers, zones[0], zones[-1], frozenset(zones), now))
+        rides.append(PaidRide((2 * i,), feed_idx, numbers, numbers, zones[0], zones[-1], frozenset(zones), now))
     return rides
 
 
@@ -343,8 +343,8 @@ def test_the_cheapest_is_the_cheapest_of_all_ways_to_buy(feeds: Timetable, fares
     first = min(best, key=lambda total: (len(total), sorted(total.items())))
     assert {c: amount for c, amount in found.totals.items() if amount} == {c: float(a) for c, a in first.items()}
     # Each ride is paid for once, and each ticket fits the rides that it pays for.
-    assert [leg for ticket in found.tickets for leg in ticket.legs] == [one.leg for one in rides]
-    by_leg = {one.leg: one for one in rides}
+    assert [leg for ticket in found.tickets for leg in ticket.legs] == [one.legs[0] for one in rides]
+    by_leg = {one.legs[0]: one for one in rides}
     names = timetable.fare_attributes["fare_id"].tolist()
     for ticket in found.tickets:
         assert fits(timetable, names.index(ticket.fare_id), [by_leg[leg] for leg in ticket.legs])
@@ -458,7 +458,7 @@ def test_caltrain_by_hand(shared_data: Path) -> None:
     north, middle, south = "2275", "2277", "2272"
 
     def train(start: str, end: str, board: int) -> PaidRide:
-        return PaidRide(0, 0, frozenset({0}), frozenset({0}), start, end, frozenset({start, end}), board)
+        return PaidRide((0,), 0, frozenset({0}), frozenset({0}), start, end, frozenset({start, end}), board)
 
     assert bought(fares.cheapest([train(north, south, 0)])) == [("3528", (0,))]
     changing = [train(north, middle, 0), train(middle, south, 3600)]
