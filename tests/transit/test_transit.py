@@ -348,6 +348,38 @@ class TestStayingSeated:
         route, _ = self.ridden(tmp_path, 3000, 6000)
         assert [(leg.ride.trip_id, leg.ride.stays_seated) for leg in route.legs if leg.ride] == [("t1", False)]
 
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(towns(), st.booleans(), st.integers(0, 2**32 - 1))
+    def test_legs_of_any_vehicle_follow_each_other(
+        self, tmp_path_factory: pytest.TempPathFactory, town: Any, is_arrival: bool, seed: int
+    ) -> None:
+        """All trips are of one block: times add up, lines are those of trips, and seats are kept where trips end."""
+        nodes, links, stops, trips = town
+        blocks = [f"R{i},daily,t{i},x" for i in range(len(trips))]
+        path = timetable(
+            tmp_path_factory.mktemp("town"), stops, sorted(trips, key=lambda trip: trip[0][1]),
+            trips="\n".join(["route_id,service_id,trip_id,block_id", *blocks]),
+        )  # fmt: skip
+        network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
+        side = max(x for x, _ in nodes.values()) + 60
+        rng = np.random.default_rng(seed)
+        ends = (gpd.GeoSeries.from_xy(*FRAME.to_lnglat(*rng.uniform(-60, side, (2, 3))), crs="EPSG:4326") for _ in "ab")
+        when = {"arrival_time": "2026-03-03T08:40"} if is_arrival else {"departure_time": "2026-03-03T08:00"}
+        found = tl.routes(network, *ends, transportation="bus", **when)
+        for route, seconds in zip(found["route"], found["travel_time"], strict=True):
+            if route is None or pd.isna(seconds):
+                continue
+            assert route.travel_time == seconds
+            for one, other in itertools.pairwise(route.legs):
+                assert one.arrival_time == other.departure_time
+                if other.ride is not None and other.ride.stays_seated:
+                    assert one.ride is not None and one.ride.trip_id != other.ride.trip_id
+                    assert one.ride.alight.time <= other.ride.board.time
+            for leg in route.legs:
+                if leg.ride is not None:
+                    assert leg.ride.trip_id == f"t{leg.ride.line}" and leg.ride.num_stops > 0
+                    assert leg.travel_time >= leg.waiting_time >= 0
+
     def test_staying_seated_is_no_change(self, tmp_path: Path) -> None:
         route, _ = self.ridden(tmp_path, -50, 6050)
         assert parts_of(route)[1] == 0
