@@ -355,15 +355,21 @@ class TestStayingSeated:
     ) -> None:
         """All trips are of one block: times add up, lines are those of trips, and seats are kept where trips end."""
         nodes, links, stops, trips = town
-        blocks = [f"R{i},daily,t{i},x" for i in range(len(trips))]
-        path = timetable(
-            tmp_path_factory.mktemp("town"), stops, sorted(trips, key=lambda trip: trip[0][1]),
-            trips="\n".join(["route_id,service_id,trip_id,block_id", *blocks]),
-        )  # fmt: skip
+        chained = [trips[0]]
+        for trip in trips[1:]:
+            stop, when = chained[-1][-1]
+            shift = when + 30 - trip[0][1]
+            later = [(each, time + shift + 40) for each, time in trip]
+            chained.append([(stop, when + 30), *later[later[0][0] == stop :]])
+        blocks = [f"R{i},daily,t{i},x" for i in range(len(chained))]
+        trip_rows = "\n".join(["route_id,service_id,trip_id,block_id", *blocks])
+        path = timetable(tmp_path_factory.mktemp("town"), stops, chained, trips=trip_rows)
         network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
         side = max(x for x, _ in nodes.values()) + 60
         rng = np.random.default_rng(seed)
-        ends = (gpd.GeoSeries.from_xy(*FRAME.to_lnglat(*rng.uniform(-60, side, (2, 3))), crs="EPSG:4326") for _ in "ab")
+        ends = (
+            gpd.GeoSeries.from_xy(*FRAME.to_lnglat(*rng.uniform(-60, side, (2, 12))), crs="EPSG:4326") for _ in "ab"
+        )
         when = {"arrival_time": "2026-03-03T08:40"} if is_arrival else {"departure_time": "2026-03-03T08:00"}
         found = tl.routes(network, *ends, transportation="bus", **when)
         for route, seconds in zip(found["route"], found["travel_time"], strict=True):
