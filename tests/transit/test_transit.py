@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.support.feeds import posix
 from tests.support.oracles_doors import DoorOracle
-from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, TRIPS, timetable, towns
+from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, TRIPS, clock, timetable, towns
 from tests.support.worlds import FRAME, at, tables
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.maps.widget.answers import rides_in_words
@@ -358,8 +358,8 @@ class TestStayingSeated:
         chained = [trips[0]]
         for trip in trips[1:]:
             stop, when = chained[-1][-1]
-            shift = when + 30 - trip[0][1]
-            later = [(each, time + shift + 40) for each, time in trip]
+            # Fast, so that riding pays.
+            later = [(each, when + 40 + (time - trip[0][1]) // 8) for each, time in trip]
             chained.append([(stop, when + 30), *later[later[0][0] == stop :]])
         blocks = [f"R{i},daily,t{i},x" for i in range(len(chained))]
         trip_rows = "\n".join(["route_id,service_id,trip_id,block_id", *blocks])
@@ -367,10 +367,18 @@ class TestStayingSeated:
         network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
         side = max(x for x, _ in nodes.values()) + 60
         rng = np.random.default_rng(seed)
-        ends = (
-            gpd.GeoSeries.from_xy(*FRAME.to_lnglat(*rng.uniform(-60, side, (2, 12))), crs="EPSG:4326") for _ in "ab"
-        )
-        when = {"arrival_time": "2026-03-03T08:40"} if is_arrival else {"departure_time": "2026-03-03T08:00"}
+        places = FRAME.to_lnglat(*rng.uniform(-60, side, (2, 12)))
+        # Half of the pairs begin where the vehicle does and end where it ends.
+        for at_stop, rows in ((stops[chained[0][0][0]], slice(0, 3)), (stops[chained[-1][-1][0]], slice(6, 9))):
+            for axis, value in zip(places, FRAME.to_lnglat(*np.array(at_stop).reshape(2, 1)), strict=True):
+                axis[rows] = value
+        ends = [
+            gpd.GeoSeries.from_xy(*(axis[rows] for axis in places), crs="EPSG:4326")
+            for rows in (slice(0, 6), slice(6, 12))
+        ]
+        begin, end = chained[0][0][1], chained[-1][-1][1] + 60
+        when = {"arrival_time": clock(end)} if is_arrival else {"departure_time": clock(begin)}
+        when = {name: f"2026-03-03T{time}" for name, time in when.items()}
         found = tl.routes(network, *ends, transportation="bus", **when)
         for route, seconds in zip(found["route"], found["travel_time"], strict=True):
             if route is None or pd.isna(seconds):
