@@ -149,14 +149,20 @@ def _looks_like_path(text: str) -> bool:
     return text.lower().endswith(endings) or os.sep in text or Path(text).exists()
 
 
-def load_network(path: str | os.PathLike[str]) -> Network:
+def load_network(path: str | os.PathLike[str], *, verify: bool = True) -> Network:
     """
-    Load a saved network by mapping its file into memory.
+    Load a saved network.
 
     Parameters
     ----------
     path : path-like
         File written by `Network.save`.
+    verify : bool, default True
+        Whether to verify the checksums of the file. The file is then read into memory once, and may be overwritten or
+        deleted while the network is in use. With False the file is mapped into memory instead: it loads sooner and
+        several processes share its memory, but damage goes unnoticed, and a file that is overwritten or truncated in
+        place changes results or ends the process. (`Network.save` never does that: it writes a new file and renames
+        it.)
 
     Returns
     -------
@@ -167,7 +173,7 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     MissingFileError
         If the file does not exist.
     FormatError
-        If the file is truncated, not a saved network, or of another version.
+        If the file is truncated, damaged, not a saved network, or of another version.
 
     Examples
     --------
@@ -176,7 +182,7 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     >>> network.timezone
     'America/Santiago'
     """
-    contents = read_file(path)
+    contents = read_file(path, verify=verify)
     return Network(
         contents.tables,
         water=contents.water,
