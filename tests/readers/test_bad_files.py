@@ -348,7 +348,7 @@ class TestSaving:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError, match="there is no space left on the disk"):
             network.save(saved)
         assert saved.read_bytes() == before
         assert [path.name for path in saved.parent.iterdir()] == [saved.name]

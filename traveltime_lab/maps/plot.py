@@ -6,11 +6,14 @@ Colours and base map are those of `TravelTimeMap`, for use in papers, on slides,
 
 from __future__ import annotations
 
+import io
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import geopandas as gpd
 
+from traveltime_lab._files import write_bytes
 from traveltime_lab.errors import InputError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.maps.artists import (
@@ -161,7 +164,12 @@ def save(
     if unknown:
         raise InputError(f"save() has no option {unknown[0]!r}; known: {', '.join(chosen)}")
     _draw(figure.subplots(), scene, own_size=size, **{**chosen, **options})
-    figure.savefig(target, dpi=dpi, format=file_format)
+    if not isinstance(target, str | os.PathLike):
+        figure.savefig(target, dpi=dpi, format=file_format)
+        return
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=dpi, format=file_format or Path(target).suffix.removeprefix(".") or "png")
+    write_bytes(target, buffer.getvalue(), what="the map", example="map.png")
 
 
 def _figure_size(box: basemap.Box, size: float) -> tuple[float, float]:

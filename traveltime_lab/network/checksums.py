@@ -85,7 +85,7 @@ def read_verified(path: Path) -> tuple[pa.Buffer, bool]:
         content = pa.allocate_buffer(os.fstat(file.fileno()).st_size)
         view = memoryview(content).cast("B")
         at = 0
-        while at < len(view) and (n_read := file.readinto(view[at:])):  # type: ignore[attr-defined]
+        while at < len(view) and (n_read := file.readinto(view[at:])):
             at += n_read
     if at < len(view):
         raise FormatError(f"{path} became shorter while it was read; load it again when it has been written")

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,8 @@ import pandas as pd
 import pyarrow as pa
 
 from traveltime_lab._arrays import AnyArray
-from traveltime_lab.errors import FormatError, InputError, MissingFileError
+from traveltime_lab._files import as_path, explained, is_file, replacing
+from traveltime_lab.errors import FileAccessError, FormatError, MissingFileError
 from traveltime_lab.network import checksums
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets.tables import (
@@ -86,26 +86,22 @@ def write_file(contents: Contents, path: str | os.PathLike[str]) -> Path:
     -------
     Path
         Path of the file.
+
+    Raises
+    ------
+    InputError
+        If the path is a folder, a device, a pipe or a socket.
+    MissingFileError
+        If the folder does not exist.
+    FileAccessError
+        If the file cannot be written, as on a full disk.
     """
-    target = Path(path)
-    if target.is_dir():
-        msg = f"cannot save the network to {target}: it is a folder; give the path of a file such as city.network"
-        raise InputError(msg)
-    if not target.parent.is_dir():
-        msg = f"cannot save the network to {target}: the folder {target.parent} does not exist; create it first"
-        raise MissingFileError(msg)
-    table = _to_arrow(contents)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
-    try:
+    with replacing(path, what="the network", example="city.network") as temporary:
+        table = _to_arrow(contents)
         with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
         checksums.seal(temporary)
-        with temporary.open("rb+") as written:
-            os.fsync(written.fileno())
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return target
+    return Path(path)
 
 
 def read_file(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:
@@ -125,14 +121,15 @@ def read_file(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:
     FormatError
         If the file is truncated, damaged, not a saved network, or of another version.
     """
-    source = Path(path)
-    if not source.is_file():
+    source = as_path(path, "path")
+    if not is_file(source):
         msg = f"no saved network at {source}"
         raise MissingFileError(msg)
     has_checksums = True
     try:
         if verify:
-            content, has_checksums = checksums.read_verified(source)
+            with explained(source, "read"):
+                content, has_checksums = checksums.read_verified(source)
             reader = pa.ipc.open_file(pa.BufferReader(content))
         else:
             reader = pa.ipc.open_file(pa.memory_map(str(source), "rb"))
@@ -141,6 +138,8 @@ def read_file(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:
             msg = f"{source} is damaged (it has no checksums); copy the file again, or build and save the network again"
             raise FormatError(msg)
         table = reader.read_all()
+    except FileAccessError:
+        raise
     except (pa.ArrowInvalid, OSError) as error:
         msg = f"{source} is not a complete saved network ({str(error).splitlines()[0]}); build and save it again"
         raise FormatError(msg) from error

@@ -239,12 +239,21 @@ class Network:
         Parameters
         ----------
         path : path-like
-            File to write; an existing file is replaced.
+            File to write; an existing file is replaced, a symbolic link stays and the file behind it is replaced.
 
         Returns
         -------
         Path
             Path of the file.
+
+        Raises
+        ------
+        InputError
+            If the path is a folder, a device, a pipe or a socket.
+        MissingFileError
+            If the folder does not exist.
+        FileAccessError
+            If the file cannot be written, as on a full disk.
 
         See Also
         --------

@@ -14,7 +14,6 @@ import importlib.metadata
 import importlib.util
 import logging
 import sqlite3
-import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ import pyproj
 import shapely
 
 from traveltime_lab._arrays import AnyArray
+from traveltime_lab._files import temporary_folder
 from traveltime_lab.errors import DataError, InputError, MissingDependencyError, UnsupportedError
 from traveltime_lab.network.build import build_network, load_network
 from traveltime_lab.network.file import FORMAT_VERSION
@@ -100,14 +100,14 @@ def sample_network(name: str | None = None) -> Network:
             return load_network(cached)
         except (DataError, OSError) as error:
             logger.warning("sample cache=%s unusable, building again: %s", cached, error)
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         feeds = [_extracted(source, sample.gtfs, folder)] if sample.gtfs else []
         network = build_network(sample.read(source), gtfs=feeds, timezone=sample.timezone)
     try:
         cached.parent.mkdir(parents=True, exist_ok=True)
         network.save(cached)
         _forget_old_caches(cached.parent, key)
-    except OSError as error:
+    except (OSError, InputError) as error:
         logger.warning("sample cache=%s cannot be written: %s", cached, error)
     return network
 
@@ -191,7 +191,7 @@ def _locate(sample: _Sample) -> Path:
     return path
 
 
-def _extracted(archive: Path, name: str, folder: str) -> Path:
+def _extracted(archive: Path, name: str, folder: Path) -> Path:
     """Extract one file of an archive."""
     try:
         with zipfile.ZipFile(archive) as zipped:
@@ -233,7 +233,7 @@ def _query(archive: Path, sql: str) -> list[tuple[Any, ...]]:
     name = "project_database.sqlite"
     try:
         with (
-            tempfile.TemporaryDirectory() as folder,
+            temporary_folder() as folder,
             zipfile.ZipFile(archive) as zipped,
             contextlib.closing(sqlite3.connect(zipped.extract(name, folder))) as database,
         ):

@@ -7,7 +7,6 @@ kernels that searches compile.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import geopandas as gpd
 import numpy as np
 import shapely
 
+from traveltime_lab._files import temporary_folder
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.network.build import build_network, load_network
 from traveltime_lab.network.network import Network
@@ -34,9 +34,9 @@ _MORNING = "2026-03-03T08:00"
 
 def rehearse() -> Iterator[str]:
     """Run all types of searches, and yield the name of each part when it is complete."""
-    with tempfile.TemporaryDirectory() as folder:
-        network = build_network(_streets(), gtfs=[_feed(Path(folder))], timezone="UTC")
-        load_network(network.save(Path(folder) / "town.network"))
+    with temporary_folder() as folder:
+        network = build_network(_streets(), gtfs=[_feed(folder)], timezone="UTC")
+        load_network(network.save(folder / "town.network"))
         yield "building"
         for name, part in _PARTS.items():
             part(network)

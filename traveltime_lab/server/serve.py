@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pandas as pd
 
+from traveltime_lab._files import temporary_folder
 from traveltime_lab.errors import InputError, MissingDependencyError, MissingFileError, TravelTimeError
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding.nominatim import Nominatim
@@ -106,8 +106,8 @@ def _prepared(
                 if not path.is_file():
                     raise MissingFileError(f"no certificate or key at {path}")
         elif tls:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="traveltime_lab_"))
-            certificate, key = write_certificate(Path(folder), host)
+            folder = stack.enter_context(temporary_folder())
+            certificate, key = write_certificate(folder, host)
         try:
             listener = stack.enter_context(_bound(host, port))
         except (OSError, OverflowError) as error:
