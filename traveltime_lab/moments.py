@@ -77,7 +77,7 @@ def resolve_moment(value: Any, timezone: str, *, name: str) -> Moment | None:
             (found.astimezone(dt.UTC) + away).astimezone(zone)
     except OverflowError:
         raise MomentError(
-            f"{name} {value} is too near an end of the calendar, which goes from the year 1 to 9999; trips must end in it."
+            f"{name} {value} is too near an end of the calendar, which goes from the year 1 to 9999."
         ) from None
     return found
 

@@ -41,15 +41,16 @@ FILES = {name: text(content) for name, content in LINE.items()} | {
     "calendar_dates": "service_id,date,exception_type\ndaily,20260105,2\nextra,20260106,1\n",
     "frequencies": "trip_id,start_time,end_time,headway_secs,exact_times\nw,6:00:00,7:00:00,600,0\n",
     "transfers": "from_stop_id,to_stop_id,transfer_type,min_transfer_time\na,b,2,60\nb,b,0,\n",
-    "shapes": "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence,shape_dist_traveled\ns,0.5,0.5,1,0\ns,0.5,0.52,2,3\n",
+    "shapes": "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence,shape_dist_traveled\n"
+    "s,0.5,0.5,1,0\ns,0.5,0.52,2,3\n",
     "fare_attributes": "fare_id,price,currency_type,payment_method,transfers\nf,2.5,EUR,0,\n",
     "fare_rules": "fare_id,route_id,origin_id\nf,R,z\n",
     "feed_info": "feed_publisher_name,feed_version,feed_start_date,feed_end_date\nX,1,20260101,20261231\n",
 }
 ODD = [
     b"", b" ", b"\t", b"\x00", b"\x1a", b'"', b'""', b'"x\n', b"'", b",", b",,,", b";", b"\n", b"\r", b"\r\n", b"\\N",
-    b"\xe9", b"\xff", b"\xc3", b"\xe9,", b",\xe9", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xed\xa0\x80", b"\xf0\x9f\x9a\x8c",
-    b"-1", b"0.5", b"nan", b"inf", b"1e400", b"2147483648", b"4294967296", b"9" * 20, b"a" * 70_000, b"=1+1",
+    b"\xe9", b"\xff", b"\xc3", b"\xe9,", b",\xe9", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xed\xa0\x80",
+    b"\xf0\x9f\x9a\x8c", b"-1", b"0.5", b"nan", b"inf", b"1e400", b"2147483648", b"4294967296", b"9" * 20, b"a" * 70_000, b"=1+1",
     b"8:00", b"24:60:00", b"999:00:00", b"9999:00:00", b"-1:00:00",
     b"00000000", b"00010101", b"20260230", b"99991231",
 ]  # fmt: skip

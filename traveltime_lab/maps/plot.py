@@ -17,6 +17,7 @@ from traveltime_lab._files import write_bytes
 from traveltime_lab.errors import InputError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.maps.artists import (
+    LITERAL,
     SCREEN_DPI,
     draw_areas,
     draw_ground,
@@ -202,7 +203,7 @@ def _draw(
     for spine in ax.spines.values():
         spine.set(color="#bbbbbb", linewidth=0.8)
     if title:
-        ax.set_title(title, loc="left", fontsize=12, color=style.LABEL)
+        ax.set_title(title, loc="left", fontsize=12, color=style.LABEL, **LITERAL)
     ax.set_facecolor(style.PAPER)
     explained = None
     if legend:
