@@ -301,7 +301,8 @@ def test_dollars_are_no_formulas() -> None:
     areas = tl.time_map(network, homes, travel_time=600, transportation="walking")
     routes = tl.routes(network, homes.iloc[[0]], homes.iloc[[1]], transportation="walking")
     routes["origin"] = odd
-    drawn = [tl.plot(network), tl.plot(network, areas, homes, lines=routes, title=f"{odd} t")]
+    street = world({"a": (0, 0), "b": (700, 0), "c": (0, 300)}, [("a", "b", {"name": odd}), ("a", "c")])
+    drawn = [tl.plot(street), tl.plot(network, areas, homes, lines=routes, title=f"{odd} t")]
     cells = tl.h3_cells(network, homes.iloc[[0]], travel_time=1200, resolution=9, transportation="walking")
     drawn.append(tl.plot(network, cells, column="mean", unit=f"{odd} u"))
     drawn.append(tl.plot(network, pd.concat([areas.assign(travel_time=limit) for limit in (200, 400, 600)]), homes))
