@@ -12,12 +12,9 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from traveltime_lab.errors import FileAccessError, InputError, MissingFileError, TravelTimeError
-
-if TYPE_CHECKING:
-    import geopandas as gpd
 
 #: What the operating system reports when a disk, a quota or a limit of file sizes is exhausted.
 _FULL: Final = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG})
@@ -36,7 +33,8 @@ def as_path(value: Any, name: str) -> Path:
     """
     try:
         text = os.fspath(value)
-    except TypeError:
+        os.fsencode(text)
+    except (TypeError, UnicodeEncodeError):
         text = None
     if not isinstance(text, str) or not text or "\0" in text:
         raise InputError(f"{name} must be the path of a file or folder, a str or a Path; got {value!r}")
@@ -136,9 +134,9 @@ def write_bytes(path: Any, content: bytes, *, what: str, example: str) -> None:
         temporary.write_bytes(content)
 
 
-def geojson(frame: gpd.GeoDataFrame) -> bytes:
+def geojson(frame: Any) -> bytes:
     """
-    Return a table as GeoJSON in full precision.
+    Return a GeoDataFrame as GeoJSON in full precision.
 
     GDAL writes into memory, because it does not report every file that it could not complete. Text is written as it
     is, also if a spreadsheet program would take it for a formula.
@@ -148,8 +146,8 @@ def geojson(frame: gpd.GeoDataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def geoparquet(frame: gpd.GeoDataFrame) -> bytes:
-    """Return a table as GeoParquet."""
+def geoparquet(frame: Any) -> bytes:
+    """Return a GeoDataFrame as GeoParquet."""
     buffer = io.BytesIO()
     frame.to_parquet(buffer)
     return buffer.getvalue()

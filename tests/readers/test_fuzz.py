@@ -50,7 +50,8 @@ FILES = {name: text(content) for name, content in LINE.items()} | {
 ODD = [
     b"", b" ", b"\t", b"\x00", b"\x1a", b'"', b'""', b'"x\n', b"'", b",", b",,,", b";", b"\n", b"\r", b"\r\n", b"\\N",
     b"\xe9", b"\xff", b"\xc3", b"\xe9,", b",\xe9", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xed\xa0\x80",
-    b"\xf0\x9f\x9a\x8c", b"-1", b"0.5", b"nan", b"inf", b"1e400", b"2147483648", b"4294967296", b"9" * 20, b"a" * 70_000, b"=1+1",
+    b"\xf0\x9f\x9a\x8c", b"-1", b"0.5", b"nan", b"inf", b"1e400", b"2147483648", b"4294967296", b"9" * 20,
+    b"a" * 70_000, b"=1+1",
     b"8:00", b"24:60:00", b"999:00:00", b"9999:00:00", b"-1:00:00",
     b"00000000", b"00010101", b"20260230", b"99991231",
 ]  # fmt: skip

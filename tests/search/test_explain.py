@@ -236,7 +236,7 @@ class TestTimetables:
         assert dates == (dt.date(2026, 1, 1), dt.date(2026, 12, 31))
         assert found.nearest_request is not None
         assert found.nearest_request["departure_time"].isoformat() == "2026-12-31T07:50:00+00:00"
-        early = told(street, (0, 0), (10_000, 0), **{**how, "departure_time": "0001-01-01T07:50"})
+        early = told(street, (0, 0), (10_000, 0), **{**how, "departure_time": "0001-02-01T07:50"})
         assert early.nearest_request is not None
         assert early.nearest_request["departure_time"].isoformat() == "2026-01-01T07:50:00+00:00"
 

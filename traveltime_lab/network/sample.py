@@ -27,6 +27,7 @@ import pyproj
 import shapely
 
 from traveltime_lab._arrays import AnyArray
+from traveltime_lab._checks import one_of
 from traveltime_lab._files import temporary_folder
 from traveltime_lab.errors import DataError, InputError, MissingDependencyError, UnsupportedError
 from traveltime_lab.network.build import build_network, load_network
@@ -153,13 +154,12 @@ def sample_points(name: str | None = None, *, kind: str = "places") -> gpd.GeoDa
     (133, ['population', 'area_m2', 'geometry'])
     """
     key, sample = _find(name)
+    one_of(kind, "kind", ("places", "zones"))
     if kind == "places":
         names, lngs, lats = zip(*sample.places, strict=True)
         return gpd.GeoDataFrame(
             index=pd.Index(names, name="name"), geometry=gpd.points_from_xy(lngs, lats), crs="EPSG:4326"
         )
-    if kind != "zones":
-        raise InputError(f"kind must be 'places' or 'zones'; got {kind!r}.")
     if key != "coquimbo":
         raise UnsupportedError(f"The sample {key!r} has no zones; use the sample 'coquimbo'.")
     return _read_coquimbo_zones(_locate(sample))

@@ -19,8 +19,7 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import FloatArray
-from traveltime_lab._checks import flag, whole
-from traveltime_lab.errors import InputError
+from traveltime_lab._checks import flag, items, one_of, whole
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
@@ -203,8 +202,9 @@ def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     >>> round(point.x, 3), round(point.y, 3)
     (-71.336, -29.957)
     """
-    lng, lat = cell_centres("h3", cells)
-    return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(list(cells), name="cell"), crs="EPSG:4326")
+    names = list(items(cells, "cells", "names of cells"))
+    lng, lat = cell_centres("h3", names)
+    return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(names, name="cell"), crs="EPSG:4326")
 
 
 def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
@@ -232,8 +232,9 @@ def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     >>> round(point.x, 3), round(point.y, 3)
     (-71.34, -29.951)
     """
-    lng, lat = cell_centres("geohash", cells)
-    return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(list(cells), name="cell"), crs="EPSG:4326")
+    names = list(items(cells, "cells", "names of cells"))
+    lng, lat = cell_centres("geohash", names)
+    return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(names, name="cell"), crs="EPSG:4326")
 
 
 def cell_centres(grid: Grid, cells: Sequence[str]) -> tuple[FloatArray, FloatArray]:
@@ -283,9 +284,7 @@ def _cells(
 
 def _checked_properties(properties: Any) -> tuple[str, ...]:
     """Validate the statistics and return them in the order of `CELL_PROPERTIES`."""
-    given = (properties,) if isinstance(properties, str) else tuple(properties)
+    given = (properties,) if isinstance(properties, str) else items(properties, "properties", "names")
     for name in given:
-        if name not in CELL_PROPERTIES:
-            msg = f"properties must be of {', '.join(map(repr, CELL_PROPERTIES))}; got {name!r}"
-            raise InputError(msg)
+        one_of(name, "properties", CELL_PROPERTIES)
     return tuple(name for name in CELL_PROPERTIES if name in given)

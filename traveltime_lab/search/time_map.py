@@ -417,13 +417,20 @@ def shape_accuracy(
     if column is None or not isinstance(areas, gpd.GeoDataFrame):
         msg = "areas must be a GeoDataFrame returned by time_map or distance_map"
         raise InputError(msg)
-    n_points = whole(n_points, "n_points", 1, 10_000_000, "points")
+    if not len(areas) or not areas.columns.is_unique or areas.geometry.isna().any():
+        msg = "areas must have rows, columns with different names, and a shape in each row, as time_map returns them"
+        raise InputError(msg)
+    most = MAX_DISTANCE_M if column == "distance" else MAX_TRAVEL_TIME_S
+    limits = [whole(value, f"each {column} of areas", 1, most, "metres or seconds") for value in areas[column].tolist()]
+    n_points = whole(n_points, "n_points", 1, 1_000_000, "points")
+    flag(remove_water_bodies, "remove_water_bodies")
+    seed = whole(seed, "seed", 0, 2**63 - 1, "the random numbers")
     percents = () if percentile is None else (percent(percentile, "percentile"),)
     if column == "distance":
         query = ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
     else:
         query = ask(
-            network, transportation, departure_time, arrival_time, snapping, limit=int(areas[column].max()),
+            network, transportation, departure_time, arrival_time, snapping, limit=max(limits),
             window=window, percents=percents,
         )  # fmt: skip
     places = read_points(origins, "origins", network.bounds)
@@ -433,7 +440,7 @@ def shape_accuracy(
     snaps = query.snap(places, is_origin=not query.is_arrival)
     rng = np.random.default_rng(seed)
     shares = np.full(len(places), np.nan)
-    for i, (shape, limit) in enumerate(zip(areas.geometry, areas[column], strict=True)):
+    for i, (shape, limit) in enumerate(zip(areas.geometry, limits, strict=True)):
         if shape.is_empty:
             continue
         west, south, east, north = shape.bounds
@@ -450,8 +457,8 @@ def shape_accuracy(
         starts, ends = (targets, here) if query.is_arrival else (here, targets)
         is_reached = np.concatenate(
             [
-                _is_within(block, query, int(limit)).ravel()
-                for block in query.blocks(starts, ends, FOREVER_S if query.is_length else int(limit), "dijkstra")
+                _is_within(block, query, limit).ravel()
+                for block in query.blocks(starts, ends, FOREVER_S if query.is_length else limit, "dijkstra")
             ]
         )
         shares[i] = float((is_reached == shapely.contains_xy(shape, lng, lat)).mean())

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
+from traveltime_lab._files import as_path, is_file
 from traveltime_lab.errors import DataError, MissingFileError
 
 #: Area and district, sector and unit, spelt as in contract 7.7.
@@ -92,8 +92,8 @@ class Zones:
         DataError
             If it cannot be read as a table of zones.
         """
-        source = Path(path)
-        if not source.is_file():
+        source = as_path(path, "zones")
+        if not is_file(source):
             raise MissingFileError(f"no table of zones at {source}")
         try:
             if source.suffix == ".parquet":

@@ -5,6 +5,7 @@ Running the service: in the background of a program or notebook (`serve`), or as
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import socket
 import threading
@@ -12,12 +13,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
-from traveltime_lab._files import temporary_folder
-from traveltime_lab.errors import InputError, MissingDependencyError, MissingFileError, TravelTimeError
+from traveltime_lab._checks import flag, items, number, whole, words
+from traveltime_lab._files import as_path, temporary_folder
+from traveltime_lab.errors import InputError, LimitError, MissingDependencyError, MissingFileError, TravelTimeError
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding.nominatim import Nominatim
 from traveltime_lab.server.atlas import Atlas
@@ -94,23 +96,23 @@ def _prepared(
         text = f"the service needs {error.name}. Type: pip install 'traveltime_lab[server]'"
         raise MissingDependencyError(text) from error
     atlas = Atlas(networks)
-    pairs = list(credentials) if credentials is not None else [generate_pair()]
+    pairs = _checked_pairs(credentials)
     if zones is not None and not isinstance(zones, Zones):
         zones = Zones.from_table(zones) if isinstance(zones, pd.DataFrame) else Zones.read(zones)
     app = application.create_app(atlas, Credentials(pairs), options, zones)
     with contextlib.ExitStack() as stack:
         certificate = key = None
         if isinstance(tls, tuple):
-            certificate, key = (Path(path) for path in tls)
+            certificate, key = (as_path(path, "tls") for path in items(tls, "tls", "two paths", 2))
             for path in (certificate, key):
                 if not path.is_file():
                     raise MissingFileError(f"no certificate or key at {path}")
-        elif tls:
+        elif flag(tls, "tls"):
             folder = stack.enter_context(temporary_folder())
             certificate, key = write_certificate(folder, host)
         try:
-            listener = stack.enter_context(_bound(host, port))
-        except (OSError, OverflowError) as error:
+            listener = stack.enter_context(_bound(words(host, "host"), _checked_port(port)))
+        except (OSError, OverflowError, UnicodeError) as error:
             raise InputError(f"cannot listen on {host} port {port}: {error}") from error
         server = listening.server(app, certificate, key)
         bound_port = listener.getsockname()[1]
@@ -120,6 +122,26 @@ def _prepared(
         address.app_id, address.api_key = pairs[0]
         address.certificate = certificate
         yield _Prepared(server, listener, address, atlas)
+
+
+def _checked_port(port: Any) -> int:
+    """Return a port as a plain integer; whether it can be used shows when it is bound."""
+    try:
+        if not isinstance(port, bool):
+            return operator.index(port)
+    except TypeError:
+        pass
+    raise InputError(f"port must be a whole number from 0 to 65535; got {port!r}")
+
+
+def _checked_pairs(credentials: Any) -> list[tuple[str, str]]:
+    """Return pairs of application id and API key; one is made up if there are none."""
+    if credentials is None:
+        return [generate_pair()]
+    pairs = [items(pair, "credentials", "pairs of texts", 2) for pair in items(credentials, "credentials", "pairs")]
+    if not pairs:
+        raise InputError("credentials is empty; give at least one pair of application id and API key")
+    return [(words(app_id, "credentials"), words(api_key, "credentials")) for app_id, api_key in pairs]
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -199,10 +221,14 @@ def serve(
     >>> [item["name"] for item in answer["maps"]]
     ['coquimbo']
     """
+    if not number(timeout_s, "timeout_s", "seconds") > 0:
+        raise LimitError(f"timeout_s must be above 0 seconds; got {timeout_s!r}")
     options = Options(
-        body_limit=body_limit,
-        timeout_s=timeout_s,
-        hits_per_minute=hits_per_minute,
+        body_limit=whole(body_limit, "body_limit", 1, 2**63 - 1, "bytes"),
+        timeout_s=number(timeout_s, "timeout_s"),
+        hits_per_minute=(
+            None if hits_per_minute is None else whole(hits_per_minute, "hits_per_minute", 1, 2**31 - 1, "hits")
+        ),
         nominatim=None if nominatim is None else Nominatim(nominatim),
     )
     with _prepared(networks, host, port, credentials, tls, zones, options) as prepared:

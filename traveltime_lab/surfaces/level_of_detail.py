@@ -5,10 +5,10 @@ Levels of detail of shapes: by name, by number or as a coarse grid (docs/contrac
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from traveltime_lab._checks import number
 from traveltime_lab.errors import InputError, LimitError, ModeError
 
 LEVEL_NAMES = ("lowest", "low", "medium", "high", "highest")
@@ -111,6 +111,8 @@ def parse_level_of_detail(value: object = None) -> LevelOfDetail:
         return _named_level(value)
     if isinstance(value, Mapping):
         scale_type = value.get("scale_type", "simple")
+        if not isinstance(scale_type, str):
+            scale_type = repr(scale_type)
         if scale_type == "simple":
             return _named_level(value.get("level", "lowest"))
         if scale_type == "simple_numeric":
@@ -126,16 +128,19 @@ def parse_level_of_detail(value: object = None) -> LevelOfDetail:
 
 
 def _named_level(name: object) -> LevelOfDetail:
-    if name not in LEVEL_NAMES:
+    if not isinstance(name, str) or name not in LEVEL_NAMES:
         raise InputError(f"A level of detail must be one of {', '.join(LEVEL_NAMES)}. Got {name!r} instead.")
     return LevelOfDetail(LEVEL_NAMES.index(name) - 2)
 
 
 def _whole_number(field: str, value: object, least: int, most: int) -> int:
     # Some JSON clients send 600.0 for 600. Booleans are integers in Python, so they are excluded explicitly.
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or value % 1 != 0:
+    try:
+        size = number(value, field)
+    except InputError:
+        size = math.nan
+    if size % 1 != 0 and not (isinstance(value, int) and math.isinf(size)):
         raise InputError(f"The '{field}' of level_of_detail must be a whole number. Got {value!r} instead.")
-    number = int(float(value))
-    if not least <= number <= most:
-        raise LimitError(f"The '{field}' of level_of_detail must be from {least} to {most}. Got {number} instead.")
-    return number
+    if not least <= size <= most:
+        raise LimitError(f"The '{field}' of level_of_detail must be from {least} to {most}. Got {value!r} instead.")
+    return int(size)

@@ -64,6 +64,9 @@ class Exports:
         """
         Write the areas on the map as GeoJSON in full precision and return the path of the file.
 
+        Names are written as they are, also those that a spreadsheet program takes for formulas (``=``, ``+``, ``-``,
+        ``@``).
+
         Parameters
         ----------
         path : path-like, optional

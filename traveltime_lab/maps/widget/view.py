@@ -25,6 +25,7 @@ except ImportError as error:
     msg = f"TravelTimeMap needs {error.name}; install it with pip install 'traveltime_lab[notebook]'"
     raise MissingDependencyError(msg) from error
 
+from traveltime_lab._files import as_path
 from traveltime_lab.errors import InputError, TravelTimeError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.maps.widget import answers, browser
@@ -143,7 +144,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
             raise InputError(f"The first argument must be a Network; got {type(network).__name__}.")
         self.network = network
         self.state: MapState = state_of(network, origins, **values)
-        self._folder = Path(folder)
+        self._folder = as_path(folder, "folder")
         self._areas: gpd.GeoDataFrame = answers.no_areas(self.state.measure)
         self._error = ""
         self._failure: BaseException | None = None

@@ -34,6 +34,7 @@ from traveltime_lab._arrays import (
     ObjectArray,
     UInt8Array,
 )
+from traveltime_lab._files import as_path, is_file
 from traveltime_lab.errors import GtfsError, MissingFileError
 from traveltime_lab.kernels.transit import parse as text
 
@@ -117,9 +118,9 @@ class FeedFiles:
     """
 
     def __init__(self, source: str | os.PathLike[str]) -> None:
-        path = Path(source)
+        path = as_path(source, "gtfs")
         self.source = path
-        self.name = path.stem if path.is_file() else path.name
+        self.name = path.stem if is_file(path) else path.name
         if path.is_dir():
             files = {
                 PurePosixPath(item.relative_to(path).as_posix()): item for item in path.rglob("*") if item.is_file()

@@ -22,7 +22,7 @@ import numpy as np
 import osmium
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
-from traveltime_lab._files import full_temporary_folder, temporary_folder
+from traveltime_lab._files import as_path, full_temporary_folder, is_file, temporary_folder
 from traveltime_lab.errors import DataError, MissingFileError
 
 #: File name endings, and the names of these formats in libosmium.
@@ -108,8 +108,8 @@ class OsmFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        if not self.path.is_file():
+        self.path = as_path(path, "osm")
+        if not is_file(self.path):
             what = "is a folder" if self.path.is_dir() else "does not exist"
             raise MissingFileError(f"Cannot read OpenStreetMap data: {self.path} {what}. Give the path of a file.")
         name = self.path.name.lower()

@@ -14,8 +14,10 @@ from typing import Any
 
 import pandas as pd
 
+from traveltime_lab._checks import whole
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.itinerary import Route
+from traveltime_lab.limits import MAX_TRAVEL_TIME_S, MAX_WINDOW_S
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
 from traveltime_lab.moments import TypicalMoment, resolve_moments
 from traveltime_lab.network.network import Network
@@ -175,9 +177,9 @@ class _Asked:
         if isinstance(moment, TypicalMoment) and means.uses_timetable:
             moment = typical_moment(transit_of(self.network), is_arrival=is_arrival)
         snapping = as_snapping(given["snapping"])
-        self.request = Request(
-            means, snapping, moment, is_arrival, int(given["travel_time"]), int(given["window"] or 0)
-        )
+        limit = whole(given["travel_time"], "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
+        window = 0 if given["window"] is None else whole(given["window"], "window", 1, MAX_WINDOW_S, "seconds")
+        self.request = Request(means, snapping, moment, is_arrival, limit, window)
 
     def arguments(self, request: Request) -> dict[str, Any]:
         """Return a request as arguments of `time_filter`; unchanged arguments keep the form that the caller gave."""

@@ -17,7 +17,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import FloatArray, Int64Array
-from traveltime_lab._checks import flag
+from traveltime_lab._checks import flag, items
 from traveltime_lab._memo import Derived
 from traveltime_lab.errors import CoordinateError, InputError, LimitError
 from traveltime_lab.kernels.street import nearest
@@ -374,6 +374,8 @@ def check_lnglat(lng: Any, lat: Any) -> tuple[float, float]:
     """Validate a longitude and a latitude."""
     try:
         x, y = float(lng), float(lat)
+    except OverflowError:
+        x = y = math.inf
     except (TypeError, ValueError):
         msg = f"lng and lat must be numbers; got {lng!r} and {lat!r}"
         raise InputError(msg) from None
@@ -396,7 +398,7 @@ def check_focus(focus: Any) -> tuple[float, float]:
 def check_bounds(bounds: Any) -> tuple[float, float, float, float]:
     """Validate a bounding box."""
     try:
-        west, south, east, north = bounds
+        west, south, east, north = items(bounds, "bounds", "four numbers")
     except (TypeError, ValueError):
         msg = f"bounds must be four numbers: west, south, east, north; got {bounds!r}"
         raise InputError(msg) from None

@@ -10,9 +10,12 @@ from typing import Final
 
 from traveltime_lab.limits import (
     MAX_BUFFER_M,
+    MAX_CHANGES,
     MAX_DISTANCE_M,
+    MAX_OPTION_S,
     MAX_POLYGONS,
     MAX_RESULTS,
+    MAX_THRESHOLD_M,
     MAX_TRAVEL_TIME_S,
     MAX_WINDOW_S,
     MIN_BUFFER_M,
@@ -43,8 +46,8 @@ MAX_STATION_TIME_S: Final = 1_800
 MAX_GEOCODING_RESULTS: Final = 50
 #: Where the contract states no upper limit, larger numbers mean these: no place is farther, no journey is longer, no
 #: trip has more changes.
-FARTHEST_M: Final = 20_000_000
-LONGEST_S: Final = 86_400
-MOST_CHANGES: Final = 1_000
+FARTHEST_M: Final = MAX_THRESHOLD_M
+LONGEST_S: Final = MAX_OPTION_S
+MOST_CHANGES: Final = MAX_CHANGES
 #: Points in a GET time-filter; assumed, contract 14.4.
 MAX_LISTED_POINTS: Final = 2_000
