@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 import geopandas as gpd
@@ -15,6 +14,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, FloatArray
+from traveltime_lab._forks import cached_property
 from traveltime_lab.errors import CrsError, InputError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.network.network import Network

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import contextlib
 import math
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import shapely
 
+from traveltime_lab._forks import Lock
 from traveltime_lab.errors import CoordinateError, CrsError, DataError, InputError, MissingDependencyError
 from traveltime_lab.readers.attributes import _NODE_KEYS
 from traveltime_lab.readers.osm import tags
@@ -21,7 +21,7 @@ from traveltime_lab.streets.tables import (
     StreetTables,
 )
 
-_OSMNX_LOCK = threading.Lock()
+_OSMNX_LOCK = Lock()
 
 
 def tables_from_place(place: Any, *, distance: float | None = None) -> StreetTables:

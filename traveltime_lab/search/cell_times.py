@@ -4,7 +4,6 @@ Reachable cells and the minimum, maximum and mean travel time in each, as arrays
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, IndexArray, Int32Array, Int64Array, UInt64Array
+from traveltime_lab._forks import Lock
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab.kernels.raster.cells import add_samples
 from traveltime_lab.network.network import Network
@@ -101,6 +102,7 @@ def cell_times(
                 limit=float(limit),
                 most_tiles=_MOST_TILES,
             ):
+                checkpoint()
                 if not values.min() <= limit:
                     continue
                 statistics.add(values, numbering.of_tile(tile, no_water=no_water), float(limit), numbering.n_cells)
@@ -162,7 +164,7 @@ class CellNumbers:
     keys: list[int] = field(default_factory=list)
     number_of: dict[int, int] = field(default_factory=dict)
     tiles: OrderedDict[tuple[int, int], tuple[Int32Array, Int32Array]] = field(default_factory=OrderedDict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: Lock = field(default_factory=Lock)
 
     @property
     def n_cells(self) -> int:
@@ -217,9 +219,12 @@ class CellNumbers:
         numbers = np.empty(distinct.size, np.int32)
         with self.lock:
             for n, key in enumerate(distinct.tolist()):
-                number = self.number_of.setdefault(key, len(self.keys))
-                if number == len(self.keys):
+                number = self.number_of.get(key, -1)
+                if number < 0:
+                    # In this order a process that is forked in between has a number that nothing uses.
+                    number = len(self.keys)
                     self.keys.append(key)
+                    self.number_of[key] = number
                 numbers[n] = number
         return numbers[inverse].reshape(keys.shape)
 
