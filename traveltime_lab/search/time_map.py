@@ -322,6 +322,7 @@ def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) ->
     cell_m = style.detail.cell_m(family)
     # The search extends one cell beyond the limit, so that the contour is interpolated between computed values.
     field = query.field_from(snaps.take(np.array([i])), limit + cell_m)
+    checkpoint()
     x, y = network.frame.to_xy(snaps.lng[i : i + 1], snaps.lat[i : i + 1])
     here = float(x[0]), float(y[0])
     radius = raster.origin_radius(field, snapping, cell_m, limit)
@@ -332,6 +333,7 @@ def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) ->
         # Distances are exact at cell centres, so cells smaller than a fortieth of the buffer do not change the shape.
         cell_m = float(np.clip(cell_m, style.buffer_m / 40.0, style.buffer_m / 5.0))
         drawn = road_buffer.road_buffer_surface(pieces, float(style.buffer_m), cell_m=cell_m, frame=network.frame)
+        checkpoint()
         shape = polygons.contour_polygons(drawn, float(style.buffer_m), steepest=cell_m)
     else:
         drawn = raster.surface(
@@ -343,6 +345,7 @@ def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) ->
             buffer_m=float(style.buffer_m),
             limit=float(limit),
         )
+        checkpoint()
         if style.detail.square_size_m is not None:
             shape = polygons.coarse_grid_polygons(
                 drawn, float(limit), float(style.detail.square_size_m), origin_xy=here if radius > 0.0 else None
@@ -351,10 +354,12 @@ def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) ->
             shape = polygons.contour_polygons(drawn, float(limit))
             if radius > 0.0 and not polygons.is_surrounded(drawn, float(limit), *here):
                 shape = polygons.include_point(shape, *here, radius)
+    checkpoint()
     if style.no_water:
         shape = network.water.subtract(shape)
     if style.no_holes:
         shape = polygons.fill_holes(shape)
+    checkpoint()
     if style.n_polygons is not None:
         shape = polygons.largest_polygons(shape, style.n_polygons, frame=network.frame)
     return polygons.to_lnglat(shape, network.frame)

@@ -11,6 +11,7 @@ import numpy as np
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int32Array, Int64Array
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.kernels.street import reading, road, turns
 from traveltime_lab.modes import Snapping
@@ -109,12 +110,14 @@ def paths(
     for pairs in np.split(order, np.flatnonzero(np.diff(origin_of[order])) + 1):
         if not pairs.size:
             continue
+        checkpoint()
         i = int(origin_of[pairs[0]])
         start = start_snaps.take(np.array([i]))
         connector = links.connectors(graph, start, snapping)
         _, states, keys = links.ports(graph, start, connector, is_entry=False)
         label, parent = road.one_to_all(*arcs, states, keys, np.int64(largest), graph.shift, graph.n_buckets, True)
         for pair in pairs.tolist():
+            checkpoint()
             j = int(destination_of[pair])
             end = end_snaps.take(np.array([j]))
             if start.lng[0] == end.lng[0] and start.lat[0] == end.lat[0]:

@@ -19,6 +19,7 @@ import shapely
 import shapely.ops
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
@@ -90,6 +91,7 @@ def transit_routes(
     for pairs in np.split(order, np.flatnonzero(is_new) + 1):
         if not pairs.size:
             continue
+        checkpoint()
         if near_of[pairs[0]] != here:
             here = int(near_of[pairs[0]])
             links = query.links(near.take(np.array([here])), is_origin=not is_arrival)
@@ -103,6 +105,7 @@ def transit_routes(
         _, journeys = search.journeys((links.stops, links.ms), moment, stops, options, is_arrival=is_arrival)
         direct = teller.on_foot(origin_of[pairs], destination_of[pairs])
         for k, pair in enumerate(pairs.tolist()):
+            checkpoint()
             i, j = int(origin_of[pair]), int(destination_of[pair])
             stop, ms = best[pair]
             walked = direct.get(k)

@@ -8,6 +8,7 @@ Searches run in both directions of time: forwards from a departure at the points
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import DataError, InputError, LimitError
 from traveltime_lab.kernels.transit import access as ports
 from traveltime_lab.kernels.transit import patterns as line_kernels
@@ -24,6 +26,8 @@ from traveltime_lab.kernels.transit.patterns import UNREACHED, Lines
 from traveltime_lab.transit.stop_reach import StopLinks, StopReach, array
 from traveltime_lab.transit.trip_table import TripTable
 
+#: Departures of a window that are searched without asking whether the search was cancelled.
+_STARTS_AT_ONCE: Final = 64
 #: What `kernels.lines.first_fault` finds.
 _FAULTS: Final = {
     1: "trip instance {1} of pattern {0} departs before it arrives, at position {2}",
@@ -196,13 +200,12 @@ class TransitSearch:
         lines = self.lines(is_arrival)
         starts = self._starts(access, moments, is_arrival)
         state = range_raptor.window_state(lines, options.max_rides)
-        out = np.empty((access.n_points, self.table.n_stops), np.int32)
+        out = np.full((access.n_points, self.table.n_stops), UNREACHED, np.int32)
         for point in range(access.n_points):
             stops, seconds = access.of(point)
-            events = range_raptor.window_starts(
-                lines, stops, seconds, int(starts[point]), _end(starts[point], width), step
-            )
-            range_raptor.window_least(lines, state, stops, seconds, events, *options._limits, out[point])
+            search_state.reset(state)
+            for some in _in_parts(_events(lines, stops, seconds, starts[point], width, step)):
+                range_raptor.window_least(lines, state, stops, seconds, some, *options._limits, out[point])
         return out
 
     def window_best(
@@ -239,18 +242,21 @@ class TransitSearch:
         starts = self._starts(access, moments, is_arrival)
         state = range_raptor.window_state(lines, options.max_rides)
         reach = StopReach.of(egress, self.table.n_stops)
-        out_s = np.empty((access.n_points, egress.n_points, n_best), np.int32)
-        out_start = np.empty_like(out_s)
+        out_s = np.full((access.n_points, egress.n_points, n_best), UNREACHED, np.int32)
+        out_start = out_s.copy()
         direct = _direct(direct_time, out_s.shape[:2], options)
         for point in range(access.n_points):
             stops, seconds = access.of(point)
-            events = range_raptor.window_starts(
-                lines, stops, seconds, int(starts[point]), _end(starts[point], width), step
-            )
-            range_raptor.window_best(
-                lines, state, stops, seconds, events, *options._limits, reach.indptr, reach.targets, reach.time,
-                direct[point], int(starts[point]), step, out_s[point], out_start[point],
-            )  # fmt: skip
+            progress = range_raptor.new_progress(direct[point], options.travel_limit)
+            best = out_s[point], out_start[point]
+            events = _events(lines, stops, seconds, starts[point], width, step)
+            search_state.reset(state)
+            for some in _in_parts(events):
+                range_raptor.window_best(
+                    lines, state, stops, seconds, some, *options._limits, reach.indptr, reach.targets, reach.time,
+                    direct[point], int(events[0]), step, progress, *best,
+                )  # fmt: skip
+            range_raptor.finish_best(direct[point], options.travel_limit, int(starts[point]), progress, *best)
         if is_arrival:
             out_start = np.where(out_s == UNREACHED, UNREACHED, -out_start).astype(np.int32)
         return out_s, out_start
@@ -288,10 +294,14 @@ class TransitSearch:
         state = range_raptor.window_state(lines, options.max_rides)
         direct = _direct(direct_time, (reach.n_targets,), options)
         found = np.empty((starts.size, reach.n_targets), np.int32)
-        range_raptor.window_times(
-            lines, state, array(access[0], np.int32), array(access[1], np.int32), starts, *options._limits,
-            reach.indptr, reach.targets, reach.time, direct, found,
-        )  # fmt: skip
+        arrival = np.full(reach.n_targets, UNREACHED, np.int32)
+        links = array(access[0], np.int32), array(access[1], np.int32)
+        search_state.reset(state)
+        for some, rows in zip(_in_parts(starts), _in_parts(found), strict=True):
+            range_raptor.window_times(
+                lines, state, *links, some, *options._limits, reach.indptr, reach.targets, reach.time, direct, arrival,
+                rows,
+            )  # fmt: skip
         out = np.empty_like(found)
         out[order] = found
         return out
@@ -316,9 +326,10 @@ class TransitSearch:
         starts, order = _falling(moments, is_arrival)
         state = range_raptor.window_state(lines, options.max_rides)
         found = np.empty((starts.size, self.table.n_stops), np.int32)
-        range_raptor.window_stops(
-            lines, state, array(access[0], np.int32), array(access[1], np.int32), starts, *options._limits, found
-        )
+        links = array(access[0], np.int32), array(access[1], np.int32)
+        search_state.reset(state)
+        for some, rows in zip(_in_parts(starts), _in_parts(found), strict=True):
+            range_raptor.window_stops(lines, state, *links, some, *options._limits, rows)
         out = np.empty_like(found)
         out[order] = found
         return out
@@ -418,6 +429,19 @@ def _falling(moments: npt.ArrayLike, is_arrival: bool) -> tuple[Int32Array, Inde
     if not is_arrival:
         order = order[::-1]
     return _moments(when[order], is_arrival), order
+
+
+def _events(lines: Lines, stops: Int32Array, seconds: Int32Array, begin: np.int32, width: int, step: int) -> Int32Array:
+    """Return the departures of a window that have to be searched, latest first."""
+    found: Int32Array = range_raptor.window_starts(lines, stops, seconds, int(begin), _end(begin, width), step)
+    return found
+
+
+def _in_parts(rows: Int32Array) -> Iterator[Int32Array]:
+    """Yield a few rows at a time, as long as the search is not cancelled."""
+    for first in range(0, len(rows), _STARTS_AT_ONCE):
+        checkpoint()
+        yield rows[first : first + _STARTS_AT_ONCE]
 
 
 def _end(begin: np.int32, width: int) -> int:

@@ -13,8 +13,10 @@ The travel time of a departure includes the wait before the first leg. There are
   (`window_best`).
 
 For the last two it is enough to search the departures that just catch a vehicle, see `window_starts`. With mirrored
-lines a window of departures becomes a window of arrivals. In identifiers, `start` is a departure from the origin and
-`ride` is a transit leg. Times have the unit of the lines, see `traveltime_lab.kernels.transit.patterns.Lines`.
+lines a window of departures becomes a window of arrivals. The kernels can be called with some departures after others,
+so that a caller may stop in between; `search_state.reset` comes before the first. In identifiers, `start` is a
+departure from the origin and `ride` is a transit leg. Times have the unit of the lines, see
+`traveltime_lab.kernels.transit.patterns.Lines`.
 
 References
 ----------
@@ -23,12 +25,14 @@ D. Delling, T. Pajor, R. Werneck, "Round-Based Public Transit Routing", ALENEX 2
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.raptor import UNLIMITED, ride
-from traveltime_lab.kernels.transit.search_state import forget_changes, new_state, reset, seed
+from traveltime_lab.kernels.transit.search_state import forget_changes, new_state, seed
 
 
 @kernel
@@ -100,17 +104,16 @@ def window_stops(lines, state, seed_stop, seed_s, starts, travel_limit, max_ride
     ----------
     lines : Lines
     state : State
-        From `window_state` with the same `max_rides`.
+        From `window_state` with the same `max_rides`, reset before the first departures.
     seed_stop, seed_s : int32 arrays of shape (n_seeds,)
         Access stops and access times.
     starts : int32 array of shape (n_starts,)
-        Departures, not ascending.
+        Departures, not ascending, and none after those of earlier calls.
     travel_limit, max_rides, change_delay : int
         As in `raptor.search`; the limit counts from the departure.
     out : int32 array of shape (n_starts, n_stops)
         Overwritten; `UNREACHED` where there is no journey within the limit.
     """
-    reset(state)
     best = state.best[state.best.shape[0] - 1]
     for i in range(starts.size):
         _add_start(lines, state, seed_stop, seed_s, starts[i], travel_limit, max_rides, change_delay)
@@ -121,9 +124,11 @@ def window_stops(lines, state, seed_stop, seed_s, starts, travel_limit, max_ride
 
 @kernel
 def window_least(lines, state, seed_stop, seed_s, starts, travel_limit, max_rides, change_delay, out):
-    """Fill ``out[stop]`` with the least time from any departure to an arrival by transit; see `window_stops`."""
-    reset(state)
-    out[:] = UNREACHED
+    """
+    Lower ``out[stop]`` to the least time from any of the departures to an arrival by transit; see `window_stops`.
+
+    `out` has `UNREACHED` before the first departures.
+    """
     best = state.best[state.best.shape[0] - 1]
     for i in range(starts.size):
         _add_start(lines, state, seed_stop, seed_s, starts[i], travel_limit, max_rides, change_delay)
@@ -146,6 +151,7 @@ def window_times(
     port_target,
     port_s,
     direct_s,
+    arrival,
     out,
 ):
     """
@@ -157,12 +163,12 @@ def window_times(
         CSR of the ports of each stop, nearest target first.
     direct_s : int32 array of shape (n_targets,)
         Travel time without transit, `UNREACHED` where there is none.
+    arrival : int32 array of shape (n_targets,)
+        Changed; `UNREACHED` before the first departures.
     out : int32 array of shape (n_starts, n_targets)
         Overwritten; `UNREACHED` beyond the limit.
     """
-    reset(state)
     best = state.best[state.best.shape[0] - 1]
-    arrival = np.full(direct_s.size, UNREACHED, np.int32)
     for i in range(starts.size):
         _add_start(lines, state, seed_stop, seed_s, starts[i], travel_limit, max_rides, change_delay)
         for j in range(state.n_changed[0]):
@@ -176,6 +182,29 @@ def window_times(
         for target in range(direct_s.size):
             time = min(arrival[target] - starts[i], direct_s[target])
             out[i, target] = time if time <= travel_limit else UNREACHED
+
+
+class Progress(NamedTuple):
+    """What `window_best` knows of each target after some departures."""
+
+    arrival: np.ndarray  # int32 (n_targets,), earliest arrival of the departures so far
+    later: np.ndarray  # int32 (n_targets,), the same before the latest improvement
+    is_told: np.ndarray  # bool (n_targets,), whether the journey without transit is listed, or never will be
+    improved: np.ndarray  # int32 (n_targets,), targets that a departure improves
+    is_improved: np.ndarray  # bool (n_targets,)
+
+
+@kernel
+def new_progress(direct_s, travel_limit):
+    """Return the state of `window_best` before the first departures."""
+    n_targets = direct_s.size
+    return Progress(
+        np.full(n_targets, UNREACHED, np.int32),
+        np.full(n_targets, UNREACHED, np.int32),
+        direct_s > travel_limit,
+        np.empty(n_targets, np.int32),
+        np.zeros(n_targets, np.bool_),
+    )
 
 
 @kernel
@@ -192,13 +221,14 @@ def window_best(
     port_target,
     port_s,
     direct_s,
-    begin,
+    last_start,
     step,
+    progress,
     out_s,
     out_start,
 ):
     """
-    Fill in the shortest journeys of the window to each target; see `window_times`.
+    Insert the shortest journeys of some departures to each target; see `window_times`. `finish_best` follows the last.
 
     Parameters
     ----------
@@ -207,23 +237,18 @@ def window_best(
     direct_s : int32 array of shape (n_targets,)
         Travel time without transit, `UNREACHED` where there is none. It is listed as one journey, at a departure with
         no faster journey, if there is such a departure.
-    begin, step : int
-        First departure, and the time between two departures.
+    last_start, step : int
+        Last departure of the window, and the time between two departures.
+    progress : Progress
+        From `new_progress`; changed.
     out_s, out_start : int32 arrays of shape (n_targets, n_best)
-        Overwritten with the travel times of the shortest journeys, ascending, and their departures; `UNREACHED` after
-        the last journey. Of equally long journeys the later comes first. No journey is dominated by one that departs
-        no earlier and arrives no later.
+        Changed: the travel times of the shortest journeys, ascending, and their departures; `UNREACHED` after the last
+        journey, and before the first departures. Of equally long journeys the later comes first. No journey is
+        dominated by one that departs no earlier and arrives no later.
     """
-    reset(state)
-    out_s[:] = UNREACHED
-    out_start[:] = UNREACHED
-    n_targets = out_s.shape[0]
     best = state.best[state.best.shape[0] - 1]
-    arrival = np.full(n_targets, UNREACHED, np.int32)
-    later = arrival.copy()
-    is_told = direct_s > travel_limit
-    improved = np.empty(n_targets, np.int32)
-    is_improved = np.zeros(n_targets, np.bool_)
+    arrival, later, is_told = progress.arrival, progress.later, progress.is_told
+    improved, is_improved = progress.improved, progress.is_improved
     for i in range(starts.size):
         _add_start(lines, state, seed_stop, seed_s, starts[i], travel_limit, max_rides, change_delay)
         n_improved = 0
@@ -245,13 +270,19 @@ def window_best(
             is_improved[target] = False
             time = arrival[target] - starts[i]
             other = starts[i] + step
-            if not is_told[target] and other <= starts[0] and other + direct_s[target] < later[target]:
+            if not is_told[target] and other <= last_start and other + direct_s[target] < later[target]:
                 is_told[target] = True
                 _insert(out_s[target], out_start[target], np.int64(direct_s[target]), np.int64(other))
             later[target] = arrival[target]
             if time < direct_s[target]:
                 _insert(out_s[target], out_start[target], np.int64(time), np.int64(starts[i]))
-    for target in range(n_targets):
+
+
+@kernel
+def finish_best(direct_s, travel_limit, begin, progress, out_s, out_start):
+    """Insert the journeys without transit that are the fastest from the first departure on; see `window_best`."""
+    arrival, is_told = progress.arrival, progress.is_told
+    for target in range(direct_s.size):
         if not is_told[target] and direct_s[target] <= travel_limit and begin + direct_s[target] < arrival[target]:
             _insert(out_s[target], out_start[target], np.int64(direct_s[target]), np.int64(begin))
 

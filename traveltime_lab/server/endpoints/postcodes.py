@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from traveltime_lab._arrays import Int64Array
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.network.network import Network
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract import limits
@@ -104,6 +105,7 @@ def postcode_results(atlas: Atlas, zones: Zones | None, request: PostcodesReques
             return PostcodesResult(search.id, found)
         known = _times(network, table, inside, path, search, search.travel_time, with_distance="distance" in wanted)
         found = []
+        checkpoint()
         for k, i in enumerate(inside[known.reached].tolist()):
             entry = Entry()
             if "travel_time" in wanted:
@@ -140,6 +142,7 @@ def zone_results(
         threshold = search.reachable_postcodes_threshold or 0.0
         listed = []
         for i in np.flatnonzero((reached > 0) & (reached >= threshold * total)).tolist():
+            checkpoint()
             mine = zone == i
             properties: dict[str, Any] = {}
             if "travel_time_reachable" in wanted:

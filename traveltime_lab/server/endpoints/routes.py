@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.itinerary import Route
 from traveltime_lab.kernels.street import road
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
@@ -150,6 +151,7 @@ def listed_routes(search: LocatedSearch, ids: list[str], inside: Int64Array, fou
     by_position = dict(zip(inside.tolist(), found, strict=True))
     locations, unreachable = [], []
     for i, name in enumerate(ids):
+        checkpoint()
         ways = by_position.get(i)
         if ways:
             locations.append(Reached(name, [way_entry(way, wanted) for way in ways]))
