@@ -19,8 +19,12 @@ DOCUMENTATION_LINK: Final = "/api/reference/error-codes"
 #: Codes of the contract, section 9.2.
 SCHEMA, SYNTAX, CREDENTIALS, NO_FARES, NO_TIMETABLE, NOT_COVERED = 2, 3, 10, 13, 15, 16
 
-#: Most faults in one answer; the others are counted.
-MOST_FAULTS: Final = 1000
+#: Most faults in one answer; after so many nobody looks for others.
+MOST_FAULTS: Final = 100
+#: Characters of a client's text that errors repeat.
+LONGEST_SHOWN: Final = 60
+#: Characters of one fault, with all that it repeats of a client's text.
+_LONGEST_FAULT: Final = 1000
 
 Faults = dict[str, list[str]]
 
@@ -73,11 +77,26 @@ class Failure(Exception):  # noqa: N818 - an answer, not a bug
         return msgspec.json.encode(ErrorBody(self.status, self.code, self.description, DOCUMENTATION_LINK, self.info))
 
 
-def schema_failure(faults: Mapping[str, Sequence[str]]) -> Failure:
-    """Return the failure of a request that does not match the schema, with all its faults by path."""
-    listed = dict(list(faults.items())[:MOST_FAULTS])
-    if len(faults) > len(listed):
-        listed["obj"] = [*listed.get("obj", ()), f"{len(faults) - len(listed)} more faults are not listed"]
+def shown(text: str) -> str:
+    """Return a client's text as errors repeat it: its beginning, if it is long."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 3]}..."
+
+
+def schema_failure(faults: Mapping[str, Sequence[str]], *, is_cut: bool = False) -> Failure:
+    """
+    Return the failure of a request that does not match the schema.
+
+    Parameters
+    ----------
+    faults : mapping of str to sequence of str
+        Texts by JSON path.
+    is_cut : bool, default False
+        Whether there may be more faults.
+    """
+    listed = {path: [text[:_LONGEST_FAULT] for text in texts] for path, texts in faults.items()}
+    if is_cut:
+        more = f"only the first {MOST_FAULTS} faults are listed; there may be more faults"
+        listed["obj"] = [*listed.get("obj", ()), more]
     return Failure(422, SCHEMA, "Request does not match the schema", listed)
 
 

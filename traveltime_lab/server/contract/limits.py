@@ -28,6 +28,8 @@ __all__ = [
 
 #: Searches, unions or intersections in each array of a request.
 MAX_SEARCHES: Final = 10
+#: Ids of searches in a union or an intersection: as many as a request has searches, of both directions.
+MAX_COMBINED: Final = 2 * MAX_SEARCHES
 #: Seconds. The regular endpoints' minimum is that of 2021; the fast ones and the GET forms state none.
 MIN_TRAVEL_TIME_S: Final = 60
 MAX_FAST_TRAVEL_TIME_S: Final = 10_800
@@ -38,6 +40,8 @@ MAX_TARGETS: Final = 2_000
 MAX_FAST_TARGETS: Final = 100_000
 MAX_ROUTE_TARGETS: Final = 2_000
 MAX_PROTO_TARGETS: Final = 200_000
+#: Bytes of a Protocol Buffers message: a quarter more than so many targets take, of two numbers with a tag each.
+MAX_PROTO_BODY: Final = 15 * MAX_PROTO_TARGETS
 #: Seconds; contract 8.3.
 MAX_STATION_TIME_S: Final = 1_800
 MAX_GEOCODING_RESULTS: Final = 50

@@ -18,7 +18,9 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from traveltime_lab._arrays import Int64Array
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.server.contract.decode import is_faulty
+from traveltime_lab.server.contract.errors import shown
 from traveltime_lab.server.contract.requests import LocatedRequest, LocatedSearch, Location
 from traveltime_lab.server.contract.rules import Report, iter_searches
 
@@ -70,6 +72,7 @@ class Places:
             _report_twins(locations, report)
         has_faults = len(whole) < len(locations) or UNSET in self._position
         for path, search in iter_searches(request):
+            checkpoint()
             if isinstance(search, LocatedSearch):
                 self._check_search(path, search, None if has_faults else report)
         # Requests with faults have no answer that would need the coordinates.
@@ -81,7 +84,7 @@ class Places:
         """Find the targets of a search; without `report` unknown ids are not faults but consequences of others."""
         own, values = search.own_id, search.target_ids
         if report and isinstance(own, str) and own not in self._position:
-            report(f"{path}.{search.own_field}", _UNKNOWN.format(own))
+            report(f"{path}.{search.own_field}", _UNKNOWN.format(shown(own)))
         if is_faulty(values):
             return
         found = self._find(values)
@@ -90,7 +93,7 @@ class Places:
         elif report:
             for i, value in enumerate(values):
                 if not is_faulty(value) and value not in self._position:
-                    report(f"{path}.{search.targets_field}[{i}]", _UNKNOWN.format(value))
+                    report(f"{path}.{search.targets_field}[{i}]", _UNKNOWN.format(shown(value)))
 
     def _find(self, values: list[str]) -> Int64Array | None:
         """Return the positions of ids, each once; None if one is unknown."""
@@ -167,5 +170,5 @@ def _report_twins(locations: list[Location], report: Report) -> None:
         if is_faulty(location) or is_faulty(location.id):
             continue
         if location.id in seen:
-            report(f"obj.locations[{i}].id", f"must be unique in locations; got {location.id!r} twice")
+            report(f"obj.locations[{i}].id", f"must be unique in locations; got {shown(location.id)!r} twice")
         seen.add(location.id)

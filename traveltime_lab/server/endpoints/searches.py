@@ -7,10 +7,12 @@ structs of the contract once; see `traveltime_lab.search.query` for the array-le
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -49,6 +51,8 @@ _SECONDS: Final = (
     "boarding_time",
 )  # fmt: skip
 _PENALTIES: Final = ("enabled", "disabled")
+#: Bytes of the old name of snapping, many times as many as its fields take.
+_LONGEST_PENALTY: Final = 10_000
 _ROADS: Final = ("both_drivable_and_walkable", "any_drivable")
 
 
@@ -145,13 +149,17 @@ def transportation_of(given: OnStreets | ByTimetable | ByFerry, *, is_fast: bool
 
 def snapping_of(search: Search) -> Snapping:
     """Return the snapping of a search, which an older client calls ``snap_penalty``."""
-    given, old = search.snapping, search.snap_penalty
+    given = search.snapping
     if given is not None:
         options = {name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not None}
         if given.threshold is not None:
             options["threshold"] = min(given.threshold, limits.FARTHEST_M)
         return Snapping(**options)
     # An unknown field of a deprecated name: what cannot be read counts as absent, as unknown fields do.
+    old = None
+    if search.snap_penalty is not None and len(memoryview(search.snap_penalty)) <= _LONGEST_PENALTY:
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            old = msgspec.json.decode(search.snap_penalty)
     if isinstance(old, str):
         old = {"penalty": old}
     known = {"penalty": _PENALTIES, "accept_roads": _ROADS}

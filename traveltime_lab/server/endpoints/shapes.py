@@ -137,7 +137,7 @@ def _combined(request: ShapesRequest, results: list[formats.ShapeResult]) -> lis
         found = []
         for item in items or ():
             checkpoint()
-            shapes = [members[search_id] for search_id in item.search_ids]
+            shapes = [members[search_id] for search_id in item.members]
             found.append(formats.ShapeResult(item.id, combine(shapes) if shapes else shapely.MultiPolygon(), {}))
         return found
 

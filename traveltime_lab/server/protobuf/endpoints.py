@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import TravelTimeError
 from traveltime_lab.modes import Transportation
 from traveltime_lab.server.atlas import Map
@@ -71,6 +72,7 @@ _BY_STATUS: Final = {
     415: "INVALID_PROTO_REQUEST",
     422: "INVALID_PROTO_REQUEST",
     429: "TOO_MANY_REQUESTS",
+    503: "TOO_MANY_REQUESTS",
 }
 
 
@@ -114,7 +116,7 @@ def _check_path(call: Call) -> None:
 def _parsed(call: Call, parse: Callable[[bytes], list[Search]]) -> Search:
     """Return the one search of a request."""
     try:
-        found = parse(call.body)
+        found = parse(bytes(call.body))
     except messages.DecodeError as error:
         text = f"Request body is no message of this endpoint: {error}"
         raise ProtoFailure("INVALID_PROTO_REQUEST", text, 400) from None
@@ -243,6 +245,7 @@ def _matrix(call: Call) -> Answer:
             found = times(asked, lng, lat, lngs[inside], lats[inside], limit, with_distance=1 in properties)
         except TravelTimeError as error:
             raise _told(error) from error
+    checkpoint()
     with call.lap("encode"):
         seconds = np.full(lats.size, -1, np.int64)
         within = found.travel_time <= travel_time
