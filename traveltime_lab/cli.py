@@ -153,6 +153,12 @@ def _add_serve(commands: Any) -> None:
     serve.add_argument("--nominatim", metavar="URL", help="Nominatim server for geocoding; default: the networks")
     serve.add_argument("--body-limit", metavar="MB", type=float, default=100.0, help="default: %(default)s")
     serve.add_argument("--timeout", metavar="S", type=float, default=300.0, help="default: %(default)s")
+    serve.add_argument(
+        "--idle-timeout", metavar="S", type=float, default=10.0, help="close idle connections; default: %(default)s"
+    )
+    serve.add_argument(
+        "--connections", metavar="N", type=int, default=500, help="open at once, others get 503; default: %(default)s"
+    )
     serve.add_argument("--hits-per-minute", metavar="N", type=int, help="rate limit by application id; default: none")
     serve.add_argument("--quiet", action="store_true", help="no access log")
     serve.set_defaults(run=_serve)
@@ -168,8 +174,10 @@ def _serve(options: argparse.Namespace) -> None:
 
     if (options.certificate is None) != (options.key is None):
         raise tl.InputError("--certificate and --key must be given together")
-    if not (options.body_limit > 0 and options.timeout > 0 and (options.hits_per_minute or 1) > 0):
-        raise tl.InputError("--body-limit, --timeout and --hits-per-minute must be positive")
+    positive = ("body_limit", "timeout", "idle_timeout", "connections", "hits_per_minute")
+    for name in positive:
+        if not (getattr(options, name) or (1 if name == "hits_per_minute" else 0)) > 0:
+            raise tl.InputError(f"--{name.replace('_', '-')} must be positive; got {getattr(options, name)}")
     pairs = auth.find_pairs(options.credentials, options.credentials_file)
     is_made_up = not pairs
     pairs = pairs or [auth.generate_pair()]
@@ -205,6 +213,8 @@ def _serve(options: argparse.Namespace) -> None:
         options=Options(
             body_limit=int(options.body_limit * 1e6),
             timeout_s=options.timeout,
+            idle_s=options.idle_timeout,
+            connections=options.connections,
             hits_per_minute=options.hits_per_minute,
             nominatim=None if options.nominatim is None else Nominatim(options.nominatim),
         ),

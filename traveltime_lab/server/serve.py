@@ -112,7 +112,7 @@ def _prepared(
             listener = stack.enter_context(_bound(host, port))
         except (OSError, OverflowError) as error:
             raise InputError(f"cannot listen on {host} port {port}: {error}") from error
-        server = listening.server(app, certificate, key)
+        server = listening.server(app, certificate, key, options)
         bound_port = listener.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         address = Served(f"{'https' if certificate else 'http'}://{shown}:{bound_port}")
@@ -148,6 +148,8 @@ def serve(
     zones: ZonesLike | None = None,
     body_limit: int = Options.body_limit,
     timeout_s: float = Options.timeout_s,
+    idle_s: float = Options.idle_s,
+    connections: int = Options.connections,
     hits_per_minute: int | None = None,
     nominatim: str | None = None,
 ) -> Iterator[Served]:
@@ -172,6 +174,11 @@ def serve(
         Bytes of a request.
     timeout_s : float, default 300
         Seconds that a request may take.
+    idle_s : float, default 10
+        Seconds that a connection may be idle, and that the headers of a request may take.
+    connections : int, default 500
+        Connections that are open at once; further ones are answered with 503. At most 64 fewer than the process may
+        open files.
     hits_per_minute : int, optional
         Rate limit for each application id.
     nominatim : str, optional
@@ -202,6 +209,8 @@ def serve(
     options = Options(
         body_limit=body_limit,
         timeout_s=timeout_s,
+        idle_s=idle_s,
+        connections=connections,
         hits_per_minute=hits_per_minute,
         nominatim=None if nominatim is None else Nominatim(nominatim),
     )
@@ -235,7 +244,7 @@ def run(
     options: Options | None = None,
 ) -> None:
     """
-    Serve networks until SIGINT or SIGTERM, then finish what is running.
+    Serve networks until SIGINT or SIGTERM, then finish what is being answered.
 
     While the first requests come in, what they need is made ready beside them: see `traveltime_lab.server.warm_up`.
 
