@@ -118,10 +118,13 @@ def window(search: TransitSearch, links: StopLinks, moment_s: int, options: Tran
     by_minute, by_event, n_events = [], [], []
 
     def run_minutes(seeds: range_raptor.Seeds) -> None:
+        search_state.reset(state)
         range_raptor.window_stops(lines, state, seeds, minutes, limits, rows)
 
     def run_events(seeds: range_raptor.Seeds) -> int:
         events = range_raptor.window_starts(lines, seeds, start, start + 3600, 1)
+        search_state.reset(state)
+        union.fill(UNREACHED)
         range_raptor.window_least(lines, state, seeds, events, limits, union)
         return events.size
 

@@ -8,6 +8,9 @@ from .errors import (
     DataError as DataError,
 )
 from .errors import (
+    FileAccessError as FileAccessError,
+)
+from .errors import (
     FormatError as FormatError,
 )
 from .errors import (

@@ -5,7 +5,10 @@ Check arguments: one function for each kind of value, with one wording for each 
 from __future__ import annotations
 
 import datetime as dt
+import math
+import numbers
 import operator
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +25,7 @@ def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
     Whole floats are accepted, durations if the unit is seconds; booleans are not.
     """
     if unit == "seconds" and isinstance(value, dt.timedelta | np.timedelta64):
-        value = pd.Timedelta(value).total_seconds()
+        value = _seconds(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     try:
@@ -41,23 +44,75 @@ def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
     return number
 
 
+def _seconds(value: dt.timedelta | np.timedelta64) -> Any:
+    """Return a duration in seconds; years, months, units of nothing and NaT are returned as they are."""
+    if isinstance(value, np.timedelta64):
+        unit = np.datetime_data(value.dtype)[0]
+        if unit in ("Y", "M", "generic") or np.isnat(value):
+            return value
+        return float(value / np.timedelta64(1, "s"))
+    return value.total_seconds()
+
+
+def number(value: Any, name: str, unit: str = "") -> float:
+    """Return a real number as a float, infinite for what no float can hold; booleans, texts and durations are none."""
+    given = value
+    # NumPy counts durations among the whole numbers.
+    is_other = isinstance(value, bool | np.bool_ | np.timedelta64)
+    if isinstance(value, numbers.Real) and not is_other:
+        try:
+            return float(given)
+        except OverflowError:
+            return math.inf if given > 0 else -math.inf
+    msg = f"{name} must be a number{unit and f' of {unit}'}; got {value!r}"
+    raise InputError(msg)
+
+
+def words(value: Any, name: str) -> str:
+    """Return a text that can be shown and sent, or raise InputError."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            pass
+        else:
+            return str(value)
+    msg = f"{name} must be a text; got {value!r}"
+    raise InputError(msg)
+
+
 def percent(value: Any, name: str) -> float:
     """Return a percentage above 0 and at most 100."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
-        msg = f"{name} must be numbers above 0 and at most 100; got {value!r}"
-        raise InputError(msg)
-    if not 0.0 < float(value) <= 100.0:
+    share = number(value, name)
+    if not 0.0 < share <= 100.0:
         msg = f"{name} must be above 0 and at most 100; got {value}"
         raise LimitError(msg)
-    return float(value)
+    return share
 
 
 def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
     """Return a value, or raise InputError if it is not one of the known names."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         msg = f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}"
         raise InputError(msg)
     return str(value)
+
+
+def items(value: Any, name: str, what: str, how_many: int | None = None) -> tuple[Any, ...]:
+    """
+    Return the items of a list, a tuple, a set, an array, an index or a column.
+
+    Anything else raises InputError, and so does another number of items than `how_many`: a text would be taken apart,
+    a table gives its columns, and an iterator may never end.
+    """
+    is_array = isinstance(value, np.ndarray) and value.ndim == 1
+    is_plain = isinstance(value, Collection) and not isinstance(value, str | bytes | bytearray | Mapping | np.ndarray)
+    if is_array or (is_plain and not isinstance(value, pd.DataFrame)):
+        found = tuple(value)
+        if how_many in (None, len(found)):
+            return found
+    msg = f"{name} must be a list of {what}; got {type(value).__name__} {value!r}"
+    raise InputError(msg)
 
 
 def flag(value: Any, name: str) -> bool:

@@ -20,11 +20,12 @@ Examples
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
+
+from traveltime_lab._forks import Lock
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -34,7 +35,7 @@ V = TypeVar("V")
 class _Entry:
     """A cached value, or the lock of the thread that is computing it."""
 
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: Lock = field(default_factory=Lock)
     is_made: bool = False
     value: Any = None
 
@@ -47,7 +48,7 @@ class Memo:
     """
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = Lock()
         self.entries: dict[Derived[Any, Any], OrderedDict[Hashable, _Entry]] = {}
 
     def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
@@ -86,7 +87,8 @@ class Derived(Generic[K, V]):
         """
         Return the value of a key; compute it first if it is not cached.
 
-        If several threads request a value at the same time, one computes it and the others wait.
+        If several threads request a value at the same time, one computes it and the others wait, each until its search
+        is cancelled.
 
         Parameters
         ----------

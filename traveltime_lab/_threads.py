@@ -1,20 +1,28 @@
 """
 Parallel work in threads with bounded memory.
 
-`side_by_side` reuses its threads, because starting threads takes a noticeable part of a fast search. Jobs run in a copy
-of the caller's context, so that `traveltime_lab._interrupts.checkpoint` can cancel them.
+All searches of a process share one pool of threads, because starting threads takes a noticeable part of a fast search,
+and because searches that run at the same time must not multiply them. The calling thread works, too, and does what no
+thread of the pool has begun: so jobs may have jobs of their own, and nobody waits for a thread that is busy.
+
+Jobs run in a copy of the caller's context, so that `traveltime_lab._interrupts.checkpoint` can cancel them; it is also
+called before each. When a caller goes on, with a result or an error, none of its jobs is running any more.
 """
 
 from __future__ import annotations
 
 import contextvars
 import functools
+import itertools
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import ContextVar
-from typing import Final, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
 
+from traveltime_lab._forks import after_fork
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.settings import settings
 
 _S = TypeVar("_S")
@@ -24,52 +32,65 @@ _T = TypeVar("_T")
 BLOCK: Final = 2_000_000
 
 
-#: Whether the current code runs in a job of `side_by_side`.
-_is_job: ContextVar[bool] = ContextVar("is_job", default=False)
-
-
 @functools.cache
 def _pool(n_threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_threads, thread_name_prefix="traveltime_lab")
+
+
+# A forked process has the pools without their threads.
+after_fork(_pool.cache_clear)
 
 
 def side_by_side(jobs: Sequence[Callable[[], _T]]) -> list[_T]:
     """
     Run jobs in parallel and return their results in order.
 
-    The calling thread takes part in the work.
-
     Parameters
     ----------
     jobs : sequence of callables
-        Called without arguments; they should release the global interpreter lock most of the time. A job that calls
-        this function itself gets new threads, because waiting for the shared ones could deadlock.
+        Called without arguments; they should release the global interpreter lock most of the time.
     """
     n_threads = min(settings.threads, len(jobs))
-    if n_threads <= 1:
-        return [job() for job in jobs]
-    if _is_job.get():
-        with ThreadPoolExecutor(n_threads - 1, thread_name_prefix="traveltime_lab") as pool:
-            return _share_out(jobs, n_threads, pool)
-    return _share_out(jobs, n_threads, _pool(settings.threads - 1))
-
-
-def _share_out(jobs: Sequence[Callable[[], _T]], n_threads: int, pool: ThreadPoolExecutor) -> list[_T]:
-    """Run jobs in the calling thread and in those of a pool."""
     results: dict[int, _T] = {}
+    numbers, has_failed = itertools.count(), threading.Event()
 
-    def work(first: int) -> None:
-        _is_job.set(True)
-        for i in range(first, len(jobs), n_threads):
-            results[i] = jobs[i]()
+    def work() -> None:
+        try:
+            while not has_failed.is_set() and (i := next(numbers)) < len(jobs):
+                checkpoint()
+                results[i] = jobs[i]()
+        except BaseException:
+            has_failed.set()
+            raise
 
-    others = [pool.submit(contextvars.copy_context().run, work, first) for first in range(1, n_threads)]
+    if n_threads <= 1:
+        work()
+        return [results[i] for i in range(len(jobs))]
+    pool = _pool(settings.threads - 1)
+    others = [pool.submit(contextvars.copy_context().run, work) for _ in range(n_threads - 1)]
     try:
-        contextvars.copy_context().run(work, 0)
+        work()
     finally:
-        for other in others:
-            other.result()
+        begun = _call_off(others)
+    for other in begun:
+        other.result()
     return [results[i] for i in range(len(jobs))]
+
+
+def _call_off(futures: Sequence[Future[Any]]) -> list[Future[Any]]:
+    """Cancel what no thread has begun; wait for the rest and return it."""
+    begun = [future for future in futures if not future.cancel()]
+    wait(begun)
+    return begun
+
+
+@dataclass
+class _Ahead(Generic[_S, _T]):
+    """A part for which a thread of the pool was asked, and its result if it was made here instead."""
+
+    part: _S
+    future: Future[_T]
+    made: list[_T]
 
 
 def map_ahead(function: Callable[[_S], _T], parts: Sequence[_S]) -> Iterator[_T]:
@@ -84,17 +105,38 @@ def map_ahead(function: Callable[[_S], _T], parts: Sequence[_S]) -> Iterator[_T]
         Should release the global interpreter lock most of the time.
     parts : sequence
     """
+
+    def work(part: _S) -> _T:
+        checkpoint()
+        return function(part)
+
     if len(parts) <= 1 or settings.threads == 1:
-        yield from map(function, parts)
+        yield from map(work, parts)
         return
-    with ThreadPoolExecutor(settings.threads, thread_name_prefix="traveltime_lab") as pool:
-        waiting: deque[Future[_T]] = deque()
+    pool = _pool(settings.threads - 1)
+    waiting: deque[_Ahead[_S, _T]] = deque()
+    try:
         for part in parts:
-            waiting.append(pool.submit(contextvars.copy_context().run, function, part))
+            waiting.append(_Ahead(part, pool.submit(contextvars.copy_context().run, work, part), []))
             if len(waiting) > settings.threads:
-                yield waiting.popleft().result()
+                yield _first(work, waiting)
         while waiting:
-            yield waiting.popleft().result()
+            yield _first(work, waiting)
+    finally:
+        _call_off([each.future for each in waiting])
+
+
+def _first(work: Callable[[_S], _T], waiting: deque[_Ahead[_S, _T]]) -> _T:
+    """Remove the first part and return its result; until it is there, do what no thread has begun."""
+    head = waiting[0]
+    while not head.made and not head.future.done():
+        idle = next((each for each in waiting if not each.made and each.future.cancel()), None)
+        if idle is None:
+            break
+        idle.made.append(work(idle.part))
+    result = head.made[0] if head.made else head.future.result()
+    waiting.popleft()
+    return result
 
 
 def row_blocks(n_rows: int, n_columns: int, *, multiple: int = 1) -> list[slice]:

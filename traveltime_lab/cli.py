@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import traveltime_lab as tl
+from traveltime_lab._files import explained, geojson, geoparquet, writable, write_bytes
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -153,7 +154,20 @@ def _add_serve(commands: Any) -> None:
     serve.add_argument("--nominatim", metavar="URL", help="Nominatim server for geocoding; default: the networks")
     serve.add_argument("--body-limit", metavar="MB", type=float, default=100.0, help="default: %(default)s")
     serve.add_argument("--timeout", metavar="S", type=float, default=300.0, help="default: %(default)s")
+    serve.add_argument(
+        "--idle-timeout", metavar="S", type=float, default=10.0, help="close idle connections; default: %(default)s"
+    )
+    serve.add_argument(
+        "--connections", metavar="N", type=int, default=500, help="open at once, others get 503; default: %(default)s"
+    )
     serve.add_argument("--hits-per-minute", metavar="N", type=int, help="rate limit by application id; default: none")
+    serve.add_argument(
+        "--allow-origin",
+        metavar="URL",
+        action="append",
+        default=[],
+        help="web pages of this origin may read answers (CORS), such as http://localhost:3000, or '*'; repeat for more",
+    )
     serve.add_argument("--quiet", action="store_true", help="no access log")
     serve.set_defaults(run=_serve)
 
@@ -168,8 +182,10 @@ def _serve(options: argparse.Namespace) -> None:
 
     if (options.certificate is None) != (options.key is None):
         raise tl.InputError("--certificate and --key must be given together")
-    if not (options.body_limit > 0 and options.timeout > 0 and (options.hits_per_minute or 1) > 0):
-        raise tl.InputError("--body-limit, --timeout and --hits-per-minute must be positive")
+    positive = ("body_limit", "timeout", "idle_timeout", "connections", "hits_per_minute")
+    for name in positive:
+        if not (getattr(options, name) or (1 if name == "hits_per_minute" else 0)) > 0:
+            raise tl.InputError(f"--{name.replace('_', '-')} must be positive; got {getattr(options, name)}")
     pairs = auth.find_pairs(options.credentials, options.credentials_file)
     is_made_up = not pairs
     pairs = pairs or [auth.generate_pair()]
@@ -205,8 +221,11 @@ def _serve(options: argparse.Namespace) -> None:
         options=Options(
             body_limit=int(options.body_limit * 1e6),
             timeout_s=options.timeout,
+            idle_s=options.idle_timeout,
+            connections=options.connections,
             hits_per_minute=options.hits_per_minute,
             nominatim=None if options.nominatim is None else Nominatim(options.nominatim),
+            allow_origins=tuple(options.allow_origin),
         ),
     )
 
@@ -220,15 +239,13 @@ def _named_network(text: str) -> tuple[str, tl.Network]:
         return name or source, tl.sample_network(source)
     path = Path(source)
     name = name or path.name.partition(".")[0]
-    if path.suffix == ".network":
-        return name, tl.load_network(path)
-    try:
-        return name, tl.load_network(path)
-    except tl.FormatError:
+    if path.name.lower().endswith((".pbf", ".osm", ".xml", ".gz", ".bz2")):
         return name, tl.build_network(path, progress=sys.stderr.isatty())
+    return name, tl.load_network(path)
 
 
 def _build(options: argparse.Namespace) -> None:
+    writable(options.out, what="the network", example="city.network")  # before hours of work, not after
     network = tl.build_network(options.osm, gtfs=options.gtfs, timezone=options.timezone, progress=sys.stderr.isatty())
     print(network.report())
     print(f"\nSaved: {network.save(options.out).resolve()}")
@@ -242,6 +259,8 @@ def _demo(options: argparse.Namespace) -> None:
     from traveltime_lab.kernels import warm_up
 
     started = time.perf_counter()
+    with explained(options.out, "create the folder"):
+        options.out.mkdir(parents=True, exist_ok=True)
     warm_up.start_helper(["demo"])
     print(f"Getting the sample {options.sample!r}: built on first use, then loaded ...")
     network = tl.sample_network(options.sample)
@@ -266,18 +285,21 @@ def _demo(options: argparse.Namespace) -> None:
     sizes = areas.assign(km2=areas.to_crs(network.crs).area / 1e6, minutes=areas["travel_time"] // 60)
     print(sizes.pivot_table("km2", "minutes", "transportation", sort=False).round(2).to_string())
 
-    options.out.mkdir(parents=True, exist_ok=True)
     files = {
         "travel_times.csv": "the table, in seconds",
         "isochrones.geojson": "the areas, for any GIS",
         "isochrones.parquet": "the same as GeoParquet",
         "map.html": "a map, for any browser, offline",
     }
-    times.round().astype("Int32").to_csv(options.out / "travel_times.csv")
-    areas.to_file(options.out / "isochrones.geojson", driver="GeoJSON")
-    areas.to_parquet(options.out / "isochrones.parquet")
     title = f"From {DEMO_ORIGINS[options.sample]}"
-    (options.out / "map.html").write_text(_page(network, areas, places, title), encoding="utf-8")
+    contents = {
+        "travel_times.csv": times.round().astype("Int32").to_csv().encode(),
+        "isochrones.geojson": geojson(areas),
+        "isochrones.parquet": geoparquet(areas),
+        "map.html": _page(network, areas, places, title).encode(),
+    }
+    for name, content in contents.items():
+        write_bytes(options.out / name, content, what="the demo", example=name)
     print("\nFiles:")
     for name, meaning in files.items():
         print(f"  {(options.out / name).resolve()}  ({meaning})")

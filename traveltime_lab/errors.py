@@ -15,6 +15,7 @@ Exceptions of the library, each of which also derives from the builtin exception
     │   ├── FormatError                     a saved network that is truncated, foreign or of another version
     │   └── GtfsError (also InputError)     an invalid GTFS feed
     ├── MissingFileError (FileNotFoundError)  a file that does not exist
+    ├── FileAccessError (OSError)           a file that cannot be read or written, as on a full disk
     ├── MissingDependencyError (ImportError)  an optional dependency that is not installed
     ├── ServiceError (OSError)              a remote service that does not answer, or answers with something invalid
     ├── InterruptedSearchError (InterruptedError)  a search that was cancelled
@@ -97,6 +98,23 @@ class GtfsError(InputError, DataError):
 
 class MissingFileError(TravelTimeError, FileNotFoundError):
     """A file that does not exist."""
+
+
+class FileAccessError(TravelTimeError, OSError):
+    """
+    A file that cannot be read or written: no permission, a full disk, an impossible name.
+
+    Parameters
+    ----------
+    message : str
+        What cannot be done, and what to do.
+    errno : int, optional
+        Number of the operating system's error, such as ``errno.ENOSPC``.
+    """
+
+    def __init__(self, message: str, errno: int | None = None) -> None:
+        super().__init__(message)
+        self.errno = errno
 
 
 class MissingDependencyError(TravelTimeError, ImportError):

@@ -1,10 +1,10 @@
 """
 Data model of itineraries: a route consists of legs, and a leg of steps.
 
-A *leg* is an uninterrupted part of a route in one mode: a walk, a drive, a ferry, or a transit leg in one vehicle of a
-timetable. Legs on streets have *steps*, one per instruction. Times are whole seconds and add up to the travel time of
-the route; distances are whole centimetres and add up to its distance. `Route.parts` returns a route in the form of
-docs/contract.md, 6.4.
+A *leg* is an uninterrupted part of a route in one mode: a walk, a drive, a ferry, or a transit leg on one trip of a
+timetable. Where a vehicle continues as another trip, a new leg begins, although the passenger stays seated. Legs on
+streets have *steps*, one per instruction. Times are whole seconds and add up to the travel time of the route; distances
+are whole centimetres and add up to its distance. `Route.parts` returns a route in the form of docs/contract.md, 6.4.
 """
 
 from __future__ import annotations
@@ -121,6 +121,8 @@ class Ride:
         Number of stops after the boarding, including the last one.
     route_id, trip_id, agency : str
         Route, trip and agency in the GTFS feed.
+    stays_seated : bool
+        Whether the passenger is in the vehicle already, because it continues as this trip where the leg before ends.
 
     Examples
     --------
@@ -142,6 +144,7 @@ class Ride:
     route_id: str = ""
     trip_id: str = ""
     agency: str = ""
+    stays_seated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

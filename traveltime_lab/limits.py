@@ -19,5 +19,11 @@ MIN_BUFFER_M: Final = 250
 MAX_BUFFER_M: Final = 100_000
 #: Maximum of polygons_filter (assumed: no isochrone has as many polygons).
 MAX_POLYGONS: Final = 1_000_000
+#: Maximum of the options of a means of transportation in seconds: a day, twice the longest trip (assumed).
+MAX_OPTION_S: Final = 86_400
+#: Maximum number of transfers (assumed: no trip of twelve hours has as many).
+MAX_CHANGES: Final = 1_000
+#: Maximum of the snapping threshold in metres: half the way round the earth.
+MAX_THRESHOLD_M: Final = 20_000_000
 #: Maximum travel time in seconds where only the distance is limited: a week.
 FOREVER_S: Final = 604_800

@@ -10,11 +10,14 @@ from __future__ import annotations
 import difflib
 import functools
 import math
-from collections.abc import Iterable, Mapping
+import numbers
+import sys
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, cast
 
 from traveltime_lab.errors import LimitError, ModeError, UnsupportedError
+from traveltime_lab.limits import MAX_CHANGES, MAX_OPTION_S, MAX_THRESHOLD_M
 
 BaseMode = Literal["walking", "cycling", "driving"]
 Penalty = Literal["enabled", "disabled"]
@@ -117,24 +120,32 @@ def _subset(value: object, known: tuple[str, ...], name: str) -> tuple[str, ...]
     """Return the unique items of `value` in the order of `known`, so that equal options compare equal."""
     if value is None:
         return ()
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    try:
+        # What has no length may never end.
+        items = None if isinstance(value, str | Mapping) or not isinstance(value, Collection) else tuple(value)
+    except TypeError:
+        items = None
+    if items is None:
         raise ModeError(f"{name} must be a tuple or list of {_listed(known)}; got {value!r}.")
-    given = {_one_of(item, known, f"Each item of {name}") for item in value}
+    given = {_one_of(item, known, f"Each item of {name}") for item in items}
     return tuple(item for item in known if item in given)
 
 
-def _whole(value: object, name: str, unit: str) -> int:
-    """Return a non-negative whole number; numpy integers and whole floats are accepted."""
-    if isinstance(value, bool | str):
-        raise ModeError(f"{name} must be a whole number of {unit}; got {value!r}.")
+def _whole(value: object, name: str, unit: str, most: int) -> int:
+    """Return a whole number from 0 to a maximum; numpy integers and whole floats are accepted."""
+    is_number = not isinstance(value, bool) and (hasattr(value, "__index__") or isinstance(value, numbers.Real))
     try:
-        number = float(cast(Any, value))
-    except (TypeError, ValueError, OverflowError):
-        raise ModeError(f"{name} must be a whole number of {unit}; got {value!r}.") from None
-    if not math.isfinite(number) or number != math.floor(number):
+        number = float(cast(Any, value)) if is_number else math.nan
+    except OverflowError:
+        number = sys.float_info.max if cast(Any, value) > 0 else -sys.float_info.max
+    except (TypeError, ValueError):
+        number = math.nan
+    if not number.is_integer():
         raise ModeError(f"{name} must be a whole number of {unit}; got {value!r}.")
     if number < 0:
         raise LimitError(f"{name} must be 0 {unit} or more; got {value!r}.")
+    if number > most:
+        raise LimitError(f"{name} must be at most {most} {unit}; got {value!r}.")
     return int(number)
 
 
@@ -186,7 +197,7 @@ class Transportation:
     ModeError
         If the type or a value is unknown, or an option does not apply to the type.
     LimitError
-        If a number is negative.
+        If a number is negative, a time above 86,400 seconds, or `max_changes` above 1,000.
     UnsupportedError
         If `disable_border_crossing` is True.
 
@@ -236,7 +247,7 @@ class Transportation:
             "disable_border_crossing": _flag(self.disable_border_crossing, "disable_border_crossing"),
             "max_changes": _changes(self.max_changes),
         }
-        values |= {option: _whole(getattr(self, option), option, "seconds") for option in _SECONDS}
+        values |= {option: _whole(getattr(self, option), option, "seconds", MAX_OPTION_S) for option in _SECONDS}
         for option, types in _APPLIES_TO.items():
             if values[option] != _DEFAULTS[option] and kind not in types:
                 raise _misplaced(option, kind, values[option])
@@ -304,7 +315,7 @@ def _changes(value: object) -> int | None:
         if unknown or "enabled" not in value or (value["enabled"] and "limit" not in value):
             raise ModeError(f"max_changes must be a number or {{'enabled': ..., 'limit': ...}}; got {dict(value)!r}.")
         value = value["limit"] if _flag(value["enabled"], "max_changes 'enabled'") else None
-    return None if value is None else _whole(value, "max_changes", "changes")
+    return None if value is None else _whole(value, "max_changes", "changes", MAX_CHANGES)
 
 
 def _known_type(value: object) -> str:
@@ -339,7 +350,7 @@ class Snapping:
     ModeError
         If a value is unknown or not a number.
     LimitError
-        If `threshold` is negative.
+        If `threshold` is negative or above 20,000,000.
 
     Examples
     --------
@@ -357,7 +368,8 @@ class Snapping:
         """Check and normalise every field."""
         object.__setattr__(self, "penalty", _one_of(self.penalty, PENALTIES, "snapping penalty"))
         object.__setattr__(self, "accept_roads", _one_of(self.accept_roads, ACCEPTABLE_ROADS, "snapping accept_roads"))
-        object.__setattr__(self, "threshold", _whole(self.threshold, "snapping threshold", "metres"))
+        far = _whole(self.threshold, "snapping threshold", "metres", MAX_THRESHOLD_M)
+        object.__setattr__(self, "threshold", far)
 
 
 def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transportation:

@@ -27,6 +27,8 @@ WEEKDAY_MORNING: Final = TypicalMoment.WEEKDAY_MORNING
 
 Moment = dt.datetime | TypicalMoment
 
+#: Distance from the ends of the calendar: the longest trip, a week, and a window or a repetition of service before it.
+_MARGIN: Final = dt.timedelta(days=16)
 _HAS_TIME = re.compile(r"[Tt ]\d{2}")
 _EXAMPLE = "2026-03-02T08:00:00, 2026-03-02T08:00:00Z or 2026-03-02T08:00:00+02:00"
 
@@ -70,11 +72,14 @@ def resolve_moment(value: Any, timezone: str, *, name: str) -> Moment | None:
         raise MomentError(f"Unknown time zone {timezone!r}; use an IANA name such as 'Europe/Helsinki'.") from None
     moment = _as_datetime(value, name)
     try:
-        if moment.utcoffset() is not None:
-            return moment.astimezone(zone)
-        return _localise(moment, zone, name)
+        found = moment.astimezone(zone) if moment.utcoffset() is not None else _localise(moment, zone, name)
+        for away in (-_MARGIN, _MARGIN):
+            (found.astimezone(dt.UTC) + away).astimezone(zone)
     except OverflowError:
-        raise MomentError(f"{name} {value} is too near the end of the calendar.") from None
+        raise MomentError(
+            f"{name} {value} is too near an end of the calendar, which goes from the year 1 to 9999."
+        ) from None
+    return found
 
 
 def resolve_moments(departure_time: Any, arrival_time: Any, timezone: str) -> tuple[Moment | None, bool]:

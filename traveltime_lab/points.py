@@ -15,6 +15,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
+from traveltime_lab._checks import number
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
 
@@ -159,7 +160,7 @@ def _loose_points(given: Any) -> gpd.GeoSeries | None:
             and len(item) == 2
             and all(isinstance(value, numbers.Real) and not isinstance(value, bool) for value in item)
         ):
-            points.append(shapely.Point(float(item[0]), float(item[1])))
+            points.append(shapely.Point(*(number(value, "a coordinate") for value in item)))
         else:
             return None
     return gpd.GeoSeries(points, crs=WGS84)

@@ -20,6 +20,7 @@ from typing import Any
 
 import platformdirs
 
+from traveltime_lab._files import as_path
 from traveltime_lab.errors import LimitError
 
 #: Environment variable that moves the default cache folder.
@@ -62,7 +63,7 @@ class Settings:
 
     @cache_folder.setter
     def cache_folder(self, value: str | os.PathLike[str]) -> None:
-        self._cache_folder = Path(value).expanduser()
+        self._cache_folder = as_path(value, "cache_folder").expanduser()
 
     @property
     def threads(self) -> int:

@@ -106,7 +106,7 @@ class Ours:
         """A polygon."""
         return tl.time_map(
             self.network, self.frames["origin"], travel_time=minutes * 60, transportation=self.means,
-            **{name: self.moment},
+            level_of_detail="lowest", **{name: self.moment},
         )  # fmt: skip
 
     def run(self, task):

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +75,18 @@ def searches() -> None:
 
 
 def messages() -> None:
-    """Read and write a message of the service."""
+    """Read and write messages of the service, and read what does not match."""
     import numpy as np
 
+    from traveltime_lab.server.contract.decode import decode
+    from traveltime_lab.server.contract.errors import Failure
+    from traveltime_lab.server.contract.requests import SupportedLocationsRequest
     from traveltime_lab.server.protobuf import messages
 
     messages._unpacked(messages._packed(np.array([1, -2]), is_zigzag=True))
     messages.matrix_response(np.array([1, 2]), np.array([1, 2]))
+    with suppress(Failure):
+        decode(b'{"locations":[{}]}', SupportedLocationsRequest)
 
 
 SECTIONS = {"demo": demo, "searches": searches, "service": messages}

@@ -183,8 +183,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Module
 def fresh() -> Iterator[None]:
     """No folder, warning or announcement of another test."""
     compiled._folders.clear()
-    compiled._warned.clear()
-    compiled._announced.clear()
+    compiled._told.clear()
     yield
     compiled._folders.clear()
 

@@ -291,6 +291,33 @@ def test_letters_without_a_font_are_left_out(recwarn: pytest.WarningsRecorder) -
     assert not recwarn
 
 
+def test_dollars_are_no_formulas() -> None:
+    """Names, titles, units and attributions are drawn as they are written, and malformed formulas are no errors."""
+    odd = "from $5 to $6_{x"
+    network = world({"a": (0, 0), "b": (3000, 0), "c": (3000, 500)}, [("a", "b", {"name": odd}), ("b", "c")])
+    network.attribution = f"{odd} c"
+    homes = at((100.0, 0.0), (2500.0, 0.0))
+    homes.index = pd.Index([f"{odd} 1", f"{odd} 2"])
+    areas = tl.time_map(network, homes, travel_time=600, transportation="walking")
+    routes = tl.routes(network, homes.iloc[[0]], homes.iloc[[1]], transportation="walking")
+    routes["origin"] = odd
+    street = world({"a": (0, 0), "b": (700, 0), "c": (0, 300)}, [("a", "b", {"name": odd}), ("a", "c")])
+    drawn = [tl.plot(street), tl.plot(network, areas, homes, lines=routes, title=f"{odd} t")]
+    cells = tl.h3_cells(network, homes.iloc[[0]], travel_time=1200, resolution=9, transportation="walking")
+    drawn.append(tl.plot(network, cells, column="mean", unit=f"{odd} u"))
+    drawn.append(tl.plot(network, pd.concat([areas.assign(travel_time=limit) for limit in (200, 400, 600)]), homes))
+    found = set()
+    for ax in drawn:
+        ax.figure.draw_without_rendering()
+        for text in ax.figure.findobj(mpl.text.Text):
+            if "$" in text.get_text() and text.get_parse_math():
+                # Numbers of axes are formatted by matplotlib.
+                assert "mathdefault" in text.get_text(), text.get_text()
+            elif "$" in text.get_text():
+                found.add(text.get_text().removeprefix(odd).strip())
+    assert {"", "c", "t", "u", "1", "2"} <= found
+
+
 def test_errors(helsinki: Network) -> None:
     places = tl.sample_points("helsinki")
     with pytest.raises(tl.CrsError, match=r"points has no CRS; set it .*set_crs"):

@@ -52,7 +52,7 @@ def made(street: Network, tmp_path: Path) -> tl.TravelTimeMap:
 def test_defaults_are_few(street: Network) -> None:
     query = state_of(street).query()
     assert query.limits == (300, 600, 900)
-    assert query.options == {"transportation": "walking", "level_of_detail": "medium"}
+    assert query.options == {"transportation": "walking"}
     assert [origin.name for origin in query.origins] == ["Place 1"]
 
 

@@ -24,6 +24,7 @@ from tests.support import ROOT
 from tests.support.osm_files import osm_xml
 from traveltime_lab import build_network, load_network
 from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError, TravelTimeError
+from traveltime_lab.network import checksums
 from traveltime_lab.network.network import Network
 
 pytestmark = pytest.mark.quick
@@ -211,6 +212,7 @@ def rewrite(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
         table = change(pa.ipc.open_file(source).read_all())
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
+    checksums.seal(path)
 
 
 def with_column(path: Path, name: str, values: Any) -> None:
@@ -346,7 +348,7 @@ class TestSaving:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError, match="there is no space left on the disk"):
             network.save(saved)
         assert saved.read_bytes() == before
         assert [path.name for path in saved.parent.iterdir()] == [saved.name]

@@ -341,6 +341,7 @@ class TestRestrictionsOnAGrid:
         report = network.report()
         assert (report["restrictions_read"], report["restrictions_mapped"]) == (1, 0)
         assert report["restrictions_dropped"] == {"conditional": 1}
+        assert report["restrictions_with_ignored_conditions"] == 1
 
     # A road with two carriageways, 6 > 10 and 20 > 16, joined at its east end by 10-15-20.
     CARRIAGEWAYS = (

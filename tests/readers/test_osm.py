@@ -411,6 +411,30 @@ class TestRestrictions:
         found, _ = self.mapped(read, "w10@from n5@via w11@to w13@to", "no_exit")
         assert found == ["no 4>5>6", "no 4>5>8"]
 
+    def test_of_several_ways_the_one_at_the_node_is_meant(self, read):
+        """Pieces of a street before and behind the junction are members, too, as in real relations."""
+        ways = [*self.CROSS, (14, "1 4", "highway=primary"), (15, "2 3", "highway=primary")]
+        for members in (
+            "w14@from w10@from n5@via w12@to",
+            "w10@from w14@from n5@via w12@to",
+            "w10@from n5@via w12@to w15@to",
+            "w14@from w10@from n5@via w15@to w12@to",
+            "w10@from w10@from n5@via w12@to",
+            "w10@from w99@from n5@via w12@to",  # 99 is outside of the file
+        ):
+            assert self.mapped(read, members, ways=ways) == (["no 4>5>2"], {}), members
+        # One-way streets away from the junction are not where one comes from.
+        ways = [*self.CROSS[:1], (11, "5 6", "highway=primary oneway=yes"), *self.CROSS[2:]]
+        assert self.mapped(read, "w10@from w11@from n5@via w12@to", ways=ways) == (["no 4>5>2"], {})
+
+    def test_of_several_ways_the_one_at_the_via_way_is_meant(self, read):
+        ways = [
+            *self.CROSS,
+            *((way, nodes, "highway=primary") for way, nodes in ((14, "1 4"), (15, "2 3"), (16, "3 6"))),
+        ]
+        found, reasons = self.mapped(read, "w14@from w10@from w12@via w15@to w16@to", "no_left_turn", ways)
+        assert (found, reasons) == (["no 4>5>2>3"], {})
+
     def test_a_via_node_in_the_middle_of_a_way_cuts_it(self, read):
         ways = [(10, "4 5", "highway=primary"), (11, "5 6", "highway=primary")]
         assert self.mapped(read, "w10@from n5@via w11@to", "no_straight_on", ways) == (["no 4>5>6"], {})
@@ -444,6 +468,21 @@ class TestRestrictions:
         assert restrictions_of(tables) == ["no 4>5>2"]
         assert tables.report["restrictions_read"] == 3
         assert tables.report["restrictions_dropped"] == {"conditional": 1, "other_vehicles": 1}
+        assert tables.report["restrictions_with_ignored_conditions"] == 1
+
+    @pytest.mark.parametrize(
+        ("tags", "n_mapped", "n_ignored"),
+        [
+            ("restriction=no_left_turn|restriction:conditional=none @ (22:00-06:00)", 1, 1),
+            ("restriction:motorcar:conditional=no_left_turn @ (Mo-Fr)", 0, 1),
+            ("restriction=no_left_turn|hour_on=07:00", 0, 1),
+            ("restriction:hgv:conditional=no_left_turn @ (Mo-Fr)", 0, 0),
+            ("restriction:bus=no_left_turn|day_on=Mo", 0, 0),
+        ],
+    )
+    def test_conditions_that_are_not_honoured_are_counted(self, read, tags, n_mapped, n_ignored):
+        report = read(self.CROSS, [(90, "w10@from n5@via w12@to", f"type=restriction|{tags}")]).report
+        assert (report["restrictions_mapped"], report["restrictions_with_ignored_conditions"]) == (n_mapped, n_ignored)
 
     def test_a_way_that_goes_on_both_ways_is_ambiguous(self, read):
         ways = [(10, "4 5", "highway=primary"), (11, "2 5 8", "highway=primary")]

@@ -139,8 +139,9 @@ def slow_cells(network, origin, grid, resolution, limit, reach_m, **options):
         names = [h3.latlng_to_cell(b, a, resolution) for a, b in zip(lng, lat, strict=True)]
     else:
         names = [slow_geohash(a, b, resolution) for a, b in zip(lng, lat, strict=True)]
-    table = pd.DataFrame({"cell": names, "time": times}).dropna()
-    return table.groupby("cell")["time"].agg(["min", "max", "mean"])
+    cells = pd.DataFrame({"cell": names, "time": times}).groupby("cell")["time"]
+    table = cells.agg(["min", "max", "mean"]).assign(share=cells.count() / cells.size())
+    return table.dropna()
 
 
 def assert_like(found, expected):
@@ -157,6 +158,10 @@ def assert_like(found, expected):
         difference = np.abs(found[column] - expected[column].reindex(found.index))
         assert (difference > 1.01).sum() <= len(found) / 50
         assert difference.median() <= 0.51
+    difference = np.abs(found["share_reachable"] - expected["share"].reindex(found.index))
+    # A travel time within a rounding error of the limit is on either side of it.
+    assert (difference > 1e-9).sum() <= max(len(found) / 10, 1)
+    assert difference.max() <= 0.1
 
 
 @pytest.mark.parametrize(("grid", "resolution"), [("h3", 9), ("h3", 10), ("geohash", 7), ("geohash", 6)])
@@ -165,7 +170,7 @@ def test_statistics_are_those_of_the_samples(town, grid, resolution, mode):
     origin = at((100, 40))
     options = {"transportation": mode}
     found = GRIDS[grid](town, origin, travel_time=235, resolution=resolution, **options)
-    assert_like(found, slow_cells(town, origin, grid, resolution, 235, 1500, **options))
+    assert_like(found, slow_cells(town, origin, grid, resolution, 235, 2900, **options))
     assert found["origin"].eq(0).all()
     assert found.crs == "EPSG:4326"
     assert found.geometry.is_valid.all()
@@ -253,6 +258,26 @@ def test_the_origin_is_in_its_own_cell(town):
     assert found.loc[0, ["min", "max", "mean"]].tolist()[0] == 0
 
 
+def test_shares_of_cells_that_are_reached_whole_and_of_large_ones(town, monkeypatch):
+    """A whole cell has the share 1, a cell around everything the area of the isochrone, by all samples or by some."""
+    options = {"travel_time": 600, "transportation": "walking", "remove_water_bodies": False}
+    found = tl.h3_cells(town, at((600, 0)), resolution=10, **options)
+    area = tl.time_map(town, at((600, 0)), **options).to_crs(town.crs).buffer(-10.0).union_all()
+    inside = found.to_crs(town.crs).geometry.within(area)
+    assert inside.sum() > 10
+    assert (found["share_reachable"][inside] == 1.0).all()
+    shares = []
+    for most in (cell_times._COUNTED_SAMPLES, 100):
+        monkeypatch.setattr(cell_times, "_COUNTED_SAMPLES", most)
+        whole = tl.h3_cells(town, at((600, 0)), resolution=6, **options)
+        shares.append(whole["share_reachable"].sum())
+        area = whole.geometry.to_crs(town.crs).area.mean()
+        reached = tl.time_map(town, at((600, 0)), **options).to_crs(town.crs).area[0]
+        assert shares[-1] == pytest.approx(reached / area, rel=0.05)
+    assert shares[0] == pytest.approx(shares[1], rel=0.02)
+    assert shares[0] != shares[1]
+
+
 def test_several_origins_and_unreachable_ones(town):
     origins = at((0, 0), (1200, 900), (60_000, 0))
     origins.index = ["west", "north", "nowhere"]
@@ -262,7 +287,7 @@ def test_several_origins_and_unreachable_ones(town):
     pd.testing.assert_frame_equal(found[found["origin"] == "north"].reset_index(drop=True), alone)
     nothing = tl.h3_cells(town, origins[["nowhere"]], travel_time=120, resolution=9)
     assert len(nothing) == 0
-    assert nothing.columns.tolist() == ["origin", "cell", "min", "max", "mean", "geometry"]
+    assert nothing.columns.tolist() == ["origin", "cell", "min", "max", "mean", "share_reachable", "geometry"]
     assert nothing.crs == "EPSG:4326"
 
 
@@ -297,7 +322,7 @@ def test_water_does_not_count(helsinki):
         ({"resolution": 8.5}, tl.InputError, "whole number from 1 to 12"),
         ({"resolution": True}, tl.InputError, "whole number"),
         ({"travel_time": 14_401}, tl.LimitError, "from 1 to 14400"),
-        ({"properties": ["median"]}, tl.InputError, "'min', 'max', 'mean'; got 'median'"),
+        ({"properties": ["median"]}, tl.InputError, "'min', 'max', 'mean', 'share_reachable'; got 'median'"),
         ({"remove_water_bodies": "yes"}, tl.InputError, "True or False"),
         ({"geometry": 1}, tl.InputError, "True or False"),
         ({"transportation": "flying"}, tl.ModeError, "flying"),

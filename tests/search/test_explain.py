@@ -236,7 +236,7 @@ class TestTimetables:
         assert dates == (dt.date(2026, 1, 1), dt.date(2026, 12, 31))
         assert found.nearest_request is not None
         assert found.nearest_request["departure_time"].isoformat() == "2026-12-31T07:50:00+00:00"
-        early = told(street, (0, 0), (10_000, 0), **{**how, "departure_time": "0001-01-01T07:50"})
+        early = told(street, (0, 0), (10_000, 0), **{**how, "departure_time": "0001-02-01T07:50"})
         assert early.nearest_request is not None
         assert early.nearest_request["departure_time"].isoformat() == "2026-01-01T07:50:00+00:00"
 
@@ -295,6 +295,33 @@ class TestTimetables:
         assert found.nearest_request is not None
         assert found.nearest_request["departure_time"].isoformat() == "2026-03-06T08:00:00+00:00"
 
+    @pytest.mark.parametrize("name", ["departure_time", "arrival_time"])
+    def test_times_near_by_are_preferred(self, tmp_path: Path, name: str) -> None:
+        """An express of the morning is no advice in the evening if a bus that takes longer leaves in half an hour."""
+        slow = [[("a", hour * 3600), ("c", hour * 3600 + 720)] for hour in range(7, 23)]
+        network = town(tmp_path, {"a": 0.0, "c": 10_000.0}, [[("a", 29_400), ("c", 29_940)], *slow])
+        how: dict[str, Any] = {"travel_time": 600, "transportation": "bus", name: ORIGIN_OF_DAY + "20:30"}
+        found = told(network, (0, 0), (10_000, 0), **how)
+        assert found.nearest_request is not None
+        assert 720 <= found.nearest_request["travel_time"] <= 721
+        moment = {"departure_time": "21:00", "arrival_time": "20:12"}[name]
+        assert f"{found.nearest_request[name]:%H:%M}" == moment
+
+    def test_a_night_is_searched_to_its_end(self, tmp_path: Path) -> None:
+        """Windows end at some time; an itinerary after such an end is told with its own time."""
+        for second in (13_140, 19_740, 33_600, 61_200):
+            network = town(tmp_path, {"a": 0.0, "c": 10_000.0}, [[("a", second), ("c", second + 600)]])
+            for when, name in (("01:00", "next"), ("23:30", "previous")):
+                found = leaving(network, (0, 0), (10_000, 0), when, travel_time=900)
+                (reason,) = [each for each in found.reasons if name in each.data]
+                told_time = reason.data[name]
+                assert (told_time.hour * 60 + told_time.minute) * 60 + told_time.second == second
+
+    def test_durations_add_up(self, tmp_path: Path) -> None:
+        network = town(tmp_path, {"a": 0.0, "c": 10_000.0}, [[("a", 28_800), ("c", 34_221)]])
+        found = leaving(network, (0, 0), (10_000, 0), "08:00", travel_time=3600)
+        assert "It takes 1 h 30 min 22 s, which is 30 min 22 s too long: the limit is 1 h." in str(found)
+
     def test_no_service_at_the_destination_that_day(self, tmp_path: Path) -> None:
         calendar = """
             service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
@@ -303,7 +330,7 @@ class TestTimetables:
         """
         trips = "route_id,service_id,trip_id\nR0,daily,t0\nR1,market,t1"
         network = town(
-            tmp_path, {"a": 0.0, "b": 5000.0, "c": 10_000.0},
+            tmp_path, {"a": 0.0, "b": 1000.0, "c": 10_000.0},
             [[("a", 28_800), ("b", 29_400)], [("b", 29_500), ("c", 30_000)]], calendar=calendar, trips=trips,
         )  # fmt: skip
         found = leaving(network, (0, 0), (10_000, 0), "08:00")

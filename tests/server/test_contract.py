@@ -19,6 +19,8 @@ from tests.support.door import (
     FORUM,
     MARKET,
     MONDAY,
+    PAIR,
+    PLAZA,
     STATION,
     Door,
     assert_error,
@@ -27,11 +29,16 @@ from tests.support.door import (
     locations,
     matrix_search,
     ok,
+    open_door,
     polygons,
     time_map_search,
 )
 from tests.support.requests import QUERIES, RIGHT
+from traveltime_lab.network.network import Network
 from traveltime_lab.server import formats
+from traveltime_lab.server.app import create_app
+from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.auth import Credentials
 from traveltime_lab.server.contract import responses
 from traveltime_lab.server.endpoints.table import ENDPOINTS
 from traveltime_lab.server.postcodes import Zones
@@ -646,6 +653,28 @@ def test_maps(door: Door) -> None:
         "locations": [{"id": "Kaunas", "map_name": "helsinki", "additional_map_names": []}],
         "unsupported_locations": ["Sea"],
     }
+
+
+def test_postcodes_that_are_missing_are_said_to_be(helsinki: Network, coquimbo: Network, zones: Zones) -> None:
+    search = {
+        "id": "x", "coords": coords(STATION), "departure_time": MONDAY, "travel_time": 600,
+        "transportation": {"type": "walking"}, "properties": ["travel_time"],
+    }  # fmt: skip
+    credentials = Credentials([PAIR])
+    for networks, table, place, text in (
+        (helsinki, None, STATION, "no table of postcodes: whoever runs it gives it one with --zones"),
+        ({"chile": coquimbo}, zones, PLAZA, "none on the map 'chile'"),
+    ):
+        with open_door(create_app(Atlas(networks), credentials, None, table)) as alone:
+            for path, more in (
+                ("postcodes", {}),
+                ("postcode-districts", {"properties": ["coverage"]}),
+                ("postcode-sectors", {"properties": ["coverage"]}),
+            ):
+                asked = {"departure_searches": [{**search, "coords": coords(place), **more}]}
+                response = alone.post(f"/v4/time-filter/{path}", asked)
+                assert_error(response, 422, 16, search_ids=["x"])
+                assert text in response.json()["description"]
 
 
 # What the service tells about itself ----------------------------------------------------------------------------------

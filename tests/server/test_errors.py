@@ -246,10 +246,10 @@ def test_all_faults_at_once(door: Door) -> None:
         assert name in info[f"{search}.transportation.type"][0].partition("[")[2].partition("]")[0]
 
 
-def test_faults_are_counted_beyond_a_thousand(door: Door) -> None:
+def test_a_hundred_faults_are_listed(door: Door) -> None:
     request = {"locations": [{"id": "x"}] * 5000}
     info = assert_error(door.post("/v4/supported-locations", request), 422, 2)
-    assert len(info) <= 1001 and "more faults" in info["obj"][0]
+    assert len(info) <= 101 and "more faults" in info["obj"][0]
 
 
 SEARCHES = [path for path in RIGHT if path != "/v4/supported-locations"]
@@ -327,7 +327,7 @@ def test_not_covered(door: Door, path: str) -> None:
             search["coords"] = sea
     if "locations" in request:
         request["locations"][0]["coords"] = sea
-    assert_error(door.post(path, request), 422, 16, search_ids=["far", "away"])
+    assert_error(door.post(path, request), 422, 16, search_ids=["far"])
 
 
 @pytest.mark.parametrize("path", [path for path in SEARCHES if path != "/v4/distance-map"])

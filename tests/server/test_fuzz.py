@@ -100,7 +100,8 @@ def test_bytes_on_the_socket(tiny: Served) -> None:
         check(tiny, data)
     answer = say(tiny, b"nonsense\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400 ") and json.loads(answer.partition(b"\r\n\r\n")[2])["http_status"] == 400
-    assert say(tiny, b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+    assert say(tiny, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+    assert say(tiny, b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 421 ")
 
 
 #: JSON of any kind.

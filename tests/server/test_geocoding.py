@@ -52,7 +52,42 @@ def test_flags(door: Door, flag: str) -> None:
 def test_reverse(door: Door) -> None:
     (feature,) = ok(door.get(REVERSE, {"lat": STATION[0], "lng": STATION[1]}))["features"]
     assert feature["properties"]["name"] and feature["properties"]["label"]
+    assert 0 < feature["properties"]["score"] <= 1
     assert_error(door.get(REVERSE, {"lat": 40.0, "lng": -40.0}), 400)
+
+
+@pytest.mark.parametrize("query", ["HE1 1AB", "he11ab", "HE1 1AB, Helsinki", "Helsinki HE1 1AB"])
+def test_postcodes_of_the_table(door: Door, query: str) -> None:
+    first = ok(door.get(SEARCH, {"query": query}))["features"][0]
+    assert first["geometry"]["coordinates"] == [24.943, 60.17]
+    properties = first["properties"]
+    assert (properties["name"], properties["postcode"], properties["type"]) == ("HE1 1AB", "HE1 1AB", "postcode")
+    assert properties["label"] == "HE1 1AB, Finland" and properties["country_code"] == "FIN"
+    assert 0 < properties["score"] <= 1
+
+
+def test_postcodes_that_begin_like_this(door: Door) -> None:
+    def names(**more: Any) -> list[str]:
+        return [item["properties"]["name"] for item in ok(door.get(SEARCH, {"query": "HE1", **more}))["features"]]
+
+    assert names(limit=3) == ["HE1 1AA", "HE1 1AB", "HE1 2AA"]
+    assert names(limit=1, **{"focus.lat": 60.169, "focus.lng": 24.9383}) == ["HE1 2AA"]
+    assert names(bounds="60.1695,24.942,60.1705,24.944") == ["HE1 1AB"]
+    assert "HE1 1AA" not in names(**{"within.country": "CL"})
+
+
+def test_postcodes_of_the_addresses(door: Door) -> None:
+    first = ok(door.get(SEARCH, {"query": "00100 Helsinki"}))["features"][0]["properties"]
+    assert (first["name"], first["type"], first["label"]) == ("00100", "postcode", "00100 Helsinki, Finland")
+
+
+def test_a_street_in_a_city(door: Door) -> None:
+    for query in ("Kaivokatu, Helsinki", "Kaivokatu, Helsinki, Finland"):
+        first = ok(door.get(SEARCH, {"query": query}))["features"][0]["properties"]
+        assert (first["name"], first["category"]) == ("Kaivokatu", "highway")
+    # This extract does not say in which city a street is.
+    found = ok(door.get(SEARCH, {"query": "Balmaceda, La Serena", "within.country": "CL"}))["features"]
+    assert found[0]["properties"]["name"] == "Balmaceda"
 
 
 def test_faults(door: Door) -> None:

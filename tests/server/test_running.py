@@ -503,6 +503,7 @@ def test_command_with_configured_credentials(tiny: tl.Network, tmp_path: Path) -
         (["--credentials", "nocolon"], "ID:KEY"),
         (["--timeout", "0"], "positive"),
         (["--zones", "none.csv", "coquimbo"], "no table of zones"),
+        (["--allow-origin", "localhost:3000", "coquimbo"], "an origin must be such as"),
     ],
 )
 def test_command_errors(

@@ -149,7 +149,8 @@ def test_time_map(
     door: Door, helsinki: tl.Network, place: Any, mode: str, limit: int, is_arrival: bool, options: dict[str, Any]
 ) -> None:
     when = {"arrival_time" if is_arrival else "departure_time": "2026-03-02T08:00:00Z"}
-    table = tl.time_map(helsinki, points([place]), travel_time=limit, transportation=mode, **when, **options)
+    drawn = {"level_of_detail": "lowest", **options}
+    table = tl.time_map(helsinki, points([place]), travel_time=limit, transportation=mode, **when, **drawn)
     name = "arrival_searches" if is_arrival else "departure_searches"
     search = {"id": "s", "coords": coords(place), **when, "travel_time": limit, "transportation": {"type": mode}}
     (result,) = ok(door.post("/v4/time-map", {name: [{**search, **options}]}))["results"]

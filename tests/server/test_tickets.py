@@ -6,15 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import traveltime_lab as tl
 from tests.support.door import PAIR, Door, assert_error, matrix_search, ok, open_door
-from tests.support.towns import town
+from tests.support.protobuf import PATH, asked, matrix_message
+from tests.support.towns import STOPS, STREETS, timetable, town
 from tests.support.worlds import at
+from traveltime_lab.itinerary import Fares, Ticket
 from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials
+from traveltime_lab.server.contract import responses
+from traveltime_lab.server.endpoints import matrix
+from traveltime_lab.server.endpoints.fares import minor_units
 
 #: Along the street: beginning, end, the stop in the middle, a walk from the beginning.
 PLACES = at((100, 0), (5900, 0), (3000, 0), (300, 0))
@@ -32,6 +38,18 @@ def fare_door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
         fare_rules="fare_id,route_id\none,R0\ntwo,R1",
     )
     yield from opened(town_with_fares)
+
+
+@pytest.fixture(scope="module")
+def morning(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    """The same with buses that one catches who leaves at eight, as fast searches do."""
+    trips = [[("a", 29_400), ("b", 29_700)], [("b", 30_000), ("c", 30_300)]]
+    path = timetable(
+        tmp_path_factory.mktemp("morning"), STOPS, trips,
+        fare_attributes="fare_id,price,currency_type,transfers\none,1.40,EUR,0\ntwo,2,CHF,0",
+        fare_rules="fare_id,route_id\none,R0\ntwo,R1",
+    )  # fmt: skip
+    yield from opened(tl.build_network(STREETS, gtfs=path, timezone="UTC"))
 
 
 def opened(network: tl.Network) -> Iterator[Door]:
@@ -124,27 +142,89 @@ def test_unknown_fares_are_left_out(tmp_path: Path) -> None:
         assert found["p2"]["fares"]["tickets_total"] == [single(1.0, "EUR")]
 
 
-def test_where_there_are_none(tmp_path: Path, fare_door: Door) -> None:
-    fast = {
-        "locations": request()["locations"],
-        "arrival_searches": {
-            "one_to_many": [
-                {
-                    "id": "m",
-                    "departure_location_id": "p0",
-                    "arrival_location_ids": ["p1"],
-                    "transportation": {"type": "public_transport"},
-                    "travel_time": 7200,
-                    "arrival_time_period": "weekday_morning",
-                    "properties": ["travel_time", "fares"],
-                }
-            ]
-        },
+def fast_request(kind: str = "public_transport", **more: Any) -> dict[str, Any]:
+    """Return a fast search from the first place to all others."""
+    search = {
+        "id": "m",
+        "departure_location_id": "p0",
+        "arrival_location_ids": ["p1", "p2", "p3"],
+        "transportation": {"type": kind},
+        "travel_time": 7200,
+        "arrival_time_period": "weekday_morning",
+        "properties": ["travel_time", "fares"],
     }
-    assert_error(fare_door.post("/v4/time-filter/fast", fast), 422, 13, search_ids=["m"])
+    return {"locations": request()["locations"], "arrival_searches": {"one_to_many": [{**search, **more}]}}
+
+
+def fast_fares(door: Door, *asked: Any, **more: Any) -> dict[str, dict[str, Any]]:
+    """Return the properties of each place that a fast search reaches."""
+    response = door.post("/v4/time-filter/fast", fast_request(*asked, **more))
+    msgspec.json.decode(response.content, type=responses.FastMatrix)
+    (result,) = ok(response)["results"]
+    return {location["id"]: location["properties"] for location in result["locations"]}
+
+
+def monthly_fares(door: Door, kind: int, properties: tuple[int, ...] = (0,)) -> tuple[list[int], list[int], list[int]]:
+    """Return travel times, fares and distances of the same search in Protocol Buffers."""
+    here, *others = ((place.y, place.x) for place in PLACES)
+    found = asked(door, matrix_message(place=here, targets=others, type=kind, travelTime=7200, properties=properties))
+    lists = found.properties
+    return list(lists.travelTimes), list(lists.monthlyFares), list(lists.distances)
+
+
+def test_totals_on_the_fast_endpoint(morning: Door) -> None:
+    found = fast_fares(morning)
+    assert found["p1"]["fares"] == {"tickets_total": [single(1.4, "EUR"), single(2.0, "CHF")]}
+    assert found["p2"]["fares"] == {"tickets_total": [single(1.4, "EUR")]}
+    assert found["p3"]["fares"] == {"tickets_total": []}
+    assert all(set(entry) == {"travel_time", "fares"} for entry in found.values())
+    both = fast_fares(morning, properties=["fares", "distance"])
+    assert {name: entry["fares"] for name, entry in both.items()} == {
+        name: entry["fares"] for name, entry in found.items()
+    }
+    # 100 m back to the stop, 6,000 m on two buses, 100 m back.
+    assert both["p1"]["distance"] == pytest.approx(6200, abs=20)
+    for kind in ("walking", "walking+ferry", "driving", "driving+ferry", "cycling", "cycling+ferry"):
+        found = fast_fares(morning, kind)
+        assert found and all(entry["fares"] == {"tickets_total": []} for entry in found.values())
+
+
+def test_fares_in_protocol_buffers(morning: Door) -> None:
+    times, fares, distances = monthly_fares(morning, 0)
+    # Two currencies are no one number; 1.40 EUR are 140 cents; a walk costs nothing.
+    assert fares == [-1, 140, 0] and min(times) > 0 and distances == []
+    times, fares, distances = monthly_fares(morning, 0, (0, 1))
+    assert fares == [-1, 140, 0] and min(distances) > 0
+    assert monthly_fares(morning, 0, (1,))[1] == []
+    for kind in (4, 7):  # walking, walking and ferry
+        times, fares, _ = monthly_fares(morning, kind)
+        assert fares == [0 if seconds >= 0 else -1 for seconds in times]
+
+
+def test_fares_of_fast_searches_have_a_bound(morning: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix, "_MOST_MEASURED", 2)
+    assert all(set(entry) == {"travel_time"} for entry in fast_fares(morning).values())
+    assert monthly_fares(morning, 0)[1] == [-1, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("price", "currency", "units"), [(2.35, "EUR", 235), (700.0, "CLP", 700), (1.25, "KWD", 1250), (0.0, "EUR", 0)]
+)
+def test_smallest_units_of_currencies(price: float, currency: str, units: int) -> None:
+    assert minor_units(Fares((Ticket(price, currency, (1,)),))) == units
+    assert minor_units(None) == -1 and minor_units(Fares()) == 0
+
+
+def test_where_there_are_none(tmp_path: Path, fare_door: Door) -> None:
     (item,) = ok(fare_door.get("/v4/map-info"))["maps"]
     assert item["features"]["fares"] is True
     for door in opened(town(tmp_path)):
+        assert_error(door.post("/v4/time-filter/fast", fast_request()), 422, 13, search_ids=["m"])
+        here = PLACES.iloc[0].y, PLACES.iloc[0].x
+        message = matrix_message(place=here, targets=[here], type=0, properties=[0])
+        refused = door.proto(PATH, message.SerializeToString())
+        assert_error(refused, 422)
+        assert refused.headers["X-ERROR-MESSAGE"] == "UNKNOWN"
         for path in ("/v4/time-filter", "/v4/routes"):
             asked = request(is_matrix=path == "/v4/time-filter")
             assert_error(door.post(path, asked), 422, 13, search_ids=["m"])

@@ -13,8 +13,9 @@ pytestmark = pytest.mark.quick
 @pytest.mark.parametrize(
     ("value", "numeric"),
     [
-        (None, -2),
         ("lowest", -2),
+        (None, 0),
+        ({"scale_type": "simple"}, 0),
         ("highest", 2),
         (-20, -20),
         (1.0, 1),

@@ -37,7 +37,7 @@ def book(folder: Path, **files: str) -> FareBook:
 def ride(zones: str, route: int = 0, board: int = 0, leg: int = 0, feed: int = 0, agency: int = 0) -> PaidRide:
     """Return a ride by the zones of its stops, a letter or digit each, ``-`` for a stop without one."""
     names = [zone.replace("-", "") for zone in zones]
-    return PaidRide(leg, feed, frozenset({route}), frozenset({agency}), names[0], names[-1], frozenset(names), board)
+    return PaidRide((leg,), feed, frozenset({route}), frozenset({agency}), names[0], names[-1], frozenset(names), board)
 
 
 def bought(fares: Fares | None) -> list[tuple[str, tuple[int, ...]]] | None:
@@ -326,7 +326,7 @@ def as_rides(rows: Any) -> list[PaidRide]:
     for i, (zones, routes, later, feed_idx) in enumerate(rows):
         now += later
         numbers = frozenset(route + 2 * feed_idx for route in routes)
-        rides.append(PaidRide(2 * i, feed_idx, numbers, numbers, zones[0], zones[-1], frozenset(zones), now))
+        rides.append(PaidRide((2 * i,), feed_idx, numbers, numbers, zones[0], zones[-1], frozenset(zones), now))
     return rides
 
 
@@ -343,8 +343,8 @@ def test_the_cheapest_is_the_cheapest_of_all_ways_to_buy(feeds: Timetable, fares
     first = min(best, key=lambda total: (len(total), sorted(total.items())))
     assert {c: amount for c, amount in found.totals.items() if amount} == {c: float(a) for c, a in first.items()}
     # Each ride is paid for once, and each ticket fits the rides that it pays for.
-    assert [leg for ticket in found.tickets for leg in ticket.legs] == [one.leg for one in rides]
-    by_leg = {one.leg: one for one in rides}
+    assert [leg for ticket in found.tickets for leg in ticket.legs] == [one.legs[0] for one in rides]
+    by_leg = {one.legs[0]: one for one in rides}
     names = timetable.fare_attributes["fare_id"].tolist()
     for ticket in found.tickets:
         assert fits(timetable, names.index(ticket.fare_id), [by_leg[leg] for leg in ticket.legs])
@@ -435,8 +435,8 @@ def test_staying_seated_is_one_ride(tmp_path: Path) -> None:
     network = town(tmp_path, **files)
     places = at((0, 0), (6000, 0), (3000, 0))
     found = tl.routes(network, places.iloc[:1], places.iloc[1:], **FROM_A_TO_C)["route"]
-    assert [leg.mode for leg in found[0].legs if leg.ride is not None] == ["bus"]
-    assert bought(found[0].fares) == [("both", (0,))]
+    assert [leg.ride.stays_seated for leg in found[0].legs if leg.ride is not None] == [False, True]
+    assert bought(found[0].fares) == [("both", (0, 1))]
     assert bought(found[1].fares) == [("one", (0,))]
 
 
@@ -458,7 +458,7 @@ def test_caltrain_by_hand(shared_data: Path) -> None:
     north, middle, south = "2275", "2277", "2272"
 
     def train(start: str, end: str, board: int) -> PaidRide:
-        return PaidRide(0, 0, frozenset({0}), frozenset({0}), start, end, frozenset({start, end}), board)
+        return PaidRide((0,), 0, frozenset({0}), frozenset({0}), start, end, frozenset({start, end}), board)
 
     assert bought(fares.cheapest([train(north, south, 0)])) == [("3528", (0,))]
     changing = [train(north, middle, 0), train(middle, south, 3600)]

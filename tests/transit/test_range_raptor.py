@@ -120,7 +120,7 @@ class TestByHand:
             ({"percentiles": (50,)}, tl.InputError, "window"),
             ({"properties": ("share",)}, tl.InputError, "window"),
             ({"window": 600, "percentiles": (0,)}, tl.LimitError, "above 0"),
-            ({"window": 600, "percentiles": ("fast",)}, tl.InputError, "numbers"),
+            ({"window": 600, "percentiles": ("fast",)}, tl.InputError, "a number"),
             ({"window": 600, "percentiles": (50, 50)}, tl.InputError, "unique"),
             ({"max_results": 2}, tl.InputError, "window"),
             ({"window": 600, "max_results": 6}, tl.LimitError, "max_results"),

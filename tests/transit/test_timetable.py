@@ -152,6 +152,25 @@ def test_a_calendar_of_a_hundred_years_costs_nothing(tmp_path: Path) -> None:
 # Moments
 
 
+@pytest.mark.parametrize(("first", "last"), [("20260101", "99991231"), ("00010101", "99991231"), ("99991231",) * 2])
+def test_calendars_to_the_end_of_time(tmp_path: Path, first: str, last: str) -> None:
+    """The end of service in 9999 means that nobody knows it; the day after has no date."""
+    calendar = f"""
+        service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+        daily,1,1,1,1,1,1,1,{first},{last}
+    """
+    timetable = read_timetable(feed(tmp_path, calendar=calendar))
+    assert timetable.report()["feed"]["last_date"] == "9999-12-31"
+    if first == last:
+        with pytest.raises(NoServiceError, match="9999-12-31 to 9999-12-31"):
+            timetable.check_moment(moment("2026-03-02T08:00:00+00:00"))
+        timetable.check_moment(moment("9999-12-31T08:00:00+00:00"))
+        return
+    timetable.check_moment(moment("2026-03-02T08:00:00+00:00"))
+    day = ("2026-03-02T00:00:00", "2026-03-03T00:00:00", "UTC")
+    assert starts(timetable, *day) == [("2026-03-02T08:00:00+00:00", "2026-03-02")]
+
+
 def moment(value: str) -> dt.datetime:
     return dt.datetime.fromisoformat(value).replace(tzinfo=dt.UTC)
 

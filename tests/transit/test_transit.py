@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.support.feeds import posix
 from tests.support.oracles_doors import DoorOracle
-from tests.support.towns import MEANS, ON_FOOT, timetable, towns
+from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, TRIPS, clock, timetable, towns
 from tests.support.worlds import FRAME, at, tables
+from traveltime_lab.maps.widget.answers import rides_in_words
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.points import read_points
+from traveltime_lab.search.explain.reasons import parts_of
 from traveltime_lab.search.query import ask
 from traveltime_lab.streets.snapping import metres_to_streets, snap_index
 from traveltime_lab.surfaces import raster
@@ -297,6 +300,103 @@ class TestRoutes:
         assert found.geometry.geom_type.tolist() == ["LineString"] * 2
         with pytest.raises(tl.UnsupportedError, match="form='pairs'"):
             tl.time_filter(street, at((0, 0)), at((1, 0)), properties=("distance",), form="sparse", **how)
+
+
+class TestStayingSeated:
+    """A vehicle from a to b that goes on as another line from there, or from 100 m farther on, to c."""
+
+    @staticmethod
+    def ridden(folder: Path, start: float, end: float, onward: str = "b", **how: Any) -> Any:
+        """Return the route between two places in metres, and the row of the table."""
+        stops = {**STOPS, "b2": (3100.0, 0.0)}
+        trips = [TRIPS[0], [(onward, TRIPS[1][0][1]), TRIPS[1][1]]]
+        block = "route_id,service_id,trip_id,block_id,trip_headsign\nR0,daily,t0,x,\nR1,daily,t1,x,Zoo"
+        path = timetable(folder, stops, trips, trips=block)
+        network = tl.build_network(STREETS, gtfs=path, timezone="UTC")
+        how = how or {"departure_time": "2026-03-03T07:50"}
+        found = tl.routes(network, at((start, 0)), at((end, 0)), transportation="bus", **how)
+        return found["route"][0], found.iloc[0]
+
+    @pytest.mark.parametrize("how", [{"departure_time": "2026-03-03T07:50"}, {"arrival_time": "2026-03-03T08:20"}])
+    @pytest.mark.parametrize("onward", ["b", "b2"])
+    def test_every_trip_is_a_leg(self, tmp_path: Path, onward: str, how: dict[str, str]) -> None:
+        route, row = self.ridden(tmp_path, -50, 6050, onward, **how)
+        assert [leg.mode for leg in route.legs] == ["walk", "bus", "bus", "walk"]
+        first, second = (leg.ride for leg in route.legs[1:3])
+        assert (first.line, first.trip_id, first.board.name, first.alight.name) == ("0", "t0", "a", "b")
+        assert (second.line, second.trip_id, second.board.name, second.alight.name) == ("1", "t1", onward, "c")
+        assert (first.stays_seated, second.stays_seated) == (False, True)
+        assert (first.num_stops, second.num_stops) == (1, 1)
+        assert [f"{call.time:%H:%M}" for call in (first.board, first.alight, second.board, second.alight)] == [
+            "08:00", "08:05", "08:10", "08:15",
+        ]  # fmt: skip
+        assert route.legs[2].waiting_time == 300
+        text = f"Stay seated at {onward}, where the vehicle continues as bus 1 towards Zoo, to c"
+        assert route.legs[2].directions == text
+        for one, other in itertools.pairwise(route.legs):
+            assert one.geometry.coords[-1] == other.geometry.coords[0]
+            assert one.arrival_time == other.departure_time
+        assert row["travel_time"] == route.travel_time
+        assert row["distance"] == route.distance
+        parts = [part for part in route.parts() if part["type"] == "public_transport"]
+        assert [(part["line"], part["departure_station"], part["arrival_station"]) for part in parts] == [
+            ("0", "a", "b"), ("1", onward, "c"),
+        ]  # fmt: skip
+
+    def test_whoever_boards_where_a_trip_ends_rides_the_next(self, tmp_path: Path) -> None:
+        route, _ = self.ridden(tmp_path, 3000, 6000)
+        assert [(leg.ride.trip_id, leg.ride.stays_seated) for leg in route.legs if leg.ride] == [("t1", False)]
+
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(towns(), st.booleans(), st.integers(0, 2**32 - 1))
+    def test_legs_of_any_vehicle_follow_each_other(
+        self, tmp_path_factory: pytest.TempPathFactory, town: Any, is_arrival: bool, seed: int
+    ) -> None:
+        """All trips are of one block: times add up, lines are those of trips, and seats are kept where trips end."""
+        nodes, links, stops, trips = town
+        chained = [trips[0]]
+        for trip in trips[1:]:
+            stop, when = chained[-1][-1]
+            # Fast, so that riding pays.
+            later = [(each, when + 40 + (time - trip[0][1]) // 8) for each, time in trip]
+            chained.append([(stop, when + 30), *later[later[0][0] == stop :]])
+        blocks = [f"R{i},daily,t{i},x" for i in range(len(chained))]
+        trip_rows = "\n".join(["route_id,service_id,trip_id,block_id", *blocks])
+        path = timetable(tmp_path_factory.mktemp("town"), stops, chained, trips=trip_rows)
+        network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
+        side = max(x for x, _ in nodes.values()) + 60
+        rng = np.random.default_rng(seed)
+        places = FRAME.to_lnglat(*rng.uniform(-60, side, (2, 12)))
+        # Half of the pairs begin where the vehicle does and end where it ends.
+        for at_stop, rows in ((stops[chained[0][0][0]], slice(0, 3)), (stops[chained[-1][-1][0]], slice(6, 9))):
+            for axis, value in zip(places, FRAME.to_lnglat(*np.array(at_stop).reshape(2, 1)), strict=True):
+                axis[rows] = value
+        ends = [
+            gpd.GeoSeries.from_xy(*(axis[rows] for axis in places), crs="EPSG:4326")
+            for rows in (slice(0, 6), slice(6, 12))
+        ]
+        begin, end = chained[0][0][1], chained[-1][-1][1] + 60
+        when = {"arrival_time": clock(end)} if is_arrival else {"departure_time": clock(begin)}
+        when = {name: f"2026-03-03T{time}" for name, time in when.items()}
+        found = tl.routes(network, *ends, transportation="bus", **when)
+        for route, seconds in zip(found["route"], found["travel_time"], strict=True):
+            if route is None or pd.isna(seconds):
+                continue
+            assert route.travel_time == seconds
+            for one, other in itertools.pairwise(route.legs):
+                assert one.arrival_time == other.departure_time
+                if other.ride is not None and other.ride.stays_seated:
+                    assert one.ride is not None and one.ride.trip_id != other.ride.trip_id
+                    assert one.ride.alight.time <= other.ride.board.time
+            for leg in route.legs:
+                if leg.ride is not None:
+                    assert leg.ride.trip_id == f"t{leg.ride.line}" and leg.ride.num_stops > 0
+                    assert leg.travel_time >= leg.waiting_time >= 0
+
+    def test_staying_seated_is_no_change(self, tmp_path: Path) -> None:
+        route, _ = self.ridden(tmp_path, -50, 6050)
+        assert parts_of(route)[1] == 0
+        assert rides_in_words(route) == "walk 1 min, bus 0 at 08:00 which continues as bus 1, walk 1 min"
 
 
 def test_the_report_names_stops_off_the_streets(tmp_path: Path) -> None:

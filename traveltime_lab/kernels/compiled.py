@@ -33,7 +33,6 @@ import pickle
 import re
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -181,12 +180,12 @@ def _in_words(kind: Any) -> str:
 
 
 _folders: dict[str, Path] = {}
-_announced, _warned = threading.Event(), threading.Event()
+_told: set[str] = set()
 
 
 def _warn_once(reason: str, error: Exception) -> None:
-    if not _warned.is_set():
-        _warned.set()
+    if "warning" not in _told:
+        _told.add("warning")
         logger.warning("compiled kernels are not kept: %s: %s: %s", reason, type(error).__name__, error)
 
 
@@ -248,8 +247,8 @@ class _Cache:
                 _warn_once("they cannot be read", error)
         if found is None:
             self._started[_arguments(sig)] = time.perf_counter()
-            if not _announced.is_set():
-                _announced.set()
+            if "compiling" not in _told:
+                _told.add("compiling")
                 logger.info("compiling, once per machine")
         return found
 
@@ -328,3 +327,31 @@ class _Cache:
 def _arguments(sig: Any) -> tuple[Any, ...]:
     """Return the types of the arguments of a signature, or `sig` itself if it is a tuple of types."""
     return tuple(sig) if isinstance(sig, tuple) else tuple(sig.args)
+
+
+# Forks ---------------------------------------------------------------------------------------------------------------
+
+
+def _compile_locks() -> list[Any]:
+    """Return the locks that a thread holds while it compiles, in the order in which it takes them."""
+    found = [_internals.compiler_lock.global_compiler_lock, llvmlite.binding.ffi.lib._lock._lock]
+    return [lock for lock in found if callable(lock.acquire) and callable(lock.release)]
+
+
+def _wait_for_compilers() -> None:
+    for lock in _locks_at_forks:
+        lock.acquire()
+
+
+def _let_compilers_go() -> None:
+    for lock in reversed(_locks_at_forks):
+        lock.release()
+
+
+try:
+    _locks_at_forks = _compile_locks()
+except AttributeError:  # internals that another version lacks
+    _locks_at_forks = []
+if hasattr(os, "register_at_fork"):
+    # A process that is forked from a thread while another one compiles would have a compiler that is half done.
+    os.register_at_fork(before=_wait_for_compilers, after_in_parent=_let_compilers_go, after_in_child=_let_compilers_go)

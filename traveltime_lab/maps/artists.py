@@ -24,6 +24,9 @@ _MOST_OUTLINES: Final = 4
 #: Style of points with missing values, on the map and beside the colour bar.
 NOT_KNOWN: Final = {"s": 34, "c": "white", "edgecolors": "#333333", "linewidths": 1.3}
 
+#: Text is drawn as it is written: names of places and streets are no formulas, whatever is between two dollars.
+LITERAL: Final = {"parse_math": False, "usetex": False}
+
 
 def matplotlib_module(name: str) -> Any:
     """Import a module of matplotlib, or raise an error that explains how to install it."""
@@ -135,7 +138,7 @@ def draw_numbers(ax: Any, scene: Scene) -> None:
         ax.text(
             *xy, number, fontsize=8.0, fontweight="bold", color=looks.on_colour(colour), ha="center", va="center",
             bbox={"boxstyle": "circle,pad=0.25", "facecolor": colour, "edgecolor": "white", "linewidth": 1.2},
-            zorder=5.5, clip_on=True,
+            zorder=5.5, clip_on=True, **LITERAL,
         )  # fmt: skip
 
 

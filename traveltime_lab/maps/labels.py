@@ -12,7 +12,7 @@ import numpy as np
 import shapely
 
 from traveltime_lab.maps import basemap, style
-from traveltime_lab.maps.artists import PT, halo, matplotlib_module
+from traveltime_lab.maps.artists import LITERAL, PT, halo, matplotlib_module
 from traveltime_lab.maps.scene import Scene
 from traveltime_lab.network.network import Network
 
@@ -48,7 +48,7 @@ def draw_scale_bar(ax: Any, scene: Scene, shrink: float, room: Room) -> None:
     window = ax.get_window_extent()
     dot = ax.figure.dpi / 72.0
     long = float(np.ptp(ax.transData.transform([(west, 0.0), (west + length / shrink, 0.0)])[:, 0]))
-    text = ax.text(0, 0, style.metres_label(length), fontsize=9, color=style.LABEL, va="center", zorder=7.2)
+    text = ax.text(0, 0, style.metres_label(length), fontsize=9, color=style.LABEL, va="center", zorder=7.2, **LITERAL)
     words = text.get_window_extent()
     wide, high, edge = long + words.width + 15 * dot, words.height + 6 * dot, 4 * dot
     # In the lower right corner, the scale bar is above the attribution.
@@ -82,6 +82,7 @@ def draw_note(ax: Any, note: str, room: Room) -> None:
     text = ax.text(
         0.5, 0.97, "\n".join(textwrap.wrap(note, 48)), transform=ax.transAxes, ha="center", va="top", fontsize=11,
         color=style.LABEL, zorder=8, bbox={"facecolor": "white", "alpha": 0.92, "pad": 5.0, "edgecolor": "#999999"},
+        **LITERAL,
     )  # fmt: skip
     room.take(_rectangle(text.get_window_extent()))
 
@@ -93,6 +94,7 @@ def draw_attribution(ax: Any, network: Network, room: Room) -> None:
     text = ax.text(
         0.995, 0.006, network.attribution, transform=ax.transAxes, ha="right", va="bottom", fontsize=7,
         color="#444444", zorder=7, bbox={"facecolor": "white", "alpha": 0.75, "pad": 1.5, "edgecolor": "none"},
+        **LITERAL,
     )  # fmt: skip
     room.take(_rectangle(text.get_window_extent()))
 
@@ -123,6 +125,7 @@ def draw_names(ax: Any, scene: Scene, labels: bool | None, room: Room) -> None:
             color=style.LABEL,
             path_effects=halo(),
             zorder=7.5,
+            **LITERAL,
         )
         for dx, dy, ha, va in sides:
             text.set(position=(dx, dy), ha=ha, va=va)
@@ -151,7 +154,7 @@ def draw_street_names(ax: Any, scene: Scene, base: basemap.BaseMap, pixel_m: flo
         ax.text(
             label.x, label.y, label.text, rotation=label.angle, rotation_mode="anchor", ha="center",
             va="center_baseline", fontsize=size_px * PT, color=style.STREET_LABEL, path_effects=halo(3.6),
-            zorder=6, clip_on=True,
+            zorder=6, clip_on=True, **LITERAL,
         )  # fmt: skip
 
 

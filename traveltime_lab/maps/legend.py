@@ -11,7 +11,7 @@ import numpy as np
 import shapely
 
 from traveltime_lab.maps import style
-from traveltime_lab.maps.artists import NOT_KNOWN, matplotlib_module
+from traveltime_lab.maps.artists import LITERAL, NOT_KNOWN, matplotlib_module
 from traveltime_lab.maps.scene import Scene, line_styles
 
 #: Maximum share of the area of the map, and of its width, that a legend on the map covers.
@@ -42,7 +42,7 @@ def draw_scale(figure: Any, ax: Any, scene: Scene, unit: str | None) -> None:
     if scene.point_values is None:
         # The same transparency as on the map; edges of the same colour hide the seams between the pieces.
         bar.solids.set(alpha=style.AREA_OPACITY + 0.1, edgecolor="face", linewidth=0.0)
-    bar.set_label(unit or (f"{words}, min" if in_seconds else words), color=style.LABEL)
+    bar.set_label(unit or (f"{words}, min" if in_seconds else words), color=style.LABEL, **LITERAL)
     bar.outline.set_linewidth(0.5)
     if not np.isfinite(values).all():
         _explain_unknown(bar.ax, scene, is_time=in_seconds or _is_time(unit or words))
@@ -63,7 +63,8 @@ def _explain_unknown(ax: Any, scene: Scene, *, is_time: bool) -> None:
         ax.add_patch(patch)
     else:
         ax.scatter([0.5], [-0.07], **NOT_KNOWN, transform=ax.transAxes, clip_on=False)
-    ax.text(1.6, -0.07, text, transform=ax.transAxes, ha="left", va="center", fontsize=9, color=style.LABEL)
+    where = {"transform": ax.transAxes, "ha": "left", "va": "center"}
+    ax.text(1.6, -0.07, text, fontsize=9, color=style.LABEL, **where, **LITERAL)
 
 
 def draw_legend(ax: Any, scene: Scene) -> Any:
@@ -80,7 +81,7 @@ def draw_legend(ax: Any, scene: Scene) -> Any:
     options = {**_STYLE, "title": title, "handler_map": {_Row: _RowHandler()}, "markerfirst": not names_first}
     if names_first:
         options["handlelength"] = max(handle.length for handle in handles if isinstance(handle, _Row))
-    made = ax.legend(handles=handles, loc=_emptier_corner(scene), framealpha=0.92, borderpad=0.6, **options)
+    made = _literal(ax.legend(handles=handles, loc=_emptier_corner(scene), framealpha=0.92, borderpad=0.6, **options))
     made.set_zorder(8)
     figure = ax.figure.canvas.figure
     if figure.get_layout_engine() is None:
@@ -95,8 +96,15 @@ def draw_legend(ax: Any, scene: Scene) -> Any:
             handles=handles, loc="upper left", bbox_to_anchor=(0.0, -0.005), frameon=False, borderpad=0.2,
             ncols=columns, **options,
         )  # fmt: skip
-        made.set_zorder(8)
+        _literal(made).set_zorder(8)
     return made
+
+
+def _literal(legend: Any) -> Any:
+    """Draw the words of a legend as they are written."""
+    for text in (legend.get_title(), *legend.get_texts()):
+        text.set(**LITERAL)
+    return legend
 
 
 def is_outside(ax: Any, legend: Any) -> bool:
@@ -130,7 +138,7 @@ class _RowHandler:
             else:
                 made = texts.Text(
                     (i + 0.5) * wide, 0.5 * box.height, cell, fontsize=0.9 * fontsize, ha="center", va="center",
-                    color=style.LABEL,
+                    color=style.LABEL, **LITERAL,
                 )  # fmt: skip
             made.set_transform(box.get_transform())
             box.add_artist(made)

@@ -6,14 +6,19 @@ Colours and base map are those of `TravelTimeMap`, for use in papers, on slides,
 
 from __future__ import annotations
 
+import io
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import geopandas as gpd
 
-from traveltime_lab.errors import InputError
+from traveltime_lab._checks import flag, number, words
+from traveltime_lab._files import write_bytes
+from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.maps.artists import (
+    LITERAL,
     SCREEN_DPI,
     draw_areas,
     draw_ground,
@@ -27,6 +32,9 @@ from traveltime_lab.maps.labels import Room, draw_attribution, draw_names, draw_
 from traveltime_lab.maps.legend import draw_legend, draw_scale, is_outside
 from traveltime_lab.maps.scene import Scene, scene_of
 from traveltime_lab.network.network import Network
+
+#: Longest side of a map in inches; at 150 pixels per inch this is a picture of 225 megapixels (assumed).
+MOST_INCHES: Final = 100.0
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,6 +106,8 @@ def plot(
     ------
     InputError
         If a layer is not a GeoDataFrame or GeoSeries, or `column` does not exist or is not numeric.
+    LimitError
+        If `size` is not from 1 to 100 inches.
     CrsError
         If a layer has no CRS.
     MissingDependencyError
@@ -116,12 +126,29 @@ def plot(
     >>> ax.figure.savefig("map.png")
     """
     scene = scene_of(network, areas, points, lines, column, bounds)
+    _check(unit=unit, labels=labels, street_names=street_names, legend=legend, title=title, size=size)
+    if ax is not None and not hasattr(ax, "get_window_extent"):
+        msg = f"ax must be the axes of a figure; got {type(ax).__name__} {ax!r}"
+        raise InputError(msg)
     own_size = size if ax is None else None
     if ax is None:
         pyplot = matplotlib_module("pyplot")
         _, ax = pyplot.subplots(figsize=_figure_size(scene.box, size), layout="constrained")
     _draw(ax, scene, unit=unit, labels=labels, street_names=street_names, legend=legend, title=title, own_size=own_size)
     return ax
+
+
+def _check(*, unit: Any, labels: Any, street_names: Any, legend: Any, title: Any, size: Any) -> None:
+    """Raise InputError for options of other types, and LimitError for sizes that no figure has."""
+    for name, text in (("unit", unit), ("title", title)):
+        if text is not None:
+            words(text, name)
+    for name, value in (("labels", labels), ("street_names", street_names), ("legend", legend)):
+        if name != "labels" or value is not None:
+            flag(value, name)
+    if not 1.0 <= number(size, "size", "inches") <= MOST_INCHES:
+        msg = f"size must be from 1 to {MOST_INCHES:g} inches; got {size!r}"
+        raise LimitError(msg)
 
 
 def save(
@@ -160,8 +187,14 @@ def save(
     unknown = sorted(set(options) - set(chosen))
     if unknown:
         raise InputError(f"save() has no option {unknown[0]!r}; known: {', '.join(chosen)}")
+    _check(size=size, **{**chosen, **options})
     _draw(figure.subplots(), scene, own_size=size, **{**chosen, **options})
-    figure.savefig(target, dpi=dpi, format=file_format)
+    if not isinstance(target, str | os.PathLike):
+        figure.savefig(target, dpi=dpi, format=file_format)
+        return
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=dpi, format=file_format or Path(target).suffix.removeprefix(".") or "png")
+    write_bytes(target, buffer.getvalue(), what="the map", example="map.png")
 
 
 def _figure_size(box: basemap.Box, size: float) -> tuple[float, float]:
@@ -194,7 +227,7 @@ def _draw(
     for spine in ax.spines.values():
         spine.set(color="#bbbbbb", linewidth=0.8)
     if title:
-        ax.set_title(title, loc="left", fontsize=12, color=style.LABEL)
+        ax.set_title(title, loc="left", fontsize=12, color=style.LABEL, **LITERAL)
     ax.set_facecolor(style.PAPER)
     explained = None
     if legend:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 import geopandas as gpd
@@ -15,7 +14,8 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, FloatArray
-from traveltime_lab.errors import CrsError, InputError
+from traveltime_lab._forks import cached_property
+from traveltime_lab.errors import CoordinateError, CrsError, InputError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.network.network import Network
 
@@ -168,8 +168,16 @@ def _table(table: Any, name: str) -> gpd.GeoDataFrame | None:
     if table.crs is None:
         msg = f"{name} has no CRS; set it first, for example with {name}.set_crs('EPSG:4326')"
         raise CrsError(msg)
+    if table._geometry_column_name is None or not table.columns.is_unique:
+        msg = f"{name} must have an active geometry and columns with different names; see {name}.set_geometry(...)"
+        raise InputError(msg)
     shapes = np.asarray(table.geometry.array)
     kept = table[~(shapely.is_missing(shapes) | shapely.is_empty(shapes))].to_crs("EPSG:4326")
+    if not kept.geometry.is_valid.all():
+        kept = kept.set_geometry(kept.geometry.make_valid())
+    if not np.isfinite(shapely.get_coordinates(np.asarray(kept.geometry.array))).all():
+        msg = f"{name} has coordinates that are not finite"
+        raise CoordinateError(msg)
     # Tables are put together by kind, for which their shapes must have one name.
     return kept if kept.geometry.name == "geometry" else kept.rename_geometry("geometry")
 
@@ -191,7 +199,7 @@ def _by_kind(tables: dict[str, gpd.GeoDataFrame | None]) -> dict[str, gpd.GeoDat
     return sorted_out
 
 
-def scene_of(network: Any, areas: Any, points: Any, lines: Any, column: str | None, bounds: Any) -> Scene:
+def scene_of(network: Any, areas: Any, points: Any, lines: Any, column: Any, bounds: Any) -> Scene:
     """Validate the layers and convert them to local metres."""
     if not isinstance(network, Network):
         msg = f"the first argument must be a Network; got {type(network).__name__}"
@@ -203,6 +211,9 @@ def scene_of(network: Any, areas: Any, points: Any, lines: Any, column: str | No
             shapely.transform(np.asarray(shapes), lambda c: np.column_stack(frame.to_xy(c[:, 0], c[:, 1])))
         )
 
+    if column is not None and not isinstance(column, Hashable):
+        msg = f"column must be the name of a column; got {column!r}"
+        raise InputError(msg)
     tables = {"areas": _table(areas, "areas"), "points": _table(points, "points"), "lines": _table(lines, "lines")}
     note = _note(areas, tables["areas"])
     tables = _by_kind(tables)
@@ -221,9 +232,14 @@ def scene_of(network: Any, areas: Any, points: Any, lines: Any, column: str | No
         msg = "points must hold points; use .representative_point() or pass polygons as areas"
         raise InputError(msg)
     if bounds is not None:
-        west, south, east, north = bounds
+        from traveltime_lab.search.geocoding.geocode import check_bounds  # noqa: PLC0415 - only for given bounds
+
+        west, south, east, north = check_bounds(bounds)
         x, y = frame.to_xy(np.array([west, east]), np.array([south, north]))
         box = (float(x[0]), float(y[0]), float(x[1]), float(y[1]))
+        if not (box[0] < box[2] and box[1] < box[3]):
+            msg = f"bounds must have a west below its east and a south below its north; got {bounds!r}"
+            raise InputError(msg)
     else:
         everything = np.concatenate(list(shapes.values()))
         if not len(everything):

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from traveltime_lab._checks import flag, items
+from traveltime_lab._files import as_path
 from traveltime_lab.errors import DataError, InputError
 from traveltime_lab.network.file import read_file
 from traveltime_lab.network.network import Network
@@ -83,6 +85,12 @@ def build_network(
     >>> network.n_nodes, network.n_edges, network.timezone
     (2, 1, 'Europe/Helsinki')
     """
+    if is_left_hand is not None:
+        flag(is_left_hand, "is_left_hand")
+    if timezone is not None:
+        _check_timezone(timezone)
+    if not callable(progress):
+        flag(progress, "progress")
     timetable = _timetable_from(gtfs)
     tables = _tables_from(osm, progress)
     if tables.edge_from.size == 0:
@@ -93,8 +101,6 @@ def build_network(
     frame = frame_of(bounds)
     if timezone is None:
         timezone = _timezone_at(frame.lng0, frame.lat0)
-    else:
-        _check_timezone(timezone)
     if is_left_hand is None:
         is_left_hand = costs.drives_on_left(timezone)
     on_land = ~tables.uses["is_ferry"].to_numpy()[tables.edge_use]
@@ -114,7 +120,9 @@ def build_network(
 
 def _timetable_from(gtfs: Any) -> Timetable | None:
     """Return the timetable of GTFS feeds, None if there are none."""
-    sources = [gtfs] if isinstance(gtfs, str | os.PathLike) else list(gtfs)
+    if isinstance(gtfs, str | os.PathLike):
+        gtfs = (gtfs,)
+    sources = [as_path(source, "gtfs") for source in items(gtfs, "gtfs", "paths of feeds")]
     if not sources:
         return None
     from traveltime_lab.readers.gtfs.feed import read_timetable  # noqa: PLC0415 - readers are not needed to load and search
@@ -146,17 +154,26 @@ def _tables_from(osm: Any, progress: bool | Callable[..., Any]) -> StreetTables:
 def _looks_like_path(text: str) -> bool:
     """Return whether a string is a path: it has a file extension or a separator, or the file exists."""
     endings = (".pbf", ".osm", ".xml", ".gz", ".bz2", ".json", ".zip")
-    return text.lower().endswith(endings) or os.sep in text or Path(text).exists()
+    try:
+        return text.lower().endswith(endings) or os.sep in text or Path(text).exists()
+    except (OSError, ValueError):
+        return False  # too long for a path, or with characters that no path has
 
 
-def load_network(path: str | os.PathLike[str]) -> Network:
+def load_network(path: str | os.PathLike[str], *, verify: bool = True) -> Network:
     """
-    Load a saved network by mapping its file into memory.
+    Load a saved network.
 
     Parameters
     ----------
     path : path-like
         File written by `Network.save`.
+    verify : bool, default True
+        Whether to verify the checksums of the file. The file is then read into memory once, and may be overwritten or
+        deleted while the network is in use. With False the file is mapped into memory instead: it loads sooner and
+        several processes share its memory, but damage goes unnoticed, and a file that is overwritten or truncated in
+        place changes results or ends the process. (`Network.save` never does that: it writes a new file and renames
+        it.)
 
     Returns
     -------
@@ -167,7 +184,7 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     MissingFileError
         If the file does not exist.
     FormatError
-        If the file is truncated, not a saved network, or of another version.
+        If the file is truncated, damaged, not a saved network, or of another version.
 
     Examples
     --------
@@ -176,7 +193,7 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     >>> network.timezone
     'America/Santiago'
     """
-    contents = read_file(path)
+    contents = read_file(path, verify=flag(verify, "verify"))
     return Network(
         contents.tables,
         water=contents.water,
@@ -199,12 +216,14 @@ def _timezone_at(lng: float, lat: float) -> str:
     return zone
 
 
-def _check_timezone(timezone: str) -> None:
+def _check_timezone(timezone: Any) -> None:
     """Raise InputError for an unknown time zone."""
     import zoneinfo  # noqa: PLC0415
 
+    msg = f"timezone {timezone!r} is not an IANA time zone; use a name such as 'America/Sao_Paulo'"
+    if not isinstance(timezone, str):
+        raise InputError(msg)
     try:
         zoneinfo.ZoneInfo(timezone)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
-        msg = f"timezone {timezone!r} is not an IANA time zone; use a name such as 'America/Sao_Paulo'"
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise InputError(msg) from error

@@ -2,7 +2,11 @@
 File format of saved networks.
 
 A saved network is an Arrow IPC file with a table of one row; every column is a list. Any Arrow reader can open it
-(``pyarrow.feather.read_table``). Loading maps the file into memory instead of reading it.
+(``pyarrow.feather.read_table``). Checksums cover every byte (`traveltime_lab.network.checksums`).
+
+Loading reads the file into memory and verifies it; arrays are views of this private copy. A mapped file would load
+sooner, but when it is overwritten or truncated in place, the operating system changes the arrays of a running search or
+ends the process (SIGBUS). Mapping is left to callers that ask for it.
 """
 
 from __future__ import annotations
@@ -10,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,9 @@ import pandas as pd
 import pyarrow as pa
 
 from traveltime_lab._arrays import AnyArray
-from traveltime_lab.errors import FormatError, InputError, MissingFileError
+from traveltime_lab._files import as_path, explained, is_file, replacing
+from traveltime_lab.errors import FileAccessError, FormatError, MissingFileError
+from traveltime_lab.network import checksums
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets.tables import (
     PLACE_DTYPES,
@@ -33,7 +38,7 @@ from traveltime_lab.transit import timetable_file
 from traveltime_lab.transit.timetable import Timetable
 
 #: Version of the file format; files of other versions raise an error.
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _FORMAT_NAME = "traveltime_lab.network"
 #: Prefix of the columns of the timetable.
 _TIMETABLE = "timetable/"
@@ -81,49 +86,73 @@ def write_file(contents: Contents, path: str | os.PathLike[str]) -> Path:
     -------
     Path
         Path of the file.
+
+    Raises
+    ------
+    InputError
+        If the path is a folder, a device, a pipe or a socket.
+    MissingFileError
+        If the folder does not exist.
+    FileAccessError
+        If the file cannot be written, as on a full disk.
     """
-    target = Path(path)
-    if target.is_dir():
-        msg = f"cannot save the network to {target}: it is a folder; give the path of a file such as city.network"
-        raise InputError(msg)
-    if not target.parent.is_dir():
-        msg = f"cannot save the network to {target}: the folder {target.parent} does not exist; create it first"
-        raise MissingFileError(msg)
-    table = _to_arrow(contents)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
-    try:
+    with replacing(path, what="the network", example="city.network") as temporary:
+        table = _to_arrow(contents)
         with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
-        with temporary.open("rb+") as written:
-            os.fsync(written.fileno())
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return target
+        checksums.seal(temporary)
+    return Path(path)
 
 
-def read_file(path: str | os.PathLike[str]) -> Contents:
+def read_file(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:
     """
-    Map a saved network into memory.
+    Read a saved network.
+
+    Parameters
+    ----------
+    path : path-like
+    verify : bool, default True
+        Whether to read a private copy of the file and verify its checksums; otherwise the file is mapped into memory.
 
     Raises
     ------
     MissingFileError
         If the file does not exist.
     FormatError
-        If the file is truncated, not a saved network, or of another version.
+        If the file is truncated, damaged, not a saved network, or of another version.
     """
-    source = Path(path)
-    if not source.is_file():
+    source = as_path(path, "path")
+    if not is_file(source):
         msg = f"no saved network at {source}"
         raise MissingFileError(msg)
+    has_checksums = True
     try:
-        with pa.memory_map(str(source), "rb") as mapped:
-            table = pa.ipc.open_file(mapped).read_all()
+        if verify:
+            with explained(source, "read"):
+                content, has_checksums = checksums.read_verified(source)
+            reader = pa.ipc.open_file(pa.BufferReader(content))
+        else:
+            reader = pa.ipc.open_file(pa.memory_map(str(source), "rb"))
+        meta = _header(source, reader.schema)
+        if not has_checksums:
+            msg = f"{source} is damaged (it has no checksums); copy the file again, or build and save the network again"
+            raise FormatError(msg)
+        table = reader.read_all()
+    except FileAccessError:
+        raise
     except (pa.ArrowInvalid, OSError) as error:
         msg = f"{source} is not a complete saved network ({str(error).splitlines()[0]}); build and save it again"
         raise FormatError(msg) from error
-    header = (table.schema.metadata or {}).get(_FORMAT_NAME.encode())
+    try:
+        return _from_arrow(table, meta)
+    except (KeyError, IndexError, TypeError, ValueError, pa.ArrowInvalid) as error:
+        msg = f"{source} is damaged ({type(error).__name__}: {error}); build and save the network again"
+        raise FormatError(msg) from error
+
+
+def _header(source: Path, schema: pa.Schema) -> dict[str, Any]:
+    """Return what a saved network says about itself; raise FormatError if it is foreign or of another version."""
+    header = (schema.metadata or {}).get(_FORMAT_NAME.encode())
     if header is None:
         msg = f"{source} is an Arrow file, but not a network saved by traveltime_lab"
         raise FormatError(msg)
@@ -138,11 +167,7 @@ def read_file(path: str | os.PathLike[str]) -> Contents:
             "build the network again from its sources"
         )
         raise FormatError(msg)
-    try:
-        return _from_arrow(table, meta)
-    except (KeyError, IndexError, TypeError, ValueError, pa.ArrowInvalid) as error:
-        msg = f"{source} is damaged ({type(error).__name__}: {error}); build and save the network again"
-        raise FormatError(msg) from error
+    return meta
 
 
 def plain_arrays(tables: StreetTables) -> dict[str, AnyArray]:

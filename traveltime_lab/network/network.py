@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import shapely
 
+from traveltime_lab._checks import one_of
 from traveltime_lab._memo import Memo
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes import Transportation, as_transportation
+from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network.file import Contents, plain_arrays, write_file
 from traveltime_lab.network.file import fingerprint as fingerprint_of
 from traveltime_lab.network.report import Report, connectivity, timetable_facts
@@ -155,7 +157,7 @@ class Network:
 
     def road_graph(
         self,
-        transportation: Transportation,
+        transportation: str | Transportation,
         moment: dt.datetime | object | None = None,
         *,
         metric: Metric = "time",
@@ -165,13 +167,16 @@ class Network:
 
         Parameters
         ----------
-        transportation : Transportation
-        moment : datetime, optional
-            Departure or arrival time, timezone-aware; selects the congestion for driving.
+        transportation : str or Transportation
+            Of a type with a timetable, it is the graph of the access to stops.
+        moment : datetime or str, optional
+            Departure or arrival time; selects the congestion for driving.
         metric : {"time", "distance"}, default "time"
             The quantity that searches minimise.
         """
-        return self.streets.road_graph(transportation, moment, metric=metric)
+        one_of(metric, "metric", ("time", "distance"))
+        when = resolve_moment(moment, self.timezone, name="moment")
+        return self.streets.road_graph(as_transportation(transportation), when, metric=metric)
 
     def nodes_frame(self) -> gpd.GeoDataFrame:
         """Return the nodes as points in EPSG:4326, with OSM ids and flags."""
@@ -239,12 +244,21 @@ class Network:
         Parameters
         ----------
         path : path-like
-            File to write; an existing file is replaced.
+            File to write; an existing file is replaced, a symbolic link stays and the file behind it is replaced.
 
         Returns
         -------
         Path
             Path of the file.
+
+        Raises
+        ------
+        InputError
+            If the path is a folder, a device, a pipe or a socket.
+        MissingFileError
+            If the folder does not exist.
+        FileAccessError
+            If the file cannot be written, as on a full disk.
 
         See Also
         --------

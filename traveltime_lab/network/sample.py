@@ -14,7 +14,6 @@ import importlib.metadata
 import importlib.util
 import logging
 import sqlite3
-import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +27,8 @@ import pyproj
 import shapely
 
 from traveltime_lab._arrays import AnyArray
+from traveltime_lab._checks import one_of
+from traveltime_lab._files import temporary_folder
 from traveltime_lab.errors import DataError, InputError, MissingDependencyError, UnsupportedError
 from traveltime_lab.network.build import build_network, load_network
 from traveltime_lab.network.file import FORMAT_VERSION
@@ -100,14 +101,14 @@ def sample_network(name: str | None = None) -> Network:
             return load_network(cached)
         except (DataError, OSError) as error:
             logger.warning("sample cache=%s unusable, building again: %s", cached, error)
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         feeds = [_extracted(source, sample.gtfs, folder)] if sample.gtfs else []
         network = build_network(sample.read(source), gtfs=feeds, timezone=sample.timezone)
     try:
         cached.parent.mkdir(parents=True, exist_ok=True)
         network.save(cached)
         _forget_old_caches(cached.parent, key)
-    except OSError as error:
+    except (OSError, InputError) as error:
         logger.warning("sample cache=%s cannot be written: %s", cached, error)
     return network
 
@@ -153,13 +154,12 @@ def sample_points(name: str | None = None, *, kind: str = "places") -> gpd.GeoDa
     (133, ['population', 'area_m2', 'geometry'])
     """
     key, sample = _find(name)
+    one_of(kind, "kind", ("places", "zones"))
     if kind == "places":
         names, lngs, lats = zip(*sample.places, strict=True)
         return gpd.GeoDataFrame(
             index=pd.Index(names, name="name"), geometry=gpd.points_from_xy(lngs, lats), crs="EPSG:4326"
         )
-    if kind != "zones":
-        raise InputError(f"kind must be 'places' or 'zones'; got {kind!r}.")
     if key != "coquimbo":
         raise UnsupportedError(f"The sample {key!r} has no zones; use the sample 'coquimbo'.")
     return _read_coquimbo_zones(_locate(sample))
@@ -191,7 +191,7 @@ def _locate(sample: _Sample) -> Path:
     return path
 
 
-def _extracted(archive: Path, name: str, folder: str) -> Path:
+def _extracted(archive: Path, name: str, folder: Path) -> Path:
     """Extract one file of an archive."""
     try:
         with zipfile.ZipFile(archive) as zipped:
@@ -233,7 +233,7 @@ def _query(archive: Path, sql: str) -> list[tuple[Any, ...]]:
     name = "project_database.sqlite"
     try:
         with (
-            tempfile.TemporaryDirectory() as folder,
+            temporary_folder() as folder,
             zipfile.ZipFile(archive) as zipped,
             contextlib.closing(sqlite3.connect(zipped.extract(name, folder))) as database,
         ):

@@ -4,6 +4,7 @@ Custom speeds by class of street, by OSM way, by edge, or by a factor within pol
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -84,6 +85,10 @@ def add_speeds(
     >>> int(edges.loc[edges["highway"] == "residential", "driving_kph_forward"].max())
     20
     """
+    given: Any = network
+    if not isinstance(given, Network):
+        msg = f"the first argument must be a Network; got {type(network).__name__}. Create one with build_network"
+        raise InputError(msg)
     one_of(mode, "mode", BASE_MODES)
     if classes is None and ways is None and edges is None and polygons is None:
         msg = "add_speeds needs at least one of classes, ways, edges and polygons"
@@ -130,15 +135,26 @@ def add_speeds(
     )
 
 
+def _kph(value: Any) -> float:
+    """Return a speed as a float, NaN for what is no number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
 def _looked_up(
     given: Mapping[Any, float] | pd.Series, keys: AnyArray, name: str, kind: str
 ) -> tuple[IndexArray, FloatArray]:
     """Return the edges whose keys occur in a mapping, and their speeds."""
-    series = given if isinstance(given, pd.Series) else pd.Series(dict(given))
+    if not isinstance(given, Mapping | pd.Series):
+        msg = f"{name} must map each {kind} to a speed, as a dict or a Series; got {type(given).__name__} {given!r}"
+        raise InputError(msg)
+    series = given if isinstance(given, pd.Series) else pd.Series(dict(given), dtype=object)
     if not series.index.is_unique:
         msg = f"{name} has the {kind} {plain(series.index[series.index.duplicated()][0])!r} more than once"
         raise InputError(msg)
-    kph = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64)
+    kph = np.array([_kph(value) for value in series.tolist()])
     wrong = ~((kph >= MIN_KPH) & (kph <= MAX_KPH))
     if wrong.any():
         at = int(wrong.argmax())

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import contextlib
 import math
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import shapely
 
-from traveltime_lab.errors import CoordinateError, CrsError, DataError, InputError, MissingDependencyError
+from traveltime_lab._checks import number
+from traveltime_lab._forks import Lock
+from traveltime_lab.errors import CoordinateError, CrsError, DataError, InputError, MissingDependencyError, ServiceError
 from traveltime_lab.readers.attributes import _NODE_KEYS
 from traveltime_lab.readers.osm import tags
 from traveltime_lab.readers.osmnx import tables_from_osmnx
@@ -21,7 +22,7 @@ from traveltime_lab.streets.tables import (
     StreetTables,
 )
 
-_OSMNX_LOCK = threading.Lock()
+_OSMNX_LOCK = Lock()
 
 
 def tables_from_place(place: Any, *, distance: float | None = None) -> StreetTables:
@@ -75,14 +76,13 @@ def tables_from_place(place: Any, *, distance: float | None = None) -> StreetTab
     with _osmnx_settings(ox):
         try:
             graphs = [getattr(ox, function)(*arguments, **options, **extra) for function, arguments, extra in wanted]
-        except ValueError as error:
+        except (ValueError, TypeError, KeyError, shapely.errors.ShapelyError) as error:
             raise DataError(f"osmnx found no streets for {place!r}: {error}") from error
         except OSError as error:
-            error.add_note(
-                f"osmnx asks Overpass at {ox.settings.overpass_url}; set osmnx.settings.overpass_url to another "
-                "server, or build from a .osm.pbf file."
-            )
-            raise
+            raise ServiceError(
+                f"osmnx cannot download the streets: {error}. It asks Overpass at {ox.settings.overpass_url}; set "
+                "osmnx.settings.overpass_url to another server, or build from a .osm.pbf file."
+            ) from error
     graph = graphs[0]
     for other in graphs[1:]:
         import networkx as nx  # noqa: PLC0415 - comes with osmnx
@@ -104,16 +104,21 @@ def tables_from_place(place: Any, *, distance: float | None = None) -> StreetTab
 def _place(place: Any, distance: float | None) -> list[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     """Return the osmnx functions to call, with their arguments."""
     if hasattr(place, "to_crs"):  # a GeoSeries or GeoDataFrame
+        if hasattr(place, "columns") and place._geometry_column_name is None:
+            raise InputError("The place is a GeoDataFrame without geometry. Name the column with set_geometry(...).")
         if place.crs is None:
             raise CrsError("The place has no CRS. Set it, such as place.set_crs('EPSG:4326').")
         if len(place) == 0:
             raise InputError("The place is empty.")
-        place = place.to_crs(4326).geometry.union_all()
+        try:
+            place = place.to_crs(4326).geometry.union_all()
+        except shapely.errors.GEOSException as error:
+            raise InputError(f"The shapes of the place are not valid: {error}. Try place.make_valid().") from error
     if isinstance(place, tuple) and len(place) == 2 and distance is None and isinstance(place[0], Sequence):
         (lat, lng), distance = place
         place = {"lat": lat, "lng": lng}
     if isinstance(place, Mapping) and "lat" in place and "lng" in place:
-        place = shapely.Point(float(place["lng"]), float(place["lat"]))
+        place = shapely.Point(number(place["lng"], "lng"), number(place["lat"], "lat"))
     if isinstance(place, shapely.Point):
         _check_distance(distance, "A point needs distance=, metres to the sides of a box around it.")
         _check_box(place.x, place.y, place.x, place.y)
@@ -134,8 +139,8 @@ def _place(place: Any, distance: float | None) -> list[tuple[str, tuple[Any, ...
             raise InputError("The polygon is empty or not valid. Try shapely.make_valid(polygon).")
         _check_box(*place.bounds)
         return [("graph_from_polygon", (place,), {})]
-    if isinstance(place, Sequence | np.ndarray) and len(place) == 4:
-        west, south, east, north = (float(value) for value in place)
+    if (isinstance(place, Sequence) or (isinstance(place, np.ndarray) and place.ndim == 1)) and len(place) == 4:
+        west, south, east, north = (number(value, "each side of a box") for value in place)
         _check_box(west, south, east, north)
         if not south < north or west == east:
             raise InputError(f"A box is (west, south, east, north) with south < north; got {tuple(place)!r}.")
@@ -151,7 +156,7 @@ def _place(place: Any, distance: float | None) -> list[tuple[str, tuple[Any, ...
 
 def _check_distance(distance: Any, message: str) -> None:
     is_number = isinstance(distance, int | float | np.number) and not isinstance(distance, bool)
-    if not is_number or not 0 < float(distance) < math.inf:
+    if not is_number or not 0 < number(distance, "distance") < math.inf:
         raise InputError(f"{message} Got distance={distance!r}.")
 
 

@@ -4,31 +4,33 @@ Travel times by cell: H3 hexagons and geohashes with the minimum, maximum and me
 The statistics are computed from *samples* of the travel-time surface of `time_map`: the centres of a fixed square grid,
 each with the travel time that `time_filter` returns for that point. A sample belongs to the cell that contains it, and
 is used if its travel time is within the limit. A cell is therefore in the result if it contains a reachable sample, its
-statistics are those of its reachable part, and a longer travel time never removes a cell. The origin itself is an
-additional sample with a travel time of zero.
+statistics are those of its reachable part, and a longer travel time never removes a cell. ``share_reachable`` says how
+large this part is. The origin itself is an additional sample with a travel time of zero.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import FloatArray
-from traveltime_lab._checks import flag, whole
-from traveltime_lab.errors import InputError
+from traveltime_lab._checks import flag, items, one_of, whole
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
-from traveltime_lab.search.cell_times import CELL_PROPERTIES, cell_times, outlines
+from traveltime_lab.search.cell_times import CELL_PROPERTIES, SHARE, cell_times, outlines
 from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.surfaces import grids
 from traveltime_lab.surfaces.grids import Grid
+
+#: What the columns of a table of cells may be.
+_COLUMNS: Final = (*CELL_PROPERTIES, SHARE)
 
 
 def h3_cells(
@@ -40,7 +42,7 @@ def h3_cells(
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
     arrival_time: MomentLike = None,
-    properties: Sequence[str] = CELL_PROPERTIES,
+    properties: Sequence[str] = _COLUMNS,
     remove_water_bodies: bool = True,
     snapping: Snapping | Mapping[str, Any] | None = None,
     geometry: bool = True,
@@ -62,8 +64,8 @@ def h3_cells(
         Means of transportation; see `Transportation`.
     departure_time, arrival_time : datetime, str, optional
         As in `time_filter`.
-    properties : sequence of str, default ("min", "max", "mean")
-        Statistics of travel times to return; may be empty.
+    properties : sequence of str, default ("min", "max", "mean", "share_reachable")
+        Columns to return; may be empty.
     remove_water_bodies : bool, default True
         Whether to ignore samples in the sea, lakes and wide rivers.
     snapping : Snapping or mapping, optional
@@ -76,9 +78,11 @@ def h3_cells(
     Returns
     -------
     GeoDataFrame or DataFrame
-        One row per origin and cell, sorted by origin and cell: ``origin`` (label), ``cell`` (15 hexadecimal digits),
-        ``min``, ``max`` and ``mean`` (int32, s; ``min <= mean <= max <= travel_time``) and, if requested, the polygon
-        in EPSG:4326. Origins that are not snapped have no rows; `snap` returns the reason.
+        One row per origin and cell, sorted by origin and cell: ``origin`` (label), ``cell`` (15 hexadecimal digits);
+        ``min``, ``max`` and ``mean`` of the reachable part of the cell (int32, s; ``min <= mean <= max <=
+        travel_time``); ``share_reachable``, the share of the cell that is reachable (float64, above 0 and up to 1);
+        and, if requested, the polygon in EPSG:4326. Origins that are not snapped have no rows; `snap` returns the
+        reason.
 
     Raises
     ------
@@ -107,17 +111,21 @@ def h3_cells(
     cell of average size has at least 12 samples. Travel times between samples can differ by the walk to the next
     sample, or by more where a street begins, ends or is one-way.
 
+    Where ``share_reachable`` is less than 1, `time_filter` may find the centroid of the cell (see `h3_centroids`) out
+    of reach, or beyond ``max`` with a higher limit. With `remove_water_bodies`, it is the share of the samples on land.
+    In cells with more than 500 samples from side to side, it is estimated from every second, third, ... sample.
+
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> cells = tl.h3_cells(network, places.iloc[[0]], travel_time=600, resolution=8, transportation="walking")
-    >>> cells[["cell", "min", "max"]]
-                  cell  min  max
-    0  88b2190b65fffff   50  596
-    1  88b2190b6dfffff  187  599
-    2  88b21954d9fffff  502  599
-    3  88b21956b3fffff    0  599
-    4  88b21956bbfffff  493  583
+    >>> cells[["cell", "min", "max", "share_reachable"]].round(2)
+                  cell  min  max  share_reachable
+    0  88b2190b65fffff   50  596             0.67
+    1  88b2190b6dfffff  187  599             0.45
+    2  88b21954d9fffff  502  599             0.04
+    3  88b21956b3fffff    0  599             0.22
+    4  88b21956bbfffff  493  583             0.04
     """
     limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
     query = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
@@ -133,7 +141,7 @@ def geohash_cells(
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
     arrival_time: MomentLike = None,
-    properties: Sequence[str] = CELL_PROPERTIES,
+    properties: Sequence[str] = _COLUMNS,
     remove_water_bodies: bool = True,
     snapping: Snapping | Mapping[str, Any] | None = None,
     geometry: bool = True,
@@ -203,8 +211,9 @@ def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     >>> round(point.x, 3), round(point.y, 3)
     (-71.336, -29.957)
     """
-    lng, lat = cell_centres("h3", cells)
-    return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(list(cells), name="cell"), crs="EPSG:4326")
+    names = list(items(cells, "cells", "names of cells"))
+    lng, lat = cell_centres("h3", names)
+    return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(names, name="cell"), crs="EPSG:4326")
 
 
 def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
@@ -232,8 +241,9 @@ def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     >>> round(point.x, 3), round(point.y, 3)
     (-71.34, -29.951)
     """
-    lng, lat = cell_centres("geohash", cells)
-    return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(list(cells), name="cell"), crs="EPSG:4326")
+    names = list(items(cells, "cells", "names of cells"))
+    lng, lat = cell_centres("geohash", names)
+    return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(names, name="cell"), crs="EPSG:4326")
 
 
 def cell_centres(grid: Grid, cells: Sequence[str]) -> tuple[FloatArray, FloatArray]:
@@ -269,7 +279,7 @@ def _cells(
     no_water, with_geometry = flag(remove_water_bodies, "remove_water_bodies"), flag(with_geometry, "geometry")
     places = read_points(origins, "origins", query.network.bounds)
     snaps = query.snap(places, is_origin=not query.is_arrival)
-    found = cell_times(query, snaps, grid, resolution, limit, no_water=no_water)
+    found = cell_times(query, snaps, grid, resolution, limit, no_water=no_water, with_share=SHARE in wanted)
     names = np.concatenate([times.cell for times in found])
     columns: dict[str, Any] = {
         "origin": places.index.take(np.repeat(np.arange(len(places)), [times.cell.size for times in found])),
@@ -282,10 +292,8 @@ def _cells(
 
 
 def _checked_properties(properties: Any) -> tuple[str, ...]:
-    """Validate the statistics and return them in the order of `CELL_PROPERTIES`."""
-    given = (properties,) if isinstance(properties, str) else tuple(properties)
+    """Validate the statistics and return them in the order of `_COLUMNS`."""
+    given = (properties,) if isinstance(properties, str) else items(properties, "properties", "names")
     for name in given:
-        if name not in CELL_PROPERTIES:
-            msg = f"properties must be of {', '.join(map(repr, CELL_PROPERTIES))}; got {name!r}"
-            raise InputError(msg)
-    return tuple(name for name in CELL_PROPERTIES if name in given)
+        one_of(name, "properties", _COLUMNS)
+    return tuple(name for name in _COLUMNS if name in given)

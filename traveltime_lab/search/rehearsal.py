@@ -1,5 +1,5 @@
 """
-One search of each type on a synthetic town of 64 junctions and two bus routes, which compiles all kernels.
+One search of each type on a synthetic town of 64 junctions and three bus routes, which compiles all kernels.
 
 Used by ``traveltime-lab compile``, and by the test that compares the list in `traveltime_lab.kernels.warm_up` with the
 kernels that searches compile.
@@ -7,7 +7,6 @@ kernels that searches compile.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import geopandas as gpd
 import numpy as np
 import shapely
 
+from traveltime_lab._files import temporary_folder
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.network.build import build_network, load_network
 from traveltime_lab.network.network import Network
@@ -30,13 +30,15 @@ from traveltime_lab.search.time_map import distance_map, time_map
 _SIDE, _BLOCK_M = 8, 250.0
 _FRAME = LocalFrame(0.5, 0.5)
 _MORNING = "2026-03-03T08:00"
+#: More stops than those around which explanations search exactly.
+_MANY_STOPS = 110
 
 
 def rehearse() -> Iterator[str]:
     """Run all types of searches, and yield the name of each part when it is complete."""
-    with tempfile.TemporaryDirectory() as folder:
-        network = build_network(_streets(), gtfs=[_feed(Path(folder))], timezone="UTC")
-        load_network(network.save(Path(folder) / "town.network"))
+    with temporary_folder() as folder:
+        network = build_network(_streets(), gtfs=[_feed(folder)], timezone="UTC")
+        load_network(network.save(folder / "town.network"))
         yield "building"
         for name, part in _PARTS.items():
             part(network)
@@ -58,9 +60,15 @@ def _streets() -> tuple[gpd.GeoDataFrame, gpd.GeoDataFrame]:
 
 
 def _feed(folder: Path) -> Path:
-    """Write a feed with a route along the southern side and one along the western side, and return its folder."""
+    """
+    Write a feed and return its folder.
+
+    It has a route along the southern side and one along the western side, and one of very many stops in the north,
+    for searches around many stops are others (see `traveltime_lab.search.explain.relaxations`).
+    """
     far = _BLOCK_M * (_SIDE - 1)
     stops = {"corner": (20.0, 5.0), "east": (far, 5.0), "north": (5.0, far), "middle": (far / 2, 5.0)}
+    stops |= {f"close{i}": (5.0 + i, far - i) for i in range(_MANY_STOPS)}
     places = _places(*stops.values())
     rows = [f"{stop},{stop},{place.y:.6f},{place.x:.6f}" for stop, place in zip(stops, places, strict=True)]
     trips, times = [], []
@@ -73,11 +81,14 @@ def _feed(folder: Path) -> Path:
                 # The stop in the middle has no times, so that they are interpolated.
                 moment = "" if stop == "middle" else f"{clock // 60:02d}:{clock % 60:02d}:00"
                 times.append(f"{trip},{k},{stop},{moment},{moment}")
+    trips.append("3,daily,3-0,")
+    for k, stop in enumerate(stop for stop in stops if stop.startswith("close")):
+        times.append(f"3-0,{k},{stop},08:{k // 60:02d}:{k % 60:02d},08:{k // 60:02d}:{k % 60:02d}")
     week = "monday,tuesday,wednesday,thursday,friday,saturday,sunday"
     files = {
         "agency": ["agency_id,agency_name,agency_url,agency_timezone", "A,Buses,https://example.org,UTC"],
         "stops": ["stop_id,stop_name,stop_lat,stop_lon", *rows],
-        "routes": ["route_id,route_short_name,route_type", "1,1,3", "2,2,3"],
+        "routes": ["route_id,route_short_name,route_type", "1,1,3", "2,2,3", "3,3,3"],
         "calendar": [f"service_id,{week},start_date,end_date", "daily,1,1,1,1,1,1,1,20260101,20261231"],
         "trips": ["route_id,service_id,trip_id,block_id", *trips],
         "stop_times": ["trip_id,stop_sequence,stop_id,arrival_time,departure_time", *times],

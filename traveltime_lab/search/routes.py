@@ -15,7 +15,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array, ObjectArray
-from traveltime_lab._checks import whole
+from traveltime_lab._checks import items, one_of, whole
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.itinerary import timed, unpaid
 from traveltime_lab.kernels.street import road
@@ -137,11 +137,9 @@ def routes(
     08:07 Take bus 1 towards La Serena from Puente Culebron to Santo Tomas
     08:30 Walk 159 m
     """
-    wanted = (properties,) if isinstance(properties, str) else tuple(properties)
+    wanted = (properties,) if isinstance(properties, str) else items(properties, "properties", "names")
     for name in wanted:
-        if name not in ROUTE_PROPERTIES:
-            msg = f"properties must be of {', '.join(map(repr, ROUTE_PROPERTIES))}; got {name!r}"
-            raise InputError(msg)
+        one_of(name, "properties", ROUTE_PROPERTIES)
     n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "itineraries")
     if n_best > 1 and window is None:
         msg = "max_results > 1 requires window; give one, such as window=3600"

@@ -4,6 +4,7 @@ Unions, intersections and differences of isochrones and of tables of cells.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable, Sequence
 from functools import reduce
 from typing import Any
@@ -15,6 +16,7 @@ import shapely
 from shapely import MultiPolygon
 
 from traveltime_lab._arrays import AnyArray
+from traveltime_lab._checks import items
 from traveltime_lab.errors import CrsError, InputError
 from traveltime_lab.search.cell_times import CELL_PROPERTIES, CellTimes, combined_times, outlines
 from traveltime_lab.surfaces import grids
@@ -155,14 +157,27 @@ def _all_members(*tables: gpd.GeoDataFrame | gpd.GeoSeries) -> AnyArray:
 def _members(shapes: gpd.GeoDataFrame | gpd.GeoSeries, name: str) -> list[MultiPolygon]:
     if not isinstance(shapes, gpd.GeoDataFrame | gpd.GeoSeries):
         raise InputError(f"{name} must be a GeoDataFrame or GeoSeries; got {type(shapes).__name__}")
-    geometry = shapes.geometry
+    try:
+        geometry = shapes.geometry
+    except AttributeError as error:
+        raise InputError(f"{name} has no active geometry; name the column with {name}.set_geometry(...)") from error
     if geometry.crs is None:
         raise CrsError(f"{name} has no CRS; set it first, for example with {name}.set_crs('EPSG:4326')")
     return [as_multipolygon(member) for member in geometry.to_crs(4326)]
 
 
 def _one_row(geometry: Any, search_id: Hashable) -> gpd.GeoDataFrame:
-    columns = {} if search_id is None else {"search_id": [search_id]}
+    columns = {}
+    if search_id is not None:
+        if not isinstance(search_id, Hashable):
+            raise InputError(f"search_id must be a name or a number; got {type(search_id).__name__} {search_id!r}")
+        # Anything that can be a label is kept as it is; names and numbers get the column type that pandas gives them.
+        label = np.empty(1, dtype=object)
+        label[0] = search_id
+        columns["search_id"] = pd.Series(label, dtype=object)
+        if isinstance(search_id, str | int | float):
+            with contextlib.suppress(UnicodeEncodeError, OverflowError):
+                columns["search_id"] = pd.Series([search_id])
     return gpd.GeoDataFrame(columns, geometry=[as_multipolygon(geometry)], crs=4326)
 
 
@@ -184,7 +199,8 @@ def union_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     DataFrame or GeoDataFrame
         One row per cell, sorted by name: ``cell``, and those of ``min``, ``max`` and ``mean`` that all members have:
         the smallest ``min``, the largest ``max``, and the mean of the ``mean`` of the members with the cell (int32, s,
-        rounded half up). Includes the polygons if all members do.
+        rounded half up). Includes the polygons if all members do. ``share_reachable`` is left out: it does not follow
+        from those of the members.
 
     Raises
     ------
@@ -238,11 +254,11 @@ def intersection_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     >>> tl.intersection_cells(members)["cell"].tolist()
     ['88b2190b65fffff']
     """
-    return _combined(members, "intersection_cells", at_least=len(members))
+    return _combined(members, "intersection_cells")
 
 
-def _combined(members: Sequence[pd.DataFrame], name: str, *, at_least: int) -> pd.DataFrame:
-    """Return the cells that at least `at_least` members have."""
+def _combined(members: Any, name: str, *, at_least: int | None = None) -> pd.DataFrame:
+    """Return the cells that at least `at_least` members have, by default all of them."""
     if isinstance(members, pd.DataFrame):
         # A table cannot be split by origin here: an origin without reachable cells has no rows.
         msg = (
@@ -250,7 +266,7 @@ def _combined(members: Sequence[pd.DataFrame], name: str, *, at_least: int) -> p
             f"{name}([cells[cells['origin'] == origin] for origin in origins.index])"
         )
         raise InputError(msg)
-    members = list(members)
+    members = items(members, "members", "tables of cells")
     if not members:
         msg = f"{name} needs at least one table of cells; got none"
         raise InputError(msg)
@@ -270,16 +286,14 @@ def _combined(members: Sequence[pd.DataFrame], name: str, *, at_least: int) -> p
         raise InputError(msg)
     statistics = [column for column in CELL_PROPERTIES if all(column in member.columns for member in members)]
     outlined = all(isinstance(member, gpd.GeoDataFrame) for member in members)
-    found = combined_times(
-        [
-            CellTimes(
-                member["cell"].to_numpy(object),
-                *(member[name].to_numpy(np.int32) if name in statistics else no_times for name in CELL_PROPERTIES),
-            )
-            for member, no_times in ((member, np.zeros(len(member), np.int32)) for member in members)
-        ],
-        at_least=at_least,
-    )
+    tables = []
+    for member in members:
+        no_times = np.zeros(len(member), np.int32)
+        low, high, mean = (
+            member[column].to_numpy(np.int32) if column in statistics else no_times for column in CELL_PROPERTIES
+        )
+        tables.append(CellTimes(member["cell"].to_numpy(object), low, high, mean))
+    found = combined_times(tables, at_least=len(members) if at_least is None else at_least)
     kept = found.cell
     result: dict[str, Any] = {"cell": pd.Series(kept, dtype=object)}
     result |= {name: getattr(found, name) for name in statistics}

@@ -15,7 +15,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray
-from traveltime_lab._checks import finite, one_of, percent, whole
+from traveltime_lab._checks import finite, items, one_of, percent, whole
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
@@ -256,11 +256,10 @@ def _check_transit_table(asked: TransitQuery, properties: tuple[str, ...], form:
 
 def _properties(properties: Any, *, may_be_empty: bool) -> tuple[str, ...]:
     """Validate the properties."""
-    if isinstance(properties, str):
-        properties = (properties,)
+    properties = (properties,) if isinstance(properties, str) else items(properties, "properties", "names")
     for name in properties:
         one_of(name, "properties", PROPERTIES)
-    if not tuple(properties) and not may_be_empty:
+    if not properties and not may_be_empty:
         msg = f"properties is empty; give at least one of {', '.join(PROPERTIES)}"
         raise InputError(msg)
     return tuple(properties)
@@ -268,9 +267,8 @@ def _properties(properties: Any, *, may_be_empty: bool) -> tuple[str, ...]:
 
 def _percents(percentiles: Any) -> tuple[float, ...]:
     """Validate the percentiles."""
-    if isinstance(percentiles, int | float):
-        percentiles = (percentiles,)
-    values = tuple(percent(value, "percentiles") for value in percentiles)
+    given = (percentiles,) if isinstance(percentiles, int | float) else items(percentiles, "percentiles", "numbers")
+    values = tuple(percent(value, "percentiles") for value in given)
     if len(set(values)) != len(values):
         msg = f"percentiles must be unique; got {values}"
         raise InputError(msg)
@@ -329,6 +327,11 @@ def _sparse(
     return pd.DataFrame({name: table[name] for name in order_of_columns if name in table}, copy=False)
 
 
+def _axis(labels: pd.Index, name: str) -> pd.Index:
+    """Return labels under one name; those of several levels become tuples."""
+    return (labels.to_flat_index() if isinstance(labels, pd.MultiIndex) else labels).rename(name)
+
+
 def _wide(
     query: Query,
     starts: Points,
@@ -361,7 +364,7 @@ def _wide(
             tables[name][block.rows, block.columns] = part
     frames = {
         name: pd.DataFrame(
-            table, index=starts.index.rename("origin"), columns=ends.index.rename("destination"), copy=False
+            table, index=_axis(starts.index, "origin"), columns=_axis(ends.index, "destination"), copy=False
         )
         for name, table in tables.items()
     }

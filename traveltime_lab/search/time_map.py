@@ -38,7 +38,7 @@ from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.matrix import Block
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
 from traveltime_lab.surfaces import polygons, raster, road_buffer
-from traveltime_lab.surfaces.level_of_detail import LevelOfDetail, parse_level_of_detail
+from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL, LevelOfDetail, parse_level_of_detail
 
 #: Reasons why an area is empty.
 _REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_snapped", "over_limit"])
@@ -52,7 +52,7 @@ def time_map(
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
     arrival_time: MomentLike = None,
-    level_of_detail: str | int | Mapping[str, Any] | None = None,
+    level_of_detail: str | int | Mapping[str, Any] | None = DEFAULT_LEVEL,
     no_holes: bool = False,
     polygons_filter: int | Mapping[str, Any] | None = None,
     render_mode: Literal["approximate_time_filter", "road_buffering"] = "approximate_time_filter",
@@ -76,9 +76,10 @@ def time_map(
         Means of transportation; see `Transportation`.
     departure_time, arrival_time : datetime, str, optional
         As in `time_filter`.
-    level_of_detail : str, int or mapping, optional
-        ``"lowest"`` (default) to ``"highest"``, a number from -20 to 2, or an object as in docs/contract.md, 4.5, which
-        also supports ``coarse_grid``. It is reduced for long travel times, as stated there.
+    level_of_detail : str, int or mapping, default "medium"
+        ``"lowest"``, ``"low"``, ``"medium"``, ``"high"`` or ``"highest"``, a number from -20 to 2, or an object as in
+        docs/contract.md, 4.5, which also supports ``coarse_grid``. It is reduced for long travel times, as stated
+        there.
     no_holes : bool, default False
         Whether to fill holes.
     polygons_filter : int or mapping, optional
@@ -154,7 +155,7 @@ def distance_map(
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
     arrival_time: MomentLike = None,
-    level_of_detail: str | int | Mapping[str, Any] | None = None,
+    level_of_detail: str | int | Mapping[str, Any] | None = DEFAULT_LEVEL,
     no_holes: bool = False,
     polygons_filter: int | Mapping[str, Any] | None = None,
     render_mode: Literal["approximate_time_filter", "road_buffering"] = "approximate_time_filter",
@@ -322,6 +323,7 @@ def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) ->
     cell_m = style.detail.cell_m(family)
     # The search extends one cell beyond the limit, so that the contour is interpolated between computed values.
     field = query.field_from(snaps.take(np.array([i])), limit + cell_m)
+    checkpoint()
     x, y = network.frame.to_xy(snaps.lng[i : i + 1], snaps.lat[i : i + 1])
     here = float(x[0]), float(y[0])
     radius = raster.origin_radius(field, snapping, cell_m, limit)
@@ -332,6 +334,7 @@ def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) ->
         # Distances are exact at cell centres, so cells smaller than a fortieth of the buffer do not change the shape.
         cell_m = float(np.clip(cell_m, style.buffer_m / 40.0, style.buffer_m / 5.0))
         drawn = road_buffer.road_buffer_surface(pieces, float(style.buffer_m), cell_m=cell_m, frame=network.frame)
+        checkpoint()
         shape = polygons.contour_polygons(drawn, float(style.buffer_m), steepest=cell_m)
     else:
         drawn = raster.surface(
@@ -343,6 +346,7 @@ def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) ->
             buffer_m=float(style.buffer_m),
             limit=float(limit),
         )
+        checkpoint()
         if style.detail.square_size_m is not None:
             shape = polygons.coarse_grid_polygons(
                 drawn, float(limit), float(style.detail.square_size_m), origin_xy=here if radius > 0.0 else None
@@ -351,10 +355,12 @@ def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) ->
             shape = polygons.contour_polygons(drawn, float(limit))
             if radius > 0.0 and not polygons.is_surrounded(drawn, float(limit), *here):
                 shape = polygons.include_point(shape, *here, radius)
+    checkpoint()
     if style.no_water:
         shape = network.water.subtract(shape)
     if style.no_holes:
         shape = polygons.fill_holes(shape)
+    checkpoint()
     if style.n_polygons is not None:
         shape = polygons.largest_polygons(shape, style.n_polygons, frame=network.frame)
     return polygons.to_lnglat(shape, network.frame)
@@ -417,13 +423,20 @@ def shape_accuracy(
     if column is None or not isinstance(areas, gpd.GeoDataFrame):
         msg = "areas must be a GeoDataFrame returned by time_map or distance_map"
         raise InputError(msg)
-    n_points = whole(n_points, "n_points", 1, 10_000_000, "points")
+    if not len(areas) or not areas.columns.is_unique or areas.geometry.isna().any():
+        msg = "areas must have rows, columns with different names, and a shape in each row, as time_map returns them"
+        raise InputError(msg)
+    most = MAX_DISTANCE_M if column == "distance" else MAX_TRAVEL_TIME_S
+    limits = [whole(value, f"each {column} of areas", 1, most, "metres or seconds") for value in areas[column].tolist()]
+    n_points = whole(n_points, "n_points", 1, 1_000_000, "points")
+    flag(remove_water_bodies, "remove_water_bodies")
+    seed = whole(seed, "seed", 0, 2**63 - 1, "the random numbers")
     percents = () if percentile is None else (percent(percentile, "percentile"),)
     if column == "distance":
         query = ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
     else:
         query = ask(
-            network, transportation, departure_time, arrival_time, snapping, limit=int(areas[column].max()),
+            network, transportation, departure_time, arrival_time, snapping, limit=max(limits),
             window=window, percents=percents,
         )  # fmt: skip
     places = read_points(origins, "origins", network.bounds)
@@ -433,7 +446,7 @@ def shape_accuracy(
     snaps = query.snap(places, is_origin=not query.is_arrival)
     rng = np.random.default_rng(seed)
     shares = np.full(len(places), np.nan)
-    for i, (shape, limit) in enumerate(zip(areas.geometry, areas[column], strict=True)):
+    for i, (shape, limit) in enumerate(zip(areas.geometry, limits, strict=True)):
         if shape.is_empty:
             continue
         west, south, east, north = shape.bounds
@@ -450,8 +463,8 @@ def shape_accuracy(
         starts, ends = (targets, here) if query.is_arrival else (here, targets)
         is_reached = np.concatenate(
             [
-                _is_within(block, query, int(limit)).ravel()
-                for block in query.blocks(starts, ends, FOREVER_S if query.is_length else int(limit), "dijkstra")
+                _is_within(block, query, limit).ravel()
+                for block in query.blocks(starts, ends, FOREVER_S if query.is_length else limit, "dijkstra")
             ]
         )
         shares[i] = float((is_reached == shapely.contains_xy(shape, lng, lat)).mean())

@@ -7,6 +7,7 @@ checkpoint, and for the end of the time that a request may take.
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import json
 import logging
@@ -15,9 +16,9 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import anyio
-import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -31,12 +32,15 @@ from traveltime_lab.errors import InterruptedSearchError
 from traveltime_lab.server import openapi
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials, basic_pair
-from traveltime_lab.server.config import LARGE_BODY, Options
+from traveltime_lab.server.browsers import check_host, check_origins, with_origins
+from traveltime_lab.server.config import LARGE_BODY, LARGEST_BODIES, Options
 from traveltime_lab.server.context import Answer, Call, Meter
 from traveltime_lab.server.contract.errors import CREDENTIALS, Failure, failure_of, plain_failure
+from traveltime_lab.server.contract.limits import MAX_PROTO_BODY
 from traveltime_lab.server.endpoints.table import ENDPOINTS, Endpoint
 from traveltime_lab.server.postcodes import Zones
 from traveltime_lab.server.protobuf import endpoints
+from traveltime_lab.server.workers import Body, Workers
 from traveltime_lab.settings import settings
 from traveltime_lab.transit.timetable import service_warnings_to
 
@@ -65,6 +69,13 @@ def _hand_back_memory() -> None:
         _trim(0)
 
 
+def _forget_frames(error: Exception) -> None:
+    """Drop the frames of an error that nobody will look at: they keep a request and its arrays in memory."""
+    if isinstance(error, InterruptedSearchError) or failure_of(error).status < 500:
+        error.__cause__ = error.__context__ = None
+        error.__traceback__ = None
+
+
 class Service:
     """
     What all requests share.
@@ -84,7 +95,16 @@ class Service:
         self.options = options
         self.zones = zones
         self.meter = Meter(options.hits_per_minute)
-        self._limiters: tuple[anyio.CapacityLimiter, anyio.CapacityLimiter] | None = None
+        self._workers: WeakKeyDictionary[asyncio.AbstractEventLoop, Workers] = WeakKeyDictionary()
+
+    def workers(self) -> Workers:
+        """Return the threads for requests of the running event loop; a forked process has a loop of its own."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._workers:
+            options = self.options
+            n_large = options.large_workers or 2 * settings.threads
+            self._workers[loop] = Workers(options.workers, n_large, LARGEST_BODIES * options.body_limit)
+        return self._workers[loop]
 
     def authenticate(self, request: Request, *, is_proto: bool) -> str:
         """Return the application id of a request; Failure 401 if its credentials are missing or wrong."""
@@ -99,44 +119,51 @@ class Service:
             raise Failure(401, CREDENTIALS, "Application id or API key is wrong or missing", None, headers)
         return str(pair[0])
 
-    async def read_body(self, request: Request) -> bytes:
-        """Return the body of a request; Failure 413 if it is larger than allowed."""
-        limit = self.options.body_limit
-        too_large = plain_failure(413, f"Request body is larger than {limit} bytes")
+    async def read_body(self, request: Request, body: Body, *, is_proto: bool) -> None:
+        """Read the body of a request; Failure 413 if it is larger than allowed, 408 if it does not come."""
+        limit, idle_s = self.options.body_limit, self.options.idle_s
+        if is_proto:
+            limit = min(limit, MAX_PROTO_BODY)
+        too_large = f"Request body is larger than {limit} bytes"
         coding = request.headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("", "identity"):
             raise plain_failure(415, "Request body must not be compressed")
-        size = 0
-        chunks = []
-        async for chunk in request.stream():
+        size, has_more = 0, True
+        while has_more:
+            with anyio.move_on_after(idle_s) as patience:
+                message = await request.receive()
+            if patience.cancelled_caught:
+                text = f"No part of the request body came for {idle_s:g} s"
+                raise plain_failure(408, text, {"Retry-After": "60", "Connection": "close"})
+            if message["type"] == "http.disconnect":
+                raise InterruptedSearchError("the client has gone")
+            chunk, has_more = message.get("body", b""), message.get("more_body", False)
             size += len(chunk)
             # What is too large is read to its end, within reason, for many clients listen only then.
             if size > 4 * limit + 1_000_000:
-                raise too_large
+                raise plain_failure(413, too_large, {"Connection": "close"})
             if size <= limit:
-                chunks.append(chunk)
+                body.add(chunk)
             else:
-                chunks.clear()
+                body.drop()
         if size > limit:
-            raise too_large
-        return b"".join(chunks)
+            raise plain_failure(413, too_large)
 
-    async def work(self, request: Request, answer: Callable[[Call], Answer], call: Call) -> Answer:
+    async def work(self, request: Request, answer: Callable[[Call], Answer], call: Call, body: Body) -> Answer:
         """Return what `answer` makes of a call, in a thread, as long as the client waits."""
         is_unwanted = threading.Event()
-        if self._limiters is None:
-            n_large = self.options.large_workers or 2 * settings.threads
-            self._limiters = anyio.CapacityLimiter(self.options.workers), anyio.CapacityLimiter(n_large)
-        is_large = len(call.body) >= LARGE_BODY
-        limiter = self._limiters[is_large]
+        is_large = len(body.data) >= LARGE_BODY
 
         def run() -> Answer:
             # Days of little service are the client's choice, and no news.
             with interruptible(is_unwanted.is_set), service_warnings_to(lambda text: None):
                 try:
                     return answer(call)
+                except Exception as error:
+                    _forget_frames(error)
+                    raise
                 finally:
-                    if is_large:
+                    if is_large or is_unwanted.is_set():
                         _hand_back_memory()
 
         outcome: list[Answer] = []
@@ -150,7 +177,7 @@ class Service:
                     group.cancel_scope.cancel()
 
                 group.start_soon(listen)
-                outcome.append(await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=limiter))
+                outcome.append(await self.workers().run(run, body, is_large=is_large))
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
@@ -168,21 +195,24 @@ def _response(
 
     async def handle(request: Request) -> Response:
         call: Call | None = None
+        body = service.workers().body()
         try:
             with anyio.fail_after(service.options.timeout_s):
                 endpoint = endpoint_of(request)
                 app_id = service.authenticate(request, is_proto=is_proto)
-                body = await service.read_body(request)
+                await service.read_body(request, body, is_proto=is_proto)
                 # Lines of one header are one list.
                 headers = {name: ", ".join(request.headers.getlist(name)) for name in set(request.headers)}
                 call = Call(
-                    service.atlas, body, request.query_params, request.path_params, headers, app_id,
+                    service.atlas, body.data, request.query_params, request.path_params, headers, app_id,
                     service.meter, service.zones, service.options.nominatim,
                 )  # fmt: skip
-                found = await service.work(request, endpoint.answer, call)
+                found = await service.work(request, endpoint.answer, call, body)
             response = Response(found.body, 200, dict(found.headers), found.media)
         except Exception as error:
             response = _failed(error, service.options, is_proto=is_proto)
+        finally:
+            body.done()
         if call is not None:
             request.scope.setdefault("state", {})["laps"] = call.laps
         return response
@@ -194,7 +224,8 @@ def _failed(error: Exception, options: Options, *, is_proto: bool = False) -> Re
     """Return the answer about an error; what is not the client's doing is logged."""
     if isinstance(error, TimeoutError):
         # Not 5xx, which one client repeats at once; Retry-After keeps another from repeating a 408.
-        failure = plain_failure(408, f"Request took longer than {options.timeout_s:g} s", {"Retry-After": "60"})
+        text = f"Request took longer than {options.timeout_s:g} s"
+        failure = plain_failure(408, text, {"Retry-After": "60", "Connection": "close"})
     elif isinstance(error, HTTPException):
         failure = plain_failure(error.status_code, _DESCRIPTIONS.get(error.status_code, error.detail), error.headers)
     elif isinstance(error, InterruptedSearchError):
@@ -202,8 +233,9 @@ def _failed(error: Exception, options: Options, *, is_proto: bool = False) -> Re
         failure = plain_failure(499, "Client has gone")
     else:
         failure = failure_of(error)
-    if failure.status >= 500:
+    if failure.status >= 500 and failure.status != 503:
         logger.error("request failed", exc_info=error)
+    _forget_frames(error)
     headers = dict(failure.headers)
     if is_proto:
         headers |= endpoints.error_headers(failure)
@@ -226,6 +258,11 @@ def create_app(
     options : Options, optional
     zones : Zones, optional
         Postcodes, for the endpoints that answer about them.
+
+    Raises
+    ------
+    InputError
+        If an origin of `options` is none.
     """
     options = options or Options()
     service = Service(atlas, credentials, options, zones)
@@ -253,10 +290,20 @@ def create_app(
         Route(path, _response(service, by_method(methods), is_proto=False), methods=sorted(methods))
         for path, methods in by_path.items()
     ]
+
+    def without_credentials(answer: Callable[[Request], Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
+        async def handle(request: Request) -> Response:
+            try:
+                check_host(request.headers.get("host"), options.hosts)
+            except Failure as failure:
+                return _failed(failure, options)
+            return await answer(request)
+
+        return handle
+
     routes += [
-        Route("/health", health, methods=["GET"]),
-        Route("/openapi.json", openapi_json, methods=["GET"]),
-        Route("/docs", docs, methods=["GET"]),
+        Route(path, without_credentials(answer), methods=["GET"])
+        for path, answer in (("/health", health), ("/openapi.json", openapi_json), ("/docs", docs))
     ]
     for prefix in endpoints.PREFIXES:
         for path, endpoint in endpoints.ENDPOINTS.items():
@@ -268,7 +315,7 @@ def create_app(
 
     app = Starlette(routes=routes, exception_handlers={HTTPException: on_error, Exception: on_error})
     app.router.redirect_slashes = False
-    return _AccessLog(app)
+    return _AccessLog(with_origins(app, check_origins(options.allow_origins)))
 
 
 class _AccessLog:

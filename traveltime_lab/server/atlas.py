@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, FloatArray
+from traveltime_lab._checks import items
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
 from traveltime_lab.network.network import Network
@@ -157,9 +158,7 @@ def _named(networks: object) -> list[tuple[str, Network]]:
         return [("map", networks)]
     if isinstance(networks, Mapping):
         return [(str(name), network) for name, network in networks.items()]
-    if not isinstance(networks, Iterable):
-        raise InputError(f"a service needs networks; got {type(networks).__name__}")
-    listed = list(networks)
+    listed = items(networks, "networks", "networks")
     if len(listed) == 1:
         return [("map", listed[0])]
     return [(f"map{i}", network) for i, network in enumerate(listed, 1)]

@@ -16,6 +16,12 @@ DEFAULT_WORKERS: Final = 32
 #: Bytes from which on a body is large. Large requests wait for each other, as each wants the cores and much memory;
 #: small ones never wait for them (assumed: some 5,000 locations).
 LARGE_BODY: Final = 500_000
+#: Seconds that a connection may be idle, and that the headers of a request may take.
+DEFAULT_IDLE_S: Final = 10.0
+#: Connections that are open at once; further ones are answered with 503 (assumed: ten for each worker and some more).
+DEFAULT_CONNECTIONS: Final = 500
+#: Bodies of the largest size that are held at once.
+LARGEST_BODIES: Final = 10
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,11 @@ class Options:
         Bytes of a request's body.
     timeout_s : float
         Seconds that a request may take, its upload included.
+    idle_s : float
+        Seconds that a connection may be idle, before and between requests, within an upload and while a client does not
+        read its answer; also those that the headers of a request may take.
+    connections : int
+        Connections that are open at once.
     hits_per_minute : int, optional
         For each application id; None for no limit.
     workers : int
@@ -37,11 +48,20 @@ class Options:
         Of those with large bodies; by default twice `settings.threads`.
     nominatim : Nominatim, optional
         Who answers about names and addresses, instead of the networks.
+    allow_origins : tuple of str
+        Origins of the web pages that may read answers (CORS), such as ``https://example.org``; ``*`` for all.
+    hosts : frozenset of str, optional
+        Names by which clients may call the pages that need no credentials; None for any. See
+        `traveltime_lab.server.browsers.known_hosts`.
     """
 
     body_limit: int = DEFAULT_BODY_LIMIT
     timeout_s: float = DEFAULT_TIMEOUT_S
+    idle_s: float = DEFAULT_IDLE_S
+    connections: int = DEFAULT_CONNECTIONS
     hits_per_minute: int | None = None
     workers: int = DEFAULT_WORKERS
     large_workers: int | None = None
     nominatim: Nominatim | None = None
+    allow_origins: tuple[str, ...] = ()
+    hosts: frozenset[str] | None = None

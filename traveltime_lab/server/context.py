@@ -59,7 +59,7 @@ class Call:
     Attributes
     ----------
     atlas : Atlas
-    body : bytes
+    body : bytes or bytearray
     query : mapping of str to str
     path : mapping of str to str
         Variable parts of the path.
@@ -74,7 +74,7 @@ class Call:
     """
 
     atlas: Atlas
-    body: bytes
+    body: bytes | bytearray
     query: Mapping[str, str]
     path: Mapping[str, str]
     headers: Mapping[str, str]

@@ -15,6 +15,7 @@ import numpy as np
 import shapely
 
 from traveltime_lab._arrays import FloatArray
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.server.contract.errors import plain_failure
 from traveltime_lab.surfaces import polygons as shapes
 
@@ -99,6 +100,7 @@ def encode(media: str, results: Iterable[ShapeResult]) -> bytes:
 
 
 def _points(ring: shapely.LinearRing) -> list[dict[str, float]]:
+    checkpoint()
     return [{"lat": lat, "lng": lng} for lng, lat in shapely.get_coordinates(ring).tolist()]
 
 
@@ -110,6 +112,7 @@ def _plain(result: ShapeResult) -> dict[str, Any]:
 
 
 def _feature(result: ShapeResult) -> dict[str, Any]:
+    checkpoint()
     coordinates = [
         [shapely.get_coordinates(ring).tolist() for ring in (part.exterior, *part.interiors)]
         for part in result.shape.geoms
@@ -128,6 +131,7 @@ def _decimal(value: float) -> str:
 
 
 def _pairs(ring: shapely.LinearRing, between: str) -> list[str]:
+    checkpoint()
     return [f"{_decimal(x)}{between}{_decimal(y)}" for x, y in shapely.get_coordinates(ring).tolist()]
 
 

@@ -40,6 +40,7 @@ _ERRORS: Final = {
     422: "The request does not match the schema (code 2), or has no answer here (codes 13, 15, 16)",
     429: "Too many requests",
     500: "Internal error",
+    503: "The service has too many connections or bodies to read another one, or is stopping",
 }
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }

@@ -4,19 +4,27 @@ Postcodes and the zones they form, from a table that the user supplies.
 
 from __future__ import annotations
 
+import bisect
+import functools
+import itertools
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
+from traveltime_lab._files import as_path, is_file
 from traveltime_lab.errors import DataError, MissingFileError
+from traveltime_lab.search.geocoding.gazetteer import postcode_score, prefix_quality, tokens_of
 
 #: Area and district, sector and unit, spelt as in contract 7.7.
 _BRITISH: Final = r"^([A-Z]{1,2}[0-9][A-Z0-9]?) ?([0-9][A-Z]{2})$"
+#: Most words of a postcode (assumed; British, Dutch and Canadian ones have two).
+_MOST_WORDS: Final = 3
+#: Most postcodes that begin with a text, in their order (assumed: four times the most results of a search).
+_MOST_FOUND: Final = 200
 
 
 @dataclass(frozen=True)
@@ -92,8 +100,8 @@ class Zones:
         DataError
             If it cannot be read as a table of zones.
         """
-        source = Path(path)
-        if not source.is_file():
+        source = as_path(path, "zones")
+        if not is_file(source):
             raise MissingFileError(f"no table of zones at {source}")
         try:
             if source.suffix == ".parquet":
@@ -103,6 +111,41 @@ class Zones:
             if isinstance(error, DataError):
                 raise
             raise DataError(f"{source} cannot be read as a table of zones: {error}") from error
+
+    @functools.cached_property
+    def _by_code(self) -> tuple[list[str], list[int]]:
+        """Postcodes without blanks and hyphens in lower case, sorted, and their positions."""
+        plain = ["".join(tokens_of(code)) for code in self.postcodes]
+        order = sorted(range(len(plain)), key=plain.__getitem__)
+        return [plain[i] for i in order], order
+
+    def find(self, query: str) -> dict[int, float]:
+        """
+        Return the postcodes in a text, or that begin with it.
+
+        Parameters
+        ----------
+        query : str
+            Any text, such as ``"SW1Y 5BG, London"`` or ``"sw1y5"``.
+
+        Returns
+        -------
+        dict of int to float
+            Scores by position, as those of `traveltime_lab.geocode`.
+        """
+        codes, order = self._by_code
+        tokens = tokens_of(query)
+        found: dict[int, float] = {}
+        for first, n in itertools.product(range(len(tokens)), range(1, _MOST_WORDS + 1)):
+            text = "".join(tokens[first : first + n])
+            if first + n > len(tokens) or not any(letter.isdigit() for letter in text):
+                continue
+            begin = bisect.bisect_left(codes, text)
+            end = bisect.bisect_right(codes, text + "\U0010ffff" if n == len(tokens) else text)
+            for i in range(begin, min(end, begin + _MOST_FOUND)):
+                quality = prefix_quality(len(text), len(codes[i])) * n / len(tokens)
+                found[order[i]] = max(found.get(order[i], 0.0), postcode_score(quality))
+        return found
 
 
 def statistics(values: Int64Array) -> dict[str, int]:

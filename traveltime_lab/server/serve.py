@@ -5,19 +5,21 @@ Running the service: in the background of a program or notebook (`serve`), or as
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
-from traveltime_lab.errors import InputError, MissingDependencyError, MissingFileError, TravelTimeError
+from traveltime_lab._checks import flag, items, number, whole, words
+from traveltime_lab._files import as_path, temporary_folder
+from traveltime_lab.errors import InputError, LimitError, MissingDependencyError, MissingFileError, TravelTimeError
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding.nominatim import Nominatim
 from traveltime_lab.server.atlas import Atlas
@@ -89,30 +91,31 @@ def _prepared(
     """Bind the address and make everything ready, so that what is wrong is said before anything runs."""
     try:
         from traveltime_lab.server import app as application  # noqa: PLC0415 - an optional extra
-        from traveltime_lab.server import listening  # noqa: PLC0415
+        from traveltime_lab.server import browsers, listening  # noqa: PLC0415
     except ModuleNotFoundError as error:
         text = f"the service needs {error.name}. Type: pip install 'traveltime_lab[server]'"
         raise MissingDependencyError(text) from error
     atlas = Atlas(networks)
-    pairs = list(credentials) if credentials is not None else [generate_pair()]
+    pairs = _checked_pairs(credentials)
     if zones is not None and not isinstance(zones, Zones):
         zones = Zones.from_table(zones) if isinstance(zones, pd.DataFrame) else Zones.read(zones)
+    options = replace(options, hosts=browsers.known_hosts(host))
     app = application.create_app(atlas, Credentials(pairs), options, zones)
     with contextlib.ExitStack() as stack:
         certificate = key = None
         if isinstance(tls, tuple):
-            certificate, key = (Path(path) for path in tls)
+            certificate, key = (as_path(path, "tls") for path in items(tls, "tls", "two paths", 2))
             for path in (certificate, key):
                 if not path.is_file():
                     raise MissingFileError(f"no certificate or key at {path}")
-        elif tls:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="traveltime_lab_"))
-            certificate, key = write_certificate(Path(folder), host)
+        elif flag(tls, "tls"):
+            folder = stack.enter_context(temporary_folder())
+            certificate, key = write_certificate(folder, host)
         try:
-            listener = stack.enter_context(_bound(host, port))
-        except (OSError, OverflowError) as error:
+            listener = stack.enter_context(_bound(words(host, "host"), _checked_port(port)))
+        except (OSError, OverflowError, UnicodeError) as error:
             raise InputError(f"cannot listen on {host} port {port}: {error}") from error
-        server = listening.server(app, certificate, key)
+        server = listening.server(app, certificate, key, options)
         bound_port = listener.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         address = Served(f"{'https' if certificate else 'http'}://{shown}:{bound_port}")
@@ -120,6 +123,26 @@ def _prepared(
         address.app_id, address.api_key = pairs[0]
         address.certificate = certificate
         yield _Prepared(server, listener, address, atlas)
+
+
+def _checked_port(port: Any) -> int:
+    """Return a port as a plain integer; whether it can be used shows when it is bound."""
+    try:
+        if not isinstance(port, bool):
+            return operator.index(port)
+    except TypeError:
+        pass
+    raise InputError(f"port must be a whole number from 0 to 65535; got {port!r}")
+
+
+def _checked_pairs(credentials: Any) -> list[tuple[str, str]]:
+    """Return pairs of application id and API key; one is made up if there are none."""
+    if credentials is None:
+        return [generate_pair()]
+    pairs = [items(pair, "credentials", "pairs of texts", 2) for pair in items(credentials, "credentials", "pairs")]
+    if not pairs:
+        raise InputError("credentials is empty; give at least one pair of application id and API key")
+    return [(words(app_id, "credentials"), words(api_key, "credentials")) for app_id, api_key in pairs]
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -148,8 +171,11 @@ def serve(
     zones: ZonesLike | None = None,
     body_limit: int = Options.body_limit,
     timeout_s: float = Options.timeout_s,
+    idle_s: float = Options.idle_s,
+    connections: int = Options.connections,
     hits_per_minute: int | None = None,
     nominatim: str | None = None,
+    allow_origins: str | Iterable[str] = (),
 ) -> Iterator[Served]:
     """
     Serve networks over HTTP for the length of a ``with`` block.
@@ -172,10 +198,18 @@ def serve(
         Bytes of a request.
     timeout_s : float, default 300
         Seconds that a request may take.
+    idle_s : float, default 10
+        Seconds that a connection may be idle, and that the headers of a request may take.
+    connections : int, default 500
+        Connections that are open at once; further ones are answered with 503. At most 64 fewer than the process may
+        open files.
     hits_per_minute : int, optional
         Rate limit for each application id.
     nominatim : str, optional
         Address of a Nominatim server that answers about names; by default the networks do.
+    allow_origins : str or iterable of str, optional
+        Origins of web pages whose scripts may read the answers (CORS), such as ``"http://localhost:3000"``, or ``"*"``
+        for all. By default there are none.
 
     Returns
     -------
@@ -185,7 +219,7 @@ def serve(
     Raises
     ------
     InputError
-        If there is no network, the credentials are empty, or the address cannot be used.
+        If there is no network, the credentials are empty, an origin is none, or the address cannot be used.
     MissingDependencyError
         If the extra ``server`` is not installed.
 
@@ -199,11 +233,20 @@ def serve(
     >>> [item["name"] for item in answer["maps"]]
     ['coquimbo']
     """
+    if not number(timeout_s, "timeout_s", "seconds") > 0:
+        raise LimitError(f"timeout_s must be above 0 seconds; got {timeout_s!r}")
     options = Options(
-        body_limit=body_limit,
-        timeout_s=timeout_s,
-        hits_per_minute=hits_per_minute,
+        body_limit=whole(body_limit, "body_limit", 1, 2**63 - 1, "bytes"),
+        timeout_s=number(timeout_s, "timeout_s"),
+        idle_s=number(idle_s, "idle_s"),
+        connections=whole(connections, "connections", 1, 2**31 - 1, "connections"),
+        hits_per_minute=(
+            None if hits_per_minute is None else whole(hits_per_minute, "hits_per_minute", 1, 2**31 - 1, "hits")
+        ),
         nominatim=None if nominatim is None else Nominatim(nominatim),
+        allow_origins=(
+            (allow_origins,) if isinstance(allow_origins, str) else tuple(items(allow_origins, "allow_origins", "URLs"))
+        ),
     )
     with _prepared(networks, host, port, credentials, tls, zones, options) as prepared:
         server = prepared.server
@@ -235,7 +278,7 @@ def run(
     options: Options | None = None,
 ) -> None:
     """
-    Serve networks until SIGINT or SIGTERM, then finish what is running.
+    Serve networks until SIGINT or SIGTERM, then finish what is being answered.
 
     While the first requests come in, what they need is made ready beside them: see `traveltime_lab.server.warm_up`.
 

@@ -14,6 +14,7 @@ from traveltime_lab.modes import Transportation
 from traveltime_lab.search.query import MomentLike
 from traveltime_lab.search.time_map import shape_style
 from traveltime_lab.server.atlas import Atlas, Map
+from traveltime_lab.server.contract.limits import DEFAULT_LEVEL_OF_DETAIL
 from traveltime_lab.server.endpoints.matrix import times
 from traveltime_lab.server.endpoints.searches import TYPICAL, query
 from traveltime_lab.server.endpoints.shapes import draw
@@ -58,5 +59,6 @@ def try_out(item: Map, kind: str, moment: MomentLike) -> None:
     """Ask for a shape and a matrix around the middle of a map, for what it makes ready."""
     lng, lat = item.middle
     asked = query(item.network, Transportation(kind), moment, is_arrival=False, limit=_LIMIT_S)
-    draw(asked, lng, lat, _LIMIT_S, shape_style(parse_level_of_detail().downgraded(_LIMIT_S)))
+    detail = parse_level_of_detail(DEFAULT_LEVEL_OF_DETAIL).downgraded(_LIMIT_S)
+    draw(asked, lng, lat, _LIMIT_S, shape_style(detail))
     times(asked, lng, lat, np.array([lng]), np.array([lat]), _LIMIT_S, with_distance=True)

@@ -19,7 +19,6 @@ time to the millisecond, the length is that of one of them, and not always the s
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -29,6 +28,7 @@ import pandas as pd
 
 from traveltime_lab import _threads
 from traveltime_lab._arrays import AnyArray, IndexArray, Int32Array, Int64Array
+from traveltime_lab._forks import Lock
 from traveltime_lab._memo import Derived
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import joins, road, turns
@@ -52,7 +52,7 @@ _PATHS: Final = 2_000
 _PARTS: Final = 16
 #: The value that pandana returns if there is no path, in its own unit.
 _NO_WAY: Final = (1 << 32) - 1
-_building = threading.Lock()
+_building = Lock()
 
 
 @dataclass(frozen=True)

@@ -11,20 +11,32 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from traveltime_lab._forks import after_fork
+
 #: Handle of threadpoolctl for the OpenMP library, kept because finding it takes milliseconds.
 _controller: Any = None
+#: Whether this process was forked. GNU's OpenMP waits for ever for threads that its parent had, unless it needs none.
+_is_forked = False
+
+
+def _note_fork() -> None:
+    global _is_forked
+    _is_forked = True
+
+
+after_fork(_note_fork)
 
 
 @contextlib.contextmanager
 def pandana_threads(count: int) -> Iterator[None]:
-    """Set the number of threads of pandana, regardless of what the caller or another library has set."""
+    """Set the number of threads of pandana, regardless of what others have set; a forked process has one."""
     # scikit-learn, which pandana imports, depends on it.
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # noqa: PLC0415
 
     global _controller
     if _controller is None:
         _controller = ThreadpoolController().select(user_api="openmp")
-    with _controller.limit(limits=count):
+    with _controller.limit(limits=1 if _is_forked else count):
         yield
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int32Array, Int64Array
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.kernels.records import Positions
 from traveltime_lab.kernels.street import reading, road, turns
@@ -112,10 +113,12 @@ def paths(
     for pairs in np.split(order, np.flatnonzero(np.diff(origin_of[order])) + 1):
         if not pairs.size:
             continue
+        checkpoint()
         i = int(origin_of[pairs[0]])
         _, states, keys = take_rows(seeds, i, i + 1)
         label, parent = road.one_to_all(arcs, states, keys, np.int64(largest), graph.shift, graph.n_buckets, True)
         for pair in pairs.tolist():
+            checkpoint()
             j = int(destination_of[pair])
             if start_snaps.lng[i] == end_snaps.lng[j] and start_snaps.lat[i] == end_snaps.lat[j]:
                 yield Path(pair, [], 0, 0)

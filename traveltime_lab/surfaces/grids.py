@@ -114,7 +114,7 @@ def _lattice(lng: FloatArray, lat: FloatArray, resolution: int) -> tuple[Any, An
     # The angle from the middle to the nearest edge of its face, and that to the farthest point plus some cells.
     to_edge = np.arcsin((by_distance[nearest] - by_distance[second]) / np.linalg.norm(faces[nearest] - faces[second]))
     reach = np.arccos(np.clip((points @ middle).min(), -1.0, 1.0))
-    spacing = h3.average_hexagon_edge_length(resolution, unit="m") / WGS84_A_M * np.sqrt(3.0)
+    spacing = h3_edge_m(resolution) / WGS84_A_M * np.sqrt(3.0)
     if to_edge <= reach + 4.0 * spacing:
         return None
     normal = faces[nearest]
@@ -177,6 +177,11 @@ def _face_centres() -> FloatArray:
 def h3_area_m2(resolution: int) -> float:
     """Return the average area of a hexagon in square metres."""
     return float(h3.average_hexagon_area(resolution, unit="m^2"))
+
+
+def h3_edge_m(resolution: int) -> float:
+    """Return the average length of an edge of a hexagon in metres."""
+    return float(h3.average_hexagon_edge_length(resolution, unit="m"))
 
 
 def h3_names(cells: UInt64Array) -> AnyArray:

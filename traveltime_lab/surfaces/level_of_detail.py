@@ -5,13 +5,15 @@ Levels of detail of shapes: by name, by number or as a coarse grid (docs/contrac
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from traveltime_lab._checks import number
 from traveltime_lab.errors import InputError, LimitError, ModeError
 
 LEVEL_NAMES = ("lowest", "low", "medium", "high", "highest")
+#: Level of the functions of the library. The service has that of its contract, ``lowest``.
+DEFAULT_LEVEL = "medium"
 MIN_SQUARE_SIZE_M = 600
 #: Largest square of a coarse grid, about nine degrees of latitude (assumed).
 MAX_SQUARE_SIZE_M = 1_000_000
@@ -47,7 +49,7 @@ class LevelOfDetail:
         Whether the level is not lowered for long travel times.
     """
 
-    numeric: int = -2
+    numeric: int = 0
     square_size_m: int | None = None
     is_kept: bool = False
 
@@ -90,7 +92,7 @@ def parse_level_of_detail(value: object = None) -> LevelOfDetail:
     value : str, int, mapping or LevelOfDetail, optional
         A name (``lowest``, ``low``, ``medium``, ``high``, ``highest``), a number from -20 to 2, or a mapping:
         ``{"scale_type": "simple", "level": name}``, ``{"scale_type": "simple_numeric", "level": number}`` or
-        ``{"scale_type": "coarse_grid", "square_size": metres}``. Default: ``lowest``.
+        ``{"scale_type": "coarse_grid", "square_size": metres}``. Default: ``medium``.
 
     Returns
     -------
@@ -104,15 +106,17 @@ def parse_level_of_detail(value: object = None) -> LevelOfDetail:
         If a number is not from -20 to 2, or a square is not from 600 m to 1,000 km.
     """
     if value is None:
-        return LevelOfDetail()
+        return _named_level(DEFAULT_LEVEL)
     if isinstance(value, LevelOfDetail):
         return value
     if isinstance(value, str):
         return _named_level(value)
     if isinstance(value, Mapping):
         scale_type = value.get("scale_type", "simple")
+        if not isinstance(scale_type, str):
+            scale_type = repr(scale_type)
         if scale_type == "simple":
-            return _named_level(value.get("level", "lowest"))
+            return _named_level(value.get("level", DEFAULT_LEVEL))
         if scale_type == "simple_numeric":
             return LevelOfDetail(_whole_number("level", value.get("level"), -20, 2))
         if scale_type == "coarse_grid":
@@ -126,16 +130,19 @@ def parse_level_of_detail(value: object = None) -> LevelOfDetail:
 
 
 def _named_level(name: object) -> LevelOfDetail:
-    if name not in LEVEL_NAMES:
+    if not isinstance(name, str) or name not in LEVEL_NAMES:
         raise InputError(f"A level of detail must be one of {', '.join(LEVEL_NAMES)}. Got {name!r} instead.")
     return LevelOfDetail(LEVEL_NAMES.index(name) - 2)
 
 
 def _whole_number(field: str, value: object, least: int, most: int) -> int:
     # Some JSON clients send 600.0 for 600. Booleans are integers in Python, so they are excluded explicitly.
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or value % 1 != 0:
+    try:
+        size = number(value, field)
+    except InputError:
+        size = math.nan
+    if size % 1 != 0 and not (isinstance(value, int) and math.isinf(size)):
         raise InputError(f"The '{field}' of level_of_detail must be a whole number. Got {value!r} instead.")
-    number = int(float(value))
-    if not least <= number <= most:
-        raise LimitError(f"The '{field}' of level_of_detail must be from {least} to {most}. Got {number} instead.")
-    return number
+    if not least <= size <= most:
+        raise LimitError(f"The '{field}' of level_of_detail must be from {least} to {most}. Got {value!r} instead.")
+    return int(size)

@@ -20,6 +20,7 @@ import shapely
 from shapely import MultiPolygon
 
 from traveltime_lab._arrays import Float32Array, FloatArray
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.raster import contours
@@ -299,6 +300,7 @@ def bounding_boxes(shape: MultiPolygon, *, step: float | None = None) -> list[tu
     """
     answer = []
     for polygon in shapely.polygons(shapely.get_exterior_ring(shapely.get_parts(shape))):
+        checkpoint()
         envelope = shapely.bounds(polygon)
         min_x, min_y, max_x, max_y = envelope
         n_rows = 24 if step is None else max(1, math.ceil((max_y - min_y) / step - 1e-9))

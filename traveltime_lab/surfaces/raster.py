@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from traveltime_lab._arrays import Float32Array
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import LimitError
 from traveltime_lab.modes import Snapping, Transportation
@@ -164,6 +165,7 @@ def tile_values(
     caches = [tile_cache(streets, reader.transportation, snapping, cell_m, needed=reader.needed) for reader in readers]
     values = np.empty((TILE, TILE), np.float32)
     for first in range(0, len(keys), _TILES_AT_ONCE):
+        checkpoint()
         some = keys[first : first + _TILES_AT_ONCE]
         tiles = [cache.get(some) for cache in caches]
         for key in some:

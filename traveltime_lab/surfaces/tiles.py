@@ -8,7 +8,6 @@ tiles of cells as they are needed, and kept.
 from __future__ import annotations
 
 import functools
-import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, Int32Array
+from traveltime_lab._forks import Lock
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
@@ -103,7 +103,7 @@ class TileCache:
     threshold_m: float
     reach_m: float
     tiles: OrderedDict[tuple[int, int], Tile] = field(default_factory=OrderedDict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: Lock = field(default_factory=Lock)
 
     def get(self, wanted: list[tuple[int, int]]) -> dict[tuple[int, int], Tile]:
         """Return tiles by (row, column); missing tiles are computed on all threads."""

@@ -10,12 +10,16 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int32Array, UInt8Array
 from traveltime_lab.kernels.transit import stop_times
+
+#: Last date of the calendar of `datetime`.
+_LAST_DATE: Final = dt.date.max.toordinal()
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,11 @@ def day_origin(date: int, zone: str) -> int:
     """
     Return the POSIX second from which the times of a service date count: noon minus 12 hours.
 
-    It differs from midnight on days of a clock change; see GTFS Schedule reference, "Time".
+    It differs from midnight on days of a clock change; see GTFS Schedule reference, "Time". Dates may lie outside of
+    the calendar of `datetime`, whose last day is 31 December 9999.
     """
-    day = dt.date.fromordinal(date)
+    # A calendar that ends on 31 December 9999, for "until further notice", asks for the day after it.
+    known = min(max(date, 1), _LAST_DATE)
+    day = dt.date.fromordinal(known)
     noon = dt.datetime(day.year, day.month, day.day, 12, tzinfo=ZoneInfo(zone))
-    return int(noon.timestamp()) - 12 * 3600
+    return int(noon.timestamp()) - 12 * 3600 + (date - known) * 86400

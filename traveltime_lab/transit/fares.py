@@ -31,12 +31,14 @@ from traveltime_lab.transit.timetable import Timetable
 @dataclass(frozen=True, slots=True)
 class PaidRide:
     """
-    The properties of a transit leg that fares depend on.
+    The properties of a ride that fares depend on.
+
+    A ride is one transit leg, or several between which the passenger stays seated; in this module, a leg is a ride.
 
     Attributes
     ----------
-    leg : int
-        Position of the leg in the route.
+    legs : tuple of int
+        Positions of its transit legs in the route.
     feed : int
         feed_idx.
     routes, agencies : frozenset of int
@@ -49,7 +51,7 @@ class PaidRide:
         Moment of boarding, POSIX seconds.
     """
 
-    leg: int
+    legs: tuple[int, ...]
     feed: int
     routes: frozenset[int]
     agencies: frozenset[int]
@@ -167,7 +169,12 @@ class FareBook:
         best = min(covers[-1], key=lambda cover: _order(cover.totals))
         return Fares(
             tuple(
-                Ticket(float(fare.price), fare.currency, tuple(ride.leg for ride in rides[first:end]), fare.fare_id)
+                Ticket(
+                    float(fare.price),
+                    fare.currency,
+                    tuple(leg for ride in rides[first:end] for leg in ride.legs),
+                    fare.fare_id,
+                )
                 for fare, first, end in best.tickets
             )
         )

@@ -3,7 +3,8 @@ Build routes by transit: the legs behind the travel times of `traveltime_lab.tra
 
 The line of a transit leg is the shape of the trip, or straight from stop to stop if the feed has no shape. Times and
 their rounding are those of the matrix: the wait for a vehicle is part of its leg, and the time left at the end of an
-arrival search is part of the last leg.
+arrival search is part of the last leg. Where the vehicle continues as another trip while passengers stay seated, a leg
+ends and the next one begins.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import shapely
 import shapely.ops
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
@@ -37,6 +39,16 @@ from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.trip_table import TripTable
 
 _PARKING: dict[str, Mode] = {"driving": "parking", "cycling": "bike_parking"}
+
+
+class _Calls(NamedTuple):
+    """A trip of a ride: its trip instance, trip_idx, the positions of its first and last stop, and stop_idx of all."""
+
+    run: int
+    trip: int
+    first: int
+    last: int
+    stops: Int32Array
 
 
 class Found(NamedTuple):
@@ -90,6 +102,7 @@ def transit_routes(
     for pairs in np.split(order, np.flatnonzero(is_new) + 1):
         if not pairs.size:
             continue
+        checkpoint()
         if near_of[pairs[0]] != here:
             here = int(near_of[pairs[0]])
             links = query.links(near.take(np.array([here])), is_origin=not is_arrival)
@@ -103,6 +116,7 @@ def transit_routes(
         _, journeys = search.journeys((links.stops, links.ms), moment, stops, options, is_arrival=is_arrival)
         direct = teller.on_foot(origin_of[pairs], destination_of[pairs])
         for k, pair in enumerate(pairs.tolist()):
+            checkpoint()
             i, j = int(origin_of[pair]), int(destination_of[pair])
             stop, ms = best[pair]
             walked = direct.get(k)
@@ -237,8 +251,10 @@ class ItineraryBuilder:
                     now += sum(leg.travel_time for leg in walked)
             leaves = reference + int(journeys.departure[ride]) // 1000
             arrives = reference + int(journeys.arrival[ride]) // 1000
-            paid.append(self._paid_ride(table, journeys, ride, len(legs), leaves))
-            legs.append(self._ride_leg(table, journeys, ride, leaves, arrives, round(now)))
+            calls = self._calls(table, journeys, ride)
+            ridden = self._ride_legs(table, calls, leaves, arrives, round(now))
+            paid.append(self._paid_ride(calls, range(len(legs), len(legs) + len(ridden)), leaves))
+            legs.extend(ridden)
             now = arrives
         legs.extend(egress[0] if egress else ())
         spare = total - sum(leg.travel_time for leg in legs)
@@ -249,33 +265,37 @@ class ItineraryBuilder:
         fares = None if unpaid(tuple(legs)) is None else self.fares.cheapest(paid)
         return timed(tuple(legs), moment, is_arrival=query.is_arrival, fares=fares)
 
-    def _calls(self, table: TripTable, journeys: Itineraries, ride: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the trips of a leg, several if the vehicle continues as another, with their positions on the leg."""
+    def _calls(self, table: TripTable, journeys: Itineraries, ride: int) -> list[_Calls]:
+        """Return the trips of a ride in travel order, several if the vehicle continues as another."""
         t = self.timetable
         run, end_run = int(journeys.board_run[ride]), int(journeys.alight_run[ride])
         position = int(journeys.board_position[ride])
+        calls = []
         while True:
             trip = int(table.instance_trip[run])
             pattern = int(t.hot.trip_pattern[trip])
-            size = int(t.pattern_indptr[pattern + 1] - t.pattern_indptr[pattern])
-            yield trip, position, int(journeys.alight_position[ride]) if run == end_run else size - 1
+            begin, end = int(t.pattern_indptr[pattern]), int(t.pattern_indptr[pattern + 1])
+            last = int(journeys.alight_position[ride]) if run == end_run else end - begin - 1
+            calls.append(_Calls(run, trip, position, last, t.pattern_stop[begin + position : begin + last + 1]))
             if run == end_run:
-                return
+                break
             run, position = int(table.stay_instance[run]), 0
+        # Who boards where a trip ends, or alights where it begins, does not ride on it.
+        if len(calls) > 1 and len(calls[0].stops) == 1 and calls[0].stops[0] == calls[1].stops[0]:
+            del calls[0]
+        if len(calls) > 1 and len(calls[-1].stops) == 1 and calls[-1].stops[0] == calls[-2].stops[-1]:
+            del calls[-1]
+        return calls
 
-    def _paid_ride(self, table: TripTable, journeys: Itineraries, ride: int, leg: int, leaves: int) -> PaidRide:
-        """Return the properties of a leg that fares depend on."""
+    def _paid_ride(self, calls: Sequence[_Calls], legs: range, leaves: int) -> PaidRide:
+        """Return the properties of a ride that fares depend on."""
         t = self.timetable
-        stops: list[int] = []
-        routes = set()
-        for trip, first, last in self._calls(table, journeys, ride):
-            begin = int(t.pattern_indptr[t.hot.trip_pattern[trip]])
-            stops += t.pattern_stop[begin + first : begin + last + 1].tolist()
-            routes.add(int(t.hot.trip_route[trip]))
+        stops = np.concatenate([call.stops for call in calls])
+        routes = {int(t.hot.trip_route[call.trip]) for call in calls}
         zones = [str(zone) for zone in t.stops["zone_id"].iloc[stops]]
         return PaidRide(
-            leg=leg,
-            feed=int(t.hot.trip_feed[trip]),
+            legs=tuple(legs),
+            feed=int(t.hot.trip_feed[calls[0].trip]),
             routes=frozenset(routes),
             agencies=frozenset(t.routes["agency_idx"].iloc[list(routes)].tolist()),
             board_zone=zones[0],
@@ -284,28 +304,54 @@ class ItineraryBuilder:
             board=leaves,
         )
 
-    def _ride_leg(self, table: TripTable, journeys: Itineraries, ride: int, leaves: int, arrives: int, now: int) -> Leg:
-        """Return a transit leg, including the wait before it."""
+    def _ride_legs(
+        self, table: TripTable, calls: Sequence[_Calls], leaves: int, arrives: int, now: int
+    ) -> tuple[Leg, ...]:
+        """
+        Return the legs of a ride, one for each trip that the vehicle is on.
+
+        Parameters
+        ----------
+        table : TripTable
+        calls : sequence of _Calls
+            Trips of the ride.
+        leaves, arrives : int
+            POSIX seconds of boarding and alighting.
+        now : int
+            POSIX seconds at which the wait for the vehicle begins.
+        """
+        legs: list[Leg] = []
+        for call in calls:
+            departs = leaves if call is calls[0] else table.reference + table.calls_at(call.run)[1][call.first] // 1000
+            ends = arrives if call is calls[-1] else table.reference + table.calls_at(call.run)[0][call.last] // 1000
+            legs.append(self._ride_leg(call, int(departs), int(ends), now, legs[-1] if legs else None))
+            now = int(ends)
+        return tuple(legs)
+
+    def _ride_leg(self, call: _Calls, leaves: int, arrives: int, now: int, before: Leg | None) -> Leg:
+        """Return the leg on one trip, including the wait before it; `before` is the leg that its vehicle comes from."""
         t = self.timetable
-        calls = list(self._calls(table, journeys, ride))
-        trip, position, _ = calls[0]
-        route = t.routes.iloc[int(t.hot.trip_route[trip])]
-        n_stops = sum(last - first for _, first, last in calls)
-        line = np.concatenate([_trip_line(t, *call) for call in calls])
+        route = t.routes.iloc[int(t.hot.trip_route[call.trip])]
+        line = _trip_line(t, call.trip, call.first, call.last)
+        if before is not None:
+            line = np.vstack([before.destination, line])
         kept = np.ones(len(line), np.bool_)
         kept[1:] = (np.diff(line, axis=0) != 0.0).any(axis=1)
         line = line[kept]
         metres = float(segment_lengths_m(line[:, 0], line[:, 1]).sum()) if len(line) > 1 else 0.0
         name = str(route["route_short_name"] or route["route_long_name"] or "")
-        headsign = _headsign(t, trip, position)
+        headsign = _headsign(t, call.trip, call.first)
         board, alight = (
-            self._call(int(stop), when)
-            for stop, when in ((journeys.board_stop[ride], leaves), (journeys.alight_stop[ride], arrives))
+            self._call(int(stop), when) for stop, when in zip(call.stops[[0, -1]], (leaves, arrives), strict=True)
         )
         agency = int(route["agency_idx"])
-        text = f"Take {route['mode'].replace('_', ' ')} {name}".rstrip()
+        text = f"{route['mode'].replace('_', ' ')} {name}".rstrip()
         text += f" towards {headsign}" if headsign else ""
-        text += f" from {board.name or board.stop_id} to {alight.name or alight.stop_id}"
+        start, end = board.name or board.stop_id, alight.name or alight.stop_id
+        if before is None:
+            text = f"Take {text} from {start} to {end}"
+        else:
+            text = f"Stay seated at {start}, where the vehicle continues as {text}, to {end}"
         return Leg(
             mode=route["mode"],
             directions=text,
@@ -318,10 +364,11 @@ class ItineraryBuilder:
                 headsign=headsign,
                 board=board,
                 alight=alight,
-                num_stops=n_stops,
+                num_stops=call.last - call.first,
                 route_id=str(route["route_id"]),
-                trip_id=str(t.trips["trip_id"].iat[trip]),
+                trip_id=str(t.trips["trip_id"].iat[call.trip]),
                 agency="" if agency < 0 else str(t.agencies["agency_name"].iat[agency]),
+                stays_seated=before is not None,
             ),
         )
 

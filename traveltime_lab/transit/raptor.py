@@ -8,6 +8,7 @@ Searches run in both directions of time: forwards from a departure at the points
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import DataError, InputError, LimitError
 from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
@@ -25,6 +27,8 @@ from traveltime_lab.kernels.transit.range_raptor import Seeds
 from traveltime_lab.transit.stop_reach import StopLinks, StopReach, array
 from traveltime_lab.transit.trip_table import TripTable
 
+#: Departures of a window that are searched without asking whether the search was cancelled.
+_STARTS_AT_ONCE: Final = 64
 #: What `kernels.transit.patterns.first_fault` finds.
 _FAULTS: Final = {
     1: "trip instance {1} of pattern {0} departs before it arrives, at position {2}",
@@ -208,11 +212,12 @@ class TransitSearch:
         lines = self.lines(is_arrival)
         starts = self._starts(access, moments, is_arrival)
         state = range_raptor.window_state(lines, options.max_rides)
-        out = np.empty((access.n_points, self.table.n_stops), np.int32)
+        out = np.full((access.n_points, self.table.n_stops), UNREACHED, np.int32)
         for point in range(access.n_points):
             seeds = access.of(point)
-            events = range_raptor.window_starts(lines, seeds, int(starts[point]), _end(starts[point], width), step)
-            range_raptor.window_least(lines, state, seeds, events, options.limits, out[point])
+            search_state.reset(state)
+            for some in _in_parts(_events(lines, seeds, starts[point], width, step)):
+                range_raptor.window_least(lines, state, seeds, some, options.limits, out[point])
         return out
 
     def window_best(
@@ -249,25 +254,30 @@ class TransitSearch:
         starts = self._starts(access, moments, is_arrival)
         state = range_raptor.window_state(lines, options.max_rides)
         reach = StopReach.of(egress, self.table.n_stops)
-        out = np.empty((access.n_points, egress.n_points, n_best), np.int32)
-        out_start = np.empty_like(out)
+        out = np.full((access.n_points, egress.n_points, n_best), UNREACHED, np.int32)
+        out_start = out.copy()
         direct = _direct(direct_time, out.shape[:2], options)
         for point in range(access.n_points):
             seeds, begin = access.of(point), int(starts[point])
-            events = range_raptor.window_starts(lines, seeds, begin, _end(starts[point], width), step)
-            range_raptor.window_best(
-                lines,
-                state,
-                seeds,
-                events,
-                options.limits,
-                reach.ports,
-                direct[point],
-                begin,
-                step,
-                out[point],
-                out_start[point],
-            )
+            progress = range_raptor.new_progress(direct[point], options.travel_limit)
+            best = out[point], out_start[point]
+            events = _events(lines, seeds, starts[point], width, step)
+            search_state.reset(state)
+            for some in _in_parts(events):
+                range_raptor.window_best(
+                    lines,
+                    state,
+                    seeds,
+                    some,
+                    options.limits,
+                    reach.ports,
+                    direct[point],
+                    int(events[0]),
+                    step,
+                    progress,
+                    *best,
+                )
+            range_raptor.finish_best(direct[point], options.travel_limit, begin, progress, *best)
         if is_arrival:
             out_start = np.where(out == UNREACHED, UNREACHED, -out_start).astype(np.int32)
         return out, out_start
@@ -305,7 +315,11 @@ class TransitSearch:
         state = range_raptor.window_state(lines, options.max_rides)
         direct = _direct(direct_time, (reach.n_targets,), options)
         found = np.empty((starts.size, reach.n_targets), np.int32)
-        range_raptor.window_times(lines, state, _seeds(access), starts, options.limits, reach.ports, direct, found)
+        arrival = np.full(reach.n_targets, UNREACHED, np.int32)
+        seeds = _seeds(access)
+        search_state.reset(state)
+        for some, rows in zip(_in_parts(starts), _in_parts(found), strict=True):
+            range_raptor.window_times(lines, state, seeds, some, options.limits, reach.ports, direct, arrival, rows)
         out = np.empty_like(found)
         out[order] = found
         return out
@@ -330,7 +344,10 @@ class TransitSearch:
         starts, order = _falling(moments, is_arrival)
         state = range_raptor.window_state(lines, options.max_rides)
         found = np.empty((starts.size, self.table.n_stops), np.int32)
-        range_raptor.window_stops(lines, state, _seeds(access), starts, options.limits, found)
+        seeds = _seeds(access)
+        search_state.reset(state)
+        for some, rows in zip(_in_parts(starts), _in_parts(found), strict=True):
+            range_raptor.window_stops(lines, state, seeds, some, options.limits, rows)
         out = np.empty_like(found)
         out[order] = found
         return out
@@ -433,6 +450,19 @@ def _falling(moments: npt.ArrayLike, is_arrival: bool) -> tuple[Int32Array, Inde
 def _seeds(access: tuple[Int32Array, Int32Array]) -> Seeds:
     """Return the access stops and times of one point as kernels take them."""
     return Seeds(array(access[0], np.int32), array(access[1], np.int32))
+
+
+def _events(lines: Lines, seeds: Seeds, begin: np.int32, width: int, step: int) -> Int32Array:
+    """Return the departures of a window that have to be searched, latest first."""
+    found: Int32Array = range_raptor.window_starts(lines, seeds, int(begin), _end(begin, width), step)
+    return found
+
+
+def _in_parts(rows: Int32Array) -> Iterator[Int32Array]:
+    """Yield a few rows at a time, as long as the search is not cancelled."""
+    for first in range(0, len(rows), _STARTS_AT_ONCE):
+        checkpoint()
+        yield rows[first : first + _STARTS_AT_ONCE]
 
 
 def _end(begin: np.int32, width: int) -> int:

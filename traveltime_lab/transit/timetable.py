@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import functools
 import hashlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int32Array, Int64Array, UInt8Array
+from traveltime_lab._forks import cached_property
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.transit.calendar import Services, day_origin
 
@@ -195,7 +195,7 @@ class Timetable:
         """Return a column of a table as a contiguous array."""
         return np.ascontiguousarray(getattr(self, table)[name].to_numpy())
 
-    @functools.cached_property
+    @cached_property
     def is_called(self) -> BoolArray:
         """For each stop whether it has coordinates and a trip stops there, shape (n_stops,)."""
         found = np.zeros(self.n_stops, np.bool_)
@@ -209,7 +209,7 @@ class Timetable:
         """Whether any feed has fares."""
         return len(self.fare_attributes) > 0
 
-    @functools.cached_property
+    @cached_property
     def hot(self) -> HotColumns:
         """Columns that searches use, as arrays that are computed once."""
         first, last = self.departure[self.trip_indptr[:-1]], self.arrival[self.trip_indptr[1:] - 1]
@@ -230,7 +230,7 @@ class Timetable:
             is_repeated=is_repeated,
         )
 
-    @functools.cached_property
+    @cached_property
     def fingerprint(self) -> str:
         """Hash of everything that results depend on."""
         digest = hashlib.blake2b(digest_size=16)
@@ -248,7 +248,7 @@ class Timetable:
         """Return for each service whether it is active on a service date, given as a date or its ordinal."""
         return self.services.on(date)
 
-    @functools.cached_property
+    @cached_property
     def _feed_spans(self) -> Int64Array:
         """First and last date of each feed as ordinals, shape (n_feeds, 2); first > last for none."""
         first, last = self.services.spans()
@@ -280,7 +280,7 @@ class Timetable:
             dtype=object,
         )
 
-    @functools.cached_property
+    @cached_property
     def _per_service(self) -> tuple[Int64Array, Int64Array]:
         """Number of trips and of departures by feed and service, each of shape (n_feeds, n_services)."""
         repeats = (~self.hot.is_repeated).astype(np.int64)
@@ -381,18 +381,18 @@ class Timetable:
             known[ordinal] = int((self._per_service[1] @ self.services_on(ordinal)).sum())
         return known[ordinal]
 
-    @functools.cached_property
+    @cached_property
     def _known_departures(self) -> dict[int, int]:
         """Number of departures by day, for the days that were requested so far."""
         return {}
 
-    @functools.cached_property
+    @cached_property
     def _feed_zones(self) -> list[str]:
         """The time zone of the first agency of each feed."""
         first = self.agencies.drop_duplicates("feed_idx").set_index("feed_idx")["zone_idx"]
         return [self.zones[int(first[i])] for i in range(len(self.feeds))]
 
-    @functools.cached_property
+    @cached_property
     def _overhangs(self) -> list[int]:
         """The latest time of a service date in each feed, s."""
         latest = np.zeros(len(self.feeds), np.int64)

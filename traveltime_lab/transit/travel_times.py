@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Array
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import map_ahead, row_blocks
 from traveltime_lab.kernels.street import road
@@ -319,6 +320,7 @@ def window_itineraries(
     for rows in np.split(order, np.flatnonzero(np.diff(near_of[order])) + 1):
         if not rows.size:
             continue
+        checkpoint()
         mine = search_links.rows(int(near_of[rows[0]]), int(near_of[rows[0]]) + 1)
         theirs = egress_links.take(far_of[rows])
         times, moments = search.window_best(

@@ -68,6 +68,13 @@ class TripTable:
     change_time: Int32Array
     stay_instance: Int32Array
 
+    def calls_at(self, instance: int) -> tuple[Int32Array, Int32Array]:
+        """Return the arrivals and departures of a trip instance by position."""
+        pattern = int(np.searchsorted(self.instance_indptr, instance, side="right")) - 1
+        size = int(self.pattern_indptr[pattern + 1] - self.pattern_indptr[pattern])
+        at = int(self.time_indptr[pattern]) + (instance - int(self.instance_indptr[pattern])) * size
+        return self.arrival[at : at + size], self.departure[at : at + size]
+
     def in_milliseconds(self) -> TripTable:
         """Return the table with all times in milliseconds, as in street searches; `reference` remains in seconds."""
         is_allowed = self.change_time < UNREACHED

@@ -13,8 +13,10 @@ The travel time of a departure includes the wait before the first leg. There are
   (`window_best`).
 
 For the last two it is enough to search the departures that just catch a vehicle, see `window_starts`. With mirrored
-lines a window of departures becomes a window of arrivals. In identifiers, `start` is a departure from the origin and
-`ride` is a transit leg. Times have the unit of the lines, see `traveltime_lab.kernels.transit.patterns.Lines`.
+lines a window of departures becomes a window of arrivals. The kernels can be called with some departures after others,
+so that a caller may stop in between; `search_state.reset` comes before the first. In identifiers, `start` is a
+departure from the origin and `ride` is a transit leg. Times have the unit of the lines, see
+`traveltime_lab.kernels.transit.patterns.Lines`.
 
 References
 ----------
@@ -30,7 +32,7 @@ import numpy as np
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.raptor import UNLIMITED, ride
-from traveltime_lab.kernels.transit.search_state import forget_changes, new_state, reset, seed
+from traveltime_lab.kernels.transit.search_state import forget_changes, new_state, seed
 
 
 class Seeds(NamedTuple):
@@ -109,16 +111,15 @@ def window_stops(lines, state, seeds, starts, limits, out):
     ----------
     lines : Lines
     state : State
-        From `window_state`.
+        From `window_state`, reset before the first departures.
     seeds : Seeds
     starts : int32 array of shape (n_starts,)
-        Departures, not ascending.
+        Departures, not ascending, and none after those of earlier calls.
     limits : Limits
         With the same number of rides as `state`.
     out : int32 array of shape (n_starts, n_stops)
         Overwritten; `UNREACHED` where there is no journey within the limit.
     """
-    reset(state)
     best = state.best[state.best.shape[0] - 1]
     for i in range(starts.size):
         _add_start(lines, state, seeds, starts[i], limits)
@@ -129,9 +130,11 @@ def window_stops(lines, state, seeds, starts, limits, out):
 
 @kernel
 def window_least(lines, state, seeds, starts, limits, out):
-    """Fill ``out[stop]`` with the least time from any departure to an arrival by transit; see `window_stops`."""
-    reset(state)
-    out[:] = UNREACHED
+    """
+    Lower ``out[stop]`` to the least time from any of the departures to an arrival by transit; see `window_stops`.
+
+    `out` has `UNREACHED` before the first departures.
+    """
     best = state.best[state.best.shape[0] - 1]
     for i in range(starts.size):
         _add_start(lines, state, seeds, starts[i], limits)
@@ -141,7 +144,7 @@ def window_least(lines, state, seeds, starts, limits, out):
 
 
 @kernel
-def window_times(lines, state, seeds, starts, limits, ports, direct, out):
+def window_times(lines, state, seeds, starts, limits, ports, direct, arrival, out):
     """
     Fill ``out[start, target]`` with the travel time of each departure to each target; see `window_stops`.
 
@@ -150,13 +153,13 @@ def window_times(lines, state, seeds, starts, limits, ports, direct, out):
     ports : TargetPorts
     direct : int32 array of shape (n_targets,)
         Travel time without transit, `UNREACHED` where there is none.
+    arrival : int32 array of shape (n_targets,)
+        Changed; `UNREACHED` before the first departures.
     out : int32 array of shape (n_starts, n_targets)
         Overwritten; `UNREACHED` beyond the limit.
     """
     port_indptr, port_target, port_time = ports
-    reset(state)
     best = state.best[state.best.shape[0] - 1]
-    arrival = np.full(direct.size, UNREACHED, np.int32)
     for i in range(starts.size):
         _add_start(lines, state, seeds, starts[i], limits)
         for j in range(state.n_changed[0]):
@@ -172,10 +175,33 @@ def window_times(lines, state, seeds, starts, limits, ports, direct, out):
             out[i, target] = time if time <= limits.travel_time else UNREACHED
 
 
+class Progress(NamedTuple):
+    """What `window_best` knows of each target after some departures."""
+
+    arrival: np.ndarray  # int32 (n_targets,), earliest arrival of the departures so far
+    later: np.ndarray  # int32 (n_targets,), the same before the latest improvement
+    is_told: np.ndarray  # bool (n_targets,), whether the journey without transit is listed, or never will be
+    improved: np.ndarray  # int32 (n_targets,), targets that a departure improves
+    is_improved: np.ndarray  # bool (n_targets,)
+
+
 @kernel
-def window_best(lines, state, seeds, starts, limits, ports, direct, begin, step, out, out_start):
+def new_progress(direct, travel_limit):
+    """Return the state of `window_best` before the first departures."""
+    n_targets = direct.size
+    return Progress(
+        np.full(n_targets, UNREACHED, np.int32),
+        np.full(n_targets, UNREACHED, np.int32),
+        direct > travel_limit,
+        np.empty(n_targets, np.int32),
+        np.zeros(n_targets, np.bool_),
+    )
+
+
+@kernel
+def window_best(lines, state, seeds, starts, limits, ports, direct, last_start, step, progress, out, out_start):
     """
-    Fill in the shortest journeys of the window to each target; see `window_times`.
+    Insert the shortest journeys of some departures to each target; see `window_times`. `finish_best` follows the last.
 
     Parameters
     ----------
@@ -184,24 +210,19 @@ def window_best(lines, state, seeds, starts, limits, ports, direct, begin, step,
     direct : int32 array of shape (n_targets,)
         Travel time without transit, `UNREACHED` where there is none. It is listed as one journey, at a departure with
         no faster journey, if there is such a departure.
-    begin, step : int
-        First departure, and the time between two departures.
+    last_start, step : int
+        Last departure of the window, and the time between two departures.
+    progress : Progress
+        From `new_progress`; changed.
     out, out_start : int32 arrays of shape (n_targets, n_best)
-        Overwritten with the travel times of the shortest journeys, ascending, and their departures; `UNREACHED` after
-        the last journey. Of equally long journeys the later comes first. No journey is dominated by one that departs
-        no earlier and arrives no later.
+        Changed: the travel times of the shortest journeys, ascending, and their departures; `UNREACHED` after the last
+        journey, and before the first departures. Of equally long journeys the later comes first. No journey is
+        dominated by one that departs no earlier and arrives no later.
     """
     port_indptr, port_target, port_time = ports
-    reset(state)
-    out[:] = UNREACHED
-    out_start[:] = UNREACHED
-    n_targets = out.shape[0]
     best = state.best[state.best.shape[0] - 1]
-    arrival = np.full(n_targets, UNREACHED, np.int32)
-    later = arrival.copy()
-    is_told = direct > limits.travel_time
-    improved = np.empty(n_targets, np.int32)
-    is_improved = np.zeros(n_targets, np.bool_)
+    arrival, later, is_told = progress.arrival, progress.later, progress.is_told
+    improved, is_improved = progress.improved, progress.is_improved
     for i in range(starts.size):
         _add_start(lines, state, seeds, starts[i], limits)
         n_improved = 0
@@ -223,14 +244,20 @@ def window_best(lines, state, seeds, starts, limits, ports, direct, begin, step,
             is_improved[target] = False
             time = arrival[target] - starts[i]
             other = starts[i] + step
-            if not is_told[target] and other <= starts[0] and other + direct[target] < later[target]:
+            if not is_told[target] and other <= last_start and other + direct[target] < later[target]:
                 is_told[target] = True
                 _insert(out[target], out_start[target], np.int64(direct[target]), np.int64(other))
             later[target] = arrival[target]
             if time < direct[target]:
                 _insert(out[target], out_start[target], np.int64(time), np.int64(starts[i]))
-    for target in range(n_targets):
-        if not is_told[target] and direct[target] <= limits.travel_time and begin + direct[target] < arrival[target]:
+
+
+@kernel
+def finish_best(direct, travel_limit, begin, progress, out, out_start):
+    """Insert the journeys without transit that are the fastest from the first departure on; see `window_best`."""
+    arrival, is_told = progress.arrival, progress.is_told
+    for target in range(direct.size):
+        if not is_told[target] and direct[target] <= travel_limit and begin + direct[target] < arrival[target]:
             _insert(out[target], out_start[target], np.int64(direct[target]), np.int64(begin))
 
 

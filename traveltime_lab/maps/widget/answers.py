@@ -244,11 +244,14 @@ def rides_in_words(route: Route | None) -> str:
     """Return a summary of the legs of a route, such as ``"walk 4 min, bus 21 at 08:12, walk 2 min"``."""
     if route is None or all(leg.ride is None for leg in route.legs):
         return ""
-    told = []
+    told: list[str] = []
     for leg in route.legs:
         if leg.ride is not None:
             line = f"{leg.mode.replace('_', ' ')} {leg.ride.line}".strip()
-            told.append(f"{line} at {leg.ride.board.time:%H:%M}")
+            if leg.ride.stays_seated:
+                told[-1] += f" which continues as {line}"
+            else:
+                told.append(f"{line} at {leg.ride.board.time:%H:%M}")
         elif leg.travel_time >= 30:
             told.append(f"{leg.mode.replace('_', ' ')} {max(round(leg.travel_time / 60), 1)} min")
     return ", ".join(told)

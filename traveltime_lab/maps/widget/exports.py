@@ -5,9 +5,12 @@ Exports of a map: Python code, files of the areas, and an image.
 from __future__ import annotations
 
 import builtins
+import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from traveltime_lab._files import as_path, geojson, geoparquet, writable, write_bytes
 from traveltime_lab.errors import InputError, MissingFileError
 from traveltime_lab.maps.widget import answers
 
@@ -32,7 +35,7 @@ class Exports:
 
     @folder.setter
     def folder(self, path: str | Path) -> None:
-        self._folder = Path(path)
+        self._folder = as_path(path, "folder")
 
     def _answered(self) -> gpd.GeoDataFrame:
         """Return the areas of the current state, or raise an error if there are none."""
@@ -61,6 +64,9 @@ class Exports:
         """
         Write the areas on the map as GeoJSON in full precision and return the path of the file.
 
+        Names are written as they are, also those that a spreadsheet program takes for formulas (``=``, ``+``, ``-``,
+        ``@``).
+
         Parameters
         ----------
         path : path-like, optional
@@ -71,42 +77,39 @@ class Exports:
         MissingFileError
             If the folder does not exist.
         InputError
-            If the path is a folder, or there are no areas.
+            If the path is a folder, a device, a pipe or a socket, or there are no areas.
+        FileAccessError
+            If the file cannot be written, as on a full disk.
         """
-        target = self._target(path, ".geojson")
-        self._answered().to_file(target, driver="GeoJSON")
-        return target
+        return self._written(path, ".geojson", lambda: geojson(self._answered()))
 
     def to_parquet(self, path: str | Path | None = None) -> Path:
         """Write the areas on the map as GeoParquet and return the path of the file; see `to_geojson`."""
-        target = self._target(path, ".parquet")
-        self._answered().to_parquet(target)
-        return target
+        return self._written(path, ".parquet", lambda: geoparquet(self._answered()))
 
     def to_png(self, path: str | Path | None = None) -> Path:
         """Write a PNG image, drawn by `traveltime_lab.plot`, and return the path of the file; see `to_geojson`."""
         from traveltime_lab.maps import plot  # noqa: PLC0415 - needs matplotlib
 
-        target = self._target(path, ".png")
-        origins = answers.table_of(tuple(self.state.origins))
-        plot.save(target, self.network, self._answered(), origins)
-        return target
+        def drawn() -> bytes:
+            buffer = io.BytesIO()
+            origins = answers.table_of(tuple(self.state.origins))
+            plot.save(buffer, self.network, self._answered(), origins, file_format="png")
+            return buffer.getvalue()
 
-    def _target(self, path: str | Path | None, suffix: str) -> Path:
-        """Return the path of the file to write, by default a new file in the folder of the map."""
+        return self._written(path, ".png", drawn)
+
+    def _written(self, path: str | Path | None, suffix: str, content: Callable[[], bytes]) -> Path:
+        """Write a file, by default a new one in the folder of the map, and return its path."""
         if path is None:
             folder = self.folder
             if not folder.is_dir():
                 raise MissingFileError(f"The folder {folder} does not exist; create it or set the folder of the map.")
-            return _free_path(folder, f"areas-{self.state.transportation.replace('+', '-')}", suffix)
-        target = Path(path)
-        if target.is_dir():
-            raise InputError(f"cannot write to {target}: it is a folder; give the path of a file such as areas{suffix}")
-        if not target.parent.is_dir():
-            raise MissingFileError(
-                f"cannot write to {target}: the folder {target.parent} does not exist; create it first"
-            )
-        return target
+            path = _free_path(folder, f"areas-{self.state.transportation.replace('+', '-')}", suffix)
+        options = {"what": "the areas", "example": f"areas{suffix}"}
+        writable(path, **options)
+        write_bytes(path, content(), **options)
+        return Path(path)
 
 
 def _free_path(folder: Path, stem: str, suffix: str) -> Path:

@@ -9,10 +9,11 @@ from typing import Any
 
 import ipyleaflet
 
+from traveltime_lab._checks import flag
 from traveltime_lab.errors import InputError
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget import browser
-from traveltime_lab.maps.widget.origins import Origin, find, lng_lat, moved_name, new_name
+from traveltime_lab.maps.widget.origins import Origin, check_name, find, lng_lat, moved_name, new_name
 from traveltime_lab.maps.widget.state import MapState, colour_of
 
 
@@ -133,6 +134,8 @@ class Markers:
         CoordinateError
             If the coordinates are out of range.
         """
+        flag(is_dragging, "is_dragging")
+        check_name(new_name)
         position = find(self.state.origins, name)
         place = lng_lat(lng, lat)
         origins = list(self.state.origins)

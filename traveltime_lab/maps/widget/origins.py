@@ -130,7 +130,7 @@ def lng_lat(place: Any, lat: Any = None) -> tuple[float, float]:
         if isinstance(pair, str) or len(pair) != 2:
             raise TypeError
         x, y = (float(side) for side in pair)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"A single origin must be a Point or a pair (lng, lat); got {given!r}") from None
     if not (math.isfinite(x) and math.isfinite(y) and abs(x) <= 180.0 and abs(y) <= 90.0):
         raise CoordinateError(
@@ -140,10 +140,20 @@ def lng_lat(place: Any, lat: Any = None) -> tuple[float, float]:
     return x, y
 
 
+def check_name(name: Any) -> None:
+    """Raise InputError for names that are no labels: tables, lists, missing values."""
+    try:
+        hash(name)
+        bool(name == name)
+    except (TypeError, ValueError):
+        raise InputError(f"The name of an origin must be a text or a number; got {name!r}.") from None
+
+
 def check_names(origins: Sequence[Origin]) -> None:
     """Raise InputError if the names of two origins are equal as strings."""
     seen: set[str] = set()
     for origin in origins:
+        check_name(origin.name)
         if str(origin.name) in seen:
             raise InputError(f"Two origins have the name {origin.name!r}; names must be unique.")
         seen.add(str(origin.name))

@@ -16,7 +16,7 @@ from traveltime_lab.maps.widget import choices
 from traveltime_lab.maps.widget.jobs import Job
 from traveltime_lab.maps.widget.state import MOST_RINGS, MapState, colour_of
 from traveltime_lab.modes import TIMETABLE_TYPES, TRAFFIC_MODELS, applies
-from traveltime_lab.surfaces.level_of_detail import LEVEL_NAMES
+from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL, LEVEL_NAMES
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
@@ -284,7 +284,7 @@ class Panel:
         )
         return ipywidgets.VBox(
             [
-                _labelled("Detail", self._bind(level, "level_of_detail", to_control=lambda v: v or "lowest")),
+                _labelled("Detail", self._bind(level, "level_of_detail", to_control=lambda v: v or DEFAULT_LEVEL)),
                 _labelled("Drawn as", self._bind(render, "render_mode")),
                 _labelled("Buffer m", self._bind(ipywidgets.BoundedIntText(min=250, max=100_000), "buffer_distance")),
                 _labelled(

@@ -34,6 +34,7 @@ from traveltime_lab.maps.widget.values import (
 )
 from traveltime_lab.modes import TIMETABLE_TYPES, Snapping, Transportation, applies, as_snapping, as_transportation
 from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moment, resolve_moments
+from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
@@ -80,7 +81,7 @@ class Query:
 
     def draft(self) -> Query:
         """Return the query with a low level of detail, for use while a marker is being dragged."""
-        if self.options.get("level_of_detail") in (None, *_COARSE_LEVELS):
+        if self.options.get("level_of_detail") in _COARSE_LEVELS:
             return self
         return replace(self, options={**self.options, "level_of_detail": _DRAFT_LEVEL})
 
@@ -147,7 +148,7 @@ class MapState(traitlets.HasTraits):
     second: Any = Read(lambda _, value: whole(value, "second", 0, _DAY_S - 1, "seconds since midnight"), 8 * 3600)
     window: Any = Read(lambda _, value: 0 if value is None else number("window", "seconds")(_, value), 0)
     percentile: Any = Read(lambda _, value: None if value is None else percent(value, "percentile"), None)
-    level_of_detail: Any = Read(lambda _, value: read_level(value), "medium")
+    level_of_detail: Any = Read(lambda _, value: read_level(value), DEFAULT_LEVEL)
     no_holes: Any = Read(flag("no_holes"), False)
     polygons_filter: Any = Read(lambda _, value: read_polygons_filter(value), None)
     render_mode: Any = Read(name_of("render_mode", RENDER_MODES), "approximate_time_filter")
@@ -305,7 +306,7 @@ class MapState(traitlets.HasTraits):
 
 #: Shape options with the defaults of `time_map`; options at their default are omitted from calls.
 _USUAL: Final[Mapping[str, Any]] = {
-    "level_of_detail": None,
+    "level_of_detail": DEFAULT_LEVEL,
     "no_holes": False,
     "polygons_filter": None,
     "render_mode": "approximate_time_filter",

@@ -25,6 +25,7 @@ except ImportError as error:
     msg = f"TravelTimeMap needs {error.name}; install it with pip install 'traveltime_lab[notebook]'"
     raise MissingDependencyError(msg) from error
 
+from traveltime_lab._files import as_path
 from traveltime_lab.errors import InputError, TravelTimeError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.maps.widget import answers, browser
@@ -88,9 +89,8 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
     **values
         ``travel_time`` (default 900) or ``distance``, ``rings`` (default 3), ``combine`` (``"each"``, ``"union"``,
         ``"intersection"`` or ``"difference"``) and any option of `time_map`: ``transportation``, ``departure_time``,
-        ``arrival_time``, ``level_of_detail`` and so on. Two defaults differ from those of `time_map`, so that the first
-        map appears quickly: ``transportation="walking"`` and ``level_of_detail="medium"``. All values are also
-        attributes of the map.
+        ``arrival_time``, ``level_of_detail`` and so on. One default differs from that of `time_map`, so that the first
+        map appears quickly: ``transportation="walking"``. All values are also attributes of the map.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
             raise InputError(f"The first argument must be a Network; got {type(network).__name__}.")
         self.network = network
         self.state: MapState = state_of(network, origins, **values)
-        self._folder = Path(folder)
+        self._folder = as_path(folder, "folder")
         self._areas: gpd.GeoDataFrame = answers.no_areas(self.state.measure)
         self._error = ""
         self._failure: BaseException | None = None

@@ -9,6 +9,7 @@ replace the field by a missing value. They are also slower: on a feed of 2.4 mil
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import os
@@ -33,6 +34,7 @@ from traveltime_lab._arrays import (
     ObjectArray,
     UInt8Array,
 )
+from traveltime_lab._files import as_path, is_file
 from traveltime_lab.errors import GtfsError, MissingFileError
 from traveltime_lab.kernels.transit import parse as text
 
@@ -116,9 +118,9 @@ class FeedFiles:
     """
 
     def __init__(self, source: str | os.PathLike[str]) -> None:
-        path = Path(source)
+        path = as_path(source, "gtfs")
         self.source = path
-        self.name = path.stem if path.is_file() else path.name
+        self.name = path.stem if is_file(path) else path.name
         if path.is_dir():
             files = {
                 PurePosixPath(item.relative_to(path).as_posix()): item for item in path.rglob("*") if item.is_file()
@@ -351,21 +353,33 @@ def _number(value: str) -> float:
 
 
 def _read_text(files: FeedFiles, name: str, raw: bytes, wanted: Sequence[str], findings: Findings) -> TextTable:
-    """Return columns of a CSV file, decoded from UTF-8, UTF-16 or Windows-1252."""
+    """Return columns of a CSV file in UTF-8, UTF-16 or Windows-1252, or a mixture of the first and the last."""
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         findings.add(name, "UTF-16 instead of UTF-8: read as UTF-16", rows=1, is_dropped=False)
-        raw = raw.decode("utf-16", errors="replace").encode()
+        raw = raw.decode("utf-16", errors="replace").encode("utf-8", errors="replace")
+    elif not raw.isascii():
+        try:
+            raw.decode()
+        except UnicodeDecodeError:
+            # The reference requires UTF-8, but older tools on Windows write the local code page, some of them for one
+            # file or one row among others. Bytes that are UTF-8 stay, so that ids agree with those of other files.
+            findings.add(name, "not UTF-8: read as Windows-1252", rows=1, is_dropped=False)
+            raw = raw.decode(errors=_CODE_PAGE).encode()
     try:
         return _parse(files, name, raw, wanted, findings)
     except pa.ArrowInvalid as error:
-        if "UTF8" not in str(error):
-            raise GtfsError(f"{files.source}: {name} is not a CSV table ({error})", file=name) from error
-    # The reference requires UTF-8, but older tools on Windows write the local code page.
-    findings.add(name, "not UTF-8: read as Windows-1252", rows=1, is_dropped=False)
-    try:
-        return _parse(files, name, raw.decode("cp1252", errors="replace").encode(), wanted, findings)
-    except pa.ArrowInvalid as error:
         raise GtfsError(f"{files.source}: {name} is not a CSV table ({error})", file=name) from error
+
+
+def _in_code_page(error: UnicodeError) -> tuple[str, int]:
+    """Return the text of bytes that are not UTF-8, for the error handler of `bytes.decode`."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("cp1252", errors="replace"), error.end
+
+
+#: Name of the error handler that reads what is not UTF-8 as Windows-1252.
+_CODE_PAGE: Final = "traveltime_lab.cp1252"
+codecs.register_error(_CODE_PAGE, _in_code_page)
 
 
 def _parse(files: FeedFiles, name: str, raw: bytes, wanted: Sequence[str], findings: Findings) -> TextTable:

@@ -9,9 +9,9 @@ as everything else.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ import numpy as np
 import osmium
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
+from traveltime_lab._files import as_path, full_temporary_folder, is_file, temporary_folder
 from traveltime_lab.errors import DataError, MissingFileError
 
 #: File name endings, and the names of these formats in libosmium.
@@ -107,8 +108,8 @@ class OsmFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        if not self.path.is_file():
+        self.path = as_path(path, "osm")
+        if not is_file(self.path):
             what = "is a folder" if self.path.is_dir() else "does not exist"
             raise MissingFileError(f"Cannot read OpenStreetMap data: {self.path} {what}. Give the path of a file.")
         name = self.path.name.lower()
@@ -158,14 +159,16 @@ class OsmFile:
     @contextmanager
     def _lines(self, entities: Any, *filters: Any) -> Iterator[Iterable[str]]:
         """Yield the OPL lines of the objects that pass all filters."""
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary_folder() as folder:
             target = os.path.join(folder, "passed.opl")
             with self._decoding():
                 writer = osmium.SimpleWriter(osmium.io.File(target, "opl,add_metadata=false"))
                 try:
                     osmium.apply(self._reader(entities), *filters, writer)
-                finally:
                     writer.close()
+                except Exception as error:
+                    _check_written(writer, folder, error)
+                    raise
             with open(target, encoding="utf-8", newline="\n") as lines:
                 yield lines
 
@@ -230,8 +233,7 @@ class OsmFile:
         return NodePositions(table["id"].astype(np.int64), table["x"] / _PER_DEGREE, table["y"] / _PER_DEGREE)
 
     def _indexed_locations(self) -> AnyArray:
-        with tempfile.TemporaryDirectory() as folder:
-            target = os.path.join(folder, "nodes.array")
+        with _index_file() as target:
             with self._decoding():
                 index = osmium.index.create_map(f"sparse_file_array,{target}")
                 osmium.apply(self._reader(osmium.osm.NODE), osmium.NodeLocationsForWays(index))
@@ -249,6 +251,39 @@ class OsmFile:
                     identity = int(line[1 : line.index(" ")])
                     rows.append((identity, round(float(lng) * _PER_DEGREE), round(float(lat) * _PER_DEGREE)))
         return np.array(rows, _LOCATION)
+
+
+def _check_written(writer: Any, folder: Path, error: Exception) -> None:
+    """
+    Raise FileAccessError if a writer failed, not the reader.
+
+    A writer of libosmium closes itself when it is deleted. One that cannot write then raises an exception where C++
+    allows none, which ends the process. Such a writer is therefore never deleted; it holds a few megabytes.
+    """
+    try:
+        writer.close()
+    except RuntimeError:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(writer))
+        raise full_temporary_folder(folder, str(error)) from error
+
+
+@contextmanager
+def _index_file() -> Iterator[str]:
+    """
+    Yield the path of a new file for the index of node positions.
+
+    libosmium maps this file into memory. Where the disk is full, writing to it ends the process (SIGBUS), which no
+    check before can exclude. On Linux it is a file in memory: the table is read into memory anyway.
+    """
+    if not hasattr(os, "memfd_create"):
+        with temporary_folder() as folder:
+            yield os.path.join(folder, "nodes.array")
+        return
+    descriptor = os.memfd_create("nodes.array")
+    try:
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
 
 
 def _parse_refs(texts: list[str]) -> Int64Array:

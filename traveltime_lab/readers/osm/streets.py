@@ -32,6 +32,7 @@ from traveltime_lab.readers.osm.turn_restrictions import (
     DirectedRestrictions,
     DrivableEdges,
     TurnRestriction,
+    n_conditional,
     to_directed_edges,
     turn_restrictions,
 )
@@ -174,6 +175,7 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
         "restrictions_read": len(relations["restriction"]),
         "restrictions_mapped": len(turns.is_only),
         "restrictions_dropped": dict(sorted(dropped.items())),
+        "restrictions_with_ignored_conditions": n_conditional(relations["restriction"]),
         **waters.report,
         "places": len(places.table),
         **places.report,
@@ -414,7 +416,7 @@ def _map_restrictions(
     uses: pd.DataFrame,
 ) -> DirectedRestrictions:
     """Map the restrictions to directed edges."""
-    named = {way for r in restrictions for way in (r.from_way, *r.via_ways, r.to_way)}
+    named = {way for r in restrictions for way in (*r.from_ways, *r.via_ways, *r.to_ways)}
     rows = np.flatnonzero(np.isin(streets.ways.osm_id, np.array(sorted(named), np.int64)))
     first = np.searchsorted(edges.way, rows, side="left").tolist()
     last = np.searchsorted(edges.way, rows, side="right").tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -15,6 +15,8 @@ from traveltime_lab.readers.osm.extract import Relation
 
 # Most specific first. Restrictions for goods vehicles or buses only do not apply to cars.
 _KEYS = ("restriction:motorcar", "restriction:motor_vehicle", "restriction")
+# The tagging that :conditional replaced.
+_OLD_CONDITIONS = ("day_on", "hour_on")
 _EXEMPT = frozenset({"motorcar", "motor_vehicle", "vehicle"})
 _KINDS = frozenset(
     {f"no_{turn}" for turn in ("left_turn", "right_turn", "straight_on", "u_turn", "entry", "exit", "turn")}
@@ -25,13 +27,18 @@ _MOST_VIA_WAYS = 8
 
 
 class TurnRestriction(NamedTuple):
-    """One restriction by the ids of its ways and its node; `via_node` is 0 if it goes via ways."""
+    """
+    One restriction by the ids of its ways and its node; `via_node` is 0 if it goes via ways.
+
+    Of several `from_ways` or `to_ways` it means the one that meets the node or way between: mappers also list the
+    pieces of a street before and behind it.
+    """
 
     is_only: bool
-    from_way: int
+    from_ways: tuple[int, ...]
     via_node: int
     via_ways: tuple[int, ...]
-    to_way: int
+    to_ways: tuple[int, ...]
 
 
 class DirectedRestrictions(NamedTuple):
@@ -48,7 +55,8 @@ def turn_restrictions(relations: Sequence[Relation]) -> tuple[list[TurnRestricti
     Return the restrictions that apply to cars, and counts of the other relations by reason.
 
     ``no_entry`` with several ``from`` members and ``no_exit`` with several ``to`` members become one restriction for
-    each pair. Time-dependent restrictions (``restriction:conditional``, ``day_on``) are dropped.
+    each of them. Time-dependent restrictions (``restriction:conditional``, ``day_on``) are dropped; a restriction with
+    exceptions at some times applies at all times. See `n_conditional` for the number of both.
     """
     found: list[TurnRestriction] = []
     dropped: Counter[str] = Counter()
@@ -65,8 +73,8 @@ def _read(relation: Relation) -> list[TurnRestriction] | str:
     tags = relation.tags
     kind = next((tags[key] for key in _KEYS if key in tags), None)
     if kind is None:
-        return "conditional" if any(key.endswith(":conditional") for key in tags) else "other_vehicles"
-    if "day_on" in tags or "hour_on" in tags:  # the tagging that :conditional replaced
+        return "conditional" if _is_conditional(tags) else "other_vehicles"
+    if any(key in tags for key in _OLD_CONDITIONS):
         return "conditional"
     if kind not in _KINDS:
         return "unknown_kind"
@@ -80,14 +88,27 @@ def _read(relation: Relation) -> list[TurnRestriction] | str:
         return "too_many_via_ways"
     if not sources or not targets or bool(via_ways) == (len(via_nodes) == 1):
         return "incomplete_relation"
-    many_allowed = {"no_entry": len(targets) == 1, "no_exit": len(sources) == 1}
-    if len(sources) * len(targets) > 1 and not many_allowed.get(kind, False):
-        return "ambiguous_members"
     via_node = via_nodes[0] if not via_ways else 0
+    # From each of several ways no entry, to each of several no exit; of others one is meant.
+    entries = [(way,) for way in sources] if kind == "no_entry" else [tuple(dict.fromkeys(sources))]
+    exits = [(way,) for way in targets] if kind == "no_exit" else [tuple(dict.fromkeys(targets))]
     return [
         TurnRestriction(kind.startswith("only_"), source, via_node, via_ways, target)
-        for source, target in product(sources, targets)
+        for source, target in product(entries, exits)
     ]
+
+
+def n_conditional(relations: Sequence[Relation]) -> int:
+    """Return the number of restrictions for cars with a condition, such as hours, which is not honoured."""
+    return sum(_is_conditional(relation.tags) for relation in relations)
+
+
+def _is_conditional(tags: Mapping[str, str]) -> bool:
+    """Return whether a restriction for cars holds at some times only, or has exceptions then."""
+    is_for_cars = any(key in tags for key in _KEYS)
+    return any(f"{key}:conditional" in tags for key in _KEYS) or (
+        is_for_cars and any(key in tags for key in _OLD_CONDITIONS)
+    )
 
 
 @dataclass(frozen=True)
@@ -130,26 +151,31 @@ def to_directed_edges(
     -------
     DirectedRestrictions
         A restriction is dropped and counted if a way is not in the file or is closed to cars in the required
-        direction, if the ways do not meet, or if a way continues beyond the via node, so that it is ambiguous which
-        part of it is meant.
+        direction, if the ways do not meet, if several of its ways do, or if a way continues beyond the via node, so
+        that it is ambiguous which part of it is meant.
     """
     rows: list[tuple[int, ...]] = []
     is_only: list[bool] = []
     dropped: Counter[str] = Counter()
     for restriction in restrictions:
-        if not all(way in edges.ranges for way in (restriction.from_way, *restriction.via_ways, restriction.to_way)):
+        usable = [
+            (source, target)
+            for source, target in product(restriction.from_ways, restriction.to_ways)
+            if all(way in edges.ranges for way in (source, *restriction.via_ways, target))
+        ]
+        if not usable:
             dropped["way_not_in_file_or_unusable"] += 1
             continue
-        if restriction.via_ways:
-            sequences = _sequences_via_ways(restriction, edges)
-        else:
-            sequences = _sequences_via_node(restriction, edges, node_idx)
-        if not sequences:
+        every = [_sequences(source, target, restriction, edges, node_idx) for source, target in usable]
+        meeting = [sequences for sequences in every if sequences]
+        if not meeting:
             dropped["not_drivable_or_not_connected"] += 1
-        elif len(sequences) > 1:
+        elif len(meeting) > 1:
+            dropped["ambiguous_members"] += 1
+        elif len(meeting[0]) > 1:
             dropped["ambiguous_geometry"] += 1
         else:
-            rows.append(sequences[0])
+            rows.append(meeting[0][0])
             is_only.append(restriction.is_only)
     indptr = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([len(row) for row in rows], out=indptr[1:])
@@ -157,13 +183,16 @@ def to_directed_edges(
     return DirectedRestrictions(np.array(is_only, np.bool_), indptr, flat, dict(dropped))
 
 
-def _sequences_via_node(
-    restriction: TurnRestriction, edges: DrivableEdges, node_idx: dict[int, int]
+def _sequences(
+    source: int, target: int, restriction: TurnRestriction, edges: DrivableEdges, node_idx: dict[int, int]
 ) -> list[tuple[int, ...]]:
+    """Return the sequences of edges from one way to another over what is between them."""
+    if restriction.via_ways:
+        return _sequences_via_ways(source, target, restriction.via_ways, edges)
     via = node_idx.get(restriction.via_node, -1)
-    arriving = [edge for edge, _, last in edges.of_way(restriction.from_way) if last == via]
-    leaving = [edge for edge, first, _ in edges.of_way(restriction.to_way) if first == via]
-    return _turns(arriving, leaving, is_same_way=restriction.from_way == restriction.to_way)
+    arriving = [edge for edge, _, last in edges.of_way(source) if last == via]
+    leaving = [edge for edge, first, _ in edges.of_way(target) if first == via]
+    return _turns(arriving, leaving, is_same_way=source == target)
 
 
 def _turns(arriving: list[int], leaving: list[int], *, is_same_way: bool) -> list[tuple[int, ...]]:
@@ -173,18 +202,20 @@ def _turns(arriving: list[int], leaving: list[int], *, is_same_way: bool) -> lis
     return [(a, b) for a, b in pairs if b != a ^ 1]
 
 
-def _sequences_via_ways(restriction: TurnRestriction, edges: DrivableEdges) -> list[tuple[int, ...]]:
+def _sequences_via_ways(
+    source: int, target: int, via_ways: tuple[int, ...], edges: DrivableEdges
+) -> list[tuple[int, ...]]:
     """Return the shortest sequences of edges from the from way over the via ways, in any order, to the to way."""
     steps: dict[int, list[tuple[int, int, int]]] = {}
-    for number, way in enumerate(restriction.via_ways):
+    for number, way in enumerate(via_ways):
         for edge, first, last in edges.of_way(way):
             steps.setdefault(first, []).append((edge, last, number))
     leaving: dict[int, list[int]] = {}
-    for edge, first, _ in edges.of_way(restriction.to_way):
+    for edge, first, _ in edges.of_way(target):
         leaving.setdefault(first, []).append(edge)
     found: list[tuple[int, ...]] = []
-    all_vias = frozenset(range(len(restriction.via_ways)))
-    for start, _, end in edges.of_way(restriction.from_way):
+    all_vias = frozenset(range(len(via_ways)))
+    for start, _, end in edges.of_way(source):
         stack: list[tuple[tuple[int, ...], int, frozenset[int]]] = [((start,), end, frozenset())]
         while stack:
             path, node, used = stack.pop()

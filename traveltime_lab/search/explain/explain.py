@@ -14,14 +14,17 @@ from typing import Any
 
 import pandas as pd
 
+from traveltime_lab._checks import whole
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.itinerary import Route
+from traveltime_lab.limits import MAX_TRAVEL_TIME_S, MAX_WINDOW_S
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
 from traveltime_lab.moments import TypicalMoment, resolve_moments
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.search.explain.reasons import Explanation, made_of, parts_of
-from traveltime_lab.search.explain.relaxations import Pair, Request, changed_options
+from traveltime_lab.search.explain.relaxations import Pair
+from traveltime_lab.search.explain.requests import Request, changed_options
 from traveltime_lab.search.explain.streets import Findings, add_moved, by_other_means, on_streets
 from traveltime_lab.search.explain.transit import by_timetable
 from traveltime_lab.search.query import MomentLike, transit_of
@@ -91,10 +94,12 @@ def explain(
     Notes
     -----
     The nearest request differs as little as possible from the given one. Doubling a number costs as much as departing
-    an hour earlier or later; doubling the travel time costs twice as much, an additional transfer half as much. Another
-    type of transportation is suggested only if the given one cannot reach the destination at all. The search for longer
-    travel times extends to 12 hours (a week on streets), but suggestions do not exceed 4 hours. Other departure times
-    are considered within a day of the given one, and on the nearest days with different services.
+    an hour earlier or later (six hours and more cost less than that); doubling the travel time costs twice as much, an
+    additional transfer half as much. Another type of transportation is suggested only if the given one cannot reach the
+    destination at all. The search for longer travel times extends to 12 hours (a week on streets), but suggestions do
+    not exceed 4 hours. Other departure times are considered within a day of the given one and, if no ride is found
+    there, on the nearest days with different services. If nothing but the time has to change but for more than an hour,
+    nearer times with other changes are considered, too.
 
     Examples
     --------
@@ -102,7 +107,7 @@ def explain(
     >>> explanation = tl.explain(network, places.iloc[[0]], places.iloc[[6]], travel_time=900, transportation="cycling")
     >>> print(explanation)
     Not reached.
-    It takes 51 min 49 s, 36 min 49 s more than the limit of 15 min.
+    It takes 51 min 49 s, which is 36 min 49 s too long: the limit is 15 min.
     It would be reached with travel_time=3109.
 
     Pass ``nearest_request`` to `time_filter`:
@@ -177,9 +182,9 @@ class _Asked:
         if isinstance(moment, TypicalMoment) and means.uses_timetable:
             moment = typical_moment(transit_of(self.network), is_arrival=is_arrival)
         snapping = as_snapping(given["snapping"])
-        self.request = Request(
-            means, snapping, moment, is_arrival, int(given["travel_time"]), int(given["window"] or 0)
-        )
+        limit = whole(given["travel_time"], "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
+        window = 0 if given["window"] is None else whole(given["window"], "window", 1, MAX_WINDOW_S, "seconds")
+        self.request = Request(means, snapping, moment, is_arrival, limit, window)
 
     def arguments(self, request: Request) -> dict[str, Any]:
         """Return a request as arguments of `time_filter`; unchanged arguments keep the form that the caller gave."""

@@ -152,15 +152,11 @@ class Explanation:
 
 
 def duration(seconds: int) -> str:
-    """Format a duration: 45 s, 12 min 30 s, 1 h 5 min."""
+    """Format a duration exactly, so that differences of durations are those of what is shown: 1 h 5 min 30 s."""
     minutes, rest = divmod(int(seconds), 60)
-    if minutes >= 60:
-        minutes += rest >= 30
-        hours, minutes = divmod(minutes, 60)
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    if not minutes:
-        return f"{rest} s"
-    return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    parts = [f"{n} {unit}" for n, unit in ((hours, "h"), (minutes, "min"), (rest, "s")) if n]
+    return " ".join(parts) or "0 s"
 
 
 def distance(metres: float) -> str:
@@ -198,7 +194,7 @@ def parts_of(route: Route | None) -> tuple[dict[str, int], int]:
             (leg.mode, leg.travel_time - leg.waiting_time - on_foot),
         ):
             parts[name] = parts.get(name, 0) + seconds
-    rides = sum(leg.ride is not None for leg in route.legs)
+    rides = sum(leg.ride is not None and not leg.ride.stays_seated for leg in route.legs)
     ordered = sorted(((name, seconds) for name, seconds in parts.items() if seconds), key=lambda part: -part[1])
     return dict(ordered), max(rides - 1, 0)
 

@@ -8,14 +8,13 @@ reached. Each relaxed parameter is then tightened to the smallest value that sti
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
+import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
-from itertools import combinations
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -23,10 +22,10 @@ import numpy as np
 from traveltime_lab.errors import NoServiceError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.limits import MAX_ROUTE_TIME_S, MAX_TRAVEL_TIME_S
-from traveltime_lab.modes import Snapping, Transportation
-from traveltime_lab.moments import Moment
+from traveltime_lab.modes import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
+from traveltime_lab.search.explain.requests import PARAMETERS, WALK, Request, cost, loosened
 from traveltime_lab.search.query import Query, transit_of
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.costs import CONNECTOR_KPH
@@ -36,24 +35,14 @@ from traveltime_lab.transit.query import SAMPLE_S, WALKING, TransitQuery
 from traveltime_lab.transit.stop_reach import StopLinks
 from traveltime_lab.transit.timetable import service_warnings_to
 
-#: Parameters of a timetable request that can be relaxed, in the order in which sets of equal size are reported.
-PARAMETERS: Final = ("travel_time", "ways", "max_changes", "vehicles", "moment")
-#: Stands for walking all the way in the parameters of a solution.
-WALK: Final = "walk"
-#: The type with all vehicles, by type with some vehicles.
-ALL_VEHICLES: Final = {
-    "bus": "public_transport",
-    "coach": "public_transport",
-    "train": "public_transport",
-    "driving+train": "driving+public_transport",
-}
-#: Options that limit access and egress times.
-WAYS: Final = ("walking_time", "driving_time_to_station", "cycling_time_to_station")
 #: Maximum travel time of the itineraries considered, in seconds; that of `routes`.
 LONGEST_S: Final = MAX_ROUTE_TIME_S
 #: Maximum distance to a street that is suggested as a threshold; the walk to a farther one takes longer than any limit.
 FARTHEST_M: Final = CONNECTOR_KPH / 3.6 * MAX_TRAVEL_TIME_S
-#: Length of the windows that are searched for departures.
+#: Ends of the windows that are searched for departures, in seconds from the given time. The first ones are short, as
+#: most services run often and a search takes as long as its window.
+_WINDOWS_S: Final = (3_600, 10_800, 28_800, 57_600, 86_400)
+#: How far departures are searched on other days.
 _HALF_DAY_S: Final = 43_200
 #: Maximum number of itineraries in half a day, more than those of a bus every minute.
 _MANY: Final = 2000
@@ -63,45 +52,6 @@ _ON_FOOT: Final = 3.0
 _MANY_STOPS: Final = 100
 #: Number of days with different services that are searched, nearest first.
 _DAYS: Final = 6
-
-
-@dataclass(frozen=True)
-class Request:
-    """
-    Parameters of a search between two points.
-
-    Attributes
-    ----------
-    transportation : Transportation
-    snapping : Snapping
-    moment : datetime, TypicalMoment or None
-        Departure or arrival time; a datetime if the type has a timetable.
-    is_arrival : bool
-        Whether `moment` is the arrival time.
-    travel_time : int
-        Maximum travel time in seconds.
-    window : int
-        Length of the window in seconds, 0 for none.
-    """
-
-    transportation: Transportation
-    snapping: Snapping
-    moment: Moment | None
-    is_arrival: bool
-    travel_time: int
-    window: int = 0
-
-    def using(self, **options: Any) -> Request:
-        """Return the request with changed options of its transportation."""
-        return replace(self, transportation=replace(self.transportation, **options))
-
-    @property
-    def ways(self) -> tuple[str, ...]:
-        """The options that limit the access and egress times of this request, access last."""
-        kind = self.transportation.type
-        if kind.startswith("driving+"):
-            return WAYS[0], WAYS[1]
-        return (WAYS[0], WAYS[2]) if kind.startswith("cycling+") else (WAYS[0],)
 
 
 class Journey(NamedTuple):
@@ -255,12 +205,16 @@ class Pair:
         starts, ends = query.snap(self.origin), query.snap(self.destination, is_origin=False)
         near, far = (ends, starts) if request.is_arrival else (starts, ends)
         links = asked.links(near, is_origin=not request.is_arrival)
+        reach = asked.links(far, is_origin=request.is_arrival)
+        if not (links.stops.size and reach.stops.size):
+            # Nothing but walking, which is possible at any time.
+            walk = self.milliseconds(replace(request, transportation=WALKING, window=0))
+            return [] if walk is None else [Journey(walk, moment)]
         if links.stops.size <= _MANY_STOPS:
             zero = np.zeros(1, np.intp)
             found = travel_times.window_itineraries(asked, starts, ends, zero, zero, _MANY)
             every = [Journey(label_parts.ms(int(ms)), at) for ms, at in zip(found.labels, found.moments, strict=True)]
             return sorted(every, key=lambda journey: journey.moment)
-        reach = asked.links(far, is_origin=request.is_arrival)
         search = asked.search()
         steps = np.arange(0, seconds + 1, SAMPLE_S) * (-1 if request.is_arrival else 1)
         times = search.window_times(
@@ -283,60 +237,51 @@ class Pair:
             return False
         return True
 
-    def around(self, request: Request) -> Around:
-        """Return the itineraries before and after the time of a request, within a day or on the nearest other days."""
+    def around(self, request: Request, within_s: float = _WINDOWS_S[-1]) -> Around:
+        """Return the itineraries before and after the time of a request, within a day (or less) of it."""
         moment = request.moment
         assert isinstance(moment, dt.datetime)
-        if self.is_covered(moment):
-            found = self._around(request, moment, 2)
-            if found.before or found.after:
-                return found
+        return self._around(request, moment, within_s) if self.is_covered(moment) else Around(None, None)
+
+    def on_other_days(self, request: Request) -> Around:
+        """Return the nearest itinerary on other days with different services, as the one before or the one after."""
+        moment = request.moment
+        assert isinstance(moment, dt.datetime)
         timetable = transit_of(self.network).timetable
         trips = service_days.trips_of(timetable, request.transportation.vehicles)
         for day in service_days.different_days(timetable, trips, moment.date(), _DAYS):
             # Conversion to UTC and back handles times that the clocks skip on that day.
             target = dt.datetime.combine(day, moment.time(), ZoneInfo(self.network.timezone))
-            found = self._around(request, target.astimezone(dt.UTC).astimezone(target.tzinfo), 1)
-            best = found.nearest(target)
+            target = target.astimezone(dt.UTC).astimezone(target.tzinfo)
+            then = replace(request, moment=target)
+            ms = self.milliseconds(then) if self.is_covered(target) else None
+            best = self._around(request, target, _HALF_DAY_S).nearest(target) if ms is None else Journey(ms, target)
             if best is not None:
                 return Around(best, None) if best.moment < moment else Around(None, best)
         return Around(None, None)
 
-    def _around(self, request: Request, moment: dt.datetime, n_halves: int) -> Around:
-        """Return the itineraries before and after a time within a number of half days."""
+    def _around(self, request: Request, moment: dt.datetime, within_s: float) -> Around:
+        """Return the itineraries before and after a time, nearest first searched."""
+        ends = [end for end in _WINDOWS_S if end < within_s] + [math.ceil(within_s)]
 
-        def first(begins: Iterable[float], *, is_late: bool) -> Journey | None:
-            for begin in begins:
-                found = self.journeys(request, _shifted(moment, begin), _HALF_DAY_S)
+        def first(*, is_late: bool) -> Journey | None:
+            for begin, end in itertools.pairwise([0, *ends]):
+                start = _shifted(moment, -end if is_late else begin)
+                found = self.journeys(request, start, end - begin)
+                # At the end of departures, or the beginning of arrivals, itineraries beyond it follow after a wait.
+                edge = start if request.is_arrival else _shifted(start, end - begin)
                 for journey in reversed(found) if is_late else found:
-                    if self.is_covered(journey.moment):
+                    if journey.moment != edge and self.is_covered(journey.moment):
                         return journey
             return None
 
-        steps = [_HALF_DAY_S * k for k in range(n_halves)]
-        after = first(steps, is_late=False)
-        return Around(first([-_HALF_DAY_S - step for step in steps], is_late=True), after)
+        after = first(is_late=False)
+        return Around(first(is_late=True), after)
 
 
 def _shifted(moment: dt.datetime, seconds: float) -> dt.datetime:
     """Add elapsed seconds to a time and return it in the same time zone."""
     return (moment.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(moment.tzinfo)
-
-
-def loosened(request: Request, parameters: Iterable[str], most_s: int = MAX_TRAVEL_TIME_S) -> Request:
-    """Return a request with some parameters fully relaxed, the travel time to `most_s`; the time is not changed."""
-    chosen = set(parameters)
-    if "travel_time" in chosen:
-        request = replace(request, travel_time=max(request.travel_time, most_s))
-    if "vehicles" in chosen:
-        request = request.using(type=ALL_VEHICLES.get(request.transportation.type, request.transportation.type))
-    if "max_changes" in chosen:
-        request = request.using(max_changes=None)
-    if "ways" in chosen:
-        # Access and egress cannot take longer than the whole itinerary.
-        wide = {name: max(getattr(request.transportation, name), request.travel_time) for name in request.ways}
-        request = request.using(**wide)
-    return request
 
 
 def solutions(pair: Pair, request: Request) -> list[Solution]:
@@ -365,51 +310,85 @@ def solutions(pair: Pair, request: Request) -> list[Solution]:
         most_s = (on_foot - 1) // 1000
         if is_covered:
             found.append(Solution(replace(request, travel_time=-(-on_foot // 1000)), frozenset({WALK}), None))
-    found += _solutions(pair, request, most_s, is_covered=is_covered)
+    rides = _solutions(pair, request, most_s) if is_covered else []
+    another_day = cost(request, replace(request, moment=_shifted(moment, _WINDOWS_S[-1])))
+    if min((cost(request, each.request) for each in rides), default=math.inf) > another_day:
+        rides += _on_other_days(pair, request, most_s)
+    found += rides
     if on_foot is not None and not found:
         # Walking all the way is possible on any date that the timetable covers.
-        found += _solutions(pair, request, MAX_TRAVEL_TIME_S, is_covered=is_covered)
+        found += _on_other_days(pair, request, MAX_TRAVEL_TIME_S)
     return sorted(found, key=lambda each: cost(request, each.request) + _ON_FOOT * (WALK in each.parameters))
 
 
-def _solutions(pair: Pair, request: Request, most_s: int, *, is_covered: bool) -> list[Solution]:
-    """Return the solutions with travel times of up to `most_s`."""
-    plain = [parameter for parameter in PARAMETERS[:-1] if loosened(request, [parameter], most_s) != request]
-    moment, found = request.moment, []
+def _solutions(pair: Pair, request: Request, most_s: int) -> list[Solution]:
+    """Return the solutions at the time of the request, or within a day of it, with travel times of up to `most_s`."""
+    plain = _plain(request, most_s)
+    found: list[Solution] = []
     sets: list[frozenset[str]] = []
-    if is_covered:
-        for parameters in _subsets(plain):
-            loose = loosened(request, parameters, most_s)
-            if not any(less <= parameters for less in sets) and pair.reaches(loose):
-                sets.append(parameters)
-                found.append(Solution(_tightest(pair, request, loose, parameters), parameters, None))
-    # Searching other times is slow, so further parameters are relaxed with them only if nothing else is sufficient.
-    most = len(plain)
-    is_hopeless: bool | None = False if sets else None
+    for parameters in _subsets(plain):
+        loose = loosened(request, parameters, most_s)
+        if not any(less <= parameters for less in sets) and pair.reaches(loose):
+            sets.append(parameters)
+            found.append(Solution(_tightest(pair, request, loose, parameters), parameters, None))
+    # Other times take longest to search: with everything relaxed first, which often shows that there is nothing, then
+    # only as near as a solution has to be to cost no more than what is known.
     instead = dict.fromkeys(
         parameters - {"travel_time"} for parameters in sets if "travel_time" in parameters and len(parameters) > 1
     )
+    instead |= dict.fromkeys([frozenset({"travel_time"} & set(plain))])
+    known = {} if sets else {frozenset(plain): pair.around(loosened(request, plain, most_s))}
+    if Around(None, None) in known.values():
+        return found
+    within_s = float(_WINDOWS_S[-1])
     for parameters in [frozenset[str](), *instead] if sets else _subsets(plain):
-        if len(parameters) > most:
-            break
-        if len(parameters) == 2 and is_hopeless is None:
-            is_hopeless = pair.around(loosened(request, plain, most_s)) == Around(None, None)
-        if len(parameters) > 1 and is_hopeless:
-            break
         loose = loosened(request, parameters, most_s)
-        around = pair.around(loose)
-        later = around.request(loose)
-        if later is not None and later.moment != moment:
-            found.append(Solution(_tightest(pair, request, later, parameters), parameters | {"moment"}, around))
-            # Larger sets are not minimal.
-            most = len(parameters)
+        around = known.get(parameters) or pair.around(loose, within_s)
+        solution = _at_other_time(pair, request, loose, parameters, around)
+        if solution is None:
+            continue
+        found.append(solution)
+        seconds = abs((solution.request.moment - request.moment).total_seconds())  # type: ignore[operator]
+        if seconds <= _WINDOWS_S[0]:
+            break
+        within_s = min(within_s, seconds)
     return found
+
+
+def _on_other_days(pair: Pair, request: Request, most_s: int) -> list[Solution]:
+    """Return a solution on another day with as few relaxed parameters as possible, or none."""
+    plain = _plain(request, most_s)
+    everything = pair.on_other_days(loosened(request, plain, most_s))
+    if everything == Around(None, None):
+        return []
+    for parameters in _subsets(plain):
+        loose = loosened(request, parameters, most_s)
+        around = everything if len(parameters) == len(plain) else pair.on_other_days(loose)
+        solution = _at_other_time(pair, request, loose, parameters, around)
+        if solution is not None:
+            return [solution]
+    return []
+
+
+def _plain(request: Request, most_s: int) -> list[str]:
+    """Return the parameters of a request that can be relaxed, besides its time."""
+    return [parameter for parameter in PARAMETERS[:-1] if loosened(request, [parameter], most_s) != request]
+
+
+def _at_other_time(
+    pair: Pair, request: Request, loose: Request, parameters: frozenset[str], around: Around
+) -> Solution | None:
+    """Return the solution at the nearest of two itineraries, None if there is none at another time."""
+    later = around.request(loose)
+    if later is None or later.moment == request.moment:
+        return None
+    return Solution(_tightest(pair, request, later, parameters), parameters | {"moment"}, around)
 
 
 def _subsets(parameters: list[str]) -> Iterator[frozenset[str]]:
     """Yield all subsets including the empty one, smallest first."""
     for size in range(len(parameters) + 1):
-        yield from map(frozenset, combinations(parameters, size))
+        yield from map(frozenset, itertools.combinations(parameters, size))
 
 
 def _tightest(pair: Pair, given: Request, loose: Request, parameters: frozenset[str]) -> Request:
@@ -467,29 +446,3 @@ def least_that(works: Callable[[int], bool], low: int, high: int) -> int:
         else:
             low = middle + 1
     return high
-
-
-def cost(given: Request, other: Request) -> float:
-    """
-    Return the distance of a request from the given one.
-
-    Assumed costs: doubling the travel time 2, doubling another number 1, an additional transfer 0.5, other vehicles 1,
-    another time 1 for one hour and 1 more for each doubling.
-    """
-    means, others = given.transportation, other.transportation
-    total = 2.0 * math.log2(other.travel_time / given.travel_time)
-    for name in WAYS:
-        total += math.log2((getattr(others, name) + 60) / (getattr(means, name) + 60))
-    if means.max_changes is not None:
-        total += 0.5 * ((others.max_changes or means.max_changes) - means.max_changes)
-    total += float(means.type != others.type)
-    total += math.log2((other.snapping.threshold + 100) / (given.snapping.threshold + 100))
-    if isinstance(given.moment, dt.datetime) and isinstance(other.moment, dt.datetime):
-        total += math.log2(1.0 + abs((other.moment - given.moment).total_seconds()) / 3600.0)
-    return total
-
-
-def changed_options(given: Transportation, other: Transportation) -> dict[str, Any]:
-    """Return the options of a transportation that differ from those of the given one."""
-    names = [field.name for field in dataclasses.fields(Transportation)]
-    return {name: getattr(other, name) for name in names if getattr(other, name) != getattr(given, name)}

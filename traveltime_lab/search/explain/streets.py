@@ -14,7 +14,8 @@ import numpy as np
 from traveltime_lab.limits import FOREVER_S, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Transportation
 from traveltime_lab.search.explain.reasons import Reason, distance, duration, parts_words
-from traveltime_lab.search.explain.relaxations import FARTHEST_M, Pair, Request, changed_options, cost
+from traveltime_lab.search.explain.relaxations import FARTHEST_M, Pair
+from traveltime_lab.search.explain.requests import Request, changed_options, cost
 from traveltime_lab.search.pairs import component_of
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED
 
@@ -55,13 +56,13 @@ class Findings:
         """Add the reason that an itinerary takes longer than the limit."""
         takes = -(-ms // 1000)
         over = takes - given.travel_time
-        what = f": {parts_words(parts, n_changes)}" if len(parts) > 1 else ""
+        what = f" It is made of {parts_words(parts, n_changes)}." if len(parts) > 1 else ""
         if list(parts) == ["walk"]:
-            what = ", all of it walking"
+            what = " All of it is walking."
         self.add(
             "travel_time", "over_limit",
-            f"{lead or 'It takes'} {duration(takes)}, {duration(over)} more than the limit of "
-            f"{duration(given.travel_time)}{what}.",
+            f"{lead or 'It takes'} {duration(takes)}, which is {duration(over)} too long: the limit is "
+            f"{duration(given.travel_time)}.{what}",
             travel_time=takes, over_by=over, limit=given.travel_time, parts=dict(parts), n_changes=n_changes,
         )  # fmt: skip
 

@@ -13,16 +13,8 @@ from traveltime_lab._arrays import Int32Array
 from traveltime_lab.itinerary import Route
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.search.explain.reasons import VEHICLES, clock, day, duration, parts_of
-from traveltime_lab.search.explain.relaxations import (
-    ALL_VEHICLES,
-    LONGEST_S,
-    WALK,
-    Around,
-    Pair,
-    Request,
-    Solution,
-    solutions,
-)
+from traveltime_lab.search.explain.relaxations import LONGEST_S, Around, Pair, Solution, solutions
+from traveltime_lab.search.explain.requests import ALL_VEHICLES, WALK, Request
 from traveltime_lab.search.explain.streets import Findings, add_unsnapped
 from traveltime_lab.search.query import transit_of
 from traveltime_lab.transit import service_days

@@ -1,10 +1,10 @@
 """
-Search index of the names in a network: places and addresses of its source, and its streets.
+Search index of the names in a network: places and addresses of its source, its streets, and the postcodes in addresses.
 
 Text is split into tokens without accents, case and punctuation. A token of a query matches a word that is equal to it
 or begins with it or, if there is no such word, a word within an edit distance of one or two. The score of a result
-depends on the quality of the matches, on the share of the name that they cover, and on the type of the place; see
-`Gazetteer.search`.
+depends on the quality of the matches, on the share of the name that they cover, and on the type of the place. Commas
+separate what is looked for from where it is: ``"Kaivokatu, Helsinki"``. See `Gazetteer.search`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
-from traveltime_lab._arrays import AnyArray, FloatArray, Int32Array, Int64Array, UInt8Array
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, UInt8Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding.countries import COUNTRIES, country_of, country_of_timezone
@@ -42,13 +42,15 @@ _IMPORTANCE: Final = {
     "place=borough": 0.75, "place=suburb": 0.75, "place=hamlet": 0.7, "place=quarter": 0.7,
     "place=neighbourhood": 0.65, "place=island": 0.7, "aeroway=aerodrome": 0.75, "railway=station": 0.7,
     "railway=halt": 0.6, "place=house": 0.3, "highway=bus_stop": 0.2, "railway=tram_stop": 0.3,
-    "railway=subway_entrance": 0.25,
+    "railway=subway_entrance": 0.25, "place=postcode": 0.75,
 }  # fmt: skip
 _OTHER_IMPORTANCE: Final = 0.45
 _STREET_IMPORTANCE: Final = 0.5
 
 #: Weights of coverage and importance in a score; the remaining weight is constant (assumed).
 _COVERAGE, _KIND = 0.3, 0.15
+#: Factor of the coverage for each comma before the words that cover a name (assumed).
+_LATER_PART: Final = 0.8
 #: Quality of a match by prefix and of a misspelt match; the first increases with the share of the word that matches.
 _PREFIX, _MISSPELT = 0.75, 0.6
 
@@ -63,6 +65,16 @@ def tokens_of(text: str) -> list[str]:
     folded = unicodedata.normalize("NFKD", text.casefold()).translate(_PLAIN)
     bare = "".join(letter for letter in folded if not unicodedata.combining(letter))
     return _WORD.findall(bare.replace("'", "").replace("’", ""))
+
+
+def prefix_quality(n: int, n_word: int) -> float:
+    """Return the quality of a match of the first `n` letters of a word."""
+    return 1.0 if n == n_word else _PREFIX + (0.95 - _PREFIX) * n / n_word
+
+
+def postcode_score(quality: float) -> float:
+    """Return the score of a postcode that is the name looked for, by the mean quality of the matches of all tokens."""
+    return quality * (1.0 - _KIND + _KIND * _IMPORTANCE["place=postcode"])
 
 
 @dataclass(frozen=True)
@@ -88,8 +100,9 @@ class Gazetteer:
     ----------
     entries : DataFrame
         Columns of `traveltime_lab.streets.tables.PLACE_DTYPES`. Streets follow the places; their kinds are tags such as
-        ``highway=residential``, and they have no OSM type and id. Entries without a city or suburb get those of the
-        nearest settlement, and entries without a country that of the time zone of the network.
+        ``highway=residential``, and they have no OSM type and id. Postcodes (``place=postcode``) follow the streets.
+        Entries without a city or suburb get those of the nearest settlement, and entries without a country that of the
+        time zone of the network.
     x, y : float64 arrays of shape (n_entries,)
         Local metres.
     """
@@ -101,12 +114,13 @@ class Gazetteer:
             name: places[name].to_numpy(dtype=object if dtype == "string" else None)
             for name, dtype in PLACE_DTYPES.items()
         }
-        streets = _streets(network)
-        both = {name: np.concatenate([columns[name], streets[name]]) for name in PLACE_DTYPES}
+        streets, postcodes = _streets(network), _postcodes(columns)
+        both = {name: np.concatenate([columns[name], streets[name], postcodes[name]]) for name in PLACE_DTYPES}
         self.x, self.y = network.frame.to_xy(both["lng"].astype(np.float64), both["lat"].astype(np.float64))
         self.importance = np.array(
             [_IMPORTANCE.get(kind, _OTHER_IMPORTANCE) for kind in columns["kind"]]
             + [_STREET_IMPORTANCE] * len(streets["kind"])
+            + [_IMPORTANCE["place=postcode"]] * len(postcodes["kind"])
         )
         self._locate(both)
         self.entries = pd.DataFrame(both)
@@ -192,46 +206,61 @@ class Gazetteer:
         scores : float64 array
             Values above 0 and at most 1: the mean quality of the matches of all tokens (1 for a whole word, 0.75 to 1
             for a prefix, 0.6 for a misspelt word, 0 for no match), times the sum of 0.55, 0.3 times the share of the
-            name (or address) that is matched, and 0.15 times the importance of the type.
+            name (or address) that is matched, and 0.15 times the importance of the type. The share is that of the
+            best part of the text between commas, times 0.8 for each comma before it.
 
         Notes
         -----
         The context of a place (its street, suburb, city, postcode and country) matches too, but at least one word of
         the name or address of an entry must match. Results are the entries that match the largest number of tokens,
-        which must be at least half of them.
+        which must be at least half of them, and those whose name or address has all tokens before the first comma. If
+        none matches all tokens, the latter are the only results, for the source may not know in which city a street
+        is.
         """
-        tokens = tokens_of(query)
+        parts = [part for part in map(tokens_of, query.split(",")) if part]
+        n_tokens = sum(len(part) for part in parts)
         n = len(self)
-        quality = np.zeros(n)
-        matched, own_name, own_address = (np.zeros(n, np.int64) for _ in range(3))
-        for token in tokens:
-            best = np.zeros(n)
-            in_name, in_address = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-            for word, share in self._matches(token):
-                rows = slice(int(self._words.indptr[word]), int(self._words.indptr[word + 1]))
-                entry, field = self._words.entry[rows], self._words.field[rows]
-                best[entry] = np.maximum(best[entry], share)
-                in_name[entry] |= (field & 1) > 0
-                in_address[entry] |= (field & 2) > 0
-            quality += best
-            matched += best > 0
-            own_name += in_name
-            own_address += in_address
-        found = (own_name > 0) | (own_address > 0)
+        quality, coverage = np.zeros(n), np.zeros(n)
+        matched, matched_first = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        found = np.zeros(n, np.bool_)
+        for number, part in enumerate(parts):
+            own_name, own_address = np.zeros(n, np.int64), np.zeros(n, np.int64)
+            for token in part:
+                best, in_name, in_address = self._of_token(token)
+                quality += best
+                matched += best > 0
+                own_name += in_name
+                own_address += in_address
+                if number == 0:
+                    matched_first += in_name | in_address
+            found |= (own_name > 0) | (own_address > 0)
+            share = np.maximum(
+                own_name / np.maximum(self._n_name, 1),
+                # An address refers to the house rather than to the shops in it.
+                np.where(self._n_name > 0, 0.8, 1.0) * own_address / np.maximum(self._n_address, 1),
+            )
+            coverage = np.maximum(coverage, np.minimum(share, 1.0) * _LATER_PART**number)
         most = int(matched[found].max(initial=0))
-        if not tokens or most < (len(tokens) + 1) // 2:
-            return np.zeros(0, np.int64), np.zeros(0)
-        entries = np.flatnonzero(found & (matched == most))
-        coverage = np.maximum(
-            own_name[entries] / np.maximum(self._n_name[entries], 1),
-            # An address refers to the house rather than to the shops in it.
-            np.where(self._n_name[entries] > 0, 0.8, 1.0)
-            * own_address[entries]
-            / np.maximum(self._n_address[entries], 1),
-        )
-        scores = quality[entries] / len(tokens)
-        scores *= (1.0 - _COVERAGE - _KIND) + _COVERAGE * np.minimum(coverage, 1.0) + _KIND * self.importance[entries]
+        kept = found & (matched == most) & (2 * most >= n_tokens)
+        if len(parts) > 1 and (is_first := matched_first == len(parts[0])).any():
+            kept = is_first | (kept & (most == n_tokens))
+        entries = np.flatnonzero(kept)
+        scores = quality[entries] / max(n_tokens, 1)
+        scores *= (1.0 - _COVERAGE - _KIND) + _COVERAGE * coverage[entries] + _KIND * self.importance[entries]
         return entries, scores
+
+    def _of_token(self, token: str) -> tuple[FloatArray, BoolArray, BoolArray]:
+        """Return for each entry how well a token matches a word of it, and whether it is in its name or address."""
+        n = len(self)
+        best = np.zeros(n)
+        in_name, in_address = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        for word, share in self._matches(token):
+            rows = slice(int(self._words.indptr[word]), int(self._words.indptr[word + 1]))
+            entry, field = self._words.entry[rows], self._words.field[rows]
+            best[entry] = np.maximum(best[entry], share)
+            in_name[entry] |= (field & 1) > 0
+            in_address[entry] |= (field & 2) > 0
+        return best, in_name, in_address
 
     def _matches(self, token: str) -> list[tuple[int, float]]:
         """Return the words that match a token, with the quality of the matches."""
@@ -241,7 +270,7 @@ class Gazetteer:
         found = [
             (
                 word,
-                1.0 if len(words[word]) == len(token) else _PREFIX + (0.95 - _PREFIX) * len(token) / len(words[word]),
+                prefix_quality(len(token), len(words[word])),
             )
             for word in range(first, last)
             # House number 5 does not match 50, but it matches 5a.
@@ -355,6 +384,41 @@ def _streets(network: Network) -> dict[str, AnyArray]:
     ):
         columns[name] = np.full(n, start)
         function.at(columns[name], of, function.reduceat(values, t.coord_indptr[:-1])[edges])
+    return columns
+
+
+def _postcodes(places: dict[str, AnyArray]) -> dict[str, AnyArray]:
+    """Return the postcodes in the addresses of places as columns of a table of places."""
+    columns: dict[str, AnyArray] = {
+        name: np.full(0, "", dtype=object) if dtype == "string" else np.zeros(0, dtype)
+        for name, dtype in PLACE_DTYPES.items()
+    }
+    rows = np.flatnonzero(places["postcode"] != "")
+    if not rows.size:
+        return columns
+    codes, of = np.unique(places["postcode"][rows].astype(str), return_inverse=True)
+    n = codes.size
+    columns = {name: np.full(n, "" if values.dtype == object else 0, values.dtype) for name, values in columns.items()}
+    columns["name"][:] = columns["postcode"][:] = codes.tolist()
+    # People also write them without blanks and hyphens.
+    columns["other_names"][:] = ["".join(tokens_of(code)) for code in codes.tolist()]
+    columns["kind"][:] = "place=postcode"
+    for name in ("city", "country"):
+        told = pd.DataFrame({"of": of, "text": places[name][rows].astype(str)})
+        usual = told[told["text"] != ""].groupby("of")["text"].agg(lambda texts: texts.value_counts().index[0])
+        columns[name][usual.index.to_numpy()] = usual.to_numpy(object)
+    lng, lat = (places[name][rows].astype(np.float64) for name in ("lng", "lat"))
+    middle = pd.DataFrame({"of": of, "lng": lng, "lat": lat}).groupby("of").median()
+    far = np.hypot((lng - middle["lng"].to_numpy()[of]) * np.cos(np.radians(lat)), lat - middle["lat"].to_numpy()[of])
+    # The address nearest to the middle of all, because the middle may be in a river.
+    order = np.lexsort((far, of))
+    chosen = order[np.searchsorted(of[order], np.arange(n))]
+    columns["lng"][:], columns["lat"][:] = lng[chosen], lat[chosen]
+    for name, function, values in (
+        ("west", np.minimum, lng), ("south", np.minimum, lat), ("east", np.maximum, lng), ("north", np.maximum, lat),
+    ):  # fmt: skip
+        columns[name][:] = np.inf if function is np.minimum else -np.inf
+        function.at(columns[name], of, values)
     return columns
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import FloatArray, Int64Array
-from traveltime_lab._checks import flag
+from traveltime_lab._checks import flag, items
 from traveltime_lab._memo import Derived
 from traveltime_lab.errors import CoordinateError, InputError, LimitError
 from traveltime_lab.kernels.street import nearest
@@ -37,6 +37,8 @@ TEXTS: Final = (
 
 #: Maximum distance in metres to a house, another place, a street and a settlement in reverse geocoding (assumed).
 _REACH_M: Final = {"house": 40.0, "place": 30.0, "street": 300.0, "settlement": 15_000.0}
+#: Distance in metres at which the score of a result of reverse geocoding is 0.5 (assumed).
+_HALF_SCORE_M: Final = 100.0
 #: Results with the same name within this distance in metres are duplicates (assumed).
 _SAME_PLACE_M: Final = 150.0
 #: Distance from the focus in kilometres at which scores are multiplied by 0.75 for sorting; the limit is 0.5 (assumed).
@@ -127,10 +129,9 @@ def geocode(
         west, south, east, north = check_bounds(bounds)
         lng, lat = (known.entries[name].to_numpy(float)[entries] for name in ("lng", "lat"))
         kept &= ((lng - west) % 360.0 <= (east - west) % 360.0) & (lat >= south) & (lat <= north)
-    worth = scores.copy()
+    worth = scores
     if focus is not None:
-        km = known.metres_to(*check_focus(focus), entries) / 1000.0
-        worth *= 0.5 + 0.5 / (1.0 + km / _FOCUS_KM)
+        worth = scores * nearness(known.metres_to(*check_focus(focus), entries) / 1000.0)
     entries, scores, worth = entries[kept], scores[kept], worth[kept]
     order = np.lexsort((entries, -worth))
     order = _distinct(known, entries, order, limit)
@@ -167,10 +168,10 @@ def reverse_geocode(
     Returns
     -------
     GeoDataFrame
-        Columns as returned by `geocode`, with ``distance`` (float64, m) instead of ``score``. There is one row, or none
-        if nothing is near. The result is the nearest of the houses within 40 m and of the other places within 30 m (or
-        inside of their bounding box, if it is small); otherwise the nearest named street within 300 m; otherwise the
-        nearest settlement within 15 km.
+        Columns as returned by `geocode`, and ``distance`` (float64, m); the ``score`` falls with it, to a half at
+        100 m. There is one row, or none if nothing is near. The result is the nearest of the houses within 40 m and of
+        the other places within 30 m (or inside of their bounding box, if it is small); otherwise the nearest named
+        street within 300 m; otherwise the nearest settlement within 15 km.
 
     Raises
     ------
@@ -216,9 +217,16 @@ def reverse_geocode(
     found = known.entries.iloc[[entry] if entry >= 0 else []]
     if within_country is not None:
         found = found[found["country"].isin(countries_of(within_country, "within_country"))]
-    return _results(
-        found, {"distance": np.full(len(found), metres)}, format_name=format_name, exclude_country=exclude_country
-    )
+    extra = {
+        "score": np.full(len(found), 1.0 / (1.0 + metres / _HALF_SCORE_M)),
+        "distance": np.full(len(found), metres),
+    }
+    return _results(found, extra, format_name=format_name, exclude_country=exclude_country)
+
+
+def nearness(km: FloatArray) -> FloatArray:
+    """Return the factors of scores, for sorting, by distance from the focus in kilometres."""
+    return 0.5 + 0.5 / (1.0 + km / _FOCUS_KM)
 
 
 def _outside_m(known: Any, lng: float, lat: float, n: int) -> FloatArray:
@@ -308,9 +316,11 @@ def describe(row: Mapping[str, Any], *, format_name: bool, exclude_country: bool
     address = f"{row['street']} {row['house_number']}".strip() if row["house_number"] else ""
     name = row["name"] or address
     city = f"{row['postcode']} {row['city']}".strip()
-    lines = [name, address, city, row["region"], country_name]
+    # The line of the city begins with its postcode, which need not be told twice.
+    first = "" if row["kind"] == "place=postcode" else name
+    lines = [first, address, city, row["region"], country_name]
     if format_name:
-        name = _one_line([name, address, city, "" if exclude_country else country_name])
+        name = _one_line([first, address, city, "" if exclude_country else country_name])
     category, _, kind = row["kind"].partition("=")
     texts = {key: str(row.get(key, "")) for key in TEXTS}
     texts |= {"name": name, "label": _one_line(lines), "category": category, "type": kind}
@@ -371,6 +381,8 @@ def check_lnglat(lng: Any, lat: Any) -> tuple[float, float]:
     """Validate a longitude and a latitude."""
     try:
         x, y = float(lng), float(lat)
+    except OverflowError:
+        x = y = math.inf
     except (TypeError, ValueError):
         msg = f"lng and lat must be numbers; got {lng!r} and {lat!r}"
         raise InputError(msg) from None
@@ -393,7 +405,7 @@ def check_focus(focus: Any) -> tuple[float, float]:
 def check_bounds(bounds: Any) -> tuple[float, float, float, float]:
     """Validate a bounding box."""
     try:
-        west, south, east, north = bounds
+        west, south, east, north = items(bounds, "bounds", "four numbers")
     except (TypeError, ValueError):
         msg = f"bounds must be four numbers: west, south, east, north; got {bounds!r}"
         raise InputError(msg) from None

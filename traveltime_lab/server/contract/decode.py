@@ -1,32 +1,77 @@
 """
-Bytes to typed requests: fast if they are right, with every fault under its JSON path if they are not.
+Bytes to typed requests: fast if they are right, with their faults under JSON paths if they are not.
 
-msgspec decodes and checks in one pass but stops at the first fault. Only then is the body decoded again without types
-and walked along the same types, which finds all faults, and forgives what the contract forgives: whole numbers
-written as 900.0.
+msgspec decodes and checks in one pass but stops at the first fault. Only then is the body walked along the same types,
+part by part: a part that matches its type is decoded at once, a faulty one is taken apart further. This finds all
+faults, and forgives what the contract forgives: whole numbers written as 900.0. It ends at the hundredth fault.
+
+Whatever a body holds, this takes time and memory that grow with its length only, and little of either. Objects are
+taken apart without decoding their values, the length of an array is known before its items are decoded, and what no
+type asks for is never decoded.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import UNSET, inspect
+import numpy as np
+from msgspec import UNSET, Raw, UnsetType, inspect
 
-from traveltime_lab.server.contract.errors import Failure, Faults, schema_failure, syntax_failure
+from traveltime_lab._arrays import Int64Array
+from traveltime_lab._interrupts import checkpoint
+from traveltime_lab.kernels.json_items import item_spans
+from traveltime_lab.server.contract.errors import (
+    LONGEST_SHOWN,
+    MOST_FAULTS,
+    Failure,
+    Faults,
+    schema_failure,
+    shown,
+    syntax_failure,
+)
 from traveltime_lab.server.contract.moments import Moment
 
 _T = TypeVar("_T")
+#: A part of a body, which is not copied.
+Part: TypeAlias = "memoryview[int]"
 
 #: A check of what types cannot say. It gets a request, in which `UNSET` stands for whatever has a fault already, and
 #: reports a path and a text for each fault.
 Rule = Callable[[Any, Callable[[str, str], None]], None]
 
 _NUMBERS: Final = (inspect.IntType, inspect.FloatType)
+#: Commas up to which a body is decoded before its arrays are counted: twice those of a request of 100,000 locations. A
+#: decoded value takes less than 100 bytes, most of all an empty object in an array where none belongs.
+_MOST_COMMAS: Final = 1_000_000
+#: Bytes up to which a part is decoded before it is taken apart.
+_SMALL: Final = 100_000
+#: Bytes of a faulty body up to which its ids and references are checked, too, which takes as long again.
+_LARGE: Final = 20_000_000
+#: Items of an array that are decoded together.
+_ITEMS: Final = 4096
+
+
+class _EnoughError(Exception):
+    """As many faults as are told were found."""
+
+
+class _Collected:
+    """The faults that were found so far."""
+
+    def __init__(self) -> None:
+        self.faults: Faults = {}
+        self.count = 0
+
+    def add(self, path: str, text: str) -> None:
+        """Note a fault; raise `_EnoughError` if there are enough."""
+        self.faults.setdefault(path, []).append(text)
+        self.count += 1
+        if self.count >= MOST_FAULTS:
+            raise _EnoughError
 
 
 def is_faulty(value: object) -> bool:
@@ -34,13 +79,13 @@ def is_faulty(value: object) -> bool:
     return value is UNSET
 
 
-def decode(body: bytes, kind: type[_T], rules: tuple[Rule, ...] = ()) -> _T:
+def decode(body: bytes | bytearray, kind: type[_T], rules: tuple[Rule, ...] = ()) -> _T:
     """
     Return a request of a type.
 
     Parameters
     ----------
-    body : bytes
+    body : bytes or bytearray
     kind : type
         A struct of `traveltime_lab.server.contract.requests`.
     rules : tuple of callables
@@ -53,43 +98,45 @@ def decode(body: bytes, kind: type[_T], rules: tuple[Rule, ...] = ()) -> _T:
     Raises
     ------
     Failure
-        Code 3 if the body is not JSON, code 2 with all faults if it does not match.
+        Code 3 if the body is not JSON, code 2 with its faults, at most a hundred, if it does not match.
     """
-    faults: Faults = {}
+    found = _Collected()
     key: Any = kind
-    request: Any
+    request: Any = UNSET
     try:
-        request = _decoder(key).decode(body)
-    except msgspec.ValidationError:
-        request = _walk(_plain(body), _described(key), "obj", faults)
+        if len(body) <= _MOST_COMMAS or body.count(b",") <= _MOST_COMMAS:
+            try:
+                request = _decoder(key).decode(body)
+            except msgspec.ValidationError:
+                checkpoint()
+        if request is UNSET:
+            # What is no object is not taken apart, so its syntax has to be checked here.
+            part = memoryview(body) if body[:1] == b"{" else memoryview(msgspec.json.decode(body, type=Raw))
+            request = _walk(part, _described(key), "obj", found)
+        checkpoint()
+        if not found.faults or len(body) <= _LARGE:
+            _apply(rules, request, found)
+    except _EnoughError:
+        pass
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _syntax(error) from None
-    _check(request, rules, faults)
+    if found.faults:
+        raise schema_failure(found.faults, is_cut=found.count >= MOST_FAULTS)
     checked: _T = request
     return checked
 
 
 def convert(value: object, kind: type[_T], rules: tuple[Rule, ...] = ()) -> _T:
     """Return plain values (of a query string) as a type; see `decode`."""
-    faults: Faults = {}
-    key: Any = kind
-    found = _walk(value, _described(key), "obj", faults)
-    _check(found, rules, faults)
-    checked: _T = found
-    return checked
+    return decode(msgspec.json.encode(value), kind, rules)
 
 
-def _check(request: object, rules: tuple[Rule, ...], faults: Faults) -> None:
-    """Raise Failure if there are faults, or rules report some."""
-
-    def report(path: str, text: str) -> None:
-        faults.setdefault(path, []).append(text)
-
+def _apply(rules: tuple[Rule, ...], request: object, found: _Collected) -> None:
+    """Collect what rules report about a request."""
     if request is not UNSET:
         for rule in rules:
-            rule(request, report)
-    if faults:
-        raise schema_failure(faults)
+            rule(request, found.add)
+            checkpoint()
 
 
 @cache
@@ -100,7 +147,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 def _read_text(kind: type[Moment], value: object) -> Moment:
     """Return a value of a type that msgspec does not know: there is one."""
     if not isinstance(value, str):
-        raise ValueError(_expected("a string", value))
+        raise ValueError(_expected("a string", memoryview(msgspec.json.encode(value))))
     return kind(value)
 
 
@@ -109,152 +156,268 @@ def _described(kind: Any) -> inspect.Type:
     return inspect.type_info(kind)
 
 
-def _plain(body: bytes) -> Any:
-    """Return a body without types."""
-    try:
-        return msgspec.json.decode(body)
-    except msgspec.ValidationError:
-        # Numbers beyond every float, which the walk finds again.
-        try:
-            return json.loads(body, parse_int=float, parse_constant=_no_number)
-        except (ValueError, RecursionError) as error:
-            raise _syntax(error) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _syntax(error) from None
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number of JSON")
-
-
 def _syntax(error: Exception) -> Failure:
     if isinstance(error, RecursionError):
         return syntax_failure("nested too deeply")
     return syntax_failure(str(error))
 
 
-def _walk(value: Any, kind: inspect.Type, path: str, faults: Faults) -> Any:
-    """Return a value as a type, or `UNSET` where faults were noted."""
+def _walk(part: Part, kind: inspect.Type, path: str, found: _Collected) -> Any:
+    """Return a part of a body as a type, or `UNSET` where faults were noted."""
     if isinstance(kind, inspect.Metadata):
-        return _walk(value, kind.type, path, faults)
-    if isinstance(kind, inspect.AnyType):
-        return value
+        return _walk(part, kind.type, path, found)
+    if isinstance(kind, inspect.RawType):
+        return Raw(part)
     if isinstance(kind, inspect.UnionType):
-        return _walk_union(value, kind, path, faults)
+        return _walk_union(part, kind, path, found)
     if isinstance(kind, inspect.StructType):
-        return _walk_struct(value, kind, path, faults)
+        return _walk_struct(part, kind, path, found)
     if isinstance(kind, inspect.ListType):
-        return _walk_list(value, kind, path, faults)
+        return _walk_list(part, kind, path, found)
+    if _first(part) in ("{", "["):
+        found.add(path, _expected(_name_of(kind), part))
+        return UNSET
     if isinstance(kind, inspect.CustomType):
         try:
-            return _read_text(kind.cls, value)
+            return _read_text(kind.cls, msgspec.json.decode(part))
+        except msgspec.ValidationError:
+            found.add(path, _expected("a string", part))
         except ValueError as error:
-            faults.setdefault(path, []).append(str(error))
-            return UNSET
-    text = _scalar_fault(value, kind)
+            if isinstance(error, UnicodeDecodeError | msgspec.DecodeError):
+                raise
+            found.add(path, str(error))
+        return UNSET
+    try:
+        value = msgspec.json.decode(part)
+        text = _scalar_fault(value, part, kind)
+    except msgspec.ValidationError:
+        # A number beyond every float.
+        text = f"must be {_name_of(kind)}; got a number that is too large"
     if text is not None:
-        faults.setdefault(path, []).append(text)
+        found.add(path, text)
         return UNSET
     if isinstance(kind, inspect.IntType):
         return int(value)
     return float(value) if isinstance(kind, inspect.FloatType) else value
 
 
-def _walk_union(value: object, kind: inspect.UnionType, path: str, faults: Faults) -> Any:
+def _bare(part: Part) -> Part:
+    """Return a part without the blanks around it."""
+    return part if _first(part) in ("{", "[", '"') else memoryview(msgspec.json.decode(part, type=Raw))
+
+
+def _raw_part(value: Raw | UnsetType) -> Part | None:
+    """Return the value of a field, None if it is null or absent, which mean the same."""
+    if value is UNSET:
+        return None
+    part = memoryview(value)
+    return None if _is_null(part) else part
+
+
+def _is_null(part: Part) -> bool:
+    return bytes(part[:5]) == b"null"
+
+
+def _first(part: Part) -> str:
+    """Return the first character of a part."""
+    return chr(part[0]) if len(part) else ""
+
+
+def _walk_union(part: Part, kind: inspect.UnionType, path: str, found: _Collected) -> Any:
     options = [option for option in kind.types if not isinstance(option, inspect.NoneType)]
-    if value is None and len(options) < len(kind.types):
+    if _is_null(part) and len(options) < len(kind.types):
         return None
     if len(options) == 1:
-        return _walk(value, options[0], path, faults)
+        return _walk(part, options[0], path, found)
     # Several structs, told apart by their tag.
     structs = {option.tag: option for option in options if isinstance(option, inspect.StructType)}
     tag_field = next(iter(structs.values())).tag_field or ""
-    if not isinstance(value, dict):
-        faults.setdefault(path, []).append(_expected("an object", value))
+    if _first(part) != "{":
+        found.add(path, _expected("an object", part))
         return UNSET
-    tag = value.get(tag_field)
+    tag = _raw_part(msgspec.json.decode(part, type=_tag_alone(tag_field)).tag)
     if tag is None:
-        faults.setdefault(f"{path}.{tag_field}", []).append("missing")
+        found.add(f"{path}.{tag_field}", "missing")
         return UNSET
-    if not isinstance(tag, str) or tag not in structs:
-        faults.setdefault(f"{path}.{tag_field}", []).append(_not_one_of(tag, tuple(structs)))
+    written = _text_of(tag)
+    if written not in structs:
+        found.add(f"{path}.{tag_field}", _not_one_of(tag, tuple(structs)))
         return UNSET
-    return _walk_struct(value, structs[tag], path, faults)
+    return _walk_struct(part, structs[written], path, found)
 
 
-def _walk_struct(value: object, kind: inspect.StructType, path: str, faults: Faults) -> Any:
-    if not isinstance(value, dict):
-        faults.setdefault(path, []).append(_expected("an object", value))
+def _walk_struct(part: Part, kind: inspect.StructType, path: str, found: _Collected) -> Any:
+    if _first(part) != "{":
+        found.add(path, _expected("an object", part))
         return UNSET
-    found: dict[str, Any] = {}
+    if len(part) <= _SMALL:
+        try:
+            return _decoder(kind.cls).decode(part)
+        except msgspec.ValidationError:
+            pass
+    values = msgspec.json.decode(part, type=_parts_of(kind.cls))
+    made: dict[str, Any] = {}
     for field in kind.fields:
         here = f"{path}.{field.encode_name}"
-        item = value.get(field.encode_name)
+        item = _raw_part(getattr(values, field.name))
         if item is None and not field.required:
-            found[field.name] = None
+            made[field.name] = None
         elif item is None:
-            faults.setdefault(here, []).append("missing")
-            found[field.name] = UNSET
+            found.add(here, "missing")
+            made[field.name] = UNSET
         else:
-            found[field.name] = _walk(item, field.type, here, faults)
-    return kind.cls(**found)
+            made[field.name] = _walk(item, field.type, here, found)
+    return kind.cls(**made)
 
 
-def _walk_list(value: object, kind: inspect.ListType, path: str, faults: Faults) -> Any:
-    if not isinstance(value, list):
-        faults.setdefault(path, []).append(_expected("an array", value))
+@cache
+def _parts_of(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
+    """Return a struct with the fields of another one that keeps their values as they are in the body."""
+    fields = msgspec.structs.fields(kind)
+    return msgspec.defstruct(
+        f"{kind.__name__}Parts",
+        [(field.name, Raw | UnsetType, UNSET) for field in fields],
+        rename={field.name: field.encode_name for field in fields},
+    )
+
+
+@cache
+def _tag_alone(name: str) -> Any:
+    """Return a struct that keeps the tag of an object only."""
+    return msgspec.defstruct("Tag", [("tag", Raw | UnsetType, UNSET)], rename={"tag": name})
+
+
+def _walk_list(part: Part, kind: inspect.ListType, path: str, found: _Collected) -> Any:
+    if _first(part) != "[":
+        found.add(path, _expected("an array", part))
         return UNSET
-    if kind.min_length is not None and len(value) < kind.min_length:
-        faults.setdefault(path, []).append(f"must have at least {kind.min_length} items; got {len(value)}")
-    if kind.max_length is not None and len(value) > kind.max_length:
-        faults.setdefault(path, []).append(f"must have at most {kind.max_length} items; got {len(value)}")
-    return [_walk(item, kind.item_type, f"{path}[{i}]", faults) for i, item in enumerate(value)]
+    if kind.max_length is not None:
+        length = _count(part, most=max(10 * kind.max_length, _ITEMS))
+        if length > kind.max_length:
+            got = f"{length}" if length <= 10 * kind.max_length else f"more than {10 * kind.max_length}"
+            found.add(path, f"must have at most {kind.max_length} items; got {got}")
+            return UNSET
+    values: list[Any] = []
+    for begins, ends in _spans(part):
+        checkpoint()
+        values.extend(_walk_items(part, begins, ends, kind, path, len(values), found))
+    if kind.min_length is not None and len(values) < kind.min_length:
+        found.add(path, f"must have at least {kind.min_length} items; got {len(values)}")
+    return values
 
 
-def _scalar_fault(value: object, kind: inspect.Type) -> str | None:
+def _walk_items(
+    part: Part, begins: Int64Array, ends: Int64Array, kind: inspect.ListType, path: str, first: int, found: _Collected
+) -> list[Any]:
+    """Return some items of an array, of which `first` have been returned before."""
+    together = _kind_of_items(kind)
+    if together is not None and ends[-1] - begins[0] <= 16 * _SMALL:
+        try:
+            whole: list[Any] = _decoder(together).decode(b"[%b]" % bytes(part[begins[0] : ends[-1]]))
+        except msgspec.ValidationError:
+            pass
+        else:
+            return whole
+    values = []
+    for i, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True), first):
+        values.append(_walk(_bare(part[begin:end]), kind.item_type, f"{path}[{i}]", found))
+    return values
+
+
+def _kind_of_items(kind: inspect.ListType) -> Any:
+    """Return the type of an array as which some of its items can be decoded together, None if there is none."""
+    item = kind.item_type
+    alone: Any = None
+    if isinstance(item, inspect.StructType):
+        alone = item.cls
+    elif isinstance(item, inspect.LiteralType):
+        alone = Literal[item.values]
+    elif isinstance(item, inspect.StrType) and item.min_length is None:
+        alone = str
+    return None if alone is None else list[alone]
+
+
+def _spans(part: Part) -> Iterator[tuple[Int64Array, Int64Array]]:
+    """Yield where the items of an array begin and end, a few thousand at a time."""
+    text = np.frombuffer(part.toreadonly(), np.uint8)
+    begins, ends = np.empty(_ITEMS, np.int64), np.empty(_ITEMS, np.int64)
+    at = 1
+    while at >= 0:
+        n, at = item_spans(text, at, begins, ends)
+        if n == 1 and at < 0 and not bytes(part[begins[0] : ends[0]]).strip():
+            # What is left is blank: an empty array, because its syntax is known to be right.
+            return
+        yield begins[:n], ends[:n]
+
+
+def _count(part: Part, *, most: int) -> int:
+    """Return the number of items of an array, or some number above `most`."""
+    length = 0
+    for begins, _ in _spans(part):
+        length += begins.size
+        if length > most:
+            break
+        checkpoint()
+    return length
+
+
+def _scalar_fault(value: object, part: Part, kind: inspect.Type) -> str | None:
     """Return what is wrong with a value that is no object and no array, None if nothing is."""
     if isinstance(kind, inspect.LiteralType):
-        return None if isinstance(value, str) and value in kind.values else _not_one_of(value, kind.values)
+        return None if isinstance(value, str) and value in kind.values else _not_one_of(part, kind.values)
     if isinstance(kind, inspect.BoolType):
-        return None if isinstance(value, bool) else _expected("true or false", value)
+        return None if isinstance(value, bool) else _expected(_name_of(kind), part)
     if isinstance(kind, inspect.StrType):
         if not isinstance(value, str):
-            return _expected("a string", value)
+            return _expected(_name_of(kind), part)
         if kind.min_length and len(value) < kind.min_length:
             return "must not be empty"
         return None
     if isinstance(kind, _NUMBERS):
-        name = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
         if isinstance(value, bool) or not isinstance(value, int | float):
-            return _expected(name, value)
+            return _expected(_name_of(kind), part)
         if not -sys.float_info.max <= value <= sys.float_info.max:
-            return f"must be {name}; got one that is too large"
+            return f"must be {_name_of(kind)}; got a number that is too large"
         if isinstance(kind, inspect.IntType) and value != int(value):
-            return _expected(name, value)
+            return _expected(_name_of(kind), part)
         if (kind.ge is not None and value < kind.ge) or (kind.le is not None and value > kind.le):
-            return _not_within(kind.ge, kind.le, value)
+            return _not_within(kind.ge, kind.le, part)
         return None
     raise TypeError(f"no rule for {kind}")
 
 
-def _not_within(least: float | None, most: float | None, value: float) -> str:
+def _name_of(kind: inspect.Type) -> str:
+    """Return the name of a type of values that are no objects and no arrays."""
+    if isinstance(kind, inspect.LiteralType):
+        return f"one of [{', '.join(map(str, kind.values))}]"
+    names = {inspect.BoolType: "true or false", inspect.IntType: "a whole number", inspect.FloatType: "a number"}
+    return names.get(type(kind), "a string")
+
+
+def _not_within(least: float | None, most: float | None, part: Part) -> str:
+    got = _shown_part(part)
     if least is None or most is None:
-        return f"must be at least {least:g}; got {value}" if most is None else f"must be at most {most:g}; got {value}"
-    return f"must be from {least:g} to {most:g}; got {value}"
+        return f"must be at least {least:g}; got {got}" if most is None else f"must be at most {most:g}; got {got}"
+    return f"must be from {least:g} to {most:g}; got {got}"
 
 
-def _not_one_of(value: object, known: tuple[object, ...]) -> str:
-    return f"must be one of [{', '.join(map(str, known))}]; got {_shown(value)}"
+def _not_one_of(part: Part, known: tuple[object, ...]) -> str:
+    return f"must be one of [{', '.join(map(str, known))}]; got {_shown_part(part)}"
 
 
-def _expected(name: str, value: object) -> str:
-    return f"must be {name}; got {_shown(value)}"
+def _expected(name: str, part: Part) -> str:
+    return f"must be {name}; got {_shown_part(part)}"
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "an array"
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _text_of(part: Part) -> str | None:
+    """Return the text that a short part is, None if it is something else."""
+    if len(part) > _SMALL or _first(part) != '"':
+        return None
+    text: str = msgspec.json.decode(part)
+    return text
+
+
+def _shown_part(part: Part) -> str:
+    """Return a part in words, or as it is written."""
+    named = {"{": "an object", "[": "an array"}.get(_first(part))
+    return named or shown(bytes(part[: 4 * LONGEST_SHOWN + 4]).decode("utf-8", "replace"))

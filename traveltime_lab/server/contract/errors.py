@@ -19,8 +19,12 @@ DOCUMENTATION_LINK: Final = "/api/reference/error-codes"
 #: Codes of the contract, section 9.2.
 SCHEMA, SYNTAX, CREDENTIALS, NO_FARES, NO_TIMETABLE, NOT_COVERED = 2, 3, 10, 13, 15, 16
 
-#: Most faults in one answer; the others are counted.
-MOST_FAULTS: Final = 1000
+#: Most faults in one answer; after so many nobody looks for others.
+MOST_FAULTS: Final = 100
+#: Characters of a client's text that errors repeat.
+LONGEST_SHOWN: Final = 60
+#: Characters of one fault, with all that it repeats of a client's text.
+_LONGEST_FAULT: Final = 1000
 
 Faults = dict[str, list[str]]
 
@@ -73,11 +77,26 @@ class Failure(Exception):  # noqa: N818 - an answer, not a bug
         return msgspec.json.encode(ErrorBody(self.status, self.code, self.description, DOCUMENTATION_LINK, self.info))
 
 
-def schema_failure(faults: Mapping[str, Sequence[str]]) -> Failure:
-    """Return the failure of a request that does not match the schema, with all its faults by path."""
-    listed = dict(list(faults.items())[:MOST_FAULTS])
-    if len(faults) > len(listed):
-        listed["obj"] = [*listed.get("obj", ()), f"{len(faults) - len(listed)} more faults are not listed"]
+def shown(text: str) -> str:
+    """Return a client's text as errors repeat it: its beginning, if it is long."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 3]}..."
+
+
+def schema_failure(faults: Mapping[str, Sequence[str]], *, is_cut: bool = False) -> Failure:
+    """
+    Return the failure of a request that does not match the schema.
+
+    Parameters
+    ----------
+    faults : mapping of str to sequence of str
+        Texts by JSON path.
+    is_cut : bool, default False
+        Whether there may be more faults.
+    """
+    listed = {path: [text[:_LONGEST_FAULT] for text in texts] for path, texts in faults.items()}
+    if is_cut:
+        more = f"only the first {MOST_FAULTS} faults are listed; there may be more faults"
+        listed["obj"] = [*listed.get("obj", ()), more]
     return Failure(422, SCHEMA, "Request does not match the schema", listed)
 
 
@@ -86,14 +105,12 @@ def syntax_failure(text: str) -> Failure:
     return Failure(400, SYNTAX, "Request body is not valid JSON", {"syntax_errors": [text]})
 
 
-def search_failure(code: int, search_ids: Sequence[str]) -> Failure:
-    """Return the failure of searches that cannot be answered for the reason of a code."""
-    descriptions = {
-        NO_FARES: "There are no fares for the places of the search",
-        NO_TIMETABLE: "There is no timetable for the places and the time of the search",
-        NOT_COVERED: "The places of the search are not covered by one map, or are too far from its streets",
-    }
-    return Failure(422, code, descriptions[code], {"search_id": list(search_ids)})
+#: What codes of searches mean, unless a failure knows more.
+_OF_SEARCHES: Final = {
+    NO_FARES: "There are no fares for the places of the search",
+    NO_TIMETABLE: "There is no timetable for the places and the time of the search",
+    NOT_COVERED: "The places of the search are not covered by one map, or are too far from its streets",
+}
 
 
 def plain_failure(status: int, description: str, headers: Mapping[str, str] | None = None) -> Failure:
@@ -102,11 +119,20 @@ def plain_failure(status: int, description: str, headers: Mapping[str, str] | No
 
 
 class SearchFailure(Failure):
-    """A `Failure` of one search; those of several searches of a request are joined."""
+    """
+    A `Failure` of one search; of several in a request, the first is answered.
 
-    def __init__(self, code: int, search_id: str) -> None:
-        joined = search_failure(code, [search_id])
-        super().__init__(joined.status, code, joined.description, joined.info)
+    Parameters
+    ----------
+    code : int
+        Of the contract.
+    search_id : str
+    description : str, optional
+        In words, if more is known than what the code means.
+    """
+
+    def __init__(self, code: int, search_id: str, description: str | None = None) -> None:
+        super().__init__(422, code, description or _OF_SEARCHES[code], {"search_id": [search_id]})
         self.search_id = search_id
 
 

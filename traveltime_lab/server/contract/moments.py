@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import re
 
+#: Characters of a date and time; more digits of a second than anybody writes.
+_LONGEST = 100
 _SHAPE = re.compile(r"\d{4}-?\d{2}-?\d{2}[Tt ]\d{2}.*", re.ASCII | re.DOTALL)
 
 
@@ -44,7 +46,7 @@ def read_moment(text: str) -> dt.datetime:
         If the text is no date with a time, or lies in the first or last days of the calendar.
     """
     try:
-        moment = dt.datetime.fromisoformat(text.strip().upper())
+        moment = dt.datetime.fromisoformat(text.strip().upper()) if len(text) <= _LONGEST else None
     except ValueError:
         moment = None
     if moment is None or not _SHAPE.fullmatch(text.strip()):

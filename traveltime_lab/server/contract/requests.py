@@ -8,9 +8,9 @@ service (`traveltime_lab.server.openapi`). A field that is ``None`` was null or 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Raw, Struct
 
 from traveltime_lab.server.contract import limits, moments
 from traveltime_lab.server.contract.transportation import (
@@ -114,7 +114,12 @@ class Combination(Struct):
     """A union or intersection of searches of the same request."""
 
     id: Id
-    search_ids: list[str]
+    search_ids: Annotated[list[str], Meta(max_length=limits.MAX_COMBINED)]
+
+    @property
+    def members(self) -> list[str]:
+        """The ids of the searches, each once."""
+        return list(dict.fromkeys(self.search_ids))
 
 
 Combinations: TypeAlias = Annotated[list[Combination], Meta(max_length=limits.MAX_SEARCHES)]
@@ -157,7 +162,7 @@ class Search(Struct, kw_only=True):
     id: Id
     snapping: Snapping | None = None
     #: The old name of `snapping`, as an object or as the text of its penalty; counts if `snapping` is absent.
-    snap_penalty: Any = None
+    snap_penalty: Raw | None = None
 
     @property
     def transportation(self) -> OnStreets | ByTimetable | ByFerry:

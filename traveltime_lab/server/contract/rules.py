@@ -12,6 +12,7 @@ from typing import TypeVar
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.area_requests import CellRequest
 from traveltime_lab.server.contract.decode import is_faulty
+from traveltime_lab.server.contract.errors import shown
 from traveltime_lab.server.contract.requests import Combination, FastSearches, GeohashCoords, H3Coords, Request, Search
 from traveltime_lab.server.contract.transportation import ByTimetable, Driving
 
@@ -72,7 +73,8 @@ def unique_ids(request: Request, report: Report) -> None:
         if is_faulty(item.id):
             continue
         if item.id in seen:
-            report(f"{path}.id", f"must be unique among searches, unions and intersections; got {item.id!r} twice")
+            text = f"must be unique among searches, unions and intersections; got {shown(item.id)!r} twice"
+            report(f"{path}.id", text)
         seen.add(item.id)
 
 
@@ -82,7 +84,8 @@ def known_search_ids(request: Request, report: Report) -> None:
     for path, combination in iter_combinations(request):
         for i, search_id in enumerate(combination.search_ids if isinstance(combination.search_ids, list) else ()):
             if not is_faulty(search_id) and search_id not in known:
-                report(f"{path}.search_ids[{i}]", f"must be the id of a search of this request; got {search_id!r}")
+                text = f"must be the id of a search of this request; got {shown(search_id)!r}"
+                report(f"{path}.search_ids[{i}]", text)
 
 
 def usable_windows(request: Request, report: Report) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError
 from traveltime_lab.search.cell_times import CELL_PROPERTIES, CellTimes, cell_times, combined_times
 from traveltime_lab.search.cells import cell_centres
@@ -60,9 +61,11 @@ def cell_results(atlas: Atlas, request: ResolvedRequest, system: Grid, *, is_fas
     members = {found.search_id: found.times for found in each_search(request, Search, answer)}
     found = dict(members)
     for union in request.unions or ():
-        found[union.id] = combined([members[key] for key in union.search_ids], is_union=True)
+        checkpoint()
+        found[union.id] = combined([members[key] for key in union.members], is_union=True)
     for intersection in request.intersections or ():
-        found[intersection.id] = combined([members[key] for key in intersection.search_ids], is_union=False)
+        checkpoint()
+        found[intersection.id] = combined([members[key] for key in intersection.members], is_union=False)
     wanted: list[str] = [name for name in CELL_PROPERTIES if name in request.properties]
     return by_search_id(CellsResult(key, _listed(times, wanted)) for key, times in found.items())
 

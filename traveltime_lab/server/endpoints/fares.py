@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from itertools import accumulate
-from typing import Any
+from typing import Any, Final
 
-from traveltime_lab.itinerary import Route
+from traveltime_lab.itinerary import Fares, Route
+
+#: Decimals of the currencies that do not have two. Source: ISO 4217, list one, minor units.
+_DECIMALS: Final = {
+    **dict.fromkeys(
+        ("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF",
+         "XPF"), 0,
+    ),
+    **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
+    **dict.fromkeys(("CLF", "UYW"), 4),
+}  # fmt: skip
+#: The numbers of a Protocol Buffers answer are int32.
+_LARGEST: Final = 2**31 - 1
 
 
 def fares_entry(route: Route) -> dict[str, Any] | None:
@@ -37,8 +50,35 @@ def fares_entry(route: Route) -> dict[str, Any] | None:
                 "tickets": [_ticket(ticket.type, ticket.price, ticket.currency)],
             }
         )
-    totals = [_ticket("single", total, currency) for currency, total in route.fares.totals.items()]
-    return {"breakdown": breakdown, "tickets_total": totals}
+    return {"breakdown": breakdown, "tickets_total": tickets_total(route.fares)}
+
+
+def tickets_total(fares: Fares) -> list[dict[str, Any]]:
+    """Return what all rides cost, one ticket for each currency."""
+    return [_ticket("single", total, currency) for currency, total in fares.totals.items()]
+
+
+def minor_units(fares: Fares | None) -> int:
+    """
+    Return what all rides cost as one number.
+
+    Parameters
+    ----------
+    fares : Fares, optional
+
+    Returns
+    -------
+    int
+        In the smallest unit of the currency, such as cents; 0 for a journey without rides, -1 if the fare is not known
+        or in several currencies.
+    """
+    totals = {} if fares is None else {currency: price for currency, price in fares.totals.items() if price}
+    if fares is None or len(totals) > 1:
+        return -1
+    return sum(
+        min(round(Decimal(repr(price)).scaleb(_DECIMALS.get(currency, 2))), _LARGEST)
+        for currency, price in totals.items()
+    )
 
 
 def _ticket(kind: str, price: float, currency: str) -> dict[str, Any]:

@@ -8,16 +8,20 @@ from typing import Any, Final
 
 import geopandas as gpd
 import msgspec
+import numpy as np
 
+from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import InputError, ServiceError
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding import geocode as library
-from traveltime_lab.search.geocoding.countries import countries_of, country_of
+from traveltime_lab.search.geocoding.countries import countries_of, country_of, country_of_timezone
 from traveltime_lab.search.geocoding.nominatim import Nominatim
+from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.context import Answer, Call
 from traveltime_lab.server.contract import queries
 from traveltime_lab.server.contract.errors import Failure, plain_failure, schema_failure
 from traveltime_lab.server.endpoints.maps import features
+from traveltime_lab.server.postcodes import Zones
 
 #: Places that a search by name returns unless asked for another number (assumed; the contract shows none).
 _DEFAULT_RESULTS: Final = 10
@@ -40,8 +44,9 @@ def search(call: Call, query: queries.SearchQuery) -> Answer:
     with call.lap("engine"):
         try:
             found = _geocoded(
-                [item.network for item in call.atlas.maps],
+                call.atlas,
                 _geocoder(call, language),
+                call.zones,
                 query.query,
                 limit=query.limit,
                 within_country=query.within_country,
@@ -105,16 +110,18 @@ def _features(call: Call, found: list[dict[str, Any]], language: str) -> Answer:
 
 
 def _geocoded(
-    networks: Sequence[Network], nominatim: Nominatim | None, query: str, *, limit: int | None, **options: Any
+    atlas: Atlas, nominatim: Nominatim | None, zones: Zones | None, query: str, *, limit: int | None, **options: Any
 ) -> list[dict[str, Any]]:
     """
     Return places by name, best first.
 
     Parameters
     ----------
-    networks : sequence of Network
+    atlas : Atlas
     nominatim : Nominatim, optional
-        What to ask instead of the networks.
+        What to ask instead of the networks and the zones.
+    zones : Zones, optional
+        Postcodes, which are preferred to those in the addresses of networks.
     query : str
     limit : int, optional
     options
@@ -128,8 +135,57 @@ def _geocoded(
     most = limit or _DEFAULT_RESULTS
     if nominatim is not None:
         return _places(nominatim.geocode(query, limit=most, **options))
-    found = [place for network in networks for place in _places(library.geocode(network, query, limit=most, **options))]
-    return sorted(found, key=lambda place: -place["score"])[:most]
+    found = [
+        place for item in atlas.maps for place in _places(library.geocode(item.network, query, limit=most, **options))
+    ]
+    if zones is not None:
+        codes = _zone_places(atlas, zones, query, **options)
+        known = {place["postcode"] for place in codes}
+        found = [place for place in found if place.get("type") != "postcode" or place["postcode"] not in known]
+        found += codes
+    worth = [place["score"] for place in found]
+    if options["focus"] is not None and found:
+        lng, lat = library.check_focus(options["focus"])
+        lines = (np.array([[lng, place["lng"]], [lat, place["lat"]]]) for place in found)
+        km = np.array([segment_lengths_m(*line)[0] for line in lines]) / 1000.0
+        worth = (np.array(worth) * library.nearness(km)).tolist()
+    order = sorted(range(len(found)), key=lambda i: -worth[i])
+    return [found[i] for i in order[:most]]
+
+
+def _zone_places(
+    atlas: Atlas,
+    zones: Zones,
+    query: str,
+    *,
+    within_country: str | None,
+    bounds: tuple[float, float, float, float] | None,
+    format_name: bool,
+    exclude_country: bool,
+    **_: Any,
+) -> list[dict[str, Any]]:
+    """Return the postcodes of a table of zones that a text names, in the form of `_geocoded`."""
+    wanted = None if within_country is None else countries_of(within_country, "within_country")
+    found = []
+    for position, score in zones.find(query).items():
+        lng, lat, code = float(zones.lng[position]), float(zones.lat[position]), zones.postcodes[position]
+        if bounds is not None and not (bounds[0] <= lng <= bounds[2] and bounds[1] <= lat <= bounds[3]):
+            continue
+        covering = atlas.covering(lng, lat)
+        country = country_of_timezone(covering[0].network.timezone) if covering else None
+        alpha_2 = country.alpha_2 if country else ""
+        if wanted is not None and alpha_2 not in wanted:
+            continue
+        row = dict.fromkeys(library.TEXTS, "") | {
+            "name": code, "kind": "place=postcode", "postcode": code, "country": alpha_2,
+        }  # fmt: skip
+        texts = library.describe(row, format_name=format_name, exclude_country=exclude_country)
+        found.append(
+            {"lng": lng, "lat": lat}
+            | {key: value for key, value in texts.items() if value}
+            | {"name": texts["name"], "label": texts["label"], "score": score}
+        )
+    return found
 
 
 def _reverse_geocoded(

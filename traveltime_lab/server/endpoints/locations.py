@@ -18,9 +18,13 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from traveltime_lab._arrays import Int64Array
+from traveltime_lab._interrupts import checkpoint
+from traveltime_lab.itinerary import Fares
 from traveltime_lab.server.contract.decode import is_faulty
+from traveltime_lab.server.contract.errors import shown
 from traveltime_lab.server.contract.requests import LocatedRequest, LocatedSearch, Location
 from traveltime_lab.server.contract.rules import Report, iter_searches
+from traveltime_lab.server.endpoints.fares import tickets_total
 
 _UNKNOWN = "must be the id of a location of this request; got {!r}"
 
@@ -70,6 +74,7 @@ class Places:
             _report_twins(locations, report)
         has_faults = len(whole) < len(locations) or UNSET in self._position
         for path, search in iter_searches(request):
+            checkpoint()
             if isinstance(search, LocatedSearch):
                 self._check_search(path, search, None if has_faults else report)
         # Requests with faults have no answer that would need the coordinates.
@@ -81,7 +86,7 @@ class Places:
         """Find the targets of a search; without `report` unknown ids are not faults but consequences of others."""
         own, values = search.own_id, search.target_ids
         if report and isinstance(own, str) and own not in self._position:
-            report(f"{path}.{search.own_field}", _UNKNOWN.format(own))
+            report(f"{path}.{search.own_field}", _UNKNOWN.format(shown(own)))
         if is_faulty(values):
             return
         found = self._find(values)
@@ -90,7 +95,7 @@ class Places:
         elif report:
             for i, value in enumerate(values):
                 if not is_faulty(value) and value not in self._position:
-                    report(f"{path}.{search.targets_field}[{i}]", _UNKNOWN.format(value))
+                    report(f"{path}.{search.targets_field}[{i}]", _UNKNOWN.format(shown(value)))
 
     def _find(self, values: list[str]) -> Int64Array | None:
         """Return the positions of ids, each once; None if one is unknown."""
@@ -115,6 +120,7 @@ class Places:
         rows: Int64Array,
         numbers: dict[str, Int64Array],
         breakdown: tuple[str, Int64Array] | None,
+        fares: Sequence[Fares | None] | None,
         *,
         is_fast: bool,
     ) -> list[Reached]:
@@ -129,6 +135,8 @@ class Places:
             Properties by name, in order.
         breakdown : (str, int64 array of shape (n,)), optional
             The mode of all of the distance, and the distance.
+        fares : sequence of Fares or None, of length n, optional
+            What trips cost, of which the total is told; None where it is not known.
         is_fast : bool
             Whether properties are one object for each place, not a list.
         """
@@ -138,6 +146,9 @@ class Places:
         ]
         if breakdown is not None:
             columns.append([[{"mode": breakdown[0], "distance": metres}] for metres in breakdown[1].tolist()])
+        if fares is not None:
+            columns += [repeat(UNSET, rows.size)] * (breakdown is None)
+            columns.append([UNSET if each is None else {"tickets_total": tickets_total(each)} for each in fares])
         entries = map(Entry, *columns)
         return list(map(Reached, self.names(rows), entries if is_fast else zip(entries, strict=True)))
 
@@ -167,5 +178,5 @@ def _report_twins(locations: list[Location], report: Report) -> None:
         if is_faulty(location) or is_faulty(location.id):
             continue
         if location.id in seen:
-            report(f"obj.locations[{i}].id", f"must be unique in locations; got {location.id!r} twice")
+            report(f"obj.locations[{i}].id", f"must be unique in locations; got {shown(location.id)!r} twice")
         seen.add(location.id)

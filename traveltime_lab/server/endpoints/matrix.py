@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab.itinerary import Fares, Route
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
 from traveltime_lab.search.pair_times import poured, reachable_pairs
 from traveltime_lab.search.query import Query
@@ -25,7 +26,7 @@ from traveltime_lab.server.endpoints.routes import (
 )
 from traveltime_lab.server.endpoints.searches import Trips, by_search_id, each_search, question_of
 
-#: Places to which distances of timetable trips are found, one trip after the other.
+#: Places to which distances and fares of routes are found, one route after the other.
 _MOST_MEASURED: Final = 2_000
 #: Names of the modes in the breakdown of distances. Source: contract 6.4.
 _BREAKDOWN_MODES: Final = {"walking": "walk", "cycling": "bike", "driving": "car"}
@@ -44,15 +45,26 @@ class Times:
         Seconds.
     distance : int64 array of shape (n,), optional
         Metres.
+    fares : list of Fares or None, of length n, optional
+        What the quickest trips cost; None for a trip with a ride whose fare is not known.
     """
 
     reached: Int64Array
     travel_time: Int64Array
     distance: Int64Array | None
+    fares: list[Fares | None] | None = None
 
 
 def times(
-    asked: Query, lng: float, lat: float, lngs: FloatArray, lats: FloatArray, limit: int, *, with_distance: bool
+    asked: Query,
+    lng: float,
+    lat: float,
+    lngs: FloatArray,
+    lats: FloatArray,
+    limit: int,
+    *,
+    with_distance: bool,
+    with_fares: bool = False,
 ) -> Times:
     """
     Return travel times between one place and many.
@@ -69,6 +81,8 @@ def times(
         Seconds.
     with_distance : bool
         Whether to find distances; those of timetable trips only for a few thousand places.
+    with_fares : bool, default False
+        Whether to find fares; those of trips with vehicles or ferries only for a few thousand places.
 
     Returns
     -------
@@ -83,25 +97,33 @@ def times(
     trips = Trips.of(asked, lng, lat, lngs, lats)
     if not lngs.size:
         nothing = np.empty(0, np.int64)
-        return Times(nothing, nothing, nothing if with_distance else None)
+        return Times(nothing, nothing, nothing if with_distance else None, [] if with_fares else None)
     found = reachable_pairs(asked, *trips.sides, limit)
     reached = trips.other_of(poured(found.origins), poured(found.destinations)).astype(np.int64)
-    metres = None
-    if asked.needs_length:
-        metres = np.floor(poured(found.metres) + 0.5).astype(np.int64)
-    elif with_distance and reached.size <= _MOST_MEASURED:
-        metres = _ridden_metres(trips.take(reached))
-    return Times(reached, poured(found.seconds).astype(np.int64), metres)
+    seconds = poured(found.seconds).astype(np.int64)
+    metres = np.floor(poured(found.metres) + 0.5).astype(np.int64) if asked.needs_length else None
+    fares: list[Fares | None] | None = None
+    # Whoever only walks, cycles or drives buys no tickets.
+    is_paid = with_fares and (asked.transit is not None or asked.transportation.type.endswith("+ferry"))
+    if with_fares and not is_paid:
+        fares = [Fares()] * reached.size
+    if (is_paid or (with_distance and metres is None)) and reached.size <= _MOST_MEASURED:
+        ways = _quickest_routes(trips.take(reached))
+        if is_paid:
+            fares = [None if route is None else route.fares for route in ways]
+        if with_distance and metres is None:
+            metres = np.array([-1 if route is None else whole_metres(route.distance) for route in ways], np.int64)
+    return Times(reached, seconds, metres, fares)
 
 
-def _ridden_metres(trips: Trips) -> Int64Array:
-    """Return the lengths of the quickest timetable trips, -1 where there is none."""
-    found = find_routes(trips.query.with_limit(MAX_ROUTE_TIME_S), *trips.sides, trips.pairs)
-    metres = np.full(len(trips.others), -1, np.int64)
+def _quickest_routes(trips: Trips) -> list[Route | None]:
+    """Return the quickest routes to the other places, None where there is none."""
+    query = replace(trips.query.with_limit(MAX_ROUTE_TIME_S), needs_length=False)
+    found = find_routes(query, *trips.sides, trips.pairs)
+    ways: list[Route | None] = [None] * len(trips.others)
     for other, route in zip(trips.other_of(found.origin_of, found.destination_of), found.routes, strict=True):
-        if route is not None:
-            metres[other] = whole_metres(route.distance)
-    return metres
+        ways[other] = route
+    return ways
 
 
 def matrix_results(
@@ -136,7 +158,10 @@ def matrix_results(
             assert limit is not None
             asked = question_of(network, path, search, limit=limit, is_fast=is_fast)
             with_distance = not wanted.isdisjoint(("distance", "distance_breakdown"))
-            answered = times(asked, lng, lat, lngs[inside], lats[inside], limit, with_distance=with_distance)
+            answered = times(
+                asked, lng, lat, lngs[inside], lats[inside], limit,
+                with_distance=with_distance, with_fares="fares" in wanted,
+            )  # fmt: skip
         with call.lap("encode"):
             reached = inside[answered.reached]
             known = {"travel_time": answered.travel_time, "distance": answered.distance}
@@ -148,7 +173,7 @@ def matrix_results(
             is_lost[reached] = False
             return MatrixResult(
                 search.id,
-                places.reached(targets[reached], numbers, breakdown, is_fast=is_fast),
+                places.reached(targets[reached], numbers, breakdown, answered.fares, is_fast=is_fast),
                 places.names(targets[is_lost]),
             )
 

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from traveltime_lab._arrays import Int64Array
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.network.network import Network
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract import limits
@@ -65,10 +66,14 @@ class SectorsResult(msgspec.Struct):
 
 def _covered(atlas: Atlas, zones: Zones | None, search: PostcodeSearch) -> tuple[Network, Zones, Int64Array]:
     """Return the network of a search, the zones and the positions of the postcodes on that network's map."""
+    if zones is None:
+        text = "This service has no table of postcodes: whoever runs it gives it one with --zones (serve: zones)"
+        raise SearchFailure(NOT_COVERED, search.id, text)
     found = map_of(atlas, search, search.coords.lng, search.coords.lat)
-    inside = np.flatnonzero(found.covers(zones.lng, zones.lat)) if zones else np.empty(0, np.int64)
-    if zones is None or not inside.size:
-        raise SearchFailure(NOT_COVERED, search.id)
+    inside = np.flatnonzero(found.covers(zones.lng, zones.lat))
+    if not inside.size:
+        text = f"The table of postcodes of this service has none on the map {found.name!r} of the search"
+        raise SearchFailure(NOT_COVERED, search.id, text)
     return found.network, zones, inside
 
 
@@ -104,6 +109,7 @@ def postcode_results(atlas: Atlas, zones: Zones | None, request: PostcodesReques
             return PostcodesResult(search.id, found)
         known = _times(network, table, inside, path, search, search.travel_time, with_distance="distance" in wanted)
         found = []
+        checkpoint()
         for k, i in enumerate(inside[known.reached].tolist()):
             entry = Entry()
             if "travel_time" in wanted:
@@ -140,6 +146,7 @@ def zone_results(
         threshold = search.reachable_postcodes_threshold or 0.0
         listed = []
         for i in np.flatnonzero((reached > 0) & (reached >= threshold * total)).tolist():
+            checkpoint()
             mine = zone == i
             properties: dict[str, Any] = {}
             if "travel_time_reachable" in wanted:

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.itinerary import Route
 from traveltime_lab.kernels.street import road
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
@@ -62,14 +63,16 @@ def chosen(
     found = atlas.choose(lng, lat, lngs, lats, margin_of(search))
     if found is None:
         raise SearchFailure(NOT_COVERED, search.id)
-    # The fast endpoints answer without routes, and so without tickets.
-    if "fares" in search.properties and (isinstance(search, FastMatrixSearch) or not found[0].has_fares):
+    if "fares" in search.properties and not found[0].has_fares:
         raise SearchFailure(NO_FARES, search.id)
     return found[0].network, np.flatnonzero(found[1])
 
 
 def needs_routes(search: Search) -> bool:
     """Return whether whole routes have to be found, not only times and distances."""
+    # The fast endpoints get what `matrix.times` knows.
+    if isinstance(search, FastMatrixSearch):
+        return False
     wanted = set(search.properties or ())
     if not wanted.isdisjoint(("route", "fares")):
         return True
@@ -80,7 +83,7 @@ def needs_routes(search: Search) -> bool:
         return False
     if "distance_breakdown" in wanted:
         return True
-    # Distances of timetable trips come with their routes; the fast endpoints get what `matrix.times` knows.
+    # Distances of timetable trips come with their routes.
     return "distance" in wanted and isinstance(search.transportation, ByTimetable)
 
 
@@ -150,6 +153,7 @@ def listed_routes(search: LocatedSearch, ids: list[str], inside: Int64Array, fou
     by_position = dict(zip(inside.tolist(), found, strict=True))
     locations, unreachable = [], []
     for i, name in enumerate(ids):
+        checkpoint()
         ways = by_position.get(i)
         if ways:
             locations.append(Reached(name, [way_entry(way, wanted) for way in ways]))

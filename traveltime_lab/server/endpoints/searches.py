@@ -7,10 +7,12 @@ structs of the contract once; see `traveltime_lab.search.query` for the array-le
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -31,7 +33,6 @@ from traveltime_lab.server.contract.errors import (
     SearchFailure,
     failure_of,
     schema_failure,
-    search_failure,
 )
 from traveltime_lab.server.contract.requests import FullRange, Request, Search, SimpleRange
 from traveltime_lab.server.contract.rules import iter_searches
@@ -49,6 +50,8 @@ _SECONDS: Final = (
     "boarding_time",
 )  # fmt: skip
 _PENALTIES: Final = ("enabled", "disabled")
+#: Bytes of the old name of snapping, many times as many as its fields take.
+_LONGEST_PENALTY: Final = 10_000
 _ROADS: Final = ("both_drivable_and_walkable", "any_drivable")
 
 
@@ -85,7 +88,7 @@ def each_search(request: Request, kind: type[_T], answer: Callable[[str, _T], _R
     Raises
     ------
     Failure
-        The first of them; searches that fail for the same reason are listed together.
+        The first of them; faults in several searches are listed together.
     """
     answers: list[_R] = []
     failures: list[Failure] = []
@@ -96,17 +99,13 @@ def each_search(request: Request, kind: type[_T], answer: Callable[[str, _T], _R
             answers.append(answer(path, search))
         except (Failure, TravelTimeError) as error:
             failures.append(_failure(error, path, search.id))
-    if not failures:
-        return answers
-    first = failures[0]
-    if isinstance(first, SearchFailure):
-        same = [item for item in failures if isinstance(item, SearchFailure) and item.code == first.code]
-        raise search_failure(first.code, [item.search_id for item in same])
-    if first.code == SCHEMA:
+        if failures and failures[0].code != SCHEMA:
+            raise failures[0]
+    if failures:
         raise schema_failure(
             {path: texts for item in failures if item.code == SCHEMA for path, texts in item.info.items()}
         )
-    raise first
+    return answers
 
 
 def _failure(error: Exception, path: str, search_id: str) -> Failure:
@@ -145,13 +144,17 @@ def transportation_of(given: OnStreets | ByTimetable | ByFerry, *, is_fast: bool
 
 def snapping_of(search: Search) -> Snapping:
     """Return the snapping of a search, which an older client calls ``snap_penalty``."""
-    given, old = search.snapping, search.snap_penalty
+    given = search.snapping
     if given is not None:
         options = {name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not None}
         if given.threshold is not None:
             options["threshold"] = min(given.threshold, limits.FARTHEST_M)
         return Snapping(**options)
     # An unknown field of a deprecated name: what cannot be read counts as absent, as unknown fields do.
+    old = None
+    if search.snap_penalty is not None and len(memoryview(search.snap_penalty)) <= _LONGEST_PENALTY:
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            old = msgspec.json.decode(search.snap_penalty)
     if isinstance(old, str):
         old = {"penalty": old}
     known = {"penalty": _PENALTIES, "accept_roads": _ROADS}

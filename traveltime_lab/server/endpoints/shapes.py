@@ -108,7 +108,7 @@ def _is_only_walking(
 
 def _detail_of(search: DrawnSearch, *, is_kept: bool) -> LevelOfDetail:
     if search.level_of_detail is None:
-        return parse_level_of_detail()
+        return parse_level_of_detail(limits.DEFAULT_LEVEL_OF_DETAIL)
     detail = msgspec.to_builtins(search.level_of_detail)
     if isinstance(search.level_of_detail, CoarseGrid):
         detail["square_size"] = min(detail["square_size"], limits.MAX_SQUARE_SIZE_M)
@@ -137,7 +137,7 @@ def _combined(request: ShapesRequest, results: list[formats.ShapeResult]) -> lis
         found = []
         for item in items or ():
             checkpoint()
-            shapes = [members[search_id] for search_id in item.search_ids]
+            shapes = [members[search_id] for search_id in item.members]
             found.append(formats.ShapeResult(item.id, combine(shapes) if shapes else shapely.MultiPolygon(), {}))
         return found
 

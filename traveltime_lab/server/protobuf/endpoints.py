@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import TravelTimeError
 from traveltime_lab.modes import Transportation
 from traveltime_lab.server.atlas import Map
@@ -20,6 +21,7 @@ from traveltime_lab.server.context import Answer, Call
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.errors import NO_TIMETABLE, NOT_COVERED, Failure, plain_failure
 from traveltime_lab.server.endpoints.cells import find_cells
+from traveltime_lab.server.endpoints.fares import minor_units
 from traveltime_lab.server.endpoints.matrix import times
 from traveltime_lab.server.endpoints.searches import TYPICAL, NotCoveredError, NoTimetableError, query
 from traveltime_lab.server.endpoints.table import Endpoint
@@ -71,6 +73,7 @@ _BY_STATUS: Final = {
     415: "INVALID_PROTO_REQUEST",
     422: "INVALID_PROTO_REQUEST",
     429: "TOO_MANY_REQUESTS",
+    503: "TOO_MANY_REQUESTS",
 }
 
 
@@ -114,7 +117,7 @@ def _check_path(call: Call) -> None:
 def _parsed(call: Call, parse: Callable[[bytes], list[Search]]) -> Search:
     """Return the one search of a request."""
     try:
-        found = parse(call.body)
+        found = parse(bytes(call.body))
     except messages.DecodeError as error:
         text = f"Request body is no message of this endpoint: {error}"
         raise ProtoFailure("INVALID_PROTO_REQUEST", text, 400) from None
@@ -234,26 +237,33 @@ def _matrix(call: Call) -> Answer:
         else:
             text = "the location of the search and its targets are on different maps"
             raise ProtoFailure("SOURCE_NOT_IN_GEOMETRY", text)
-        if 0 in properties:
-            # They would be those of monthly tickets, which timetables do not know.
-            raise ProtoFailure("UNKNOWN", "there are no monthly fares for the places of the search")
+        if 0 in properties and not chosen[0].has_fares:
+            raise ProtoFailure("UNKNOWN", "there are no fares for the places of the search")
         try:
             limit = max(travel_time, 1)
             asked = query(network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
-            found = times(asked, lng, lat, lngs[inside], lats[inside], limit, with_distance=1 in properties)
+            found = times(
+                asked, lng, lat, lngs[inside], lats[inside], limit,
+                with_distance=1 in properties, with_fares=0 in properties,
+            )  # fmt: skip
         except TravelTimeError as error:
             raise _told(error) from error
+    checkpoint()
     with call.lap("encode"):
         seconds = np.full(lats.size, -1, np.int64)
         within = found.travel_time <= travel_time
         reached = inside[found.reached[within]]
         seconds[reached] = found.travel_time[within]
-        metres = None
+        metres = fares = None
         if 1 in properties:
             metres = np.full(lats.size, -1, np.int64)
             if found.distance is not None:
                 metres[reached] = found.distance[within]
-        return Answer(messages.matrix_response(seconds, metres), MEDIA)
+        if 0 in properties:
+            fares = np.full(lats.size, -1, np.int64)
+            if found.fares is not None:
+                fares[reached] = np.array([minor_units(each) for each in found.fares], np.int64)[within]
+        return Answer(messages.matrix_response(seconds, metres, fares), MEDIA)
 
 
 def _cells(call: Call, system: Grid, resolutions: tuple[int, int]) -> Answer:

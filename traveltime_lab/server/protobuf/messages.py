@@ -146,7 +146,7 @@ def _packed(values: npt.NDArray[np.integer], *, is_zigzag: bool) -> bytes:
     return data[:n].tobytes()
 
 
-def matrix_response(travel_times: Int64Array, distances: Int64Array | None) -> bytes:
+def matrix_response(travel_times: Int64Array, distances: Int64Array | None, fares: Int64Array | None = None) -> bytes:
     """
     Return a TimeFilterFastResponse.
 
@@ -156,6 +156,8 @@ def matrix_response(travel_times: Int64Array, distances: Int64Array | None) -> b
         Seconds, -1 for unreachable.
     distances : int64 array of shape (n,), optional
         Metres, -1 for unreachable.
+    fares : int64 array of shape (n,), optional
+        Cents or another smallest unit of a currency, -1 for unreachable or unknown.
     """
     answer = _message("TimeFilterFastResponse")()
     # Whatever is touched is written, even if nothing is in it.
@@ -163,6 +165,8 @@ def matrix_response(travel_times: Int64Array, distances: Int64Array | None) -> b
         answer.properties.travelTimes.append(_packed(travel_times, is_zigzag=True))
     if distances is not None and distances.size:
         answer.properties.distances.append(_packed(distances, is_zigzag=False))
+    if fares is not None and fares.size:
+        answer.properties.monthlyFares.append(_packed(fares, is_zigzag=False))
     written: bytes = answer.SerializeToString()
     return written
 

@@ -1,0 +1,160 @@
+"""Files are written whole or not at all, to regular files only, and errors say what is wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import traveltime_lab as tl
+from tests.support import ROOT, worlds
+from tests.support.osm_files import osm_xml
+from traveltime_lab import cli
+from traveltime_lab.errors import FileAccessError, InputError, MissingFileError
+from traveltime_lab.maps import plot
+from traveltime_lab.network.network import Network
+
+resource = pytest.importorskip("resource", reason="no limits of file sizes, devices and pipes on this system")
+
+Writer = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    corners = {f"{x} {y}": (100.0 * x, 100.0 * y) for x in range(20) for y in range(20)}
+    streets = [(f"{x} {y}", f"{x + 1} {y}") for x in range(19) for y in range(20)]
+    streets += [(f"{x} {y}", f"{x} {y + 1}") for x in range(20) for y in range(19)]
+    return worlds.world(corners, streets)
+
+
+@pytest.fixture(params=["network", "geojson", "parquet", "png", "plot"])
+def writer(request: pytest.FixtureRequest, network: Network) -> Writer:
+    """Everything that writes a file."""
+    if request.param == "network":
+        return network.save
+    if request.param == "plot":
+        return lambda path: plot.save(path, network, size=3, street_names=False)
+    map_ = tl.TravelTimeMap(network, worlds.at((500.0, 500.0)))
+    return getattr(map_, f"to_{request.param}")  # type: ignore[no-any-return]
+
+
+@contextmanager
+def size_limit(n_bytes: int) -> Iterator[None]:
+    """No file may grow beyond a size, as if the disk were full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_writing(writer: Writer, tmp_path: Path) -> None:
+    writer(tmp_path / "answer.png")
+    assert [path.name for path in tmp_path.iterdir()] == ["answer.png"]
+    assert (tmp_path / "answer.png").stat().st_size > 500
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "socket", "link to a pipe"])
+def test_only_regular_files_are_replaced(writer: Writer, tmp_path: Path, kind: str) -> None:
+    target = tmp_path / "target"
+    with socket.socket(socket.AF_UNIX) as listener:
+        if kind == "device":
+            target = Path(os.devnull)
+        elif kind == "socket":
+            listener.bind(str(target))
+        else:
+            os.mkfifo(tmp_path / "pipe")
+            target = tmp_path / "pipe"
+        if kind == "link to a pipe":
+            target = tmp_path / "link"
+            target.symlink_to(tmp_path / "pipe")
+        before = target.lstat()
+        with pytest.raises(InputError, match="it is a device, a pipe or a socket; give the path of a regular file"):
+            writer(target)
+        assert (target.lstat().st_ino, target.lstat().st_mode) == (before.st_ino, before.st_mode)
+
+
+def test_folders_are_refused(writer: Writer, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="it is a folder; give the path of a file"):
+        writer(tmp_path)
+    with pytest.raises(MissingFileError, match="does not exist; create it first"):
+        writer(tmp_path / "nowhere" / "answer.png")
+
+
+def test_a_link_stays_and_its_file_is_replaced(writer: Writer, tmp_path: Path) -> None:
+    (tmp_path / "real.png").write_text("old")
+    (tmp_path / "link.png").symlink_to("real.png")
+    writer(tmp_path / "link.png")
+    assert (tmp_path / "link.png").is_symlink()
+    assert (tmp_path / "real.png").stat().st_size > 500
+
+
+def test_a_full_disk_leaves_what_was_there(writer: Writer, tmp_path: Path) -> None:
+    target = tmp_path / "answer.png"
+    target.write_text("old")
+    with size_limit(400), pytest.raises(FileAccessError, match=r"cannot save .*answer.png: there is no space left"):
+        writer(target)
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("path", ["a\0b", "", 5, None, b"bytes"])
+def test_paths_that_are_none(network: Network, path: object) -> None:
+    map_ = tl.TravelTimeMap(network, worlds.at((500.0, 500.0)))
+    # None is a new file in the folder of the map.
+    for write in [network.save, *([map_.to_geojson, map_.to_parquet, map_.to_png] if path is not None else [])]:
+        with pytest.raises(InputError, match="path must be the path of a file or folder"):
+            write(path)  # type: ignore[arg-type]
+
+
+def test_names_that_are_too_long(writer: Writer, tmp_path: Path) -> None:
+    with pytest.raises(FileAccessError, match="cannot save"):
+        writer(tmp_path / ("a" * 300))
+    with pytest.raises(FileAccessError, match="cannot look for"):
+        tl.load_network(tmp_path / ("a" * 300))
+
+
+def test_building_looks_at_the_target_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mode = Path(os.devnull).stat().st_mode
+    assert cli.main(["build", str(tmp_path / "missing.osm.pbf"), os.devnull]) == 1
+    assert "it is a device, a pipe or a socket" in capsys.readouterr().err
+    assert stat.S_ISCHR(mode) and Path(os.devnull).stat().st_mode == mode
+
+
+def test_a_demo_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("old")
+    assert cli.main(["demo", "--out", str(tmp_path / "file")]) == 1
+    assert "cannot create the folder" in capsys.readouterr().err
+
+
+# Builds a network while no file may be longer than some bytes.
+BUILDER = """
+    import resource, sys
+    from traveltime_lab import cli
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
+    sys.exit(cli.main(["build", sys.argv[1], sys.argv[2]]))
+"""
+
+
+@pytest.mark.parametrize("limit", [0, 1000, 100_000])
+def test_a_full_temporary_folder_does_not_end_the_process(tmp_path: Path, limit: int) -> None:
+    nodes = {i: (8.0 + 0.00001 * i, 50.0) for i in range(30_000)}
+    ways = [(i, f"{i} {i + 1}", "highway=residential") for i in range(29_000)]
+    source, target = tmp_path / "streets.osm", tmp_path / "streets.network"
+    source.write_bytes(osm_xml(nodes, ways))
+    arguments = [sys.executable, "-c", textwrap.dedent(BUILDER), str(source), str(target), str(limit)]
+    done = subprocess.run(arguments, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 1, done.stderr
+    assert re.search("cannot (write to the|create a) temporary folder.*; set TMPDIR|, or set TMPDIR", done.stderr)
+    assert not target.exists()

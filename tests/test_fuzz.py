@@ -1,0 +1,430 @@
+"""
+Every public function with every odd value in the place of every argument, made from the signatures.
+
+A call gives an answer that is within its limits, or an error of `traveltime_lab.errors`, each of which is also the
+builtin error that a caller would expect: InputError and DataError are ValueErrors, MissingFileError is a
+FileNotFoundError, FileAccessError and ServiceError are OSErrors, MissingDependencyError is an ImportError and
+UnsupportedError a NotImplementedError. Anything else fails, and so does a call that takes too long.
+
+The tests draw 20,000 of all pairs of an argument and a value. The long run, which a variable asks for, tries all of
+them first, and then values in several places at once::
+
+    TRAVELTIME_LAB_FUZZ_CASES=100000 python -m pytest -n auto tests/test_fuzz.py
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import inspect
+import os
+import random
+import socket
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+
+import traveltime_lab as tl
+from tests.support import odd
+from tests.support.feeds import feed
+from tests.support.osm_files import osm_xml
+from traveltime_lab.errors import TravelTimeError
+from traveltime_lab.limits import MAX_DISTANCE_M, MAX_ROUTE_TIME_S
+from traveltime_lab.settings import settings
+from traveltime_lab.transit.timetable import ServiceWarning
+
+#: Calls of all functions together.
+CASES = int(os.environ.get("TRAVELTIME_LAB_FUZZ_CASES", "20000"))
+#: Tests of each function, so that processes share them.
+PARTS = 2
+#: Longest time of a call in seconds, on a busy machine.
+PATIENCE_S = 20.0
+
+MORNING = "2026-03-02T07:50:00"
+#: Classes that the library makes and callers read; their constructors check nothing.
+ANSWERS = {"Explanation", "Fares", "Leg", "Reason", "Ride", "Route", "Step", "StopCall", "Ticket"}
+
+
+@dataclass(eq=False)
+class World:
+    """A small network and right values of arguments."""
+
+    network: tl.Network
+    folder: Path
+    areas: gpd.GeoDataFrame
+    cells: pd.DataFrame
+
+    @property
+    def home(self) -> gpd.GeoSeries:
+        return gpd.GeoSeries.from_xy([0.4995], [0.5], crs="EPSG:4326")
+
+    @property
+    def work(self) -> gpd.GeoSeries:
+        return gpd.GeoSeries.from_xy([0.5205, 0.5], [0.5, 0.5], crs="EPSG:4326")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    folder = tmp_path_factory.mktemp("fuzz")
+    nodes = {i: (0.498 + 0.002 * i, 0.5) for i in range(1, 13)} | {
+        i + 20: (0.498 + 0.002 * i, 0.502) for i in range(1, 13)
+    }
+    ways = [
+        (1, " ".join(map(str, range(1, 13))), "highway=residential|name=First Street"),
+        (2, " ".join(map(str, range(21, 33))), "highway=tertiary|name=Second Street"),
+        *((i + 2, f"{i} {i + 20}", "highway=residential") for i in range(1, 13)),
+    ]
+    (folder / "town.osm").write_bytes(osm_xml(nodes, ways))
+    network = tl.build_network(folder / "town.osm", gtfs=feed(folder), timezone="UTC")
+    network.save(folder / "town.network")
+    made = World(network, folder, gpd.GeoDataFrame(), pd.DataFrame())
+    made.areas = tl.time_map(network, made.home, travel_time=300, transportation="walking")
+    made.cells = tl.h3_cells(network, made.home, travel_time=300, resolution=9, transportation="walking")
+    return made
+
+
+@dataclass(frozen=True)
+class Target:
+    """A function to call, with the right values of the arguments that it needs or that make it do more."""
+
+    name: str
+    function: Callable[[World], Callable[..., Any]]
+    right: Callable[[World], dict[str, Any]]
+    #: Arguments that get odd values besides those of the signature.
+    more: tuple[str, ...] = ()
+    #: Arguments that may be functions of the caller, whose exceptions are the caller's.
+    callbacks: tuple[str, ...] = ()
+    #: Share of its calls that are made; small where a right call takes long.
+    share: float = 1.0
+
+    def parameters(self, world: World) -> list[str]:
+        kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+        found = inspect.signature(self.function(world)).parameters.values()
+        return [*(item.name for item in found if item.kind not in kinds), *self.more]
+
+
+def public(name: str) -> Callable[[World], Callable[..., Any]]:
+    return lambda world: getattr(tl, name)
+
+
+def trip(world: World) -> dict[str, Any]:
+    return {"network": world.network, "origins": world.home, "destinations": world.work}
+
+
+def riding(**more: Any) -> dict[str, Any]:
+    return {"transportation": "public_transport", "departure_time": MORNING, **more}
+
+
+def served(world: World) -> Callable[..., Any]:
+    """Return a function that starts and stops the service."""
+
+    @functools.wraps(tl.serve)
+    def start(*arguments: Any, **options: Any) -> None:
+        with tl.serve(*arguments, **options):
+            pass
+
+    return start
+
+
+def asked(world: World, kind: str, **limits: int) -> Callable[..., Any]:
+    """Return a function that makes a Transportation and asks with it."""
+
+    @functools.wraps(tl.Transportation)
+    def ask(**options: Any) -> Any:
+        means = tl.Transportation(**{"type": kind, **options})
+        return tl.time_filter(
+            transportation=means, departure_time=MORNING, travel_time=7200, properties=["travel_time", "distance"],
+            snapping={"threshold": 2000}, **trip(world),
+        )  # fmt: skip
+
+    return ask
+
+
+def snapped(world: World) -> Callable[..., Any]:
+    @functools.wraps(tl.Snapping)
+    def ask(**options: Any) -> Any:
+        how = tl.Snapping(**options)
+        answer = tl.time_filter(snapping=how, travel_time=7200, transportation="walking", **trip(world))
+        return answer, tl.time_map(world.network, world.home, travel_time=300, transportation="walking", snapping=how)
+
+    return ask
+
+
+def on_a_map(name: str) -> Callable[[World], Callable[..., Any]]:
+    """Return a method of a new map."""
+    return lambda world: getattr(tl.TravelTimeMap(world.network, world.home, folder=world.folder), name)
+
+
+def nominatim() -> tl.Nominatim:
+    """Return a geocoder that does not answer."""
+    return tl.Nominatim("http://127.0.0.1:9", timeout=0.2)
+
+
+def setting(name: str) -> Callable[[World], Callable[..., Any]]:
+    def change(world: World) -> Callable[..., Any]:
+        def change_to(value: Any) -> None:
+            with settings.override(**{name: value}):
+                pass
+
+        return change_to
+
+    return change
+
+
+TARGETS = [
+    Target("time_filter", public("time_filter"), lambda w: {
+        **trip(w), "travel_time": 1800, "transportation": "walking"
+    }),
+    Target("time_filter, matrix", public("time_filter"), lambda w: {**trip(w), "travel_time": 1800, "form": "matrix"}),
+    Target(
+        "time_filter, transit", public("time_filter"), lambda w: {**trip(w), **riding(travel_time=7200, window=1800)}
+    ),
+    Target("time_map", public("time_map"), lambda w: {
+        "network": w.network, "origins": w.home, "travel_time": 300, "transportation": "walking"
+    }),
+    Target("time_map, transit", public("time_map"), lambda w: {
+        "network": w.network, "origins": w.home, **riding(travel_time=1800, window=600)
+    }),
+    Target("distance_map", public("distance_map"), lambda w: {
+        "network": w.network, "origins": w.home, "distance": 500, "transportation": "walking"
+    }),
+    Target("routes", public("routes"), lambda w: {**trip(w), "transportation": "walking"}),
+    Target("routes, transit", public("routes"), lambda w: {**trip(w), **riding(window=1800, max_results=3)}),
+    Target("explain", public("explain"), lambda w: {
+        "network": w.network, "origin": w.home, "destination": w.work.iloc[[0]], "travel_time": 300,
+        "transportation": "walking",
+    }),
+    Target("explain, transit", public("explain"), lambda w: {
+        "network": w.network, "origin": w.home, "destination": w.work.iloc[[0]], **riding(travel_time=600)
+    }),
+    Target("snap", public("snap"), lambda w: {"network": w.network, "points": w.work}),
+    *(
+        Target(name, public(name), lambda w, r=resolution: {
+            "network": w.network, "origins": w.home, "travel_time": 600, "resolution": r, "transportation": "walking"
+        })
+        for name, resolution in (("h3_cells", 9), ("geohash_cells", 7))
+    ),
+    Target("h3_cells, transit", public("h3_cells"), lambda w: {
+        "network": w.network, "origins": w.home, "resolution": 8, **riding(travel_time=1200, window=600)
+    }),
+    Target("h3_centroids", public("h3_centroids"), lambda w: {"cells": w.cells["cell"]}),
+    Target("geohash_centroids", public("geohash_centroids"), lambda w: {"cells": ["gcpuv5"]}),
+    Target("union_cells", public("union_cells"), lambda w: {"members": [w.cells, w.cells]}),
+    Target("intersection_cells", public("intersection_cells"), lambda w: {"members": [w.cells, w.cells]}),
+    *(Target(name, public(name), lambda w: {"shapes": w.areas}) for name in ("union", "intersection")),
+    Target("difference", public("difference"), lambda w: {"minuend": w.areas, "subtrahend": w.areas}),
+    Target("shape_accuracy", public("shape_accuracy"), lambda w: {
+        "network": w.network, "areas": w.areas, "origins": w.home, "n_points": 20, "transportation": "walking"
+    }),
+    Target("geocode", public("geocode"), lambda w: {"network": w.network, "query": "First Street"}),
+    Target("reverse_geocode", public("reverse_geocode"), lambda w: {"network": w.network, "lng": 0.501, "lat": 0.5}),
+    Target("add_speeds", public("add_speeds"), lambda w: {"network": w.network, "classes": {"residential": 20}}),
+    Target("build_network", public("build_network"), lambda w: {
+        "osm": w.folder / "town.osm", "gtfs": w.folder / "feed.zip", "timezone": "UTC"
+    }, callbacks=("progress",), share=0.3),
+    Target("load_network", public("load_network"), lambda w: {"path": w.folder / "town.network"}),
+    Target("sample_network", public("sample_network"), lambda w: {}),
+    Target("sample_points", public("sample_points"), lambda w: {}),
+    Target("plot", public("plot"), lambda w: {
+        "network": w.network, "areas": w.areas, "points": w.home, "size": 2.0
+    }, share=0.05),
+    Target("serve", served, lambda w: {"networks": w.network}, share=0.1),
+    Target("Snapping", snapped, lambda w: {}),
+    *(
+        Target(f"Transportation {kind}", functools.partial(asked, kind=kind), lambda w: {})
+        for kind in ("driving+ferry", "driving+public_transport", "cycling+public_transport", "bus")
+    ),
+    Target("Nominatim", public("Nominatim"), lambda w: {"url": "http://127.0.0.1:9"}),
+    Target("Nominatim.geocode", lambda w: nominatim().geocode, lambda w: {"query": "x"}),
+    Target("Nominatim.reverse_geocode", lambda w: nominatim().reverse_geocode, lambda w: {"lng": 0.5, "lat": 0.5}),
+    Target("Network.save", lambda w: w.network.save, lambda w: {"path": w.folder / "again.network"}),
+    Target("Network.road_graph", lambda w: w.network.road_graph, lambda w: {"transportation": tl.Transportation()}),
+    Target("TravelTimeMap", public("TravelTimeMap"), lambda w: {"network": w.network, "origins": w.home}, more=(
+        "travel_time", "distance", "transportation", "departure_time", "arrival_time", "level_of_detail", "snapping",
+    ), share=0.05),
+    *(Target(f"TravelTimeMap.{name}", on_a_map(name), right, share=0.1) for name, right in (
+        ("add_origin", lambda w: {"lng": 0.501, "lat": 0.5}), ("ask", lambda w: {"lng": 0.501, "lat": 0.5}),
+        ("move_origin", lambda w: {"name": 0, "lng": 0.501, "lat": 0.5}), ("remove_origin", lambda w: {"name": 0}),
+        ("to_geojson", lambda w: {}), ("to_parquet", lambda w: {}), ("to_png", lambda w: {}),
+    )),
+    Target("settings.threads", setting("threads"), lambda w: {"value": 1}),
+    Target("settings.cache_folder", setting("cache_folder"), lambda w: {"value": "cache"}),
+]  # fmt: skip
+
+
+def calls_of(target: Target, world: World, number: int) -> list[dict[str, str]]:
+    """Return calls as names of odd values by argument: single ones first, then some with two to four."""
+    dice = random.Random(target.name)
+    names, values = target.parameters(world), list(odd.VALUES)
+    calls = [{name: value} for name in names for value in values]
+    if target.callbacks:
+        calls = [call for call in calls if not (set(call) <= {*target.callbacks} and "a " in "".join(call.values()))]
+        names = [name for name in names if name not in target.callbacks]
+    dice.shuffle(calls)
+    while len(calls) < number and len(names) > 1:
+        chosen = dice.sample(names, min(len(names), dice.randint(2, 4)))
+        calls.append({name: dice.choice(values) for name in chosen})
+    return calls[:number]
+
+
+@functools.cache
+def sizes(world: World) -> dict[str, float]:
+    """Return the number of single calls of each target, less where they take long."""
+    return {target.name: len(target.parameters(world)) * len(odd.VALUES) * target.share for target in TARGETS}
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaves_this_machine(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
+    """Files go to a folder of the test, and no name of another machine is found."""
+    monkeypatch.chdir(world.folder)
+    find = socket.getaddrinfo
+
+    def found(host: Any, *arguments: Any, **options: Any) -> Any:
+        if host not in ("127.0.0.1", "localhost", None):
+            raise socket.gaierror("no other machine in tests")
+        return find(host, *arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    osmnx = pytest.importorskip("osmnx")
+    for kind in ("address", "bbox", "place", "point", "polygon"):
+        monkeypatch.setattr(osmnx, f"graph_from_{kind}", functools.partial(found, "elsewhere"))
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_any_value_anywhere(target: Target, part: int, world: World) -> None:
+    number = round(CASES * sizes(world)[target.name] / sum(sizes(world).values()))
+    wrong = [check_call(target, world, call) for call in calls_of(target, world, max(number, 20))[part::PARTS]]
+    found = [text for text in wrong if text is not None]
+    assert not found, "\n".join(found[:20])
+
+
+def test_right_values_are_right(world: World) -> None:
+    """Otherwise all calls would be refused."""
+    for target in TARGETS:
+        if not target.name.startswith("Nominatim."):
+            target.function(world)(**target.right(world))
+            close(target)
+
+
+def test_every_public_function_is_called() -> None:
+    """Functions, and the methods of classes that are not errors and not made by the library alone."""
+    called = {target.name.partition(",")[0].partition(" ")[0] for target in TARGETS}
+    for name in tl.__all__:
+        value = getattr(tl, name)
+        if name in ANSWERS or not callable(value) or (inspect.isclass(value) and issubclass(value, Exception)):
+            continue
+        if name != "Network":  # made by build_network and load_network
+            assert name in called
+        for base in value.__mro__ if inspect.isclass(value) else ():
+            for method, function in vars(base).items() if base.__module__.startswith("traveltime_lab") else ():
+                is_method = inspect.isfunction(function) and len(inspect.signature(function).parameters) > 1
+                if is_method and not method.startswith("_"):
+                    assert f"{name}.{method}" in called
+
+
+def check_call(target: Target, world: World, values: dict[str, str]) -> str | None:
+    """Return what is wrong with a call, None if nothing is."""
+    arguments = {**target.right(world), **{name: odd.VALUES[value]() for name, value in values.items()}}
+    started = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", ServiceWarning)
+            warnings.filterwarnings("ignore", message="constrained_layout|Glyph|.*axes sizes collapsed|.*query area")
+            answer = target.function(world)(**arguments)
+        wrong = wrong_answer(answer, arguments)
+    except TravelTimeError as error:
+        wrong = None if str(error).strip() else "an error without words"
+    except Exception as error:
+        wrong = f"{type(error).__name__}: {str(error)[:300]}"
+    finally:
+        close(target)
+    seconds = time.perf_counter() - started
+    if seconds > PATIENCE_S:
+        wrong = f"{seconds:.0f} s; {wrong or 'else right'}"
+    return wrong and f"{target.name}({', '.join(f'{name}={value}' for name, value in values.items())}): {wrong}"
+
+
+def close(target: Target) -> None:
+    if target.name.startswith("plot"):
+        from matplotlib import pyplot
+
+        pyplot.close("all")
+
+
+def wrong_answer(answer: Any, arguments: dict[str, Any]) -> str | None:
+    """Return what is wrong with an answer: negative values, or values beyond their limit."""
+    if isinstance(answer, tuple):
+        return next(filter(None, (wrong_answer(part, arguments) for part in answer)), None)
+    if isinstance(answer, tl.Explanation):
+        answer = pd.DataFrame({"travel_time": [answer.travel_time if answer.is_reached else None]})
+    if not isinstance(answer, pd.DataFrame):
+        return None
+    limit = arguments.get("travel_time", MAX_ROUTE_TIME_S)
+    most = pd.Timedelta(limit).total_seconds() if isinstance(limit, dt.timedelta | np.timedelta64) else float(limit)
+    for name in answer.columns:
+        column = answer[name]
+        if not isinstance(name, str) or isinstance(column, pd.DataFrame) or not pd.api.types.is_numeric_dtype(column):
+            continue
+        values = pd.to_numeric(column).dropna().to_numpy(np.float64)
+        if name in ("lng", "lat", "level", "population", "search_id", "origin", "destination") or not values.size:
+            continue
+        if not np.isfinite(values).all() or values.min() < 0:
+            return f"{name} is {values.min()}"
+        if name.startswith(("travel_time", "min", "max", "mean")) and values.max() > max(most, 0) + 1:
+            return f"{name} is {values.max()}, the limit {most}"
+        if name == "distance" and values.max() > 10 * MAX_DISTANCE_M:
+            return f"distance is {values.max()}"
+    return None
+
+
+#: What random calls found first: function, arguments, the error and the builtin error that it is, too.
+FOUND: list[tuple[str, dict[str, Any], type[TravelTimeError], type[Exception]]] = [
+    ("time_filter", {"percentiles": None}, tl.InputError, ValueError),
+    ("time_filter", {"properties": 5}, tl.InputError, ValueError),
+    ("time_filter", {"origins": (odd.HUGE, 0)}, tl.CoordinateError, ValueError),
+    ("time_filter", {"departure_time": "0001-01-01T00:00:00"}, tl.MomentError, ValueError),
+    ("time_filter", {"arrival_time": "9999-12-31T23:00:00"}, tl.MomentError, ValueError),
+    ("time_filter", {"travel_time": dt.timedelta.max}, tl.LimitError, ValueError),
+    ("time_filter", {"form": np.array(["pairs", "matrix"])}, tl.InputError, ValueError),
+    ("time_map", {"level_of_detail": odd.HUGE}, tl.LimitError, ValueError),
+    ("build_network", {"gtfs": [5]}, tl.InputError, ValueError),
+    ("build_network", {"timezone": 5}, tl.InputError, ValueError),
+    ("build_network", {"osm": "a" * 5000 + ".osm.pbf"}, tl.FileAccessError, OSError),
+    ("load_network", {"path": "\0"}, tl.InputError, ValueError),
+    ("load_network", {"path": "missing.network"}, tl.MissingFileError, FileNotFoundError),
+    ("add_speeds", {"classes": 5}, tl.InputError, ValueError),
+    ("serve", {"port": 70_000}, tl.InputError, ValueError),
+    ("plot", {"size": 1e308}, tl.LimitError, ValueError),
+    ("Transportation bus", {"pt_change_delay": 2**31}, tl.LimitError, ValueError),
+    ("Transportation driving+public_transport", {"parking_time": 2_147_000}, tl.LimitError, ValueError),
+    ("Snapping", {"threshold": odd.HUGE}, tl.LimitError, ValueError),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "error", "builtin"), FOUND)
+def test_errors_of_the_right_class(
+    world: World, name: str, arguments: dict[str, Any], error: type[TravelTimeError], builtin: type[Exception]
+) -> None:
+    target = next(target for target in TARGETS if target.name == name)
+    with pytest.raises(error) as caught:
+        target.function(world)(**{**target.right(world), **arguments})
+    assert type(caught.value) is error
+    assert isinstance(caught.value, builtin)
+
+
+def test_limits_may_be_durations_everywhere(world: World) -> None:
+    """`explain` took whole seconds only where it did not reach."""
+    for seconds in (60, 3600):
+        limit, options = dt.timedelta(seconds=seconds), {"transportation": "walking"}
+        told = tl.explain(world.network, world.home, world.work.iloc[[0]], travel_time=limit, **options)
+        assert told == tl.explain(world.network, world.home, world.work.iloc[[0]], travel_time=seconds, **options)

@@ -1,0 +1,183 @@
+"""
+Write files whole or not at all, and say in plain words why a file cannot be read or written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from traveltime_lab.errors import FileAccessError, InputError, MissingFileError, TravelTimeError
+
+#: What the operating system reports when a disk, a quota or a limit of file sizes is exhausted.
+_FULL: Final = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG})
+_FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+def as_path(value: Any, name: str) -> Path:
+    """
+    Return a path, or raise InputError for what cannot be one.
+
+    Parameters
+    ----------
+    value : path-like
+    name : str
+        Name of the argument in error messages.
+    """
+    try:
+        text = os.fspath(value)
+        os.fsencode(text)
+    except (TypeError, UnicodeEncodeError):
+        text = None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InputError(f"{name} must be the path of a file or folder, a str or a Path; got {value!r}")
+    return Path(text)
+
+
+def is_file(path: Path) -> bool:
+    """Return whether a path is a regular file; raise FileAccessError if that cannot be found out."""
+    with explained(path, "look for"):
+        return path.is_file()
+
+
+def access_error(error: OSError, path: Any, doing: str) -> FileAccessError:
+    """Return the error of this library for an error of the operating system."""
+    if error.errno in _FULL:
+        reason = "there is no space left on the disk (or in a quota); free some, or choose a folder on another disk"
+    elif error.errno in _FORBIDDEN:
+        reason = "this process may not do that; change the permissions, or choose another folder"
+    else:
+        reason = (error.strerror or str(error)).splitlines()[0]
+    return FileAccessError(f"cannot {doing} {path}: {reason}", error.errno)
+
+
+@contextlib.contextmanager
+def explained(path: Any, doing: str) -> Iterator[None]:
+    """Raise FileAccessError in place of errors of the operating system."""
+    try:
+        yield
+    except TravelTimeError:
+        raise
+    except OSError as error:
+        raise access_error(error, path, doing) from error
+
+
+def writable(path: Any, *, what: str, example: str) -> Path:
+    """
+    Return the file that a path stands for, if it can be written or replaced.
+
+    Parameters
+    ----------
+    path : path-like
+        It must not exist, or be a regular file or a symbolic link to one.
+    what : str
+        What is to be written, for error messages, such as "the network".
+    example : str
+        Name of a file, for error messages.
+
+    Raises
+    ------
+    InputError
+        If the path is a folder, a device, a pipe or a socket.
+    MissingFileError
+        If the folder does not exist.
+    FileAccessError
+        If the path cannot be looked at.
+    """
+    target = as_path(path, "path")
+    with explained(target, f"save {what} to"):
+        # Renaming onto a symbolic link would replace the link.
+        target = Path(os.path.realpath(target))
+        if target.is_dir():
+            msg = f"cannot save {what} to {target}: it is a folder; give the path of a file such as {example}"
+            raise InputError(msg)
+        if target.exists() and not target.is_file():
+            msg = f"cannot save {what} to {target}: it is a device, a pipe or a socket; give the path of a regular file"
+            raise InputError(msg)
+        if not target.parent.is_dir():
+            msg = f"cannot save {what} to {target}: the folder {target.parent} does not exist; create it first"
+            raise MissingFileError(msg)
+    return target
+
+
+@contextlib.contextmanager
+def replacing(path: Any, *, what: str, example: str) -> Iterator[Path]:
+    """
+    Yield a temporary path in the folder of a file, and rename it to that file when all is written.
+
+    An incomplete file is never left under the final name. For the parameters and errors see `writable`; what cannot be
+    written raises FileAccessError.
+    """
+    target = writable(path, what=what, example=example)
+    temporary = target.with_name(f".{os.getpid()}-{threading.get_ident()}.part")
+    with explained(target, f"save {what} to"):
+        try:
+            yield temporary
+            with temporary.open("rb+") as written:
+                os.fsync(written.fileno())
+            temporary.replace(target)
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Any, content: bytes, *, what: str, example: str) -> None:
+    """Write a file whole or not at all; see `replacing`."""
+    with replacing(path, what=what, example=example) as temporary:
+        temporary.write_bytes(content)
+
+
+def geojson(frame: Any) -> bytes:
+    """
+    Return a GeoDataFrame as GeoJSON in full precision.
+
+    GDAL writes into memory, because it does not report every file that it could not complete. Text is written as it
+    is, also if a spreadsheet program would take it for a formula.
+    """
+    buffer = io.BytesIO()
+    frame.to_file(buffer, driver="GeoJSON")
+    return buffer.getvalue()
+
+
+def geoparquet(frame: Any) -> bytes:
+    """Return a GeoDataFrame as GeoParquet."""
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer)
+    return buffer.getvalue()
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """
+    Yield a new folder, which is deleted in the end.
+
+    Raises
+    ------
+    FileAccessError
+        If it cannot be created, or there is no space left in it.
+    """
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="traveltime_lab_", ignore_cleanup_errors=True)
+    except OSError as error:
+        text = f"cannot create a temporary folder: {error.strerror or error}; set TMPDIR to a folder with space"
+        raise FileAccessError(text, error.errno) from error
+    with folder as path:
+        try:
+            yield Path(path)
+        except OSError as error:
+            if error.errno not in _FULL or isinstance(error, FileAccessError):
+                raise
+            raise full_temporary_folder(Path(path), str(error.strerror)) from error
+
+
+def full_temporary_folder(folder: Path, reason: str) -> FileAccessError:
+    """Return the error for a temporary folder that takes no more."""
+    text = f"cannot write to the temporary folder {folder.parent}: {reason}; free some space, or set TMPDIR to another"
+    return FileAccessError(text, errno.ENOSPC)

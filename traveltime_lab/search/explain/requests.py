@@ -1,0 +1,115 @@
+"""
+Requests between two points: how they are relaxed, and how far they are from each other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from traveltime_lab.limits import MAX_TRAVEL_TIME_S
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.moments import Moment
+
+#: Parameters of a timetable request that can be relaxed, in the order in which sets of equal size are reported.
+PARAMETERS: Final = ("travel_time", "ways", "max_changes", "vehicles", "moment")
+#: Stands for walking all the way in the parameters of a solution.
+WALK: Final = "walk"
+#: The type with all vehicles, by type with some vehicles.
+ALL_VEHICLES: Final = {
+    "bus": "public_transport",
+    "coach": "public_transport",
+    "train": "public_transport",
+    "driving+train": "driving+public_transport",
+}
+#: Options that limit access and egress times.
+WAYS: Final = ("walking_time", "driving_time_to_station", "cycling_time_to_station")
+#: Hours up to which another time costs as much as doubling a number for each of them (see `cost`); each doubling beyond
+#: costs half as much.
+_NEAR_H: Final = 6.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """
+    Parameters of a search between two points.
+
+    Attributes
+    ----------
+    transportation : Transportation
+    snapping : Snapping
+    moment : datetime, TypicalMoment or None
+        Departure or arrival time; a datetime if the type has a timetable.
+    is_arrival : bool
+        Whether `moment` is the arrival time.
+    travel_time : int
+        Maximum travel time in seconds.
+    window : int
+        Length of the window in seconds, 0 for none.
+    """
+
+    transportation: Transportation
+    snapping: Snapping
+    moment: Moment | None
+    is_arrival: bool
+    travel_time: int
+    window: int = 0
+
+    def using(self, **options: Any) -> Request:
+        """Return the request with changed options of its transportation."""
+        return replace(self, transportation=replace(self.transportation, **options))
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The options that limit the access and egress times of this request, access last."""
+        kind = self.transportation.type
+        if kind.startswith("driving+"):
+            return WAYS[0], WAYS[1]
+        return (WAYS[0], WAYS[2]) if kind.startswith("cycling+") else (WAYS[0],)
+
+
+def loosened(request: Request, parameters: Iterable[str], most_s: int = MAX_TRAVEL_TIME_S) -> Request:
+    """Return a request with some parameters fully relaxed, the travel time to `most_s`; the time is not changed."""
+    chosen = set(parameters)
+    if "travel_time" in chosen:
+        request = replace(request, travel_time=max(request.travel_time, most_s))
+    if "vehicles" in chosen:
+        request = request.using(type=ALL_VEHICLES.get(request.transportation.type, request.transportation.type))
+    if "max_changes" in chosen:
+        request = request.using(max_changes=None)
+    if "ways" in chosen:
+        # Access and egress cannot take longer than the whole itinerary.
+        wide = {name: max(getattr(request.transportation, name), request.travel_time) for name in request.ways}
+        request = request.using(**wide)
+    return request
+
+
+def cost(given: Request, other: Request) -> float:
+    """
+    Return the distance of a request from the given one.
+
+    Assumed costs: doubling the travel time 2, doubling another number 1, an additional transfer 0.5, other vehicles 1,
+    another time 1 for each hour up to six hours and 0.5 more for each doubling of these.
+    """
+    means, others = given.transportation, other.transportation
+    total = 2.0 * math.log2(other.travel_time / given.travel_time)
+    for name in WAYS:
+        total += math.log2((getattr(others, name) + 60) / (getattr(means, name) + 60))
+    if means.max_changes is not None:
+        total += 0.5 * ((others.max_changes or means.max_changes) - means.max_changes)
+    total += float(means.type != others.type)
+    total += math.log2((other.snapping.threshold + 100) / (given.snapping.threshold + 100))
+    if isinstance(given.moment, dt.datetime) and isinstance(other.moment, dt.datetime):
+        hours = abs((other.moment - given.moment).total_seconds()) / 3600.0
+        total += min(hours, _NEAR_H) + 0.5 * math.log2(max(hours / _NEAR_H, 1.0))
+    return total
+
+
+def changed_options(given: Transportation, other: Transportation) -> dict[str, Any]:
+    """Return the options of a transportation that differ from those of the given one."""
+    names = [field.name for field in dataclasses.fields(Transportation)]
+    return {name: getattr(other, name) for name in names if getattr(other, name) != getattr(given, name)}
