@@ -102,7 +102,7 @@ def test_a_walk_is_barred_where_more_than_some_metres_are_wet(lakes, px, py, qx,
     grid = build_grid(*starts.T.copy(), *ends.T.copy(), 60.0, np.full(len(starts), SHORE))
     walk = shapely.LineString([(px, py), (qx, qy)])
     wet = walk.intersection(water).length / max(walk.length, 1e-9) * np.hypot((qx - px) * k, qy - py)
-    barred = is_barred(px, py, qx, qy, k, grid)
+    barred = is_barred(px, py, qx, qy, k, grid, True)
     if shapely.distance(water, shapely.Point(px, py)) == 0.0:
         assert not barred  # somebody in the water may leave it
     elif abs(wet - WADE_M) > 1e-6:
@@ -121,12 +121,12 @@ def test_a_walk_is_barred_by_a_motorway_but_may_end_there(ax, ay, bx, by, px, py
         return
     left_m = 0.0 if meeting.is_empty else walk.length - walk.project(meeting)
     if abs(left_m - REACH_M) > 1e-6:
-        assert is_barred(px, py, qx, qy, 1.0, grid) == (left_m > REACH_M)
+        assert is_barred(px, py, qx, qy, 1.0, grid, True) == (left_m > REACH_M)
 
 
 def test_walks_without_barriers_are_free() -> None:
     nothing = np.zeros(0)
-    assert not is_barred(0.0, 0.0, 1e6, 1e6, 1.0, build_grid(nothing, nothing, nothing, nothing, 60.0))
+    assert not is_barred(0.0, 0.0, 1e6, 1e6, 1.0, build_grid(nothing, nothing, nothing, nothing, 60.0), True)
 
 
 def test_a_point_that_is_moved_says_so(banks: tl.Network) -> None:

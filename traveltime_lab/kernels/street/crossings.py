@@ -19,7 +19,7 @@ REACH_M = 1.0
 
 
 @kernel
-def is_barred(px, py, qx, qy, k, barriers):
+def is_barred(px, py, qx, qy, k, barriers, with_motorways):
     """
     Return whether a straight walk crosses a barrier.
 
@@ -31,6 +31,8 @@ def is_barred(px, py, qx, qy, k, barriers):
         Shrink at the latitude of the point.
     barriers : Grid
         Segments marked `SHORE` or `MOTORWAY`.
+    with_motorways : bool
+        Whether motorways count, or only water.
 
     Notes
     -----
@@ -45,7 +47,7 @@ def is_barred(px, py, qx, qy, k, barriers):
     mask = np.int64(table.shape[0] - 1)
     dx, dy = qx - px, qy - py
     length = np.hypot(dx * k, dy)
-    wet = 0.0
+    wet, n_crossed, crossed = 0.0, 0, np.empty(0, np.int32)
     low_y, high_y = min(py, qy), max(py, qy)
     first_row = max(np.int64(np.floor(low_y / cell)), barriers.first_row)
     last_row = min(np.int64(np.floor(high_y / cell)), barriers.last_row)
@@ -77,11 +79,21 @@ def is_barred(px, py, qx, qy, k, barriers):
                 t = (bx * (y1[i] - py) - by * (x1[i] - px)) / turn
                 if t < 0.0 or t > 1.0:
                     continue
-                # Segments are in several cells; the crossing counts in the cell where it is.
-                if np.floor((px + t * dx) / cell) != column or np.floor((py + t * dy) / cell) != row:
+                # Segments are in several cells, but each crossing counts once.
+                is_known = False
+                for j in range(n_crossed):
+                    is_known |= crossed[j] == i
+                if is_known:
                     continue
+                if n_crossed == crossed.size:
+                    longer = np.empty(2 * crossed.size + 8, np.int32)
+                    for j in range(n_crossed):
+                        longer[j] = crossed[j]
+                    crossed = longer
+                crossed[n_crossed] = i
+                n_crossed += 1
                 if marks[i] == MOTORWAY:
-                    if t * length < length - REACH_M:
+                    if with_motorways and t * length < length - REACH_M:
                         return True
                 elif turn > 0.0:
                     wet += (1.0 - t) * length

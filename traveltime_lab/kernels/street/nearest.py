@@ -178,7 +178,7 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
         # Few walks cross a barrier, so the nearest segments are found first and examined afterwards.
         for i in range(n):
             s, t, d = found.segment[i], found.position[i], found.distance[i]
-            if s >= 0 and _is_walk_barred(px[i], py[i], shrink[i], grid, s, t, barriers):
+            if s >= 0 and _is_walk_barred(px[i], py[i], shrink[i], grid, s, t, barriers, True):
                 s, t, d = _nearest_unbarred(px[i], py[i], shrink[i], d, limit, grid, needed, barriers)
                 found.segment[i] = s
                 found.position[i] = t
@@ -187,15 +187,29 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
 
 
 @kernel
-def _is_walk_barred(px, py, k, grid, segment, t, barriers):
+def _is_walk_barred(px, py, k, grid, segment, t, barriers, with_motorways):
     """Return whether the straight walk from a point to a position on a segment crosses a barrier."""
     qx = grid.x1[segment] + t * (grid.x2[segment] - grid.x1[segment])
     qy = grid.y1[segment] + t * (grid.y2[segment] - grid.y1[segment])
-    return is_barred(px, py, qx, qy, k, barriers)
+    return is_barred(px, py, qx, qy, k, barriers, with_motorways)
 
 
 @kernel
 def _nearest_unbarred(px, py, k, nearest_m, limit, grid, needed, barriers):
+    """
+    Return the nearest segment of a point that a straight walk reaches without crossing water or a motorway.
+
+    If there is none, as between the carriageways of a motorway, only water counts. Arguments and results are those of
+    `_nearest_over_land`.
+    """
+    s, t, d = _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, True)
+    if s < 0:
+        s, t, d = _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, False)
+    return s, t, d
+
+
+@kernel
+def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with_motorways):
     """
     Return the nearest segment of a point that a straight walk reaches without crossing a barrier.
 
@@ -205,6 +219,8 @@ def _nearest_unbarred(px, py, k, nearest_m, limit, grid, needed, barriers):
         Distance to the nearest segment, which is barred.
     px, py, k, limit, grid, needed, barriers
         As in `_nearest` and `nearest_segments`.
+    with_motorways : bool
+        Whether motorways are barriers.
 
     Returns
     -------
@@ -218,7 +234,7 @@ def _nearest_unbarred(px, py, k, nearest_m, limit, grid, needed, barriers):
     """
     x1, y1, x2, y2 = grid.x1, grid.y1, grid.x2, grid.y2
     farthest = min(limit, nearest_m + DETOUR_M)
-    radius, examined = nearest_m, nearest_m * 0.999
+    radius, examined = nearest_m * 0.999, nearest_m * 0.999
     while radius < farthest:
         radius = min(1.25 * radius + 25.0, farthest)
         candidates = np.empty(1024, np.int32)
@@ -237,7 +253,7 @@ def _nearest_unbarred(px, py, k, nearest_m, limit, grid, needed, barriers):
             if distances[j] < examined or distances[j] > best or (distances[j] == best and i >= best_segment):
                 continue
             t, _ = _place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
-            if not _is_walk_barred(px, py, k, grid, i, t, barriers):
+            if not _is_walk_barred(px, py, k, grid, i, t, barriers, with_motorways):
                 best, best_segment, best_t = distances[j], i, t
         if best_segment >= 0:
             return best_segment, best_t, best
@@ -322,6 +338,7 @@ def tied_places(px, py, shrink, found, limit, grid, needed, barriers, streets):
     x1, y1, x2, y2, cell, first_row, last_row, first_column, last_column, table, members, marks = grid
     mask = np.int64(table.shape[0] - 1)
     n = px.size
+    has_barriers = barriers.x1.size > 0
     indptr = np.zeros(n + 1, np.int64)
     edge = np.empty(n + 64, np.int32)
     fraction = np.empty(n + 64)
@@ -339,6 +356,11 @@ def tied_places(px, py, shrink, found, limit, grid, needed, barriers, streets):
             at += 1
             k = shrink[i]
             radius = min(distance[begin] + TIE_M, limit)
+            # Where the nearest walk had to cross a motorway, others may do so, too.
+            t_nearest = np.float64(found.position[i])
+            with_motorways = has_barriers and not _is_walk_barred(
+                px[i], py[i], k, grid, nearest, t_nearest, barriers, True
+            )
             wide = radius / k
             for r in range(
                 max(np.int64(np.floor((py[i] - radius) / cell)), first_row),
@@ -355,7 +377,7 @@ def tied_places(px, py, shrink, found, limit, grid, needed, barriers, streets):
                     far_x = max(abs(c * cell - px[i]), abs((c + 1) * cell - px[i])) * k
                     if near_x * near_x + near_y * near_y > radius * radius:
                         continue
-                    if np.sqrt(far_x * far_x + far_y * far_y) < distance[begin] * 0.999 and not barriers.x1.size:
+                    if np.sqrt(far_x * far_x + far_y * far_y) < distance[begin] * 0.999 and not has_barriers:
                         continue
                     key = (r << np.int64(32)) ^ (c & np.int64(0xFFFFFFFF))
                     slot = slot_of(key, mask)
@@ -376,7 +398,7 @@ def tied_places(px, py, shrink, found, limit, grid, needed, barriers, streets):
                                     fraction[j], distance[j] = place, metres
                         if is_known or at == room:
                             continue
-                        if barriers.x1.size and _is_walk_barred(px[i], py[i], k, grid, s, t, barriers):
+                        if has_barriers and _is_walk_barred(px[i], py[i], k, grid, s, t, barriers, with_motorways):
                             continue
                         edge[at], fraction[at], distance[at] = streets.edge[s], place, metres
                         at += 1
@@ -448,7 +470,7 @@ def nearest_on_raster(centres, n_columns, limit, grid, needed, barriers):
             for c in range(n_columns):
                 s, t = found.segment[row, c], found.position[row, c]
                 px = first_x + c * step
-                if s >= 0 and _is_walk_barred(px, py, k, grid, s, t, barriers):
+                if s >= 0 and _is_walk_barred(px, py, k, grid, s, t, barriers, True):
                     d = np.float64(found.distance[row, c])
                     s, t, d = _nearest_unbarred(px, py, k, d, limit, grid, needed, barriers)
                     found.segment[row, c] = s
