@@ -275,6 +275,64 @@ def test_it_pays_off_for_many_searches_and_once_it_is_there() -> None:
     assert not contraction.pays_off(network.streets, graph, one, reached, largest)
 
 
+@pytest.mark.parametrize("shape", [(80, 30), (30, 80), (60, 60)])
+def test_a_wrong_start_is_given_up(helsinki: Network, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int]) -> None:
+    graph = helsinki.road_graph(as_transportation("driving"))
+    origins, destinations, _, _, snapping = joined(helsinki, graph, "driving", *shape)
+    expected = labels_of(helsinki, graph, origins, destinations, snapping, "dijkstra")
+    pairs = np.repeat(np.arange(shape[0]), 3), np.random.default_rng(1).integers(0, shape[1], 3 * shape[0])
+    one_by_one = matrix.pair_labels(
+        helsinki.streets, graph, origins, destinations, snapping, *pairs, limit=3600, engine="dijkstra"
+    )
+    begun = []
+    many, few = contraction.label_blocks, contraction.pair_labels
+    monkeypatch.setattr(contraction, "label_blocks", lambda *given: begun.append("blocks") or many(*given))
+    monkeypatch.setattr(contraction, "pair_labels", lambda *given: begun.append("pairs") or few(*given))
+    monkeypatch.setattr(contraction, "choose", lambda *_given, **_more: contraction.Choice(False, 1e-9))
+    monkeypatch.setattr(matrix, "_ROWS_AT_ONCE", 2)
+    np.testing.assert_array_equal(labels_of(helsinki, graph, origins, destinations, snapping, "auto"), expected)
+    found = matrix.pair_labels(helsinki.streets, graph, origins, destinations, snapping, *pairs, limit=3600)
+    np.testing.assert_array_equal(found, one_by_one)
+    assert begun == ["blocks", "pairs"]
+
+
+def labels_of(
+    network: Network, graph: RoadGraph, origins: Snaps, destinations: Snaps, snapping: Snapping, engine: str
+) -> np.ndarray:
+    labels = np.empty((len(origins), len(destinations)), np.int64)
+    for block in matrix.label_blocks(
+        network.streets, graph, origins, destinations, snapping, limit=3600, engine=engine
+    ):
+        labels[block.rows, block.columns] = block.labels
+    return labels
+
+
+def test_many_small_regions_do_not_hide_a_large_one() -> None:
+    """Three points in small regions said that searches end soon, for good; most points are in a large region."""
+    side = range(30)
+    streets = [((i, j), (i + 1, j)) for i in side[:-1] for j in side]
+    streets += [((j, i), (j, i + 1)) for i in side[:-1] for j in side]
+    nodes: dict[Any, tuple[float, float]] = {(i, j): (100.0 * i, 100.0 * j) for i in side for j in side}
+    for k in range(40):
+        nodes |= {("a", k): (5000.0 + 300.0 * k, 0.0), ("b", k): (5100.0 + 300.0 * k, 0.0)}
+        streets.append((("a", k), ("b", k)))
+    network = world(nodes, streets)
+    graph = network.road_graph(as_transportation("driving"))
+    snapping, largest = as_snapping(None), limit_label(14_400, "time")
+    apart = at(*[(5050.0 + 300.0 * k, 0.0) for k in range(40)])
+    inside = at(*[(50.0 + 100.0 * (k % 29), 100.0 * (k % 30)) for k in range(400)])
+
+    def linked(points: Any, *, is_entry: bool) -> LinkedPoints:
+        snaps = snap_points(
+            network.streets, points.x.to_numpy(), points.y.to_numpy(), as_transportation("driving"), snapping
+        )
+        return LinkedPoints.of(graph, snaps, snapping, is_entry=is_entry)
+
+    for points, pays in ((apart, False), (inside, True), (apart, False), (inside, True)):
+        both = linked(points, is_entry=False), linked(points, is_entry=True)
+        assert contraction.pays_off(network.streets, graph, *both, largest) == pays
+
+
 def test_small_requests_again_and_again_earn_it() -> None:
     """Each alone does without; together they lose what it takes, and then it is made beside them."""
     side = range(20)

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -44,6 +44,9 @@ _SWEEP_NS: Final = 10
 _SEARCH_NS: Final = 100
 #: Per chosen pair, for the searches from both ends.
 _PAIR_NS: Final = 30_000
+#: Searches that a request adds to the experience with a limit, and the most that are kept.
+_SAMPLES_AT_ONCE: Final = 3
+_SAMPLES: Final = 24
 #: Typical number of states in the upward search from a destination.
 _CONE: Final = 300
 
@@ -95,13 +98,29 @@ class _Experience:
     Attributes
     ----------
     reach : dict
-        Number of states that a search reaches, by limit.
+        Shares of the states of a connected part that searches in it reached, by limit.
     missed_ns : float
         Nanoseconds that a hierarchy would have saved in all requests so far.
     """
 
-    reach: dict[int, float] = field(default_factory=dict)
+    reach: dict[int, list[float]] = field(default_factory=dict)
     missed_ns: float = 0.0
+
+
+class Choice(NamedTuple):
+    """
+    The engine for a request.
+
+    Attributes
+    ----------
+    by_hierarchy : bool
+        Whether a hierarchy is expected to be faster than one search from each point.
+    hierarchy_s : float
+        Seconds that are expected with a hierarchy, which is made if necessary.
+    """
+
+    by_hierarchy: bool
+    hierarchy_s: float
 
 
 _CONTRACTION = Derived[None, Contraction]("contraction")
@@ -128,8 +147,21 @@ def pays_off(
     *,
     are_pairs: bool = False,
 ) -> bool:
+    """Return whether a hierarchy is expected to be faster than one search from each point; see `choose`."""
+    return choose(streets, graph, leaving, reached, largest, are_pairs=are_pairs).by_hierarchy
+
+
+def choose(
+    streets: StreetLayer,
+    graph: RoadGraph,
+    leaving: LinkedPoints,
+    reached: LinkedPoints,
+    largest: np.int64,
+    *,
+    are_pairs: bool = False,
+) -> Choice:
     """
-    Return whether a hierarchy is expected to be faster than one search from each point.
+    Choose between a hierarchy and one search from each point.
 
     Parameters
     ----------
@@ -147,13 +179,17 @@ def pays_off(
     If the hierarchy does not exist yet, the time to build it is charged to this request in full, because there may be
     no other. In addition, the time that a hierarchy would have saved is summed over all requests. When the sum exceeds
     the time to build it, the hierarchy is built in the background, so that a service that gets many small requests has
-    one in the end. The number of states that a search reaches is measured once for each limit, and kept.
+    one in the end.
+
+    A search reaches a share of the connected part of the network where it begins. The sizes of these parts are known,
+    and the share is the mean of some searches, of which each request adds a few. As that is an estimate, a caller that
+    searches from each point should turn to the hierarchy when it has taken as long as the hierarchy would.
     """
     is_backward = not are_pairs and len(reached.snaps) < len(leaving.snaps)
     near, far = (reached, leaving) if is_backward else (leaving, reached)
     n_near, n_states = len(near.snaps), graph.topology.n_states
     if not n_near or not len(far.snaps):
-        return False
+        return Choice(False, np.inf)
     experience = _EXPERIENCE.of(graph, None, _Experience)
     making_ns: float = 0
     if not _HIERARCHY.is_ready(graph, None):
@@ -165,16 +201,18 @@ def pays_off(
     else:
         n_rows, n_sweeps = min(n_states, _CONE * len(far.snaps)), -(-n_near // sweeps.LANES)
         asking_ns = n_rows * (_RESTRICT_NS + n_sweeps * _SWEEP_NS / min(settings.threads, n_sweeps))
-    search_ns = n_near * _SEARCH_NS / min(settings.threads, n_near)
-    if search_ns * n_states <= asking_ns:
-        return False
-    # Limits that differ by less than a tenth share one measurement: an estimate is sufficient here.
-    about = int(10.0 * np.log(float(largest) + 1.0))
-    if about not in experience.reach:
-        experience.reach[about] = _states_within(graph, near, largest, is_backward)
-    gain_ns = search_ns * experience.reach[about] - asking_ns
+    hierarchy_s = (making_ns + asking_ns) / 1e9
+    search_ns = _SEARCH_NS / min(settings.threads, n_near)
+    sizes = _sizes_of_parts(graph, near)
+    if search_ns * sizes.sum() <= asking_ns:
+        return Choice(False, hierarchy_s)
+    # Limits that differ by less than a tenth share their measurements: an estimate is sufficient here.
+    shares = experience.reach.setdefault(int(10.0 * np.log(float(largest) + 1.0)), [])
+    if len(shares) < _SAMPLES:
+        shares += _shares_within(graph, near, sizes, largest, is_backward=is_backward, seed=len(shares))
+    gain_ns = search_ns * sizes.sum() * float(np.mean(shares)) - asking_ns
     if gain_ns <= 0 or gain_ns > making_ns:
-        return gain_ns > 0
+        return Choice(gain_ns > 0, hierarchy_s)
     experience.missed_ns += gain_ns
     if experience.missed_ns > making_ns:
         experience.missed_ns = -np.inf
@@ -182,19 +220,34 @@ def pays_off(
         threading.Thread(
             target=hierarchy, args=(streets, graph), name="traveltime_lab.streets.contraction", daemon=True
         ).start()
-    return False
+    return Choice(False, hierarchy_s)
 
 
-def _states_within(graph: RoadGraph, ends: LinkedPoints, largest: np.int64, is_backward: bool) -> float:
-    """Return the mean number of states that searches from three of the points reach."""
+def _sizes_of_parts(graph: RoadGraph, ends: LinkedPoints) -> Int64Array:
+    """Return the number of states of the connected part in which each point is, 0 for points without a street."""
+    component = graph.topology.component
+    sizes = np.bincount(component).astype(np.int64)
+    has_ports = np.diff(ends.ports.indptr) > 0
+    found = np.zeros(has_ports.size, np.int64)
+    found[has_ports] = sizes[component[ends.ports.states[ends.ports.indptr[:-1][has_ports]]]]
+    return found
+
+
+def _shares_within(
+    graph: RoadGraph, ends: LinkedPoints, sizes: Int64Array, largest: np.int64, *, is_backward: bool, seed: int
+) -> list[float]:
+    """Return the shares of their parts that searches from a few points reach; larger parts are drawn more often."""
     core = graph.core(is_backward=is_backward)
     indptr, states, keys = ends.ports
-    counts = []
-    for row in np.unique(np.linspace(0, len(ends.snaps) - 1, 3).astype(np.int64)):
+    # Without replacement: no point is searched from twice.
+    n_drawn = min(_SAMPLES_AT_ONCE, int(np.count_nonzero(sizes)))
+    rng = np.random.default_rng(seed)
+    shares = []
+    for row in rng.choice(sizes.size, n_drawn, replace=False, p=sizes / sizes.sum()):
         seeds = core.seeds(states[indptr[row] : indptr[row + 1]], keys[indptr[row] : indptr[row + 1]])
         label, _ = road.one_to_all(core.arcs, *seeds, largest, graph.shift, core.n_buckets, False)
-        counts.append(np.count_nonzero(label != road.UNREACHED))
-    return float(np.mean(counts))
+        shares.append(min(1.0, np.count_nonzero(label != road.UNREACHED) / float(sizes[row])))
+    return shares
 
 
 def _contract(streets: StreetLayer, topology: Topology) -> Contraction:

@@ -5,7 +5,8 @@ Compute the labels of many pairs of origins and destinations, with the engine th
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -26,6 +27,8 @@ from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints, by_edge, rows_of
 from traveltime_lab.streets.snapping import Snaps
 
+#: Rows that are searched between two looks at the time, if there is a budget.
+_ROWS_AT_ONCE: Final = 16
 ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
 
 
@@ -156,17 +159,38 @@ def blocks_between(
         for part, labels in pandana.label_blocks(streets, graph, leaving, reached, largest, with_length=with_length):
             yield Block(slice(0, n_origins), part, labels)
         return
-    if engine == "hierarchy" or (engine == "auto" and contraction.pays_off(streets, graph, leaving, reached, largest)):
+    budget_s = np.inf
+    if engine == "auto":
+        chosen = contraction.choose(streets, graph, leaving, reached, largest)
+        engine, budget_s = "hierarchy" if chosen.by_hierarchy else "dijkstra", chosen.hierarchy_s
+    if engine == "hierarchy":
         for row_part, column_part, labels in contraction.label_blocks(streets, graph, leaving, reached, largest):
             yield Block(row_part, column_part, labels)
         return
     is_backward = n_destinations < n_origins
     rows, columns = (reached, leaving) if is_backward else (leaving, reached)
-    for part, labels in _searches(graph, rows, columns, largest, is_backward=is_backward):
+    n_rows, done, spent_s = len(rows.snaps), 0, 0.0
+    searches = _searches(graph, rows, columns, largest, is_backward=is_backward, has_budget=budget_s < np.inf)
+    while done < n_rows:
+        begin = time.perf_counter()
+        part, labels = next(searches)
+        spent_s += time.perf_counter() - begin
+        done = part.stop
         if is_backward:
             yield Block(slice(0, n_origins), part, labels.T)
         else:
             yield Block(part, slice(0, n_destinations), labels)
+        if spent_s > budget_s and spent_s / done * (n_rows - done) > budget_s:
+            # The estimate was wrong: a hierarchy does the rest.
+            searches.close()
+            rest = rows.part(slice(done, n_rows))
+            ends = (leaving, rest) if is_backward else (rest, reached)
+            for row_part, column_part, labels in contraction.label_blocks(streets, graph, *ends, largest):
+                if is_backward:
+                    yield Block(row_part, slice(column_part.start + done, column_part.stop + done), labels)
+                else:
+                    yield Block(slice(row_part.start + done, row_part.stop + done), column_part, labels)
+            return
 
 
 def check_engine(engine: str) -> None:
@@ -232,16 +256,29 @@ class RowSearch:
 
 
 def _searches(
-    graph: RoadGraph, rows: LinkedPoints, columns: LinkedPoints, largest: np.int64, *, is_backward: bool
-) -> Iterator[tuple[slice, Int64Array]]:
-    """Yield rows of labels from one bounded search per row, on all threads."""
+    graph: RoadGraph,
+    rows: LinkedPoints,
+    columns: LinkedPoints,
+    largest: np.int64,
+    *,
+    is_backward: bool,
+    has_budget: bool,
+) -> Generator[tuple[slice, Int64Array], None, None]:
+    """Yield rows of labels from one bounded search per row, on all threads; a few rows at a time with a budget."""
     n_rows, n_columns = len(rows.snaps), len(columns.snaps)
     ready = RowSearch.of(graph, rows, columns, is_backward=is_backward)
 
     def search(part: slice) -> tuple[slice, Int64Array]:
         return part, ready.labels(part, np.full(part.stop - part.start, largest))
 
-    yield from map_ahead(search, row_blocks(n_rows, n_columns))
+    parts = row_blocks(n_rows, n_columns)
+    if has_budget:
+        parts = [
+            slice(first, min(first + _ROWS_AT_ONCE, part.stop))
+            for part in parts
+            for first in range(part.start, part.stop, _ROWS_AT_ONCE)
+        ]
+    yield from map_ahead(search, parts)
 
 
 def pair_labels(
@@ -293,12 +330,14 @@ def pair_labels(
     leaving = LinkedPoints.of(graph, near, snapping, is_entry=False)
     reached = LinkedPoints.of(graph, far, snapping, is_entry=True)
     largest = limit_label(limit, graph.metric)
-    if engine == "hierarchy" or (
-        engine == "auto" and contraction.pays_off(streets, graph, leaving, reached, largest, are_pairs=True)
-    ):
+    budget_s = np.inf
+    if engine == "auto":
+        chosen = contraction.choose(streets, graph, leaving, reached, largest, are_pairs=True)
+        engine, budget_s = "hierarchy" if chosen.by_hierarchy else "dijkstra", chosen.hierarchy_s
+    if engine == "hierarchy":
         labels = contraction.pair_labels(streets, graph, leaving, reached, row_indptr, largest)
     else:
-        labels = _search_pairs(graph, leaving, reached, row_indptr, largest)
+        labels = _search_pairs(streets, graph, leaving, reached, row_indptr, largest, budget_s)
     aligned = np.arange(labels.size)
     turns.improve_pairs(leaving.positions, reached.positions, row_of, aligned, graph.directed, largest, labels)
     result = np.empty_like(labels)
@@ -309,9 +348,15 @@ def pair_labels(
 
 
 def _search_pairs(
-    graph: RoadGraph, leaving: LinkedPoints, reached: LinkedPoints, row_indptr: Int64Array, largest: np.int64
+    streets: StreetLayer,
+    graph: RoadGraph,
+    leaving: LinkedPoints,
+    reached: LinkedPoints,
+    row_indptr: Int64Array,
+    largest: np.int64,
+    budget_s: float,
 ) -> Int64Array:
-    """Return the labels of pairs with one search for each origin."""
+    """Return the labels of pairs with one search for each origin, and a hierarchy for those after the budget."""
     core = graph.core(is_backward=False)
     seeds, reads = core.seed_rows(leaving.ports), core.read_rows(reached.ports)
     labels = np.full(len(reached.snaps), road.UNREACHED, np.int64)
@@ -331,6 +376,17 @@ def _search_pairs(
 
     n_origins = len(leaving.snaps)
     n_parts = min(settings.threads * 4, max(1, n_origins // 8))
-    parts = [part for part in np.array_split(np.arange(n_origins), n_parts) if part.size]
-    side_by_side([functools.partial(search, part) for part in parts])
+    n_at_once = max(1, n_origins) if budget_s == np.inf else settings.threads * 4 * _ROWS_AT_ONCE
+    begin = time.perf_counter()
+    for first in range(0, n_origins, n_at_once):
+        spent_s = time.perf_counter() - begin
+        if first and spent_s > budget_s and spent_s / first * (n_origins - first) > budget_s:
+            # The estimate was wrong: a hierarchy does the rest.
+            rest, pairs = slice(first, n_origins), slice(int(row_indptr[first]), labels.size)
+            ends = leaving.part(rest), reached.part(pairs)
+            labels[pairs] = contraction.pair_labels(streets, graph, *ends, row_indptr[first:] - pairs.start, largest)
+            break
+        rows = np.arange(first, min(first + n_at_once, n_origins))
+        parts = [part for part in np.array_split(rows, n_parts) if part.size]
+        side_by_side([functools.partial(search, part) for part in parts])
     return labels

@@ -1,0 +1,94 @@
+"""
+Compare the engine that ``engine="auto"`` chooses with both engines, on random requests.
+
+Usage: python benchmarks/engine_choice.py patchwork.osm.pbf [CITY.osm.pbf ...] [--requests 100]
+
+Each request has 1 to 1,000 origins and 1 to 3,000 destinations in one or all regions of the network, by car or by
+bicycle, within 5 minutes to 4 hours. The three engines answer it by turns from the same snapped points. Hierarchies are
+made before; what ``auto`` has learned from earlier requests is kept, as in a service.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+import traveltime_lab as ttl
+from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.streets import contraction, matrix
+from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
+
+ENGINES = ("auto", "dijkstra", "hierarchy")
+
+
+def main() -> None:
+    """Print the ratio of the chosen engine to the better one."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("osm", nargs="+")
+    parser.add_argument("--requests", type=int, default=100)
+    arguments = parser.parse_args()
+    for path in arguments.osm:
+        network = ttl.build_network(path) if path.endswith((".pbf", ".osm")) else ttl.load_network(path)
+        ratios, slowest = [], 0.0
+        rng = np.random.default_rng(1)
+        for mode in ("driving", "cycling"):
+            contraction.hierarchy(network.streets, network.road_graph(as_transportation(mode)))
+        for number in range(arguments.requests):
+            seconds = one_request(network, rng, is_first=number == 0)
+            better = min(seconds["dijkstra"], seconds["hierarchy"])
+            ratios.append(seconds["auto"] / better)
+            slowest = max(slowest, seconds["auto"])
+            if ratios[-1] > 2.0:
+                text = ", ".join(f"{name} {value * 1e3:.1f} ms" for name, value in seconds.items())
+                print(f"  request {number}: {text}", flush=True)
+        print(
+            f"{Path(path).name}: {arguments.requests} requests, auto / better engine: median {np.median(ratios):.2f}, "
+            f"90 % {np.quantile(ratios, 0.9):.2f}, most {max(ratios):.2f}; slowest {slowest:.2f} s",
+            flush=True,
+        )
+
+
+def one_request(network: ttl.Network, rng: np.random.Generator, *, is_first: bool) -> dict[str, float]:
+    """Return the seconds of each engine for one random request, the least of three runs."""
+    transportation, snapping = as_transportation(str(rng.choice(["driving", "cycling"]))), as_snapping(None)
+    limit = float(rng.choice([300, 900, 1800, 3600, 14_400]))
+    counts = int(10 ** rng.uniform(0, 3)), int(10 ** rng.uniform(0, 3.5))
+    starts, ends = (
+        points(network, rng, n, transportation, snapping, needed)
+        for n, needed in zip(counts, (CAN_LEAVE, CAN_ARRIVE), strict=True)
+    )
+    graph = network.road_graph(transportation)
+    seconds = dict.fromkeys(ENGINES, np.inf)
+    for _ in range(4 if is_first else 3):
+        for engine in ENGINES:
+            begin = time.perf_counter()
+            for _block in matrix.label_blocks(
+                network.streets, graph, starts, ends, snapping, limit=limit, engine=engine
+            ):
+                pass
+            seconds[engine] = min(seconds[engine], time.perf_counter() - begin)
+    return seconds
+
+
+def points(
+    network: ttl.Network,
+    rng: np.random.Generator,
+    n: int,
+    transportation: ttl.Transportation,
+    snapping: ttl.Snapping,
+    needed: np.uint8,
+) -> Snaps:
+    """Return random nodes, of the whole network or of the part around one of them."""
+    t = network.tables
+    nodes = rng.integers(0, t.node_lng.size, n)
+    if rng.random() < 0.5:
+        near = np.hypot(t.node_lng - t.node_lng[nodes[0]], t.node_lat - t.node_lat[nodes[0]]) < 0.05
+        nodes = rng.choice(np.flatnonzero(near), n)
+    return snap_points(network.streets, t.node_lng[nodes], t.node_lat[nodes], transportation, snapping, needed)
+
+
+if __name__ == "__main__":
+    main()
