@@ -30,7 +30,7 @@ GOOGLE_KML: Final = "application/vnd.google-earth.kml+xml"
 #: Characters that XML 1.0 cannot hold at all.
 _NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-#: Formats of shapes. Source: contract 3.3.
+#: Formats of shapes. Source: docs/contract.md, 3.3.
 SHAPE_FORMATS: Final = (JSON, WKT, WKT_NO_HOLES, GEOJSON, BOXES, KML, GOOGLE_KML)
 FAST_SHAPE_FORMATS: Final = (JSON, WKT, WKT_NO_HOLES, GEOJSON, BOXES)
 

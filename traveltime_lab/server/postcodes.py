@@ -19,7 +19,7 @@ from traveltime_lab._files import as_path, is_file
 from traveltime_lab.errors import DataError, MissingFileError
 from traveltime_lab.search.geocoding.gazetteer import postcode_score, prefix_quality, tokens_of
 
-#: Area and district, sector and unit, spelt as in contract 7.7.
+#: Area and district, sector and unit, spelt as in docs/contract.md, 7.7.
 _BRITISH: Final = r"^([A-Z]{1,2}[0-9][A-Z0-9]?) ?([0-9][A-Z]{2})$"
 #: Most words of a postcode (assumed; British, Dutch and Canadian ones have two).
 _MOST_WORDS: Final = 3

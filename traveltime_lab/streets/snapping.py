@@ -19,7 +19,7 @@ import numpy as np
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array, UInt8Array
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
-from traveltime_lab.kernels.street import nearest
+from traveltime_lab.kernels.street import nearest, ties
 from traveltime_lab.kernels.street.crossings import MOTORWAY, SHORE
 from traveltime_lab.kernels.street.grid import Grid, build_grid
 from traveltime_lab.modes import Snapping, Transportation
@@ -67,7 +67,7 @@ class Snaps:
         `SNAPPED`, `TOO_FAR` or `OUTSIDE`.
     lng, lat : float64 arrays of shape (n,)
         The points in EPSG:4326.
-    places : traveltime_lab.kernels.street.nearest.Places
+    places : traveltime_lab.kernels.street.ties.Places
         CSR by point of the positions on all edges that are as near, the nearest one first. If not given, a point has
         one position.
     """
@@ -78,7 +78,7 @@ class Snaps:
     status: Int8Array
     lng: FloatArray
     lat: FloatArray
-    places: nearest.Places | None = None
+    places: ties.Places | None = None
 
     def __post_init__(self) -> None:
         """Give each point that is snapped one position, unless positions are given."""
@@ -86,7 +86,7 @@ class Snaps:
             found = self.edge >= 0
             indptr = np.concatenate([[0], np.cumsum(found)]).astype(np.int64)
             arrays = self.edge[found], np.asarray(self.fraction[found], np.float64), self.distance_m[found]
-            object.__setattr__(self, "places", nearest.Places(indptr, *arrays))
+            object.__setattr__(self, "places", ties.Places(indptr, *arrays))
 
     def __len__(self) -> int:
         """Return the number of points."""
@@ -106,7 +106,7 @@ class Snaps:
             self.status[index],
             self.lng[index],
             self.lat[index],
-            nearest.Places(new_indptr, *(array[rows] for array in arrays)),
+            ties.Places(new_indptr, *(array[rows] for array in arrays)),
         )
 
     def spread_out(self, index: IndexArray, n: int) -> Snaps:
@@ -131,12 +131,12 @@ class SegmentIndex:
     ----------
     grid : traveltime_lab.kernels.street.grid.Grid
         The segments by the cells that they cross, with marks such as `CAN_LEAVE`.
-    streets : traveltime_lab.kernels.street.nearest.Streets
+    streets : traveltime_lab.kernels.street.ties.Streets
         The edge of each segment, and which part of the edge it is.
     """
 
     grid: Grid
-    streets: nearest.Streets
+    streets: ties.Streets
 
     @property
     def edge(self) -> Int32Array:
@@ -160,7 +160,7 @@ class SegmentIndex:
         mine = wanted[edge]
         kept = None if marks is None else marks[edge[mine]]
         grid = build_grid(x1[mine], y1[mine], x2[mine], y2[mine], _CELL_M, kept)
-        return cls(grid, nearest.Streets(edge[mine], start[mine], span[mine]))
+        return cls(grid, ties.Streets(edge[mine], start[mine], span[mine]))
 
 
 def segments(streets: StreetLayer) -> tuple[Any, ...]:
@@ -307,10 +307,10 @@ def snap_points(
     shrink = streets.frame.shrink(y)
     limit_m = float(snapping.threshold)
 
-    def look_up(index: SegmentIndex, needed: np.uint8, part: IndexArray) -> nearest.Places:
+    def look_up(index: SegmentIndex, needed: np.uint8, part: IndexArray) -> ties.Places:
         rules = (limit_m, index.grid, needed, walls)
         found = nearest.nearest_segments(x[part], y[part], shrink[part], *rules)
-        places: nearest.Places = nearest.tied_places(x[part], y[part], shrink[part], found, *rules, index.streets)
+        places: ties.Places = ties.tied_places(x[part], y[part], shrink[part], found, *rules, index.streets)
         return places
 
     everyone = np.arange(x.size)
@@ -336,7 +336,7 @@ def snap_points(
     return Snaps(edge, fraction, distance, status, lng, lat, places)
 
 
-def _in_order(parts: list[IndexArray], found: list[nearest.Places], n: int) -> nearest.Places:
+def _in_order(parts: list[IndexArray], found: list[ties.Places], n: int) -> ties.Places:
     """Return the places of all points, given those of some points each; of no point more than one has any."""
     if len(parts) == 1:
         return found[0]
@@ -344,7 +344,7 @@ def _in_order(parts: list[IndexArray], found: list[nearest.Places], n: int) -> n
     for part, places in zip(parts, found, strict=True):
         counts[part] += np.diff(places.indptr)
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    whole = nearest.Places(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1]), np.empty(indptr[-1]))
+    whole = ties.Places(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1]), np.empty(indptr[-1]))
     for part, places in zip(parts, found, strict=True):
         own = np.diff(places.indptr)
         rows = np.repeat(indptr[:-1][part] - places.indptr[:-1], own) + np.arange(places.edge.size)

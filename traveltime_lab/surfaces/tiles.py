@@ -20,7 +20,7 @@ from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.raster.surface import Cells
-from traveltime_lab.kernels.street import nearest
+from traveltime_lab.kernels.street import nearest, ties
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer
 from traveltime_lab.streets.snapping import (
@@ -147,7 +147,7 @@ class TileCache:
         row, column = np.divmod(cell, TILE)
         here = nearest.Nearest(*(values.ravel()[cell] for values in found))
         x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
-        indptr, *places = nearest.tied_places(x, y, shrink[row], here, *rules, index.streets)
+        indptr, *places = ties.tied_places(x, y, shrink[row], here, *rules, index.streets)
         edge = np.full(shape, -1, np.int32)
         fraction, distance = np.zeros(shape, np.float32), found.distance
         first = indptr[:-1]

@@ -15,8 +15,6 @@ from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.crossings import is_barred
 from traveltime_lab.kernels.street.grid import slot_of
 
-#: Streets are tied if their distances differ by no more than this; coordinates and lines are no more exact (assumed).
-TIE_M = 0.5
 #: How much farther away than the nearest street the street may be that a point is snapped to instead (assumed).
 DETOUR_M = 1000.0
 
@@ -30,23 +28,6 @@ class Centres(NamedTuple):
     shrink: np.ndarray  # float64 (n_rows,)
 
 
-class Streets(NamedTuple):
-    """Edges of the segments of a grid."""
-
-    edge: np.ndarray  # int32 (n_segments,)
-    start: np.ndarray  # float64 (n_segments,), share of the edge before the segment
-    span: np.ndarray  # float64 (n_segments,), share of the edge that the segment is
-
-
-class Places(NamedTuple):
-    """CSR by point of places on edges."""
-
-    indptr: np.ndarray  # int64 (n_points + 1,)
-    edge: np.ndarray  # int32 (n,)
-    fraction: np.ndarray  # float64 (n,), 0 to 1
-    distance: np.ndarray  # float64 (n,), m
-
-
 class Nearest(NamedTuple):
     """Nearest segments of points, shape (n,), or of the cells of a raster, shape (n_rows, n_columns)."""
 
@@ -56,7 +37,7 @@ class Nearest(NamedTuple):
 
 
 @kernel(inline="always")
-def _place_on(px, py, k, ax, ay, bx, by):
+def place_on(px, py, k, ax, ay, bx, by):
     """Return the position (0 to 1) on a segment that is nearest to a point, and its squared distance."""
     to_x = (ax - px) * k
     to_y = ay - py
@@ -134,7 +115,7 @@ def _nearest(px, py, k, limit, skip, grid, needed):
                     continue
                 for m in range(table[slot, 1], table[slot, 2]):
                     i = members[m]
-                    t, d2 = _place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
+                    t, d2 = place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
                     if marks[i] & needed != needed:
                         continue
                     # Ties go to the lowest index, so the result does not depend on the order of the cells.
@@ -178,7 +159,7 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
         # Few walks cross a barrier, so the nearest segments are found first and examined afterwards.
         for i in range(n):
             s, t, d = found.segment[i], found.position[i], found.distance[i]
-            if s >= 0 and _is_walk_barred(px[i], py[i], shrink[i], grid, s, t, barriers, True):
+            if s >= 0 and is_walk_barred(px[i], py[i], shrink[i], grid, s, t, barriers, True):
                 s, t, d = _nearest_unbarred(px[i], py[i], shrink[i], d, limit, grid, needed, barriers)
                 found.segment[i] = s
                 found.position[i] = t
@@ -187,7 +168,7 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
 
 
 @kernel
-def _is_walk_barred(px, py, k, grid, segment, t, barriers, with_motorways):
+def is_walk_barred(px, py, k, grid, segment, t, barriers, with_motorways):
     """Return whether the straight walk from a point to a position on a segment crosses a barrier."""
     qx = grid.x1[segment] + t * (grid.x2[segment] - grid.x1[segment])
     qy = grid.y1[segment] + t * (grid.y2[segment] - grid.y1[segment])
@@ -245,15 +226,15 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with
         distances = np.empty(n)
         for j in range(n):
             i = candidates[j]
-            distances[j] = np.sqrt(_place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])[1])
+            distances[j] = np.sqrt(place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])[1])
         # The lowest index first among equally near segments, as in `_nearest`.
         best, best_segment, best_t = np.inf, -1, 0.0
         for j in np.argsort(distances):
             i = candidates[j]
             if distances[j] < examined or distances[j] > best or (distances[j] == best and i >= best_segment):
                 continue
-            t, _ = _place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
-            if not _is_walk_barred(px, py, k, grid, i, t, barriers, with_motorways):
+            t, _ = place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
+            if not is_walk_barred(px, py, k, grid, i, t, barriers, with_motorways):
                 best, best_segment, best_t = distances[j], i, t
         if best_segment >= 0:
             return best_segment, best_t, best
@@ -300,119 +281,13 @@ def _candidates(px, py, k, least, most, grid, needed, found):
                 continue
             for m in range(table[slot, 1], table[slot, 2]):
                 i = members[m]
-                _, squared = _place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
+                _, squared = place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
                 if squared <= most * most and marks[i] & needed == needed:
                     if n == found.size:
                         return -1
                     found[n] = i
                     n += 1
     return n
-
-
-@kernel
-def _place_of(segment, t, streets):
-    """Return the share of its edge before a position on a segment; exactly 0 or 1 at the ends of the edge."""
-    fraction = streets.start[segment] + t * streets.span[segment]
-    return 0.0 if fraction < 1e-9 else (1.0 if fraction > 1.0 - 1e-9 else fraction)
-
-
-@kernel
-def tied_places(px, py, shrink, found, limit, grid, needed, barriers, streets):
-    """
-    Return the places on streets that are as near to each point as the nearest one, within `TIE_M`.
-
-    Parameters
-    ----------
-    px, py, shrink, limit, grid, needed, barriers
-        As in `nearest_segments`.
-    found : Nearest
-        From `nearest_segments`, of the same points.
-    streets : Streets
-
-    Returns
-    -------
-    Places
-        Of each point that has a nearest segment its nearest place, then one place on each other edge within half a
-        metre of the same distance. A closed edge that begins and ends at the point has both ends.
-    """
-    x1, y1, x2, y2, cell, first_row, last_row, first_column, last_column, table, members, marks = grid
-    mask = np.int64(table.shape[0] - 1)
-    n = px.size
-    has_barriers = barriers.x1.size > 0
-    indptr = np.zeros(n + 1, np.int64)
-    edge = np.empty(n + 64, np.int32)
-    fraction = np.empty(n + 64)
-    distance = np.empty(n + 64)
-    at = 0
-    for i in range(n):
-        nearest = found.segment[i]
-        if nearest >= 0:
-            if at + 256 > edge.size:
-                edge, fraction, distance = _longer(edge, at), _longer(fraction, at), _longer(distance, at)
-            begin, room = at, at + 256
-            edge[at] = streets.edge[nearest]
-            fraction[at] = _place_of(nearest, np.float64(found.position[i]), streets)
-            distance[at] = found.distance[i]
-            at += 1
-            k = shrink[i]
-            radius = min(distance[begin] + TIE_M, limit)
-            # Where the nearest walk had to cross a motorway, others may do so, too.
-            t_nearest = np.float64(found.position[i])
-            with_motorways = has_barriers and not _is_walk_barred(
-                px[i], py[i], k, grid, nearest, t_nearest, barriers, True
-            )
-            wide = radius / k
-            for r in range(
-                max(np.int64(np.floor((py[i] - radius) / cell)), first_row),
-                min(np.int64(np.floor((py[i] + radius) / cell)), last_row) + 1,
-            ):
-                near_y = max(0.0, max(r * cell - py[i], py[i] - (r + 1) * cell))
-                far_y = max(abs(r * cell - py[i]), abs((r + 1) * cell - py[i]))
-                for c in range(
-                    max(np.int64(np.floor((px[i] - wide) / cell)), first_column),
-                    min(np.int64(np.floor((px[i] + wide) / cell)), last_column) + 1,
-                ):
-                    # Skip cells of which all is nearer than the nearest street, or farther than the radius.
-                    near_x = max(0.0, max(c * cell - px[i], px[i] - (c + 1) * cell)) * k
-                    far_x = max(abs(c * cell - px[i]), abs((c + 1) * cell - px[i])) * k
-                    if near_x * near_x + near_y * near_y > radius * radius:
-                        continue
-                    if np.sqrt(far_x * far_x + far_y * far_y) < distance[begin] * 0.999 and not has_barriers:
-                        continue
-                    key = (r << np.int64(32)) ^ (c & np.int64(0xFFFFFFFF))
-                    slot = slot_of(key, mask)
-                    while table[slot, 1] != -1 and table[slot, 0] != key:
-                        slot = (slot + 1) & mask
-                    if table[slot, 1] == -1:
-                        continue
-                    for m in range(table[slot, 1], table[slot, 2]):
-                        s = members[m]
-                        t, squared = _place_on(px[i], py[i], k, x1[s], y1[s], x2[s], y2[s])
-                        if squared > radius * radius or marks[s] & needed != needed:
-                            continue
-                        place, metres, is_known = _place_of(s, t, streets), np.sqrt(squared), False
-                        for j in range(begin, at):
-                            if edge[j] == streets.edge[s] and abs(fraction[j] - place) != 1.0:
-                                is_known = True
-                                if metres < distance[j] and j > begin:
-                                    fraction[j], distance[j] = place, metres
-                        if is_known or at == room:
-                            continue
-                        if has_barriers and _is_walk_barred(px[i], py[i], k, grid, s, t, barriers, with_motorways):
-                            continue
-                        edge[at], fraction[at], distance[at] = streets.edge[s], place, metres
-                        at += 1
-        indptr[i + 1] = at
-    return Places(indptr, edge[:at].copy(), fraction[:at].copy(), distance[:at].copy())
-
-
-@kernel
-def _longer(values, n):
-    """Return an array of twice the length with the first `n` values."""
-    longer = np.empty(2 * values.size + 512, values.dtype)
-    for i in range(n):
-        longer[i] = values[i]
-    return longer
 
 
 @kernel
@@ -470,7 +345,7 @@ def nearest_on_raster(centres, n_columns, limit, grid, needed, barriers):
             for c in range(n_columns):
                 s, t = found.segment[row, c], found.position[row, c]
                 px = first_x + c * step
-                if s >= 0 and _is_walk_barred(px, py, k, grid, s, t, barriers, True):
+                if s >= 0 and is_walk_barred(px, py, k, grid, s, t, barriers, True):
                     d = np.float64(found.distance[row, c])
                     s, t, d = _nearest_unbarred(px, py, k, d, limit, grid, needed, barriers)
                     found.segment[row, c] = s
@@ -490,7 +365,7 @@ def _nearest_of(candidates, centres, row, left, right, limit, grid, found):
         best_segment = -1
         best_t = 0.0
         for i in candidates:
-            t, squared = _place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
+            t, squared = place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
             if squared < best or (squared == best and (best_segment == -1 or i < best_segment)):
                 best = squared
                 best_segment = i

@@ -13,7 +13,7 @@ import msgspec
 
 from traveltime_lab import errors
 
-#: A path, not an address. Source: contract 9.1.
+#: A path, not an address. Source: docs/contract.md, 9.1.
 DOCUMENTATION_LINK: Final = "/api/reference/error-codes"
 
 #: Codes of the contract, section 9.2.

@@ -1,5 +1,5 @@
 """
-Every number that the contract limits, in one place. Source: contract 3.9 unless said otherwise.
+Every number that the contract limits, in one place. Source: docs/contract.md, 3.9 unless said otherwise.
 
 What the library limits as well comes from it.
 """
@@ -47,7 +47,7 @@ MAX_ROUTE_TARGETS: Final = 2_000
 MAX_PROTO_TARGETS: Final = 200_000
 #: Bytes of a Protocol Buffers message: a quarter more than so many targets take, of two numbers with a tag each.
 MAX_PROTO_BODY: Final = 15 * MAX_PROTO_TARGETS
-#: Seconds; contract 8.3.
+#: Seconds; docs/contract.md, 8.3.
 MAX_STATION_TIME_S: Final = 1_800
 MAX_GEOCODING_RESULTS: Final = 50
 #: Where the contract states no upper limit, larger numbers mean these: no place is farther, no journey is longer, no
@@ -55,5 +55,5 @@ MAX_GEOCODING_RESULTS: Final = 50
 FARTHEST_M: Final = MAX_THRESHOLD_M
 LONGEST_S: Final = MAX_OPTION_S
 MOST_CHANGES: Final = MAX_CHANGES
-#: Points in a GET time-filter; assumed, contract 14.4.
+#: Points in a GET time-filter; assumed, docs/contract.md, 14.4.
 MAX_LISTED_POINTS: Final = 2_000

@@ -1,4 +1,4 @@
-"""Date-times of the wire: ISO 8601, with an offset or, without one, in UTC (contract 3.6)."""
+"""Date-times of the wire: ISO 8601, with an offset or, without one, in UTC (docs/contract.md, 3.6)."""
 
 from __future__ import annotations
 

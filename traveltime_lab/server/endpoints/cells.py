@@ -47,7 +47,7 @@ def cell_results(atlas: Atlas, request: ResolvedRequest, system: Grid, *, is_fas
     Return the cells of a request's searches, unions and intersections, sorted by search id.
 
     In a union or an intersection the smallest time of a cell is the smallest of its members', the largest their
-    largest, the mean the mean of their means (contract 4.7).
+    largest, the mean the mean of their means (docs/contract.md, 4.7).
     """
 
     def answer(path: str, search: Search) -> _Found:

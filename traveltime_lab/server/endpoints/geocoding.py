@@ -130,7 +130,7 @@ def _geocoded(
     Returns
     -------
     list of dict
-        ``lng``, ``lat`` and the properties of contract 7.17, as far as they are known.
+        ``lng``, ``lat`` and the properties of docs/contract.md, 7.17, as far as they are known.
     """
     most = limit or _DEFAULT_RESULTS
     if nominatim is not None:

@@ -11,7 +11,7 @@ from traveltime_lab.server.contract.moments import write_moment
 from traveltime_lab.server.contract.requests import SupportedLocationsRequest
 from traveltime_lab.server.postcodes import Zones
 
-#: Types of the fast endpoints. Source: contract 5.2.
+#: Types of the fast endpoints. Source: docs/contract.md, 5.2.
 FAST_TYPES: Final = (
     "public_transport", "driving", "cycling", "walking", "walking+ferry", "cycling+ferry", "driving+ferry",
     "driving+public_transport",
@@ -19,7 +19,7 @@ FAST_TYPES: Final = (
 
 
 def features(item: Map, zones: Zones | None) -> dict[str, Any]:
-    """Return what a map can answer, as in contract 6.6."""
+    """Return what a map can answer, as in docs/contract.md, 6.6."""
     available = set(item.types)
     supported = [
         {"search_type": f"arrival.{direction}", "transportation_mode": mode}

@@ -28,7 +28,7 @@ from traveltime_lab.server.endpoints.searches import Trips, by_search_id, each_s
 
 #: Places to which distances and fares of routes are found, one route after the other.
 _MOST_MEASURED: Final = 2_000
-#: Names of the modes in the breakdown of distances. Source: contract 6.4.
+#: Names of the modes in the breakdown of distances. Source: docs/contract.md, 6.4.
 _BREAKDOWN_MODES: Final = {"walking": "walk", "cycling": "bike", "driving": "car"}
 
 
@@ -71,7 +71,7 @@ def times(
 
     Parameters
     ----------
-    asked : Question
+    asked : Query
         With a window, the times are the least of it.
     lng, lat : float
         Where all trips begin; with a moment of arrival, where they end.

@@ -190,7 +190,7 @@ def way_entry(way: Way, wanted: set[str]) -> Entry:
 
 
 def _parts(route: Route) -> list[dict[str, Any]]:
-    """Return the parts of a route as in contract 6.4."""
+    """Return the parts of a route as in docs/contract.md, 6.4."""
     parts = route.parts()
     for before, after in pairwise(parts):
         # Ends that are one place may differ in their last bit; clients compare them.

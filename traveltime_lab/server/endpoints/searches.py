@@ -43,7 +43,7 @@ _T = TypeVar("_T", bound=Search)
 _I = TypeVar("_I", bound=np.integer)
 _R = TypeVar("_R", bound="_Result")
 
-#: What a search without a moment is about. Source: contract 4.9.
+#: What a search without a moment is about. Source: docs/contract.md, 4.9.
 TYPICAL: Final = "weekday_morning"
 _SECONDS: Final = (
     "pt_change_delay", "walking_time", "driving_time_to_station", "cycling_time_to_station", "parking_time",

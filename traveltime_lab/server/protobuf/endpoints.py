@@ -1,7 +1,7 @@
 """
 The Protocol Buffers endpoints: what they check, what they call, how they say no.
 
-Errors are told by HTTP status and the headers that the public clients read (contract 8.8); the body is the JSON one.
+Errors have the HTTP status and the headers that the public clients read (docs/contract.md, 8.8), and the JSON body.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from traveltime_lab.surfaces.grids import Grid
 MEDIA: Final = "application/octet-stream"
 PREFIXES: Final = ("/api/v2", "/api/v3", "")
 
-#: Countries that some client knows, and the code some use for the United Kingdom. Source: contract 8.2.
+#: Countries that some client knows, and the code some use for the United Kingdom. Source: docs/contract.md, 8.2.
 COUNTRIES: Final = frozenset(
     ("nl", "at", "uk", "be", "de", "fr", "ie", "lt", "us", "za", "ro", "pt", "ph", "nz", "no", "lv", "jp", "in", "id",
      "hu", "gr", "fi", "dk", "ca", "au", "sg", "ch", "es", "it", "pl", "se", "li", "mx", "sa", "rs", "si", "cz", "sk",
@@ -54,7 +54,7 @@ _STATION_TIMES: Final = (
 )
 _STATISTICS: Final = ("mean", "min", "max")
 
-#: ErrorType in the order of its numbers. Source: contract 8.8.
+#: ErrorType in the order of its numbers. Source: docs/contract.md, 8.8.
 ERRORS: Final = (
     "UNKNOWN", "ONE_TO_MANY_MUST_NOT_BE_NULL", "SOURCE_MUST_NOT_BE_NULL", "TRANSPORTATION_MUST_NOT_BE_NULL",
     "SOURCE_NOT_IN_GEOMETRY", "UNRECOGNIZED_TRANSPORTATION_MODE", "TRAVEL_TIME_LIMIT_TOO_LOW",
