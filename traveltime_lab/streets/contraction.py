@@ -46,8 +46,9 @@ _SEARCH_NS: Final = 100
 _PAIR_NS: Final = 30_000
 #: Searches that a request adds to the experience with a limit, and the most that are kept.
 _SAMPLES_AT_ONCE: Final = 3
-_SAMPLES: Final = 24
-#: Typical number of states in the upward search from a destination.
+_SAMPLES: Final = 9
+#: Typical number of states in the upward search from a destination. Those of n destinations have this number times n to
+#: the power of 0.75 in common: measured with `benchmarks/engine_choice.py`, as the factor for large networks.
 _CONE: Final = 300
 
 
@@ -123,6 +124,7 @@ class Choice(NamedTuple):
     hierarchy_s: float
 
 
+_PART_SIZES = Derived[None, Int64Array]("sizes of connected parts")
 _CONTRACTION = Derived[None, Contraction]("contraction")
 _HIERARCHY = Derived[None, Hierarchy]("hierarchy")
 _EXPERIENCE = Derived[None, _Experience]("experience with searches")
@@ -199,11 +201,16 @@ def choose(
     if are_pairs:
         asking_ns = len(far.snaps) * _PAIR_NS / settings.threads
     else:
-        n_rows, n_sweeps = min(n_states, _CONE * len(far.snaps)), -(-n_near // sweeps.LANES)
+        # The upward searches from the destinations stay in their parts of the network.
+        parts = np.unique(_parts(graph, far))
+        most = int(_part_sizes(graph)[parts[parts >= 0]].sum())
+        n_rows, n_sweeps = min(most, _CONE * len(far.snaps) ** 0.75), -(-n_near // sweeps.LANES)
         asking_ns = n_rows * (_RESTRICT_NS + n_sweeps * _SWEEP_NS / min(settings.threads, n_sweeps))
     hierarchy_s = (making_ns + asking_ns) / 1e9
-    search_ns = _SEARCH_NS / min(settings.threads, n_near)
-    sizes = _sizes_of_parts(graph, near)
+    # Labels of large networks do not fit into the caches of a processor.
+    search_ns = _SEARCH_NS * float(np.clip(np.sqrt(n_states / 70_000), 1.0, 2.7)) / min(settings.threads, n_near)
+    parts_of_near = _parts(graph, near)
+    sizes = np.where(parts_of_near >= 0, _part_sizes(graph)[parts_of_near], 0)
     if search_ns * sizes.sum() <= asking_ns:
         return Choice(False, hierarchy_s)
     # Limits that differ by less than a tenth share their measurements: an estimate is sufficient here.
@@ -223,13 +230,17 @@ def choose(
     return Choice(False, hierarchy_s)
 
 
-def _sizes_of_parts(graph: RoadGraph, ends: LinkedPoints) -> Int64Array:
-    """Return the number of states of the connected part in which each point is, 0 for points without a street."""
+def _part_sizes(graph: RoadGraph) -> Int64Array:
+    """Return the number of states of each connected part of the network."""
     component = graph.topology.component
-    sizes = np.bincount(component).astype(np.int64)
+    return _PART_SIZES.of(graph.topology, None, lambda: np.bincount(component, minlength=1).astype(np.int64))
+
+
+def _parts(graph: RoadGraph, ends: LinkedPoints) -> Int64Array:
+    """Return the connected part in which each point is, -1 for points without a street."""
     has_ports = np.diff(ends.ports.indptr) > 0
-    found = np.zeros(has_ports.size, np.int64)
-    found[has_ports] = sizes[component[ends.ports.states[ends.ports.indptr[:-1][has_ports]]]]
+    found = np.full(has_ports.size, -1, np.int64)
+    found[has_ports] = graph.topology.component[ends.ports.states[ends.ports.indptr[:-1][has_ports]]]
     return found
 
 
@@ -240,7 +251,7 @@ def _shares_within(
     core = graph.core(is_backward=is_backward)
     indptr, states, keys = ends.ports
     # Without replacement: no point is searched from twice.
-    n_drawn = min(_SAMPLES_AT_ONCE, int(np.count_nonzero(sizes)))
+    n_drawn = int(np.clip(np.count_nonzero(sizes) // 4, 1, _SAMPLES_AT_ONCE))
     rng = np.random.default_rng(seed)
     shares = []
     for row in rng.choice(sizes.size, n_drawn, replace=False, p=sizes / sizes.sum()):

@@ -28,7 +28,7 @@ from traveltime_lab.streets.links import LinkedPoints, by_edge, rows_of
 from traveltime_lab.streets.snapping import Snaps
 
 #: Rows that are searched between two looks at the time, if there is a budget.
-_ROWS_AT_ONCE: Final = 16
+_ROWS_AT_ONCE: Final = 64
 ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
 
 
@@ -273,12 +273,18 @@ def _searches(
 
     parts = row_blocks(n_rows, n_columns)
     if has_budget:
-        parts = [
-            slice(first, min(first + _ROWS_AT_ONCE, part.stop))
-            for part in parts
-            for first in range(part.start, part.stop, _ROWS_AT_ONCE)
-        ]
+        # Few rows at first, so that little is lost if the estimate was wrong.
+        parts = [half for part in parts for half in _growing(part)]
     yield from map_ahead(search, parts)
+
+
+def _growing(rows: slice) -> Iterator[slice]:
+    """Split rows into parts of 1, 1, 2, 2, 4, 4, ... rows, up to `_ROWS_AT_ONCE`."""
+    first, size = rows.start, 1.0
+    while first < rows.stop:
+        last = min(first + min(int(size), _ROWS_AT_ONCE), rows.stop)
+        yield slice(first, last)
+        first, size = last, size * 2.0**0.5
 
 
 def pair_labels(
@@ -376,7 +382,7 @@ def _search_pairs(
 
     n_origins = len(leaving.snaps)
     n_parts = min(settings.threads * 4, max(1, n_origins // 8))
-    n_at_once = max(1, n_origins) if budget_s == np.inf else settings.threads * 4 * _ROWS_AT_ONCE
+    n_at_once = max(1, n_origins) if budget_s == np.inf else settings.threads * _ROWS_AT_ONCE
     begin = time.perf_counter()
     for first in range(0, n_origins, n_at_once):
         spent_s = time.perf_counter() - begin
