@@ -104,7 +104,7 @@ def edge_rows(start, traversal, unit, is_backward, edge_boxes, limit, own_edges,
     return np.array([west, south, east, north])
 
 
-@kernel
+@kernel(inline="always")
 def _value_at(e, f, rows, origin):
     """Return the value at a position on an edge; see `gather`."""
     best = min(rows[e, 0] + f * rows[e, 1], rows[e, 2] + (np.float32(1.0) - f) * rows[e, 3])
@@ -193,7 +193,7 @@ def length_rows(start, traversal, is_backward, edge_boxes, limit, own_edges, row
     return np.array([west, south, east, north])
 
 
-@kernel
+@kernel(inline="always")
 def _time_and_length_at(e, f, rows, origin, ahead_m, start_m):
     """Return the time and the length of the fastest route to a position on an edge; see `gather_lengths`."""
     g = np.float32(1.0) - f

@@ -102,40 +102,6 @@ def _ask_all(d, part_ms, budget_ms, ports, around, stop_ms):
 
 
 @kernel
-def _ride_ms(e, f, off_ms, bound, starts, directed, is_backward, budget_ms, rides, on_edges):
-    """Return the travel time of a position on an edge, `off_ms` away from it; `bound` if it is not less."""
-    ports, around, stop_ms = rides
-    best = bound
-    first_ms = f * starts[e, 2] + off_ms
-    second_ms = (1.0 - f) * starts[e, 6] + off_ms
-    first, second = starts[e, 0] + first_ms, starts[e, 4] + second_ms
-    # Which end of the edge is faster is unpredictable, so it is selected without a branch. If the walk over the faster
-    # end is within the budget, the other end cannot be better.
-    if min(first, second) < best:
-        is_first = first <= second
-        side, part_ms, time = (0, first_ms, first) if is_first else (1, second_ms, second)
-        if starts[e, 4 * side + 1] + part_ms <= budget_ms:
-            best = time
-        else:
-            for _ in range(2):
-                if time < best:
-                    if starts[e, 4 * side + 1] + part_ms > budget_ms:
-                        d = 2 * e + (1 - side if is_backward else side)
-                        time = _ask_all(d, part_ms, budget_ms, ports, around, stop_ms)
-                    best = min(best, time)
-                side, part_ms, time = (1, second_ms, second) if is_first else (0, first_ms, first)
-    if starts[e, 3] + off_ms < best:
-        for k in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
-            stop = on_edges.stops[k]
-            to_street_ms = (on_edges.connector[k] >> TIME_SHIFT) + off_ms
-            if stop_ms[stop] + to_street_ms < best:
-                walk = to_street_ms + straight_ms(e, f, on_edges.fraction[k], directed, not is_backward)
-                if walk <= budget_ms:
-                    best = min(best, stop_ms[stop] + walk)
-    return best
-
-
-@kernel
 def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, rides, on_edges, values):
     """
     Lower the value of each cell to its travel time by transit and a walk.
@@ -155,47 +121,51 @@ def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, ride
     values : float32 array of shape (n_rows, n_columns), s
         Lowered in place.
     """
-    buffer_m = cells.buffer_m
-    n_rows, n_columns = cells.edge.shape
-    for r in range(n_rows):
-        for c in range(n_columns):
-            e, distance = cells.edge[r, c], cells.distance[r, c]
-            if e < 0 or distance > buffer_m:
-                continue
-            off_ms = 1000.0 * cells.per_metre * distance
-            bound = min(1000.0 * np.float64(values[r, c]), limit_ms + 1.0)
-            best = _ride_ms(
-                e,
-                np.float64(cells.fraction[r, c]),
-                off_ms,
-                bound,
-                starts,
-                directed,
-                is_backward,
-                budget_ms,
-                rides,
-                on_edges,
-            )
-            if best < bound:
-                values[r, c] = best / 1000.0
-    for k in range(cells.tied_cell.size):
-        e, distance = cells.tied_edge[k], cells.tied_distance[k]
-        if distance > buffer_m:
+    edge, fraction, distance, per_metre, buffer_m, tied_cell, tied_edge, tied_fraction, tied_distance = cells
+    ports, around, stop_ms = rides
+    n_rows, n_columns = edge.shape
+    n_cells = n_rows * n_columns
+    # The cells, and then those that are as near to other edges.
+    for k in range(n_cells + tied_cell.size):
+        if k < n_cells:
+            r = k // n_columns
+            c = k - r * n_columns
+            e, f, metres = edge[r, c], np.float64(fraction[r, c]), distance[r, c]
+        else:
+            cell, e = tied_cell[k - n_cells], tied_edge[k - n_cells]
+            r = cell // n_columns
+            c = cell - r * n_columns
+            f, metres = np.float64(tied_fraction[k - n_cells]), tied_distance[k - n_cells]
+        if e < 0 or metres > buffer_m:
             continue
-        r, c = cells.tied_cell[k] // n_columns, cells.tied_cell[k] % n_columns
-        off_ms = 1000.0 * cells.per_metre * distance
+        off_ms = 1000.0 * per_metre * metres
         bound = min(1000.0 * np.float64(values[r, c]), limit_ms + 1.0)
-        best = _ride_ms(
-            e,
-            np.float64(cells.tied_fraction[k]),
-            off_ms,
-            bound,
-            starts,
-            directed,
-            is_backward,
-            budget_ms,
-            rides,
-            on_edges,
-        )
+        best = bound
+        first_ms = f * starts[e, 2] + off_ms
+        second_ms = (1.0 - f) * starts[e, 6] + off_ms
+        first, second = starts[e, 0] + first_ms, starts[e, 4] + second_ms
+        # Which end of the edge is faster is unpredictable, so it is selected without a branch. If the walk over the
+        # faster end is within the budget, the other end cannot be better.
+        if min(first, second) < best:
+            is_first = first <= second
+            side, part_ms, time = (0, first_ms, first) if is_first else (1, second_ms, second)
+            if starts[e, 4 * side + 1] + part_ms <= budget_ms:
+                best = time
+            else:
+                for _ in range(2):
+                    if time < best:
+                        if starts[e, 4 * side + 1] + part_ms > budget_ms:
+                            d = 2 * e + (1 - side if is_backward else side)
+                            time = _ask_all(d, part_ms, budget_ms, ports, around, stop_ms)
+                        best = min(best, time)
+                    side, part_ms, time = (1, second_ms, second) if is_first else (0, first_ms, first)
+        if starts[e, 3] + off_ms < best:
+            for m in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
+                stop = on_edges.stops[m]
+                to_street_ms = (on_edges.connector[m] >> TIME_SHIFT) + off_ms
+                if stop_ms[stop] + to_street_ms < best:
+                    walk = to_street_ms + straight_ms(e, f, on_edges.fraction[m], directed, not is_backward)
+                    if walk <= budget_ms:
+                        best = min(best, stop_ms[stop] + walk)
         if best < bound:
             values[r, c] = best / 1000.0

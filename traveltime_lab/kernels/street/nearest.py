@@ -16,7 +16,7 @@ from traveltime_lab.kernels.street.crossings import is_barred
 from traveltime_lab.kernels.street.grid import slot_of
 
 #: How much farther away than the nearest street the street may be that a point is snapped to instead (assumed).
-DETOUR_M = 1000.0
+DETOUR_M = 500.0
 
 
 class Centres(NamedTuple):

@@ -99,12 +99,13 @@ def tied_places(px, py, shrink, found, limit, grid, needed, barriers, streets):
                     max(np.int64(np.floor((px[i] - wide) / cell)), first_column),
                     min(np.int64(np.floor((px[i] + wide) / cell)), last_column) + 1,
                 ):
-                    # Skip cells of which all is nearer than the nearest street, or farther than the radius.
+                    # Skip cells of which all is nearer than the nearest street, so that their streets are barred or of
+                    # no use, or farther than the radius.
                     near_x = max(0.0, max(c * cell - px[i], px[i] - (c + 1) * cell)) * k
                     far_x = max(abs(c * cell - px[i]), abs((c + 1) * cell - px[i])) * k
                     if near_x * near_x + near_y * near_y > radius * radius:
                         continue
-                    if np.sqrt(far_x * far_x + far_y * far_y) < distance[begin] * 0.999 and not has_barriers:
+                    if np.sqrt(far_x * far_x + far_y * far_y) < distance[begin] * 0.999:
                         continue
                     key = (r << np.int64(32)) ^ (c & np.int64(0xFFFFFFFF))
                     slot = slot_of(key, mask)

@@ -95,7 +95,7 @@ def drives_to_stops(arcs, stop_ms, ports, budget_ms, limit_ms):
     return Drives(label_indptr, label_ms, drive_ms)
 
 
-@kernel
+@kernel(inline="always")
 def _drive_ms(e, f, off_ms, best, directed, budget_ms, ports, drives, stop_ms, on_edges):
     """Return the travel time of a position on an edge, `off_ms` away from it; `best` if it is not less."""
     label_indptr, label_ms, drive_ms = drives
@@ -144,20 +144,21 @@ def gather_drives(cells, directed, budget_ms, ports, drives, stop_ms, on_edges, 
     values : float32 array of shape (n_rows, n_columns), s
         Lowered in place.
     """
-    n_rows, n_columns = cells.edge.shape
-    for r in range(n_rows):
-        for c in range(n_columns):
-            e, distance = cells.edge[r, c], cells.distance[r, c]
-            if e < 0 or distance > cells.buffer_m:
-                continue
-            off_ms, best = 1000.0 * cells.per_metre * distance, 1000.0 * np.float64(values[r, c])
-            f = np.float64(cells.fraction[r, c])
-            values[r, c] = _drive_ms(e, f, off_ms, best, directed, budget_ms, ports, drives, stop_ms, on_edges) / 1000.0
-    for k in range(cells.tied_cell.size):
-        e, distance = cells.tied_edge[k], cells.tied_distance[k]
-        if distance > cells.buffer_m:
+    edge, fraction, distance, per_metre, buffer_m, tied_cell, tied_edge, tied_fraction, tied_distance = cells
+    n_rows, n_columns = edge.shape
+    n_cells = n_rows * n_columns
+    # The cells, and then those that are as near to other edges.
+    for k in range(n_cells + tied_cell.size):
+        if k < n_cells:
+            r = k // n_columns
+            c = k - r * n_columns
+            e, f, metres = edge[r, c], np.float64(fraction[r, c]), distance[r, c]
+        else:
+            cell, e = tied_cell[k - n_cells], tied_edge[k - n_cells]
+            r = cell // n_columns
+            c = cell - r * n_columns
+            f, metres = np.float64(tied_fraction[k - n_cells]), tied_distance[k - n_cells]
+        if e < 0 or metres > buffer_m:
             continue
-        r, c = cells.tied_cell[k] // n_columns, cells.tied_cell[k] % n_columns
-        off_ms, best = 1000.0 * cells.per_metre * distance, 1000.0 * np.float64(values[r, c])
-        f = np.float64(cells.tied_fraction[k])
+        off_ms, best = 1000.0 * per_metre * metres, 1000.0 * np.float64(values[r, c])
         values[r, c] = _drive_ms(e, f, off_ms, best, directed, budget_ms, ports, drives, stop_ms, on_edges) / 1000.0
