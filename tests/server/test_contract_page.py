@@ -67,13 +67,16 @@ def test_every_endpoint_has_a_section() -> None:
 
 
 def test_cited_sections_exist() -> None:
-    """What the code cites as "contract 3.9" or "contract, section 9.2" is a heading, or an item of a numbered list."""
+    """What the code cites as "docs/contract.md, 3.9" is a heading, or an item of a numbered list."""
     known = set(re.findall(r"^#+ (\d+(?:\.\d+)*)\.? ", PAGE, re.MULTILINE))
     items = PAGE.partition("\n## 14. ")[2].partition("\n## 15. ")[0]
     known |= {f"14.{number}" for number in re.findall(r"^(\d+)\. ", items, re.MULTILINE)}
     cited = 0
     for source in [*ROOT.glob("traveltime_lab/**/*.py"), *ROOT.glob("traveltime_lab/**/*.proto")]:
-        for found in re.findall(r"[Cc]ontract,?\s(?:section\s)?\(?(\d+(?:\.\d+)*)", source.read_text(encoding="utf-8")):
+        text = source.read_text(encoding="utf-8")
+        for found in re.findall(r"docs/contract\.md,\s(\d+(?:\.\d+)*)", text):
             assert found in known, f"{source.name} cites section {found}, which docs/contract.md does not have"
             cited += 1
+        other = re.search(r"[Cc]ontract,?\s(?:section\s)?\(?\d.*", text)
+        assert other is None, f"{source.name}: cite sections as in 'docs/contract.md, 3.9', not {other and other[0]!r}"
     assert cited > 20

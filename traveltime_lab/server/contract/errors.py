@@ -16,7 +16,7 @@ from traveltime_lab import errors
 #: A path, not an address. Source: docs/contract.md, 9.1.
 DOCUMENTATION_LINK: Final = "/api/reference/error-codes"
 
-#: Codes of the contract, section 9.2.
+#: Codes. Source: docs/contract.md, 9.2.
 SCHEMA, SYNTAX, CREDENTIALS, NO_FARES, NO_TIMETABLE, NOT_COVERED = 2, 3, 10, 13, 15, 16
 
 #: Most faults in one answer; after so many nobody looks for others.

@@ -29,7 +29,7 @@ __all__ = [
     "MAX_SQUARE_SIZE_M", "MAX_TRAVEL_TIME_S", "MAX_WINDOW_S", "MIN_BUFFER_M", "MIN_DISTANCE_M", "MIN_SQUARE_SIZE_M",
 ]  # fmt: skip
 
-#: Contract 4.5; not the default of the library.
+#: docs/contract.md, 4.5; not the default of the library.
 DEFAULT_LEVEL_OF_DETAIL: Final = "lowest"
 #: Searches, unions or intersections in each array of a request.
 MAX_SEARCHES: Final = 10
@@ -38,9 +38,9 @@ MAX_COMBINED: Final = 2 * MAX_SEARCHES
 #: Seconds. The regular endpoints' minimum is that of 2021; the fast ones and the GET forms state none.
 MIN_TRAVEL_TIME_S: Final = 60
 MAX_FAST_TRAVEL_TIME_S: Final = 10_800
-#: Seconds; contract 13, row 25: the limit of the fast JSON endpoints, a superset of the documented 7200.
+#: Seconds; docs/contract.md, 13, row 25: the limit of the fast JSON endpoints, a superset of the documented 7200.
 MAX_PROTO_TRAVEL_TIME_S: Final = 10_800
-#: Location ids in a search. Routes: contract 13, row 18.
+#: Location ids in a search. Routes: docs/contract.md, 13, row 18.
 MAX_TARGETS: Final = 2_000
 MAX_FAST_TARGETS: Final = 100_000
 MAX_ROUTE_TARGETS: Final = 2_000

@@ -1,4 +1,4 @@
-"""What journeys cost, as the contract lists it (6.3)."""
+"""What journeys cost, as in docs/contract.md, 6.3."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ COUNTRIES: Final = frozenset(
      "hu", "gr", "fi", "dk", "ca", "au", "sg", "ch", "es", "it", "pl", "se", "li", "mx", "sa", "rs", "si", "cz", "sk",
      "gb")
 )  # fmt: skip
-#: Last segments that some client sends; the transport itself comes with the message (contract 13, row 12).
+#: Last segments that some client sends; the transport itself comes with the message (docs/contract.md, 13, row 12).
 MODES: Final = frozenset(("pt", "driving", "driving+ferry", "walking", "cycling", "cycling+ferry", "walking+ferry"))
 
 #: TransportationType in the order of its numbers.
