@@ -10,7 +10,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support.osm_files import osm_xml
-from traveltime_lab.kernels.street.ties import TIE_M
+from traveltime_lab.kernels.street.nearest import TIE_M
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, SNAPPED, Snaps, segments, snap_points

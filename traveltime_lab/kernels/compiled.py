@@ -112,7 +112,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     A kernel is compiled once for each combination of types, which takes most of the time of a first run. To reduce it,
     initialize numbers that are passed to other kernels with ``np.int64(0)``, because the literal ``0`` has a type of
     its own; use loops in place of ``a[i:j] = b``, which includes code for an error message; and use
-    `street.road.ascending` in place of ``np.argsort``.
+    `order.ascending` in place of ``np.argsort``.
 
     Arrays that belong together are one argument, a named tuple of `traveltime_lab.kernels.records` or of the module of
     the kernel. Reading a field costs nothing in itself; in the innermost loops a local variable for each array lets the

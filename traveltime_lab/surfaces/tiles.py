@@ -147,7 +147,7 @@ class TileCache:
         row, column = np.divmod(cell, TILE)
         here = nearest.Nearest(*(values.ravel()[cell] for values in found))
         x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
-        indptr, *places = ties.tied_places(x, y, shrink[row], here, *rules, index.streets)
+        indptr, *places = ties.tied_places(x, y, shrink[row], here, *rules, index.parts)
         edge = np.full(shape, -1, np.int32)
         fraction, distance = np.zeros(shape, np.float32), found.distance
         first = indptr[:-1]

@@ -17,7 +17,7 @@ from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import map_ahead, row_blocks
 from traveltime_lab.kernels.street import road
-from traveltime_lab.kernels.street.ties import TIE_M
+from traveltime_lab.kernels.street.nearest import TIE_M
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.streets import contraction, costs, matrix

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.grid import slot_of
+from traveltime_lab.kernels.street.grid import cell_at, empty_rings
 
 #: Marks of the segments of a grid of barriers: the outline of water, with the water on its left, and streets that
 #: cannot be crossed on foot.
@@ -18,10 +18,10 @@ WADE_M = 5.0
 REACH_M = 1.0
 
 
-@kernel
-def is_barred(px, py, qx, qy, k, barriers, with_motorways):
+@kernel(inline="always")
+def crosses_at(px, py, qx, qy, k, barriers, i):
     """
-    Return whether a straight walk crosses a barrier.
+    Return where a straight walk crosses a segment of a grid of barriers, and whether it bars the walk by itself.
 
     Parameters
     ----------
@@ -30,9 +30,51 @@ def is_barred(px, py, qx, qy, k, barriers, with_motorways):
     k : float
         Shrink at the latitude of the point.
     barriers : Grid
-        Segments marked `SHORE` or `MOTORWAY`.
+    i : int
+        The segment.
+
+    Returns
+    -------
+    t : float
+        Part of the walk before the crossing, 0 to 1; negative if there is none.
+    is_bar : bool
+        Whether the segment is a motorway that is crossed before the walk is at its end.
+    turn : float
+        Positive if the walk leads to the left side of the segment.
+    """
+    ends = barriers.ends
+    dx, dy = qx - px, qy - py
+    x1, y1, x2, y2 = ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3]
+    # Which side of the walk the ends of the segment are on; a shared end counts for one segment only.
+    if (dx * (y1 - py) - dy * (x1 - px) > 0.0) == (dx * (y2 - py) - dy * (x2 - px) > 0.0):
+        return -1.0, False, 0.0
+    bx, by = x2 - x1, y2 - y1
+    turn = bx * dy - by * dx
+    if turn == 0.0:
+        return -1.0, False, turn
+    t = (bx * (y1 - py) - by * (x1 - px)) / turn
+    if t < 0.0 or t > 1.0:
+        return -1.0, False, turn
+    length = np.hypot(dx * k, dy)
+    return t, barriers.marks[i] == MOTORWAY and t * length < length - REACH_M, turn
+
+
+@kernel
+def barring(px, py, qx, qy, k, barriers, with_motorways):
+    """
+    Return what bars a straight walk.
+
+    Parameters
+    ----------
+    px, py, qx, qy, k, barriers
+        As in `crosses_at`; the segments are marked `SHORE` or `MOTORWAY`.
     with_motorways : bool
         Whether motorways count, or only water.
+
+    Returns
+    -------
+    int
+        A motorway, -2 for water, -1 for nothing.
 
     Notes
     -----
@@ -40,44 +82,41 @@ def is_barred(px, py, qx, qy, k, barriers, with_motorways):
     rest away. The sum is the length in the water for a point on land, and never positive for a point in the water: from
     there, some water must be crossed.
     """
-    if barriers.x1.size == 0:
-        return False
-    x1, y1, x2, y2, marks, cell = barriers.x1, barriers.y1, barriers.x2, barriers.y2, barriers.marks, barriers.cell
-    table, members = barriers.table, barriers.members
-    mask = np.int64(table.shape[0] - 1)
+    _, marks, _, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = barriers
     dx, dy = qx - px, qy - py
     length = np.hypot(dx * k, dy)
+    column, row = np.int64(np.floor(px / cell)), np.int64(np.floor(py / cell))
+    # Most walks are shorter than the distance to the nearest ring of cells with a barrier.
+    empty = empty_rings(row, column, first_row, last_row, first_column, last_column, blocks, rings)
+    if empty > 0:
+        inside = min(min(px - column * cell, (column + 1) * cell - px) * k, min(py - row * cell, (row + 1) * cell - py))
+        if inside + (empty - 1) * min(1.0, k) * cell > length:
+            return np.int64(-1)
     wet, n_crossed, crossed = 0.0, 0, np.empty(0, np.int32)
     low_y, high_y = min(py, qy), max(py, qy)
-    first_row = max(np.int64(np.floor(low_y / cell)), barriers.first_row)
-    last_row = min(np.int64(np.floor(high_y / cell)), barriers.last_row)
-    for row in range(first_row, last_row + 1):
+    for r in range(
+        max(np.int64(np.floor(low_y / cell)), first_row), min(np.int64(np.floor(high_y / cell)), last_row) + 1
+    ):
         # The columns of this row that the walk passes, a micrometre wider against rounding.
         xa, xb = px, qx
         if high_y > low_y:
-            a = min(1.0, max(0.0, (row * cell - py) / dy))
-            b = min(1.0, max(0.0, ((row + 1) * cell - py) / dy))
+            a = min(1.0, max(0.0, (r * cell - py) / dy))
+            b = min(1.0, max(0.0, ((r + 1) * cell - py) / dy))
             xa, xb = px + a * dx, px + b * dx
-        first = max(np.int64(np.floor((min(xa, xb) - 1e-6) / cell)), barriers.first_column)
-        last = min(np.int64(np.floor((max(xa, xb) + 1e-6) / cell)), barriers.last_column)
-        for column in range(first, last + 1):
-            key = (row << np.int64(32)) ^ (column & np.int64(0xFFFFFFFF))
-            slot = slot_of(key, mask)
-            while table[slot, 1] != -1 and table[slot, 0] != key:
-                slot = (slot + 1) & mask
-            if table[slot, 1] == -1:
+        first = max(np.int64(np.floor((min(xa, xb) - 1e-6) / cell)), first_column)
+        last = min(np.int64(np.floor((max(xa, xb) + 1e-6) / cell)), last_column)
+        for c in range(first, last + 1):
+            here = cell_at(r - first_row, c - first_column, blocks)
+            if here < 0:
                 continue
-            for m in range(table[slot, 1], table[slot, 2]):
+            for m in range(begin[here], begin[here + 1]):
                 i = members[m]
-                bx, by = x2[i] - x1[i], y2[i] - y1[i]
-                # Which side of the walk the ends of the segment are on; a shared end counts for one segment only.
-                if (dx * (y1[i] - py) - dy * (x1[i] - px) > 0.0) == (dx * (y2[i] - py) - dy * (x2[i] - px) > 0.0):
+                t, is_bar, turn = crosses_at(px, py, qx, qy, k, barriers, i)
+                if t < 0.0:
                     continue
-                turn = bx * dy - by * dx
-                if turn == 0.0:
-                    continue
-                t = (bx * (y1[i] - py) - by * (x1[i] - px)) / turn
-                if t < 0.0 or t > 1.0:
+                if marks[i] == MOTORWAY:
+                    if with_motorways and is_bar:
+                        return np.int64(i)
                     continue
                 # Segments are in several cells, but each crossing counts once.
                 is_known = False
@@ -92,11 +131,14 @@ def is_barred(px, py, qx, qy, k, barriers, with_motorways):
                     crossed = longer
                 crossed[n_crossed] = i
                 n_crossed += 1
-                if marks[i] == MOTORWAY:
-                    if with_motorways and t * length < length - REACH_M:
-                        return True
-                elif turn > 0.0:
+                if turn > 0.0:
                     wet += (1.0 - t) * length
                 else:
                     wet -= (1.0 - t) * length
-    return wet > WADE_M
+    return np.int64(-2) if wet > WADE_M else np.int64(-1)
+
+
+@kernel
+def is_barred(px, py, qx, qy, k, barriers, with_motorways):
+    """Return whether a straight walk is barred; see `barring`."""
+    return barring(px, py, qx, qy, k, barriers, with_motorways) != -1

@@ -1,8 +1,8 @@
 """
-Index line segments with a uniform grid in a hash table.
+Index line segments with a uniform grid of square cells.
 
-Only cells that a segment crosses are stored, so empty land takes no memory. Coordinates are local metres of a
-`LocalFrame`.
+Cells are stored in square blocks, and a directory has the number of each block, so a cell is found without a search.
+Only blocks with segments are stored, so empty land takes no memory. Coordinates are local metres of a `LocalFrame`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,12 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 
+#: Cells along the side of a block: this power of two.
+_SHIFT = 6
+_SIDE = 1 << _SHIFT
+#: Rings of cells without segments are counted up to this number.
+_RINGS = 16
+
 
 class Grid(NamedTuple):
     """
@@ -22,39 +28,70 @@ class Grid(NamedTuple):
     with segments.
     """
 
-    x1: np.ndarray  # float64 (n_segments,), m: one end
-    y1: np.ndarray
-    x2: np.ndarray  # float64 (n_segments,), m: the other end
-    y2: np.ndarray
+    ends: np.ndarray  # float64 (n_segments, 4), m: x and y of one end, then of the other
+    marks: np.ndarray  # uint8 (n_segments,), bits that searches can require
+    edge: np.ndarray  # int32 (n_segments,), street of each segment
     cell: float  # side of a cell, m
     first_row: int
     last_row: int
     first_column: int
     last_column: int
-    table: np.ndarray  # int64 (n_slots, 3), hash table: key of a cell, begin (-1 in free slots) and end in `members`
+    blocks: np.ndarray  # int32 (n_rows, n_columns) of blocks: number, or minus the distance to the next one in blocks
+    begin: np.ndarray  # int32 (n_cells + 1,), begin of each stored cell in `members`
+    rings: np.ndarray  # uint8 (n_cells,), ring of cells around each cell that has the first segment, at most `_RINGS`
     members: np.ndarray  # int32, segments of each cell, ascending within a cell
-    marks: np.ndarray  # uint8 (n_segments,), bits that searches can require
 
 
 @kernel(inline="always")
-def slot_of(key, mask):
-    """Return the home slot of a cell key (Fibonacci hashing)."""
-    return np.int64((np.uint64(key) * np.uint64(11400714819323198485)) >> np.uint64(32)) & mask
+def cell_at(row, column, blocks):
+    """
+    Return the number of a stored cell, -1 if its block is not stored.
+
+    `row` and `column` are counted from the first ones of the grid, and must be within it.
+    """
+    block = np.int64(blocks[row >> _SHIFT, column >> _SHIFT])
+    if block < 0:
+        return np.int64(-1)
+    return (block << (2 * _SHIFT)) | ((row & (_SIDE - 1)) << _SHIFT) | (column & (_SIDE - 1))
 
 
 @kernel
-def _cells_of(x1, y1, x2, y2, cell, keys, at):
+def empty_rings(row, column, first_row, last_row, first_column, last_column, blocks, rings):
     """
-    Write the keys of the cells that a segment crosses to `keys`, starting at position `at`.
+    Return how many rings of cells around a cell certainly have no segments, counting the cell itself as the first.
 
-    If `keys` is empty, the keys are only counted.
+    Parameters
+    ----------
+    row, column : int
+        Cell, inside or outside of the grid.
+    first_row, last_row, first_column, last_column, blocks, rings
+        Of the `Grid`.
+    """
+    outside = max(max(first_row - row, row - last_row), max(first_column - column, column - last_column))
+    if outside > 0:
+        return outside
+    r, c = row - first_row, column - first_column
+    cell = cell_at(r, c, blocks)
+    if cell >= 0:
+        return np.int64(rings[cell])
+    # The next block with segments is this many blocks away, so all blocks between are empty.
+    away = -np.int64(blocks[r >> _SHIFT, c >> _SHIFT])
+    return (away - 1) * _SIDE + 1
+
+
+@kernel
+def _cells_of(x1, y1, x2, y2, cell, rows, columns, at):
+    """
+    Write the cells that a segment crosses to `rows` and `columns`, starting at position `at`.
+
+    If these are empty, the cells are only counted.
 
     Returns
     -------
     int
-        Position after the last key.
+        Position after the last cell.
     """
-    write = keys.size > 0
+    write = rows.size > 0
     if y1 > y2:
         x1, y1, x2, y2 = x2, y2, x1, y1
     row1 = np.int64(np.floor(y1 / cell))
@@ -75,12 +112,13 @@ def _cells_of(x1, y1, x2, y2, cell, keys, at):
         column2 = np.int64(np.floor((xb + 1e-6) / cell))
         for column in range(column1, column2 + 1):
             if write:
-                keys[at] = (row << np.int64(32)) ^ (column & np.int64(0xFFFFFFFF))
+                rows[at] = row
+                columns[at] = column
             at += 1
     return at
 
 
-def build_grid(x1, y1, x2, y2, cell, marks=None):
+def build_grid(x1, y1, x2, y2, cell, marks=None, edge=None):
     """
     Index segments by the square cells that they cross.
 
@@ -91,69 +129,121 @@ def build_grid(x1, y1, x2, y2, cell, marks=None):
         Side of a cell in metres.
     marks : uint8 array of shape (n_segments,), optional
         Bits that searches can require.
+    edge : int32 array of shape (n_segments,), optional
+        Street of each segment; needed to find ties.
 
     Returns
     -------
     Grid
     """
     marks = np.zeros(x1.size, np.uint8) if marks is None else marks
-    keys, segment = _cells_of_all(x1, y1, x2, y2, cell)
-    order = np.argsort(keys, kind="stable")
-    bounds, table = _table_of(keys, order)
-    return Grid(x1, y1, x2, y2, cell, *bounds, table, segment[order], marks)
+    edge = np.zeros(x1.size, np.int32) if edge is None else edge
+    ends = np.column_stack([x1, y1, x2, y2]).astype(np.float64)
+    row, column, segment = _cells_of_all(ends, cell)
+    if segment.size == 0:
+        blocks, numbers = np.zeros((0, 0), np.int32), (np.zeros(1, np.int32), np.zeros(0, np.uint8), segment)
+        return Grid(ends, marks, edge, cell, 0, -1, 0, -1, blocks, *numbers)
+    first_row, first_column = int(row.min()), int(column.min())
+    bounds = first_row, int(row.max()), first_column, int(column.max())
+    row -= first_row
+    column -= first_column
+    is_stored = np.zeros(((bounds[1] - bounds[0]) // _SIDE + 1, (bounds[3] - bounds[2]) // _SIDE + 1), np.bool_)
+    is_stored[row >> _SHIFT, column >> _SHIFT] = True
+    blocks = np.where(is_stored, 0, np.iinfo(np.int32).max // 2).astype(np.int32)
+    _spread_distances(blocks)
+    blocks *= -1
+    blocks[is_stored] = np.arange(is_stored.sum())
+    begin, members = _by_cell(row, column, segment, blocks, is_stored.sum() << (2 * _SHIFT))
+    return Grid(ends, marks, edge, cell, *bounds, blocks, begin, _rings_of(blocks, begin), members)
 
 
 @kernel
-def _cells_of_all(x1, y1, x2, y2, cell):
-    """Return the keys of the cells that segments cross, and the segment of each key."""
-    n = x1.size
-    keys = np.empty(0, np.int64)
+def _cells_of_all(ends, cell):
+    """Return row and column of the cells that segments cross, and the segment of each."""
+    n = ends.shape[0]
+    rows, columns = np.empty(0, np.int32), np.empty(0, np.int32)
     total = np.int64(0)  # a literal zero would compile `_cells_of` twice
     for i in range(n):
-        total = _cells_of(x1[i], y1[i], x2[i], y2[i], cell, keys, total)
-    keys = np.empty(total, np.int64)
+        total = _cells_of(ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3], cell, rows, columns, total)
+    rows, columns = np.empty(total, np.int32), np.empty(total, np.int32)
     segment = np.empty(total, np.int32)
     at = np.int64(0)
     for i in range(n):
-        end = _cells_of(x1[i], y1[i], x2[i], y2[i], cell, keys, at)
-        for k in range(at, end):
-            segment[k] = i
+        end = _cells_of(ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3], cell, rows, columns, at)
+        for j in range(at, end):
+            segment[j] = i
         at = end
-    return keys, segment
+    return rows, columns, segment
 
 
 @kernel
-def _table_of(keys, order):
-    """Return the range of rows and columns and the hash table of a `Grid`, given keys and the order that sorts them."""
-    total = keys.size
-    first_row, last_row = np.int64(0), np.int64(-1)
-    first_column, last_column = np.int64(0), np.int64(-1)
-    for i in range(total):
-        row, column = keys[i] >> np.int64(32), np.int64(np.int32(keys[i] & np.int64(0xFFFFFFFF)))
-        if i == 0:
-            first_row, last_row, first_column, last_column = row, row, column, column
-        first_row, last_row = min(first_row, row), max(last_row, row)
-        first_column, last_column = min(first_column, column), max(last_column, column)
-    distinct = 0
-    for i in range(total):
-        if i == 0 or keys[order[i]] != keys[order[i - 1]]:
-            distinct += 1
-    size = 16
-    while size < 2 * distinct:
-        size *= 2
-    mask = np.int64(size - 1)
-    table = np.full((size, 3), -1, np.int64)
-    i = 0
-    while i < total:
-        key = keys[order[i]]
-        end = i + 1
-        while end < total and keys[order[end]] == key:
-            end += 1
-        slot = slot_of(key, mask)
-        while table[slot, 1] != -1:
-            slot = (slot + 1) & mask
-        table[slot, 0] = key
-        table[slot, 1] = i
-        table[slot, 2] = end
-        i = end
-    return (first_row, last_row, first_column, last_column), table
+def _by_cell(row, column, segment, blocks, n_cells):
+    """Return `begin` and `members` of a `Grid`, given cells counted from the first row and column."""
+    begin = np.zeros(n_cells + 1, np.int32)
+    for i in range(segment.size):
+        begin[cell_at(np.int64(row[i]), np.int64(column[i]), blocks) + 1] += 1
+    for cell in range(n_cells):
+        begin[cell + 1] += begin[cell]
+    at = begin.copy()
+    members = np.empty(segment.size, np.int32)
+    for i in range(segment.size):
+        cell = cell_at(np.int64(row[i]), np.int64(column[i]), blocks)
+        members[at[cell]] = segment[i]
+        at[cell] += 1
+    return begin, members
+
+
+@kernel
+def _spread_distances(distance):
+    """
+    Replace each value by the least sum of a value and the number of rings to it.
+
+    Two passes over the array are exact for this distance (Rosenfeld and Pfaltz, "Distance functions on digital
+    pictures", Pattern Recognition 1, 1968).
+    """
+    n_rows, n_columns = distance.shape
+    for r in range(n_rows):
+        for c in range(n_columns):
+            least = distance[r, c]
+            if c > 0:
+                least = min(least, distance[r, c - 1] + 1)
+            if r > 0:
+                for other in range(max(c - 1, 0), min(c + 2, n_columns)):
+                    least = min(least, distance[r - 1, other] + 1)
+            distance[r, c] = least
+    for r in range(n_rows - 1, -1, -1):
+        for c in range(n_columns - 1, -1, -1):
+            least = distance[r, c]
+            if c < n_columns - 1:
+                least = min(least, distance[r, c + 1] + 1)
+            if r < n_rows - 1:
+                for other in range(max(c - 1, 0), min(c + 2, n_columns)):
+                    least = min(least, distance[r + 1, other] + 1)
+            distance[r, c] = least
+
+
+@kernel
+def _rings_of(blocks, begin):
+    """Return `rings` of a `Grid`."""
+    rings = np.empty(begin.size - 1, np.uint8)
+    n_rows, n_columns = blocks.shape[0] * _SIDE, blocks.shape[1] * _SIDE
+    # A block and a margin around it, because segments in other blocks count, too.
+    window = np.empty((_SIDE + 2 * _RINGS, _SIDE + 2 * _RINGS), np.int32)
+    for block_row in range(blocks.shape[0]):
+        for block_column in range(blocks.shape[1]):
+            if blocks[block_row, block_column] < 0:
+                continue
+            top, left = block_row * _SIDE - _RINGS, block_column * _SIDE - _RINGS
+            for r in range(window.shape[0]):
+                for c in range(window.shape[1]):
+                    window[r, c] = _RINGS
+                    if 0 <= top + r < n_rows and 0 <= left + c < n_columns:
+                        cell = cell_at(np.int64(top + r), np.int64(left + c), blocks)
+                        if cell >= 0 and begin[cell] < begin[cell + 1]:
+                            window[r, c] = 0
+            _spread_distances(window)
+            for r in range(_SIDE):
+                for c in range(_SIDE):
+                    cell = cell_at(np.int64(top + _RINGS + r), np.int64(left + _RINGS + c), blocks)
+                    rings[cell] = window[_RINGS + r, _RINGS + c]
+    return rings

@@ -12,9 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.crossings import is_barred
-from traveltime_lab.kernels.street.grid import slot_of
+from traveltime_lab.kernels.street.crossings import barring, crosses_at, is_barred
+from traveltime_lab.kernels.street.grid import cell_at, empty_rings
 
+#: Streets are tied if their distances differ by no more than this; coordinates and lines are no more exact (assumed).
+TIE_M = 0.5
+#: The same with room for rounding to float32.
+_SURELY_M = TIE_M + 0.001
 #: How much farther away than the nearest street the street may be that a point is snapped to instead (assumed).
 DETOUR_M = 500.0
 
@@ -34,6 +38,7 @@ class Nearest(NamedTuple):
     segment: np.ndarray  # int32, -1 if there is none
     position: np.ndarray  # float, 0 to 1 along the segment
     distance: np.ndarray  # float, m; inf if there is none
+    may_be_tied: np.ndarray  # bool, whether a segment of another edge may be within `TIE_M` of the same distance
 
 
 @kernel(inline="always")
@@ -58,8 +63,8 @@ def _nearest(px, py, k, limit, skip, grid, needed):
     """
     Return the nearest segment within `limit` metres of a point that has the needed marks.
 
-    Rings of cells around the point are searched until the next ring is farther than the best segment. Among equally
-    near segments the one with the lowest index is returned.
+    Rings of cells around the point are searched until the next ring is farther than the best segment and those tied
+    with it. Among equally near segments the one with the lowest index is returned.
 
     Parameters
     ----------
@@ -79,9 +84,10 @@ def _nearest(px, py, k, limit, skip, grid, needed):
         Position on the segment, 0 to 1.
     distance : float
         Metres.
+    may_be_tied : bool
+        See `Nearest`.
     """
-    x1, y1, x2, y2, cell, first_row, last_row, first_column, last_column, table, members, marks = grid
-    mask = np.int64(table.shape[0] - 1)
+    ends, marks, edge, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = grid
     column = np.int64(np.floor(px / cell))
     row = np.int64(np.floor(py / cell))
     # Distance from the point to the nearest side of its cell: the inner distance of the first ring.
@@ -90,41 +96,51 @@ def _nearest(px, py, k, limit, skip, grid, needed):
     best = limit * limit
     best_segment = -1
     best_t = 0.0
-    ring = 0
+    # Squared distance to the nearest segment of another edge, and the distance within which there may be better ones.
+    second = np.inf
+    reach = limit
+    ring = empty_rings(row, column, first_row, last_row, first_column, last_column, blocks, rings)
     if skip > 0.0:
         wide = max(1.0, k) * cell
-        ring = max(0, np.int64(np.floor(skip / (wide * 1.4142135623730951))) - 1)
-    # Skip the rings before the first row or column with a segment, and stop after the last.
-    ring = max(ring, max(max(first_row - row, row - last_row), max(first_column - column, column - last_column)))
+        ring = max(ring, np.int64(np.floor(skip / (wide * 1.4142135623730951))) - 1)
     last_ring = max(max(row - first_row, last_row - row), max(column - first_column, last_column - column))
     while ring <= last_ring:
         inner = 0.0 if ring == 0 else inside + (ring - 1) * narrow
-        if inner * inner > best or inner > limit:
+        if inner > reach:
             break
         for r in range(max(row - ring, first_row), min(row + ring, last_row) + 1):
+            near_y = max(0.0, max(r * cell - py, py - (r + 1) * cell))
+            if near_y > reach:
+                continue
             step = 1 if (r == row - ring or r == row + ring or ring == 0) else 2 * ring
             first = column - ring if step > 1 else max(column - ring, first_column)
             for c in range(first, min(column + ring, last_column) + 1, step):
                 if c < first_column:
                     continue
-                key = (r << np.int64(32)) ^ (c & np.int64(0xFFFFFFFF))
-                slot = slot_of(key, mask)
-                while table[slot, 1] != -1 and table[slot, 0] != key:
-                    slot = (slot + 1) & mask
-                if table[slot, 1] == -1:
+                here = cell_at(r - first_row, c - first_column, blocks)
+                if here < 0 or begin[here] == begin[here + 1]:
                     continue
-                for m in range(table[slot, 1], table[slot, 2]):
+                near_x = max(0.0, max(c * cell - px, px - (c + 1) * cell)) * k
+                if near_x * near_x + near_y * near_y > reach * reach:
+                    continue
+                for m in range(begin[here], begin[here + 1]):
                     i = members[m]
-                    t, d2 = place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
-                    if marks[i] & needed != needed:
+                    t, d2 = place_on(px, py, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
+                    if d2 > reach * reach or marks[i] & needed != needed:
                         continue
                     # Ties go to the lowest index, so the result does not depend on the order of the cells.
                     if d2 < best or (d2 == best and (best_segment == -1 or i < best_segment)):
+                        if best_segment >= 0 and edge[i] != edge[best_segment]:
+                            second = best
                         best = d2
                         best_segment = i
                         best_t = t
+                        reach = min(limit, np.sqrt(best) + _SURELY_M)
+                    elif d2 < second and best_segment >= 0 and edge[i] != edge[best_segment]:
+                        second = d2
         ring += 1
-    return best_segment, best_t, np.sqrt(best)
+    distance = np.sqrt(best)
+    return best_segment, best_t, distance, np.sqrt(second) <= distance + _SURELY_M
 
 
 @kernel
@@ -149,29 +165,28 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
     Nearest
     """
     n = px.size
-    found = Nearest(np.empty(n, np.int32), np.empty(n), np.empty(n))
+    found = Nearest(np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n, np.bool_))
+    segment, position, distance, may_be_tied = found
+    has_barriers = barriers.ends.shape[0] > 0
     for i in range(n):
-        s, t, d = _nearest(px[i], py[i], shrink[i], limit, 0.0, grid, needed)
-        found.segment[i] = s
-        found.position[i] = t
-        found.distance[i] = d if s >= 0 else np.inf
-    if barriers.x1.size:
-        # Few walks cross a barrier, so the nearest segments are found first and examined afterwards.
-        for i in range(n):
-            s, t, d = found.segment[i], found.position[i], found.distance[i]
-            if s >= 0 and is_walk_barred(px[i], py[i], shrink[i], grid, s, t, barriers, True):
-                s, t, d = _nearest_unbarred(px[i], py[i], shrink[i], d, limit, grid, needed, barriers)
-                found.segment[i] = s
-                found.position[i] = t
-                found.distance[i] = d
+        x, y, k = px[i], py[i], shrink[i]
+        s, t, d, is_tied = _nearest(x, y, k, limit, 0.0, grid, needed)
+        if s >= 0 and has_barriers and is_walk_barred(x, y, k, grid, s, t, barriers, True):
+            s, t, d = _nearest_unbarred(x, y, k, d, limit, grid, needed, barriers)
+            is_tied = True
+        segment[i] = s
+        position[i] = t
+        distance[i] = d if s >= 0 else np.inf
+        may_be_tied[i] = is_tied
     return found
 
 
 @kernel
 def is_walk_barred(px, py, k, grid, segment, t, barriers, with_motorways):
     """Return whether the straight walk from a point to a position on a segment crosses a barrier."""
-    qx = grid.x1[segment] + t * (grid.x2[segment] - grid.x1[segment])
-    qy = grid.y1[segment] + t * (grid.y2[segment] - grid.y1[segment])
+    ends = grid.ends
+    qx = ends[segment, 0] + t * (ends[segment, 2] - ends[segment, 0])
+    qy = ends[segment, 1] + t * (ends[segment, 3] - ends[segment, 1])
     return is_barred(px, py, qx, qy, k, barriers, with_motorways)
 
 
@@ -210,36 +225,60 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with
 
     Notes
     -----
-    Segments within a radius are examined from the nearest one on, and the radius grows as long as all of them are
-    barred, up to `DETOUR_M` beyond the nearest segment.
+    Segments within a radius are examined, and the radius grows as long as all of them are barred, up to `DETOUR_M`
+    beyond the nearest segment. The motorways that barred the last walks are tried first, because neighbours are likely
+    to be barred by the same ones.
     """
-    x1, y1, x2, y2 = grid.x1, grid.y1, grid.x2, grid.y2
+    ends, marks, _, cell, first_row, last_row, first_column, last_column, blocks, begin, _, members = grid
+    column = np.int64(np.floor(px / cell))
+    row = np.int64(np.floor(py / cell))
     farthest = min(limit, nearest_m + DETOUR_M)
     radius, examined = nearest_m * 0.999, nearest_m * 0.999
-    while radius < farthest:
+    known, n_known = np.empty(8, np.int64), 0
+    best_segment, best_t = -1, 0.0
+    while radius < farthest and best_segment < 0:
         radius = min(1.25 * radius + 25.0, farthest)
-        candidates = np.empty(1024, np.int32)
-        n = _candidates(px, py, k, examined, radius, grid, needed, candidates)
-        while n < 0:
-            candidates = np.empty(2 * candidates.size, np.int32)
-            n = _candidates(px, py, k, examined, radius, grid, needed, candidates)
-        distances = np.empty(n)
-        for j in range(n):
-            i = candidates[j]
-            distances[j] = np.sqrt(place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])[1])
-        # The lowest index first among equally near segments, as in `_nearest`.
-        best, best_segment, best_t = np.inf, -1, 0.0
-        for j in np.argsort(distances):
-            i = candidates[j]
-            if distances[j] < examined or distances[j] > best or (distances[j] == best and i >= best_segment):
+        # Squared distances up to which a segment is better, and down to which all are examined.
+        best, done = radius * radius, examined * examined
+        around = np.int64(np.ceil(radius / (min(1.0, k) * cell))) + 1
+        for r in range(max(row - around, first_row), min(row + around, last_row) + 1):
+            near_y = max(0.0, max(r * cell - py, py - (r + 1) * cell))
+            far_y = max(abs(r * cell - py), abs((r + 1) * cell - py))
+            if near_y * near_y > best:
                 continue
-            t, _ = place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
-            if not is_walk_barred(px, py, k, grid, i, t, barriers, with_motorways):
-                best, best_segment, best_t = distances[j], i, t
-        if best_segment >= 0:
-            return best_segment, best_t, best
+            for c in range(max(column - around, first_column), min(column + around, last_column) + 1):
+                here = cell_at(r - first_row, c - first_column, blocks)
+                if here < 0 or begin[here] == begin[here + 1]:
+                    continue
+                near_x = max(0.0, max(c * cell - px, px - (c + 1) * cell)) * k
+                far_x = max(abs(c * cell - px), abs((c + 1) * cell - px)) * k
+                if near_x * near_x + near_y * near_y > best or far_x * far_x + far_y * far_y < done:
+                    continue
+                for m in range(begin[here], begin[here + 1]):
+                    i = members[m]
+                    t, d2 = place_on(px, py, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
+                    # The lowest index first among equally near segments, as in `_nearest`.
+                    if d2 > best or d2 < done or (d2 == best and best_segment >= 0 and i >= best_segment):
+                        continue
+                    if marks[i] & needed != needed:
+                        continue
+                    qx = ends[i, 0] + t * (ends[i, 2] - ends[i, 0])
+                    qy = ends[i, 1] + t * (ends[i, 3] - ends[i, 1])
+                    is_free = True
+                    for j in range(n_known):
+                        if crosses_at(px, py, qx, qy, k, barriers, known[j])[1]:
+                            is_free = False
+                            known[0], known[j] = known[j], known[0]
+                            break
+                    if is_free:
+                        by = barring(px, py, qx, qy, k, barriers, with_motorways)
+                        if by >= 0:
+                            n_known = min(n_known + 1, known.size)
+                            known[n_known - 1] = by
+                        if by == -1:
+                            best, best_segment, best_t = d2, i, t
         examined = radius
-    return -1, 0.0, np.inf
+    return best_segment, best_t, np.sqrt(best) if best_segment >= 0 else np.inf
 
 
 @kernel
@@ -254,34 +293,30 @@ def _candidates(px, py, k, least, most, grid, needed, found):
     int
         Number of segments written, -1 if `found` is too short.
     """
-    x1, y1, x2, y2, cell, first_row, last_row, first_column, last_column, table, members, marks = grid
-    mask = np.int64(table.shape[0] - 1)
+    ends, marks, _, cell, first_row, last_row, first_column, last_column, blocks, begin, _, members = grid
     column = np.int64(np.floor(px / cell))
     row = np.int64(np.floor(py / cell))
-    rings = np.int64(np.ceil(most / (min(1.0, k) * cell))) + 1
+    around = np.int64(np.ceil(most / (min(1.0, k) * cell))) + 1
     n = 0
-    for r in range(max(row - rings, first_row), min(row + rings, last_row) + 1):
+    for r in range(max(row - around, first_row), min(row + around, last_row) + 1):
         # Distance to the nearest and farthest place of the row of cells, then of each cell in it.
         near_y = max(0.0, max(r * cell - py, py - (r + 1) * cell))
         far_y = max(abs(r * cell - py), abs((r + 1) * cell - py))
         if near_y > most:
             continue
-        for c in range(max(column - rings, first_column), min(column + rings, last_column) + 1):
+        for c in range(max(column - around, first_column), min(column + around, last_column) + 1):
             near_x = max(0.0, max(c * cell - px, px - (c + 1) * cell)) * k
             if near_x * near_x + near_y * near_y > most * most:
                 continue
             far_x = max(abs(c * cell - px), abs((c + 1) * cell - px)) * k
             if far_x * far_x + far_y * far_y < least * least:
                 continue
-            key = (r << np.int64(32)) ^ (c & np.int64(0xFFFFFFFF))
-            slot = slot_of(key, mask)
-            while table[slot, 1] != -1 and table[slot, 0] != key:
-                slot = (slot + 1) & mask
-            if table[slot, 1] == -1:
+            here = cell_at(r - first_row, c - first_column, blocks)
+            if here < 0:
                 continue
-            for m in range(table[slot, 1], table[slot, 2]):
+            for m in range(begin[here], begin[here + 1]):
                 i = members[m]
-                _, squared = place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
+                _, squared = place_on(px, py, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
                 if squared <= most * most and marks[i] & needed == needed:
                     if n == found.size:
                         return -1
@@ -316,7 +351,9 @@ def nearest_on_raster(centres, n_columns, limit, grid, needed, barriers):
     first_x, first_y, step, shrink = centres
     n_rows = shrink.size
     shape = (n_rows, n_columns)
-    found = Nearest(np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32))
+    found = Nearest(
+        np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32), np.empty(shape, np.bool_)
+    )
     side = 8
     near = np.empty(512, np.int32)
     for top in range(0, n_rows, side):
@@ -328,18 +365,19 @@ def nearest_on_raster(centres, n_columns, limit, grid, needed, barriers):
             py = first_y + (top + bottom - 1) / 2.0 * step
             # Slightly more than half of the diagonal, because the shrink differs from row to row.
             half = np.hypot((right - left) / 2.0 * k, (bottom - top) / 2.0) * step * 1.001 + 0.1
-            s, _, d = _nearest(px, py, k, limit + half, 0.0, grid, needed)
+            s, _, d, _ = _nearest(px, py, k, limit + half, 0.0, grid, needed)
             n = -1
             if s < 0:
                 n = 0
             elif d > 2.0 * half:
-                n = _candidates(px, py, k, d * 0.999, min(d + 2.0 * half, limit + half), grid, needed, near)
+                most = min(d + 2.0 * half + _SURELY_M, limit + half)
+                n = _candidates(px, py, k, d * 0.999, most, grid, needed, near)
             for row in range(top, bottom):
                 if n >= 0:
                     _nearest_of(near[:n], centres, row, left, right, limit, grid, found)
                 else:
                     _nearest_in_row(centres, row, left, right, limit, grid, needed, found)
-    if barriers.x1.size:
+    if barriers.ends.shape[0]:
         for row in range(n_rows):
             py, k = first_y + row * step, shrink[row]
             for c in range(n_columns):
@@ -351,33 +389,41 @@ def nearest_on_raster(centres, n_columns, limit, grid, needed, barriers):
                     found.segment[row, c] = s
                     found.position[row, c] = t
                     found.distance[row, c] = d
+                    found.may_be_tied[row, c] = True
     return found
 
 
 @kernel
 def _nearest_of(candidates, centres, row, left, right, limit, grid, found):
     """Write the nearest of the given candidates for columns `left` to `right - 1` of a row."""
-    x1, y1, x2, y2 = grid.x1, grid.y1, grid.x2, grid.y2
+    ends, edge = grid.ends, grid.edge
+    segment, position, distance, may_be_tied = found
     py, k = centres.first_y + row * centres.step, centres.shrink[row]
     for c in range(left, right):
         px = centres.first_x + c * centres.step
-        best = limit * limit
+        best, second = limit * limit, np.inf
         best_segment = -1
         best_t = 0.0
         for i in candidates:
-            t, squared = place_on(px, py, k, x1[i], y1[i], x2[i], y2[i])
+            t, squared = place_on(px, py, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
             if squared < best or (squared == best and (best_segment == -1 or i < best_segment)):
+                if best_segment >= 0 and edge[i] != edge[best_segment]:
+                    second = best
                 best = squared
                 best_segment = i
                 best_t = t
-        found.segment[row, c] = best_segment
-        found.position[row, c] = best_t
-        found.distance[row, c] = np.sqrt(best) if best_segment >= 0 else np.inf
+            elif squared < second and best_segment >= 0 and edge[i] != edge[best_segment]:
+                second = squared
+        segment[row, c] = best_segment
+        position[row, c] = best_t
+        distance[row, c] = np.sqrt(best) if best_segment >= 0 else np.inf
+        may_be_tied[row, c] = np.sqrt(second) <= np.sqrt(best) + _SURELY_M
 
 
 @kernel
 def _nearest_in_row(centres, row, left, right, limit, grid, needed, found):
     """Write the nearest segment for columns `left` to `right - 1` of a row, where one cell bounds the next distance."""
+    segment, position, distance, may_be_tied = found
     py, k = centres.first_y + row * centres.step, centres.shrink[row]
     hop = centres.step * k
     known = -1.0
@@ -388,10 +434,11 @@ def _nearest_in_row(centres, row, left, right, limit, grid, needed, found):
         if known >= 0.0:
             skip = max(0.0, known - hop)
             if is_near:
-                bound = min(limit, (known + hop) * 1.000001 + 1e-3)
-        s, t, d = _nearest(centres.first_x + c * centres.step, py, k, bound, skip, grid, needed)
+                bound = min(limit, (known + hop) * 1.000001 + 2.0 * _SURELY_M)
+        s, t, d, is_tied = _nearest(centres.first_x + c * centres.step, py, k, bound, skip, grid, needed)
         is_near = s >= 0
-        found.segment[row, c] = s
-        found.position[row, c] = t
-        found.distance[row, c] = d if is_near else np.inf
+        segment[row, c] = s
+        position[row, c] = t
+        distance[row, c] = d if is_near else np.inf
+        may_be_tied[row, c] = is_tied
         known = d if is_near else limit

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.road import ascending
+from traveltime_lab.kernels.order import ascending
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.raptor import search
 from traveltime_lab.kernels.transit.search_state import new_state

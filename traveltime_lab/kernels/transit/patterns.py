@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.road import ascending
+from traveltime_lab.kernels.order import ascending
 
 #: Time at stops and targets that were not reached. Twice this number still fits in int32. Public results never contain
 #: it.

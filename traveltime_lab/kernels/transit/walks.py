@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED, _grow, ascending, new_queue, search
+from traveltime_lab.kernels.order import ascending
+from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED, _grow, new_queue, search
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
 
 #: Key of a state that no walk reaches (see `spread`), and the mask of the walk in a key.

@@ -1,0 +1,98 @@
+"""The index of segments: what is found in it equals a search through all segments, however far apart these are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.ndimage import distance_transform_cdt
+
+from traveltime_lab.kernels.street import nearest
+from traveltime_lab.kernels.street.grid import Grid, build_grid, cell_at, empty_rings
+
+CELL_M = 90.0
+#: Offsets of towns in metres: in the same block of cells, in the next one, and many blocks away in each direction.
+TOWNS = np.array([[0.0, 0.0], [700.0, -300.0], [5_000.0, 5_900.0], [-40_000.0, 23_000.0]])
+
+
+def some_segments(seed: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ends, marks and edges of random segments in towns, some of them long and some points."""
+    rng = np.random.default_rng(seed)
+    start = TOWNS[rng.integers(0, len(TOWNS), n)] + rng.normal(0, 400, (n, 2))
+    way = rng.normal(0, 1, (n, 2)) * rng.choice([0.0, 20.0, 100.0, 2_000.0], (n, 1), p=[0.05, 0.45, 0.45, 0.05])
+    ends = np.column_stack([start, start + way])
+    return ends, rng.integers(0, 4, n).astype(np.uint8), (np.arange(n) // 2).astype(np.int32)
+
+
+def no_barriers() -> Grid:
+    nothing = np.zeros(0)
+    return build_grid(nothing, nothing, nothing, nothing, CELL_M)
+
+
+def distances(x: float, y: float, k: float, ends: np.ndarray) -> np.ndarray:
+    """Return the distance of a point to each segment, m."""
+    to_x, to_y = (ends[:, 0] - x) * k, ends[:, 1] - y
+    dx, dy = (ends[:, 2] - ends[:, 0]) * k, ends[:, 3] - ends[:, 1]
+    squared = dx * dx + dy * dy
+    along = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0.0, squared, 1.0), 0.0, 1.0)
+    return np.hypot(to_x + along * dx, to_y + along * dy)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 150), st.sampled_from([0.7, 1.0, 1.2]),
+    st.sampled_from([50.0, 1_000.0, np.inf]), st.sampled_from([0, 1, 3]),
+)  # fmt: skip
+def test_nearest_segments_are_those_of_a_search_through_all(seed, n, k, limit, needed) -> None:
+    ends, marks, edge = some_segments(seed, n)
+    grid = build_grid(*ends.T.copy(), CELL_M, marks, edge)
+    rng = np.random.default_rng(seed + 1)
+    points = TOWNS[rng.integers(0, len(TOWNS), 40)] + rng.normal(0, 800, (40, 2))
+    points[:10] = ends[rng.integers(0, n, 10), :2]  # at the ends of segments
+    x, y = points.T.copy()
+    found = nearest.nearest_segments(x, y, np.full(40, k), limit, grid, np.uint8(needed), no_barriers())
+    for i in range(40):
+        away = np.where(marks & needed == needed, distances(x[i], y[i], k, ends), np.inf)
+        if away.min() > limit or not np.isfinite(away.min()):
+            assert found.segment[i] == -1
+            continue
+        segment = found.segment[i]
+        assert found.distance[i] == pytest.approx(away.min(), abs=1e-6)
+        assert away[segment] == pytest.approx(away.min(), abs=1e-6)
+        others = away[edge != edge[segment]]
+        if np.any(others <= min(away.min() + nearest.TIE_M, limit)):
+            assert found.may_be_tied[i]
+        elif not np.any(others <= away.min() + nearest.TIE_M + 0.01):
+            assert not found.may_be_tied[i]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 150))
+def test_rings_without_segments(seed, n) -> None:
+    """As many rings are known to be empty as really are, up to a limit, near the segments; never more."""
+    ends, _, _ = some_segments(seed, n)
+    grid = build_grid(*ends.T.copy(), CELL_M)
+    bounds = grid.first_row, grid.last_row, grid.first_column, grid.last_column
+    shape = grid.last_row - grid.first_row + 1, grid.last_column - grid.first_column + 1
+    rows, columns = np.indices(shape)
+    block = grid.blocks[rows // 64, columns // 64].astype(np.int64)
+    stored = np.where(block < 0, -1, block * 4096 + rows % 64 * 64 + columns % 64)
+    assert stored[-1, -1] == cell_at(shape[0] - 1, shape[1] - 1, grid.blocks)
+    is_empty = (stored < 0) | (np.diff(grid.begin)[stored] == 0)
+    truth = distance_transform_cdt(is_empty, "chessboard")
+    rng = np.random.default_rng(seed)
+    for row, column in zip(rng.integers(0, shape[0], 300), rng.integers(0, shape[1], 300), strict=True):
+        place = row + grid.first_row, column + grid.first_column
+        known = empty_rings(*place, *bounds, grid.blocks, grid.rings)
+        assert known <= truth[row, column]
+        if stored[row, column] >= 0:
+            assert known == min(truth[row, column], 16)
+
+
+def test_an_index_without_segments() -> None:
+    found = nearest.nearest_segments(
+        np.zeros(2), np.zeros(2), np.ones(2), 1_000.0, no_barriers(), np.uint8(0), no_barriers()
+    )
+    assert found.segment.tolist() == [-1, -1]
+    assert np.isinf(found.distance).all()
