@@ -177,6 +177,32 @@ def sample_spacing_m(grid: Grid, resolution: int, family: str, lat: float) -> fl
     return round(min(float(np.sqrt(area / _FEWEST_SAMPLES)), side / 3.0), 2)
 
 
+@dataclass(frozen=True)
+class _Samples:
+    """
+    The cells of the samples of a tile.
+
+    Attributes
+    ----------
+    cell : int32 array of shape (n_rows, n_columns)
+        Number of the cell of each sample, -1 for none.
+    distinct : int32 array of shape (n,)
+        The cells.
+    count : int64 array of shape (n,)
+        Number of samples in each.
+    """
+
+    cell: Int32Array
+    distinct: Int32Array
+    count: Int64Array
+
+    @classmethod
+    def of(cls, cell: Int32Array) -> _Samples:
+        """Count the samples."""
+        distinct, count = np.unique(cell[cell >= 0], return_counts=True)
+        return cls(cell, distinct, count)
+
+
 @dataclass
 class CellNumbers:
     """
@@ -197,7 +223,7 @@ class CellNumbers:
     spacing_m: float
     keys: list[int] = field(default_factory=list)
     number_of: dict[int, int] = field(default_factory=dict)
-    tiles: OrderedDict[tuple[int, int], tuple[Int32Array, Int32Array]] = field(default_factory=OrderedDict)
+    tiles: OrderedDict[tuple[int, int], tuple[_Samples, _Samples]] = field(default_factory=OrderedDict)
     lock: Lock = field(default_factory=Lock)
 
     @property
@@ -207,6 +233,15 @@ class CellNumbers:
 
     def of_tile(self, tile: tuple[int, int], *, no_water: bool) -> Int32Array:
         """Return the cells of the samples of a tile; with `no_water`, samples in water get -1."""
+        return self._samples(tile, no_water=no_water).cell
+
+    def counts_of_tile(self, tile: tuple[int, int], *, no_water: bool) -> tuple[Int32Array, Int64Array]:
+        """Return the cells that have samples in a tile, and how many; with `no_water`, none of those in water."""
+        samples = self._samples(tile, no_water=no_water)
+        return samples.distinct, samples.count
+
+    def _samples(self, tile: tuple[int, int], *, no_water: bool) -> _Samples:
+        """Return the samples of a tile, computed once."""
         with self.lock:
             made = self.tiles.get(tile)
             if made is not None:
@@ -219,7 +254,7 @@ class CellNumbers:
                     self.tiles.popitem(last=False)
         return made[1] if no_water else made[0]
 
-    def _make(self, tile: tuple[int, int]) -> tuple[Int32Array, Int32Array]:
+    def _make(self, tile: tuple[int, int]) -> tuple[_Samples, _Samples]:
         """Return the cells of the samples of a tile, with and without samples in water."""
         steps = (np.arange(TILE, dtype=np.float64) + 0.5) * self.spacing_m
         y, x = (place * TILE * self.spacing_m + steps for place in tile)
@@ -232,12 +267,12 @@ class CellNumbers:
             columns = grids.geohash_columns(lng, self.resolution)
             rows = grids.geohash_rows(lat, self.resolution)
             keys = _geohash_key(columns[None, :], rows[:, None]).astype(np.uint64)
-        everywhere = self._number(keys)
-        on_land = everywhere
+        cell = self._number(keys)
+        everywhere = on_land = _Samples.of(cell)
         if len(self.network.water):
             wet = self.network.water.contains(np.tile(x, TILE), np.repeat(y, TILE)).reshape(shape)
             if wet.any():
-                on_land = np.where(wet, np.int32(-1), everywhere)
+                on_land = _Samples.of(np.where(wet, np.int32(-1), cell))
         return everywhere, on_land
 
     def of_points(self, lng: FloatArray, lat: FloatArray) -> Int32Array:
@@ -351,10 +386,10 @@ class _WholeCells:
         count = np.zeros(0, np.int64)
         for tile in sorted(self.tiles):
             checkpoint()
-            numbers = self.counted.of_tile(tile, no_water=no_water).ravel()
+            here, n_samples = self.counted.counts_of_tile(tile, no_water=no_water)
             if self.counted.n_cells > count.size:
                 count = np.append(count, np.zeros(self.counted.n_cells - count.size, np.int64))
-            np.add.at(count, numbers[numbers >= 0], 1)
+            count[here] += n_samples
         if self.stride > 1:
             keys = [self.numbering.keys[number] for number in cells.tolist()]
             known = [self.counted.number_of.get(key, -1) for key in keys]

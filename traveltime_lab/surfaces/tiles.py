@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from traveltime_lab._forks import Lock
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
-from traveltime_lab.kernels.raster.surface import Cells
+from traveltime_lab.kernels.raster.surface import Cells, tied_within
 from traveltime_lab.kernels.street import nearest, ties
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer
@@ -63,17 +62,12 @@ class Tile:
     tied_fraction: Float32Array
     tied_distance: Float32Array
 
-    def _with(self, kept: BoolArray, cells: Any, number: Int32Array) -> Tile:
-        """Return the cells of an index, given which tied edges are kept and the new numbers of their cells."""
-        tied = (self.tied_edge[kept], self.tied_fraction[kept], self.tied_distance[kept])
-        return Tile(self.edge[cells], self.fraction[cells], self.distance[cells], number.astype(np.int32), *tied)
-
     def some(self, mask: BoolArray) -> Tile:
         """Return the cells of a mask as one row."""
         kept = mask.ravel()[self.tied_cell]
-        number = (np.cumsum(mask) - 1)[self.tied_cell[kept]]
-        part = self._with(kept, mask, number)
-        return replace(part, edge=part.edge[None], fraction=part.fraction[None], distance=part.distance[None])
+        number = (np.cumsum(mask) - 1)[self.tied_cell[kept]].astype(np.int32)
+        tied = (number, self.tied_edge[kept], self.tied_fraction[kept], self.tied_distance[kept])
+        return Tile(self.edge[mask][None], self.fraction[mask][None], self.distance[mask][None], *tied)
 
     def cells(self, per_metre: float, buffer_m: float) -> Cells:
         """Return what kernels read of the cells; see `Cells` for the arguments."""
@@ -85,10 +79,9 @@ class Tile:
         n_rows, n_columns = self.edge.shape
         if (rows.start, rows.stop, columns.start, columns.stop) == (0, n_rows, 0, n_columns):
             return self
-        row, column = np.divmod(self.tied_cell, n_columns)
-        kept = (row >= rows.start) & (row < rows.stop) & (column >= columns.start) & (column < columns.stop)
-        number = (row[kept] - rows.start) * (columns.stop - columns.start) + column[kept] - columns.start
-        return self._with(kept, (rows, columns), number)
+        tied = (self.tied_cell, self.tied_edge, self.tied_fraction, self.tied_distance)
+        tied = tied_within(*tied, n_columns, rows.start, rows.stop, columns.start, columns.stop)
+        return Tile(self.edge[rows, columns], self.fraction[rows, columns], self.distance[rows, columns], *tied)
 
 
 @dataclass

@@ -104,6 +104,39 @@ def edge_rows(start, traversal, unit, is_backward, edge_boxes, limit, own_edges,
     return np.array([west, south, east, north])
 
 
+@kernel
+def tied_within(tied_cell, tied_edge, tied_fraction, tied_distance, n_columns, top, bottom, left, right):
+    """
+    Return the tied edges of a rectangle of cells, numbered within it.
+
+    Parameters
+    ----------
+    tied_cell, tied_edge, tied_fraction, tied_distance
+        Of `Cells`.
+    n_columns : int
+        Number of columns of these cells.
+    top, bottom, left, right : int
+        First row and column of the rectangle, and those after its last.
+
+    Returns
+    -------
+    tied_cell, tied_edge, tied_fraction, tied_distance
+    """
+    first, last = np.searchsorted(tied_cell, top * n_columns), np.searchsorted(tied_cell, bottom * n_columns)
+    n = last - first
+    cell, edge = np.empty(n, np.int32), np.empty(n, np.int32)
+    fraction, distance = np.empty(n, np.float32), np.empty(n, np.float32)
+    n = 0
+    for k in range(first, last):
+        row = tied_cell[k] // n_columns
+        column = tied_cell[k] - row * n_columns
+        if left <= column < right:
+            cell[n] = (row - top) * (right - left) + column - left
+            edge[n], fraction[n], distance[n] = tied_edge[k], tied_fraction[k], tied_distance[k]
+            n += 1
+    return cell[:n], edge[:n], fraction[:n], distance[:n]
+
+
 @kernel(inline="always")
 def _value_at(e, f, rows, origin):
     """Return the value at a position on an edge; see `gather`."""
