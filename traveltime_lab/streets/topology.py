@@ -19,6 +19,7 @@ from traveltime_lab.modes import Transportation
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.access_zones import access_zones
 from traveltime_lab.streets.graph import Topology
+from traveltime_lab.streets.restriction_hours import holding
 from traveltime_lab.streets.tables import (
     ACCESS_DESTINATION,
     ACCESS_PRIVATE,
@@ -65,12 +66,29 @@ def open_edges(tables: StreetTables, transportation: Transportation) -> BoolArra
 
 
 def build_topology(
-    tables: StreetTables, transportation: Transportation, frame: LocalFrame, *, is_left_hand: bool
+    tables: StreetTables,
+    transportation: Transportation,
+    frame: LocalFrame,
+    *,
+    is_left_hand: bool,
+    timed: BoolArray,
 ) -> Topology:
-    """Build the states, arcs and ports of a mode; see `Topology`."""
+    """
+    Build the states, arcs and ports of a mode; see `Topology`.
+
+    Parameters
+    ----------
+    tables : StreetTables
+    transportation : Transportation
+    frame : LocalFrame
+    is_left_hand : bool
+        Whether traffic keeps left.
+    timed : bool array of shape (n_timed,)
+        Which of the restrictions that do not always hold do so; see `traveltime_lab.streets.restriction_hours`.
+    """
     is_open = open_edges(tables, transportation)
     if transportation.base == "driving":
-        return _topology_of_edges(tables, is_open, frame, is_left_hand=is_left_hand)
+        return _topology_of_edges(tables, is_open, frame, is_left_hand=is_left_hand, holds=holding(tables, timed))
     return _topology_of_nodes(tables, is_open, transportation.base)
 
 
@@ -149,7 +167,9 @@ def bearings(tables: StreetTables, frame: LocalFrame) -> tuple[FloatArray, Float
     return start, end
 
 
-def _topology_of_edges(tables: StreetTables, is_open: BoolArray, frame: LocalFrame, *, is_left_hand: bool) -> Topology:
+def _topology_of_edges(
+    tables: StreetTables, is_open: BoolArray, frame: LocalFrame, *, is_left_hand: bool, holds: BoolArray
+) -> Topology:
     """Build a graph whose states are directed edges, with turn costs and restrictions."""
     tail = _interleave(tables.edge_from, tables.edge_to).astype(np.int32)
     n_nodes = tables.node_lng.size
@@ -177,7 +197,7 @@ def _topology_of_edges(tables: StreetTables, is_open: BoolArray, frame: LocalFra
         signal_ms=round(costs.SIGNAL_S * 1000),
     )
     source, target, extra_ms = turns.turn_arcs(junctions, turn_costs)
-    keep, paths = apply_turn_bans(tables, source, target, is_open)
+    keep, paths = apply_turn_bans(tables, source, target, is_open, holds)
     source, target, extra_ms = source[keep], target[keep], extra_ms[keep]
 
     # Number the open directed edges as states; the additional states follow.
