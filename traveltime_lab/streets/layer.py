@@ -102,7 +102,7 @@ class StreetLayer:
         roads = roads_key(transportation)
         # Restrictions are for cars, so that the graphs of other modes are the same at all moments.
         timed = timed_holding(self.tables, moment if transportation.base == "driving" else None)
-        bits = np.packbits(timed).tobytes()
+        bits = np.packbits(timed).tobytes() if timed.size else b""
         topology = _TOPOLOGIES.of(
             self,
             (roads, bits),
