@@ -189,8 +189,13 @@ class TestOpenStreetMapFiles:
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Network:
     path = tmp_path_factory.mktemp("streets") / "a.osm"
-    relation = (90, "w1000@from n1@via w2000@to", "type=restriction restriction=no_left_turn")
-    path.write_bytes(osm_xml(NODES, WAYS, [relation]))
+    members = "w1000@from n1@via w2000@to"
+    relations = [
+        (90, members, "type=restriction restriction=no_left_turn"),
+        (91, members, "type=restriction|restriction:conditional=no_turn @ (Mo 07:00-09:00,16:00-18:00)"),
+        (92, members, "type=restriction|restriction:conditional=no_turn @ (Mo-Fr)"),
+    ]
+    path.write_bytes(osm_xml(NODES, WAYS, relations))
     return build_network(path)
 
 
@@ -293,6 +298,18 @@ class TestSavedNetworks:
             ("coord_indptr", lambda a: np.concatenate([a[:1], a[1:-1][::-1], a[-1:]])),
             ("restriction_indptr", lambda a: a + 7),
             ("restriction_indptr", lambda a: -a),
+            ("timed_restrictions", lambda a: a + 1),
+            ("timed_restrictions", lambda a: -a),
+            ("timed_restrictions", lambda a: a[::-1]),
+            ("timed_restrictions", lambda a: a * 0 + 1),
+            ("timed_by_default", lambda a: a[:-1]),
+            ("timed_indptr", lambda a: a[:-1]),
+            ("timed_indptr", lambda a: a + np.array([0, 1, 0])),
+            ("timed_indptr", lambda a: a + np.array([0, -4, 0])),
+            ("timed_minutes", lambda a: a[::-1]),
+            ("timed_minutes", lambda a: a * 0),
+            ("timed_minutes", lambda a: a + 10_080),
+            ("timed_minutes", lambda a: a - 8 * 60),
             ("edge_length_m", lambda a: a[:-3]),
             ("node_lat", lambda a: a[:-1]),
             ("edge_to", lambda a: a[:-1]),

@@ -163,9 +163,15 @@ def without_restrictions(tables: StreetTables, dropped: Iterable[int] | None = N
     numbers = set(range(len(tables.restriction_only)) if dropped is None else dropped)
     kept = [n for n in range(len(tables.restriction_only)) if n not in numbers]
     rows = [tables.restriction_edges[slice(*tables.restriction_indptr[n : n + 2])] for n in kept]
+    is_timed = np.isin(tables.timed_restrictions, kept)
+    timed = tables.timed_restrictions[is_timed].tolist()
     return build_network(
         dataclasses.replace(
             tables,
+            timed_restrictions=np.array([kept.index(n) for n in timed], np.int32),
+            timed_by_default=tables.timed_by_default[is_timed],
+            timed_indptr=np.arange(0, 2 * len(timed) + 1, 2),
+            timed_minutes=np.tile(np.array([0, 1], np.int32), len(timed)),  # searches here have no moment
             restriction_only=tables.restriction_only[kept],
             restriction_indptr=np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64),
             restriction_edges=np.concatenate([*rows, np.zeros(0, np.int32)]).astype(np.int32),
@@ -333,15 +339,16 @@ class TestRestrictionsOnAGrid:
         network = self.network(tmp_path, CROSS, relation)
         assert 13 not in self.west_to(network, 8)
 
-    def test_restrictions_of_some_hours_are_ignored_and_counted(self, tmp_path):
-        conditional = "type=restriction|restriction:conditional=no_left_turn @ (Mo-Fr 07:00-09:00)"
+    def test_conditions_that_are_not_understood_are_ignored_and_counted(self, tmp_path):
+        conditional = "type=restriction|restriction:conditional=no_left_turn @ (PH)"
         relation = (90, "w10@from n13@via w12@to", conditional)
         network = self.network(tmp_path, CROSS, relation)
         assert self.west_to(network, 8) == [13]
         report = network.report()
         assert (report["restrictions_read"], report["restrictions_mapped"]) == (1, 0)
-        assert report["restrictions_dropped"] == {"conditional": 1}
+        assert report["restrictions_dropped"] == {"condition_not_understood": 1}
         assert report["restrictions_with_ignored_conditions"] == 1
+        assert report["restriction_conditions_ignored"] == {"holidays": 1}
 
     # A road with two carriageways, 6 > 10 and 20 > 16, joined at its east end by 10-15-20.
     CARRIAGEWAYS = (

@@ -444,7 +444,7 @@ class TestRestrictions:
         [
             ("w10@from n5@via w12@to", {"except": "bus;motorcar"}, "cars_exempt"),
             ("w10@from n5@via w12@to", {"kind": "no_idea"}, "unknown_kind"),
-            ("w10@from n5@via w12@to", {"day_on": "Mo"}, "conditional"),
+            ("w10@from n5@via w12@to", {"day_on": "Mo"}, "condition_not_understood"),
             ("w10@from n5@via w99@to", {}, "way_not_in_file_or_unusable"),
             ("w10@from n6@via w12@to", {}, "not_drivable_or_not_connected"),
             ("w10@from w12@to", {}, "incomplete_relation"),
@@ -457,32 +457,82 @@ class TestRestrictions:
     def test_what_cannot_be_mapped_is_counted(self, read, members, tags, reason):
         assert self.mapped(read, members, **tags) == ([], {reason: 1})
 
-    def test_restrictions_of_other_vehicles_and_times(self, read):
+    def test_restrictions_of_other_vehicles(self, read):
         members = "w10@from n5@via w12@to"
         relations = [
             (90, members, "type=restriction|restriction:hgv=no_left_turn"),
-            (91, members, "type=restriction|restriction:conditional=no_left_turn @ (07:00-09:00)"),
+            (91, members, "type=restriction|restriction:hgv:conditional=no_left_turn @ (07:00-09:00)"),
             (92, members, "type=restriction|restriction:motorcar=no_left_turn"),
         ]
         tables = read(self.CROSS, relations)
         assert restrictions_of(tables) == ["no 4>5>2"]
         assert tables.report["restrictions_read"] == 3
-        assert tables.report["restrictions_dropped"] == {"conditional": 1, "other_vehicles": 1}
-        assert tables.report["restrictions_with_ignored_conditions"] == 1
+        assert tables.report["restrictions_dropped"] == {"other_vehicles": 2}
+
+    def test_restrictions_with_hours(self, read):
+        members = "w10@from n5@via w12@to"
+        relations = [
+            (90, members, "type=restriction|restriction:conditional=no_left_turn @ (Mo,We 07:00-09:00)"),
+            (91, members, "type=restriction|restriction=no_u_turn"),  # dropped: these ways are not one way
+            (92, "w10@from n5@via w11@to", "type=restriction|restriction=no_straight_on"),
+            (93, "w12@from n5@via w11@to", "type=restriction restriction=only_left_turn hour_on=22 hour_off=6"),
+            (
+                94,
+                members.replace("w12", "w13"),
+                "restriction=no_turn|restriction:conditional=none @ (Su)|type=restriction",
+            ),
+        ]
+        tables = read(self.CROSS, relations)
+        check_invariants(tables)
+        found = {}
+        for k, row in enumerate(tables.timed_restrictions.tolist()):
+            minutes = tables.timed_minutes[slice(*tables.timed_indptr[k : k + 2])]
+            edges = tables.restriction_edges[slice(*tables.restriction_indptr[row : row + 2])]
+            ends = tables.node_osm_id[np.where(edges % 2, tables.edge_from[edges // 2], tables.edge_to[edges // 2])]
+            key = bool(tables.restriction_only[row]), int(ends[1]), bool(tables.timed_by_default[k])
+            found[key] = (minutes / 60).tolist()
+        nights = [hour for day in range(7) for hour in (24 * day + 6, 24 * day + 22)]
+        assert found == {
+            (False, 2, False): [7, 9, 48 + 7, 48 + 9],
+            (True, 6, False): [0, *nights, 168],
+            (False, 8, True): [0, 144],
+        }
+        report = tables.report
+        assert (report["restrictions_mapped"], report["restrictions_with_hours"]) == (5, 3)
+        assert (report["restrictions_with_ignored_conditions"], report["restriction_conditions_ignored"]) == (0, {})
+
+    def test_several_ways_have_the_same_hours(self, read):
+        tags = "type=restriction|restriction:conditional=no_entry @ (Sa,Su)"
+        tables = read(self.CROSS, [(90, "w10@from w12@from n5@via w11@to", tags)])
+        assert restrictions_of(tables) == ["no 2>5>6", "no 4>5>6"]
+        assert tables.timed_restrictions.tolist() == [0, 1]
+        assert tables.timed_minutes.tolist() == [120 * 60, 168 * 60] * 2
 
     @pytest.mark.parametrize(
-        ("tags", "n_mapped", "n_ignored"),
+        ("tags", "n_mapped", "ignored", "dropped"),
         [
-            ("restriction=no_left_turn|restriction:conditional=none @ (22:00-06:00)", 1, 1),
-            ("restriction:motorcar:conditional=no_left_turn @ (Mo-Fr)", 0, 1),
-            ("restriction=no_left_turn|hour_on=07:00", 0, 1),
-            ("restriction:hgv:conditional=no_left_turn @ (Mo-Fr)", 0, 0),
-            ("restriction:bus=no_left_turn|day_on=Mo", 0, 0),
+            ("restriction=no_left_turn|restriction:conditional=none @ (22:00-06:00)", 1, {}, {}),
+            ("restriction=no_left_turn|restriction:conditional=none @ (PH)", 1, {"holidays": 1}, {}),
+            ("restriction:motorcar:conditional=no_left_turn @ (Mo-Fr)", 1, {}, {}),
+            (
+                "restriction:conditional=no_left_turn @ (sunset-sunrise); no_left_turn @ (Jun); no_left_turn @ (wet)",
+                0,
+                {"sun": 1, "dates": 1, "other": 1},
+                {"condition_not_understood": 1},
+            ),
+            ("restriction=no_left_turn|hour_on=07:00", 0, {"other": 1}, {"condition_not_understood": 1}),
+            ("restriction:conditional=no_left_turn @ (PH)|except=motorcar", 0, {}, {"cars_exempt": 1}),
+            ("restriction:conditional=no_left_turn @ (Mo)|except=bus;bicycle", 1, {}, {}),
+            ("restriction:hgv:conditional=no_left_turn @ (PH)", 0, {}, {"other_vehicles": 1}),
+            ("restriction:bus=no_left_turn|day_on=Mo", 0, {}, {"other_vehicles": 1}),
         ],
     )
-    def test_conditions_that_are_not_honoured_are_counted(self, read, tags, n_mapped, n_ignored):
+    def test_conditions_that_are_not_honoured_are_counted(self, read, tags, n_mapped, ignored, dropped):
         report = read(self.CROSS, [(90, "w10@from n5@via w12@to", f"type=restriction|{tags}")]).report
-        assert (report["restrictions_mapped"], report["restrictions_with_ignored_conditions"]) == (n_mapped, n_ignored)
+        assert report["restrictions_mapped"] == n_mapped
+        assert report["restriction_conditions_ignored"] == ignored
+        assert report["restrictions_with_ignored_conditions"] == bool(ignored)
+        assert report["restrictions_dropped"] == dropped
 
     def test_a_way_that_goes_on_both_ways_is_ambiguous(self, read):
         ways = [(10, "4 5", "highway=primary"), (11, "2 5 8", "highway=primary")]

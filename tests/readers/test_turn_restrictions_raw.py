@@ -2,7 +2,8 @@
 What the restriction relations of a file demand, worked out by a second reader, against what the library made of them.
 
 The second reader knows pyosmium, dictionaries and nothing of the library: it finds the turn that a relation names as
-three points (before the via node, the via node, after it) by walking the raw node lists of its ways. Relations that
+three points (before the via node, the via node, after it) by walking the raw node lists of its ways, and the hours of
+the week at which it holds. Relations that
 demand nothing of a car are counted by reason, and the counts are written out here, so that none is left out silently.
 """
 
@@ -20,8 +21,9 @@ from traveltime_lab.readers.osm.streets import read_osm
 from traveltime_lab.streets.tables import StreetTables
 
 Place = tuple[float, float]
-#: Whether it is an ``only_`` restriction, then the points of the turn.
-Turn = tuple[bool, tuple[Place, ...]]
+#: Whether it is an ``only_`` restriction, the points of the turn, and the minutes of the week between which it holds by
+#: turns; none if it always does.
+Turn = tuple[bool, tuple[Place, ...], tuple[int, ...]]
 
 NOT_FOR_CARS = {"construction", "corridor", "cycleway", "footway", "path", "pedestrian", "steps"}
 
@@ -64,6 +66,15 @@ def neighbours(raw: RawFile, way: int, node: int, *, before: bool) -> set[int]:
     return {a for a, b in steps if b == node} if before else {b for a, b in steps if a == node}
 
 
+def hours(tags: dict[str, str]) -> tuple[int, ...]:
+    """Return the minutes of ``hour_on`` and the like, which are the same on each of some weekdays in these files."""
+    if "hour_on" not in tags:
+        return ()
+    first, last = ("MTWTFSS".index(tags[key][0]) for key in ("day_on", "day_off"))
+    begin, end = (60 * int(h) + int(m) for h, m in (tags[key].split(":") for key in ("hour_on", "hour_off")))
+    return tuple(1440 * day + minute for day in range(first, last + 1) for minute in (begin, end))
+
+
 def demanded_turns(raw: RawFile) -> tuple[set[Turn], Counter[str]]:
     """Return the turns at nodes that relations name, and how many relations demand something else, by reason."""
     turns: set[Turn] = set()
@@ -73,9 +84,7 @@ def demanded_turns(raw: RawFile) -> tuple[set[Turn], Counter[str]]:
             continue
         sources, vias, targets = ([(m[0], m[1]) for m in members if m[2] == role] for role in ("from", "via", "to"))
         ways = [ref for letter, ref in sources + vias + targets if letter == "w"]
-        if "hour_on" in tags:
-            others["at some hours"] += 1
-        elif {"motorcar", "motor_vehicle"} & set(tags.get("except", "").split(";")):
+        if {"motorcar", "motor_vehicle"} & set(tags.get("except", "").split(";")):
             others["not for cars"] += 1
         elif not sources or not targets or not vias:
             others["without from, to or via"] += 1
@@ -96,7 +105,8 @@ def demanded_turns(raw: RawFile) -> tuple[set[Turn], Counter[str]]:
                 if (before == after) == (source == target)  # back along the same way, or not back at all
             ]
             if len(found) == 1:
-                turns.add((tags["restriction"].startswith("only_"), tuple(raw.places[node] for node in found[0])))
+                line = tuple(raw.places[node] for node in found[0])
+                turns.add((tags["restriction"].startswith("only_"), line, hours(tags)))
             else:
                 others["ways do not meet at the via node"] += 1
     return turns, others
@@ -110,6 +120,10 @@ def mapped_turns(tables: StreetTables) -> tuple[set[Turn], int]:
         places = list(zip(tables.coord_lng[row].tolist(), tables.coord_lat[row].tolist(), strict=True))
         return places[::-1] if directed % 2 else places
 
+    held = {
+        row: tuple(tables.timed_minutes[slice(*tables.timed_indptr[k : k + 2])].tolist())
+        for k, row in enumerate(tables.timed_restrictions.tolist())
+    }
     turns: set[Turn] = set()
     n_longer = 0
     for i, is_only in enumerate(tables.restriction_only.tolist()):
@@ -119,7 +133,7 @@ def mapped_turns(tables: StreetTables) -> tuple[set[Turn], int]:
             continue
         first, last = map(line, edges)
         assert first[-1] == last[0]
-        turns.add((is_only, (first[-2], first[-1], last[1])))
+        turns.add((is_only, (first[-2], first[-1], last[1]), held.get(i, ())))
     return turns, n_longer
 
 
@@ -128,9 +142,8 @@ def mapped_turns(tables: StreetTables) -> tuple[set[Turn], int]:
     [
         (
             "edge_cases/no_left_turn.osm.pbf",
-            123,
+            143,
             {
-                "at some hours": 20,
                 "without from, to or via": 6,
                 "a way is outside of the file": 4,
                 "ways do not meet at the via node": 3,

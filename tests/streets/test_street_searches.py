@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import geopandas as gpd
 import numpy as np
 import pytest
@@ -60,10 +62,14 @@ def test_searches_equal_networkx_whole_and_contracted(csr, data):
     assert {i: int(v) for i, v in enumerate(label) if v != road.UNREACHED} == expected
 
 
+#: Around the hours at which restrictions of random towns hold, which are those of Mondays and Tuesdays.
+MOMENTS = st.none() | st.integers(0, 50).map(lambda hour: dt.datetime(2026, 3, 2) + dt.timedelta(hours=hour))
+
+
 @quick
-@given(towns(), st.sampled_from(["walking", "driving"]), st.integers(0, 2**31))
-def test_times_equal_networkx_on_random_towns(network, mode, seed):
-    compare_with_networkx(network, mode, 5, 8, seed)
+@given(towns(), st.sampled_from(["walking", "driving"]), st.integers(0, 2**31), MOMENTS)
+def test_times_equal_networkx_on_random_towns(network, mode, seed, moment):
+    compare_with_networkx(network, mode, 5, 8, seed, moment)
 
 
 @pytest.mark.parametrize("mode", ["walking", "cycling", "driving", "driving+ferry"])
@@ -76,10 +82,19 @@ def test_times_equal_networkx_in_coquimbo(coquimbo, mode):
     compare_with_networkx(coquimbo, mode, 2, 40, 1)
 
 
-def compare_with_networkx(network, mode, n_origins, n_targets, seed):
-    """Every pair, searched forwards and backwards, to the second and with the same reachability."""
+@pytest.mark.parametrize("clock", [None, "08:00", "20:00", "23:00"])
+def test_times_equal_networkx_where_restrictions_have_hours(shared_data, clock):
+    """Two restrictions hold on working days, one of them until 18 o'clock, and one from 6 to 23 o'clock."""
+    network = tl.build_network(shared_data / "helsinki" / "osm_center.pbf")
+    assert network.tables.timed_restrictions.size == 3
+    moment = None if clock is None else dt.datetime.fromisoformat(f"2026-03-02T{clock}")
+    compare_with_networkx(network, "driving", 4, 60, 3, moment)
+
+
+def compare_with_networkx(network, mode, n_origins, n_targets, seed, moment=None):
+    """Every pair, searched forwards and backwards and with each engine, to the second, with the same reachability."""
     transportation = tl.Transportation(mode, traffic_model="off_peak") if "driving" in mode else as_transportation(mode)
-    oracle = StreetOracle(network, mode)
+    oracle = StreetOracle(network, mode, moment=moment)
     starts, ends = random_points(network, n_origins, seed), random_points(network, n_targets, seed + 1)
     snaps, goals = (
         snap_points(network.streets, *points, transportation, as_snapping(None), needed)
@@ -90,7 +105,7 @@ def compare_with_networkx(network, mode, n_origins, n_targets, seed):
     )
     expected[expected > 14_400] = np.nan
     origins, targets = (gpd.GeoSeries.from_xy(*points, crs="EPSG:4326") for points in (starts, ends))
-    ask = {"travel_time": 14_400, "transportation": transportation, "form": "matrix"}
+    ask = {"travel_time": 14_400, "transportation": transportation, "form": "matrix", "departure_time": moment}
     forward = tl.time_filter(network, origins, targets, **ask).to_numpy(dtype=float)
     backward = np.hstack(
         [
@@ -99,6 +114,8 @@ def compare_with_networkx(network, mode, n_origins, n_targets, seed):
         ]
     )
     np.testing.assert_array_equal(forward, backward)
+    by_hierarchy = tl.time_filter(network, origins, targets, engine="hierarchy", **ask).to_numpy(dtype=float)
+    np.testing.assert_array_equal(forward, by_hierarchy)
     np.testing.assert_array_equal(np.isnan(forward), np.isnan(expected))
     assert np.nanmax(np.abs(forward - expected), initial=0.0) <= 0.5
 

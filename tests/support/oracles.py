@@ -8,6 +8,7 @@ published constants of `traveltime_lab.streets.costs`.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from typing import Any
 
@@ -46,7 +47,15 @@ class StreetOracle:
     mode, so it also checks that the library may search nodes instead where turns are free.
     """
 
-    def __init__(self, network: Network, mode: str, *, multiplier: float = 1.0, boarding_time: int = 0) -> None:
+    def __init__(
+        self,
+        network: Network,
+        mode: str,
+        *,
+        multiplier: float = 1.0,
+        boarding_time: int = 0,
+        moment: dt.datetime | None = None,
+    ) -> None:
         self.network = network
         self.base = mode.removesuffix("+ferry")
         self.with_ferry = mode.endswith("+ferry")
@@ -84,8 +93,11 @@ class StreetOracle:
         self.lands |= {self.tail(d ^ 1) for d in self.traversal if not self.is_ferry[d]}
         self.bearing: dict[int, tuple[float, float]] = {}
         restrictions: list[tuple[bool, tuple[int, ...]]] = []
+        lifted = lifted_restrictions(network, moment)
         if self.base == "driving":
             for i, only in enumerate(t.restriction_only):
+                if i in lifted:
+                    continue
                 path = tuple(int(d) for d in t.restriction_edges[t.restriction_indptr[i] : t.restriction_indptr[i + 1]])
                 if all(d in self.traversal for d in path):
                     restrictions.append((bool(only), path))
@@ -285,6 +297,21 @@ class StreetOracle:
                             best = min(best, walk + part - math.floor(self.traversal[d] * own + 0.5) + last)
             answers.append(None if best == math.inf else int(best))
         return answers
+
+
+def lifted_restrictions(network: Network, moment: dt.datetime | None) -> set[int]:
+    """Return the restrictions that do not hold at a moment of local time."""
+    t = network.tables
+    lifted = set()
+    for k, i in enumerate(t.timed_restrictions.tolist()):
+        holds = bool(t.timed_by_default[k])
+        if moment is not None:
+            row = t.timed_minutes[t.timed_indptr[k] : t.timed_indptr[k + 1]].tolist()
+            spans = [range(begin, end) for begin, end in zip(row[::2], row[1::2], strict=True)]
+            holds = any(moment.minute + 60 * (moment.hour + 24 * moment.weekday()) in span for span in spans)
+        if not holds:
+            lifted.add(i)
+    return lifted
 
 
 def places_of(snaps: Snaps, i: int, *, with_walk: bool = True) -> list[tuple[int, float, int]]:

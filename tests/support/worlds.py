@@ -62,7 +62,11 @@ def at(*places: tuple[float, float], frame: LocalFrame = FRAME) -> gpd.GeoSeries
 
 @st.composite
 def towns(draw: st.DrawFn) -> Network:
-    """Random streets on a jittered grid with one-ways, closed streets, private access and turn restrictions."""
+    """
+    Random streets on a jittered grid with one-ways, closed streets, private access and turn restrictions.
+
+    Some restrictions hold at some hours of Mondays and Tuesdays only.
+    """
     side = draw(st.integers(2, 4))
     cells = [(i, j) for i in range(side) for j in range(side)]
     jitter = st.integers(-40, 40)
@@ -92,6 +96,9 @@ def towns(draw: st.DrawFn) -> Network:
             path.append(draw(st.sampled_from(after)))
         if len(path) > 1:
             restrictions.append((draw(st.booleans()), path))
+    timed = [number for number in range(len(restrictions)) if draw(st.booleans())]
+    minutes = st.lists(st.integers(0, 48).map(lambda hour: 60 * hour), min_size=4, max_size=4, unique=True).map(sorted)
+    hours = [draw(minutes)[: draw(st.sampled_from([2, 4]))] for _ in timed]
     flags = draw(
         st.lists(st.sampled_from([0, 0, 0, 1, 1024]), min_size=len(drawn.node_lng), max_size=len(drawn.node_lng))
     )
@@ -101,5 +108,9 @@ def towns(draw: st.DrawFn) -> Network:
         restriction_only=np.array([only for only, _ in restrictions], np.bool_),
         restriction_indptr=np.concatenate([[0], np.cumsum([len(path) for _, path in restrictions])]).astype(np.int64),
         restriction_edges=np.array([d for _, path in restrictions for d in path], np.int32),
+        timed_restrictions=np.array(timed, np.int32),
+        timed_by_default=np.array([draw(st.booleans()) for _ in timed], np.bool_),
+        timed_indptr=np.concatenate([[0], np.cumsum([len(row) for row in hours])]).astype(np.int64),
+        timed_minutes=np.array([minute for row in hours for minute in row], np.int32),
     )
     return build_network(drawn, timezone="UTC")

@@ -38,7 +38,7 @@ from traveltime_lab.transit import timetable_file
 from traveltime_lab.transit.timetable import Timetable
 
 #: Version of the file format; files of other versions raise an error.
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _FORMAT_NAME = "traveltime_lab.network"
 #: Prefix of the columns of the timetable.
 _TIMETABLE = "timetable/"
@@ -164,7 +164,7 @@ def _header(source: Path, schema: pa.Schema) -> dict[str, Any]:
     if meta.get("version") != FORMAT_VERSION:
         msg = (
             f"{source} has network format {meta.get('version')}, this version reads {FORMAT_VERSION}; "
-            "build the network again from its sources"
+            f"build the network again from its sources: traveltime-lab build OSM {source.name}"
         )
         raise FormatError(msg)
     return meta

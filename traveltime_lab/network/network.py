@@ -170,7 +170,7 @@ class Network:
         transportation : str or Transportation
             Of a type with a timetable, it is the graph of the access to stops.
         moment : datetime or str, optional
-            Departure or arrival time; selects the congestion for driving.
+            Departure or arrival time; selects the congestion and the turn restrictions for driving.
         metric : {"time", "distance"}, default "time"
             The quantity that searches minimise.
         """
@@ -217,7 +217,9 @@ class Network:
         -------
         Report
             A dict that prints as text. ``modes`` has, for each mode, the length of streets in kilometres and the share
-            of them on islands (components of fewer than 50 states that cannot be left or reached). ``timetable`` has,
+            of them on islands (components of fewer than 50 states that cannot be left or reached). Of the turn
+            restrictions, ``restrictions_with_hours`` hold at some hours of the week, and
+            ``restriction_conditions_ignored`` counts the conditions that are not honoured. ``timetable`` has,
             for each feed, the dates covered, the number of trips by day of the week, the rows that were dropped, with
             file and line, and the stops that cannot be used because they are too far from any walkable street.
         """

@@ -16,15 +16,18 @@ from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.graph import RoadGraph, Topology, weigh
 from traveltime_lab.streets.labels import Metric
+from traveltime_lab.streets.restriction_hours import timed_holding
 from traveltime_lab.streets.tables import StreetTables
 from traveltime_lab.streets.topology import build_topology
 
 #: The properties of a transportation that decide which streets are open: mode, ferries, included and excluded roads.
 RoadsKey = tuple[str, bool, tuple[str, ...], tuple[str, ...]]
 
-_TOPOLOGIES = Derived[RoadsKey, Topology]("topologies", kept=12)
-#: Search graphs by roads, boarding time of ferries, congestion and metric; a day of driving has one for each hour.
-_GRAPHS = Derived[tuple[RoadsKey, int, float, Metric], RoadGraph]("road graphs", kept=32)
+#: Topologies by roads and the turn restrictions that hold; the bits of the latter are empty where all always hold.
+_TOPOLOGIES = Derived[tuple[RoadsKey, bytes], Topology]("topologies", kept=24)
+#: Search graphs by roads, restrictions, boarding time of ferries, congestion and metric; a day of driving has one for
+#: each hour, and for each time at which a turn restriction begins or ceases to hold.
+_GRAPHS = Derived[tuple[RoadsKey, bytes, int, float, Metric], RoadGraph]("road graphs", kept=32)
 
 
 class StreetLayer:
@@ -89,21 +92,27 @@ class StreetLayer:
         ----------
         transportation : Transportation
         moment : datetime, optional
-            Timezone-aware, in the network's zone. It decides the congestion of driving.
+            Timezone-aware, in the network's zone. It decides the congestion of driving, and which of the turn
+            restrictions with hours hold; see `traveltime_lab.streets.restriction_hours`.
         metric : {"time", "distance"}
             What searches minimise.
         """
         transportation = as_transportation(transportation)
         multiplier = costs.congestion(transportation.traffic_model, moment) if transportation.base == "driving" else 1.0
         roads = roads_key(transportation)
+        # Restrictions are for cars, so that the graphs of other modes are the same at all moments.
+        timed = timed_holding(self.tables, moment if transportation.base == "driving" else None)
+        bits = np.packbits(timed).tobytes() if timed.size else b""
         topology = _TOPOLOGIES.of(
             self,
-            roads,
-            lambda: build_topology(self.tables, transportation, self.frame, is_left_hand=self.is_left_hand),
+            (roads, bits),
+            lambda: build_topology(
+                self.tables, transportation, self.frame, is_left_hand=self.is_left_hand, timed=timed
+            ),
         )
         return _GRAPHS.of(
             self,
-            (roads, transportation.boarding_time, multiplier, metric),
+            (roads, bits, transportation.boarding_time, multiplier, metric),
             lambda: weigh(topology, self.tables, transportation, multiplier, metric=metric),
         )
 

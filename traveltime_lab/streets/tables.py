@@ -159,6 +159,13 @@ class StreetTables:
         True for ``only_*`` (mandatory turns), False for ``no_*`` (prohibited turns).
     restriction_indptr, restriction_edges : int64 and int32 arrays
         CSR of the directed edges of each restriction in travel order: from, via, to.
+    timed_restrictions : int32 array of shape (n_timed,)
+        The restrictions that do not always hold, in increasing order.
+    timed_by_default : bool array of shape (n_timed,)
+        Whether each of them holds in searches without a moment.
+    timed_indptr, timed_minutes : int64 and int32 arrays
+        CSR of the minutes of the week (0 is Monday 0:00 local time) at which each of them alternately begins and ceases
+        to hold, in increasing order.
     coastlines : list of float64 arrays of shape (n, 2)
         ``natural=coastline`` lines as (lng, lat) rows, land on the left, joined end to end where they meet.
     water : list of shapely Polygon or MultiPolygon
@@ -189,6 +196,10 @@ class StreetTables:
     restriction_only: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
     restriction_indptr: Int64Array = field(default_factory=lambda: np.zeros(1, np.int64))
     restriction_edges: Int32Array = field(default_factory=lambda: np.zeros(0, np.int32))
+    timed_restrictions: Int32Array = field(default_factory=lambda: np.zeros(0, np.int32))
+    timed_by_default: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
+    timed_indptr: Int64Array = field(default_factory=lambda: np.zeros(1, np.int64))
+    timed_minutes: Int32Array = field(default_factory=lambda: np.zeros(0, np.int32))
     coastlines: list[FloatArray] = field(default_factory=list)
     water: list[Any] = field(default_factory=list)
     places: pd.DataFrame = field(default_factory=lambda: places_frame({}))
@@ -213,7 +224,14 @@ _RAGGED_DTYPES = {
     "restriction_only": "bool",
     "restriction_indptr": "int64",
     "restriction_edges": "int32",
+    "timed_restrictions": "int32",
+    "timed_by_default": "bool",
+    "timed_indptr": "int64",
+    "timed_minutes": "int32",
 }
+
+#: Times of the week are minutes after Monday 0:00; the end of Sunday is one, too.
+_MINUTES_OF_WEEK = 7 * 24 * 60
 
 
 def check_consistent(tables: StreetTables) -> None:
@@ -246,6 +264,8 @@ def check_consistent(tables: StreetTables) -> None:
         ("edge_use", len(tables.uses)),
         ("edge_name", len(tables.names)),
         ("restriction_edges", 2 * n_edges),
+        ("timed_restrictions", tables.restriction_only.size),
+        ("timed_minutes", _MINUTES_OF_WEEK + 1),
     ):
         array = getattr(tables, name)
         if array.size and (int(array.min()) < 0 or int(array.max()) >= size):
@@ -253,10 +273,12 @@ def check_consistent(tables: StreetTables) -> None:
     for name, n_rows, n_values, least in (
         ("coord_indptr", n_edges, tables.coord_lng.size, 2),
         ("restriction_indptr", tables.restriction_only.size, tables.restriction_edges.size, 2),
+        ("timed_indptr", tables.timed_restrictions.size, tables.timed_minutes.size, 2),
     ):
         indptr = getattr(tables, name)
         if indptr.size != n_rows + 1 or indptr[0] != 0 or indptr[-1] != n_values or (np.diff(indptr) < least).any():
             raise ValueError(f"column {name} does not split its values into {n_rows} rows of at least {least}")
+    _check_hours(tables)
     if tables.coord_lat.size != tables.coord_lng.size:
         raise ValueError("columns coord_lng and coord_lat have different lengths")
     for name, lowest, highest in (
@@ -273,6 +295,18 @@ def check_consistent(tables: StreetTables) -> None:
     speeds = tables.uses[[name for name in USE_DTYPES if "_kph_" in name]].to_numpy()
     if not (np.isfinite(speeds).all() and (speeds >= 0.0).all()):
         raise ValueError("the speeds of uses contain values that are negative or not finite")
+
+
+def _check_hours(tables: StreetTables) -> None:
+    """Check the hours of restrictions beyond the ranges of their values; raise ValueError."""
+    if tables.timed_by_default.size != tables.timed_restrictions.size:
+        raise ValueError("columns timed_restrictions and timed_by_default have different lengths")
+    if (np.diff(tables.timed_restrictions) <= 0).any():
+        raise ValueError("column timed_restrictions is not in increasing order")
+    is_later = np.diff(tables.timed_minutes) > 0
+    is_later[tables.timed_indptr[1:-1] - 1] = True  # between two restrictions
+    if (np.diff(tables.timed_indptr) % 2).any() or not is_later.all():
+        raise ValueError("column timed_minutes does not alternate between increasing beginnings and ends")
 
 
 def in_order_of_place(tables: StreetTables) -> StreetTables:

@@ -8,6 +8,8 @@ represent partly travelled restrictions via other ways, and destination-only zon
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
@@ -19,6 +21,7 @@ from traveltime_lab.modes import Transportation
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.access_zones import access_zones
 from traveltime_lab.streets.graph import Topology
+from traveltime_lab.streets.restriction_hours import holding
 from traveltime_lab.streets.tables import (
     ACCESS_DESTINATION,
     ACCESS_PRIVATE,
@@ -65,12 +68,29 @@ def open_edges(tables: StreetTables, transportation: Transportation) -> BoolArra
 
 
 def build_topology(
-    tables: StreetTables, transportation: Transportation, frame: LocalFrame, *, is_left_hand: bool
+    tables: StreetTables,
+    transportation: Transportation,
+    frame: LocalFrame,
+    *,
+    is_left_hand: bool,
+    timed: BoolArray,
 ) -> Topology:
-    """Build the states, arcs and ports of a mode; see `Topology`."""
+    """
+    Build the states, arcs and ports of a mode; see `Topology`.
+
+    Parameters
+    ----------
+    tables : StreetTables
+    transportation : Transportation
+    frame : LocalFrame
+    is_left_hand : bool
+        Whether traffic keeps left.
+    timed : bool array of shape (n_timed,)
+        Which of the restrictions that do not always hold do so; see `traveltime_lab.streets.restriction_hours`.
+    """
     is_open = open_edges(tables, transportation)
     if transportation.base == "driving":
-        return _topology_of_edges(tables, is_open, frame, is_left_hand=is_left_hand)
+        return _topology_of_edges(tables, is_open, frame, is_left_hand=is_left_hand, holds=holding(tables, timed))
     return _topology_of_nodes(tables, is_open, transportation.base)
 
 
@@ -149,22 +169,75 @@ def bearings(tables: StreetTables, frame: LocalFrame) -> tuple[FloatArray, Float
     return start, end
 
 
-def _topology_of_edges(tables: StreetTables, is_open: BoolArray, frame: LocalFrame, *, is_left_hand: bool) -> Topology:
+def _topology_of_edges(
+    tables: StreetTables, is_open: BoolArray, frame: LocalFrame, *, is_left_hand: bool, holds: BoolArray
+) -> Topology:
     """Build a graph whose states are directed edges, with turn costs and restrictions."""
-    tail = _interleave(tables.edge_from, tables.edge_to).astype(np.int32)
-    n_nodes = tables.node_lng.size
     edges = np.flatnonzero(is_open).astype(np.int32)
-    out_indptr, order = _csr_order(tail[edges], n_nodes)
+    is_ferry = np.repeat(tables.uses["is_ferry"].to_numpy()[tables.edge_use], 2)
+    source, target, extra_ms = _turns(tables, edges, is_ferry, frame, is_left_hand=is_left_hand)
+    keep, paths = apply_turn_bans(tables, source, target, is_open, holds)
+    source, target, extra_ms = source[keep], target[keep], extra_ms[keep]
+    arcs, state_of_edge, state_edge, is_inside = _with_zones(tables, is_open, edges, source, target, extra_ms)
+    if paths:
+        added = add_path_states(paths, *arcs, state_of_edge, state_edge.size, is_inside)
+        arcs, state_edge = _EdgeArcs(*added[:5]), np.concatenate([state_edge, added[5]])
+    state_edge = state_edge.astype(np.int32)
+
+    boards = ~is_ferry[arcs.source_edge] & is_ferry[arcs.target_edge]
+    entry_order = np.argsort(state_edge, kind="stable")
+    # Routes that begin on an edge leave it from its plain state: they have no previous edges.
+    by_source = np.lexsort((arcs.target, arcs.source))
+    source_state, source_edge = arcs.source[by_source], arcs.source_edge[by_source]
+    plain = np.flatnonzero(source_state < edges.size)
+    exit_order = plain[np.argsort(source_edge[plain], kind="stable")]
+    return _finish(
+        is_open,
+        state_edge.size,
+        source_state,
+        arcs.target[by_source],
+        source_edge.astype(np.int32),
+        arcs.extra_ms[by_source],
+        boards[by_source],
+        _indptr(state_edge, is_open.size),
+        entry_order.astype(np.int32),
+        _indptr(source_edge[plain], is_open.size),
+        exit_order.astype(np.int64),
+        state_edge,
+    )
+
+
+class _EdgeArcs(NamedTuple):
+    """Arcs of a graph whose states are directed edges: states, directed edges, and milliseconds of the turns."""
+
+    source: Int32Array
+    target: Int32Array
+    source_edge: Int32Array
+    target_edge: Int32Array
+    extra_ms: Int64Array
+
+
+def _indptr(rows: AnyArray, n_rows: int) -> Int64Array:
+    """Return the index pointer of a CSR, given the row of each of its values."""
+    indptr = np.zeros(n_rows + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
+    return indptr
+
+
+def _turns(
+    tables: StreetTables, edges: Int32Array, is_ferry: BoolArray, frame: LocalFrame, *, is_left_hand: bool
+) -> tuple[Int32Array, Int32Array, Int64Array]:
+    """Return the turns between open directed edges, without restrictions; see `turns.turn_arcs`."""
+    tail = _interleave(tables.edge_from, tables.edge_to).astype(np.int32)
+    out_indptr, order = _csr_order(tail[edges], tables.node_lng.size)
     bearing_start, bearing_end = bearings(tables, frame)
-    uses = tables.uses
-    is_ferry = np.repeat(uses["is_ferry"].to_numpy()[tables.edge_use], 2)
     junctions = turns.Junctions(
         out_indptr=out_indptr.astype(np.int64),
         out_edges=edges[order],
         head=tail[np.arange(tail.size) ^ 1],
         bearing_start=bearing_start,
         bearing_end=bearing_end,
-        is_roundabout=np.repeat(uses["is_roundabout"].to_numpy()[tables.edge_use], 2),
+        is_roundabout=np.repeat(tables.uses["is_roundabout"].to_numpy()[tables.edge_use], 2),
         is_ferry=is_ferry,
         has_signals=(tables.node_flags & NODE_SIGNALS) != 0,
         is_blocked=(tables.node_flags & NODE_BLOCKS_DRIVING) != 0,
@@ -176,76 +249,49 @@ def _topology_of_edges(tables: StreetTables, is_open: BoolArray, frame: LocalFra
         u_turn_ms=round(costs.U_TURN_S * 1000),
         signal_ms=round(costs.SIGNAL_S * 1000),
     )
-    source, target, extra_ms = turns.turn_arcs(junctions, turn_costs)
-    keep, paths = apply_turn_bans(tables, source, target, is_open)
-    source, target, extra_ms = source[keep], target[keep], extra_ms[keep]
+    found: tuple[Int32Array, Int32Array, Int64Array] = turns.turn_arcs(junctions, turn_costs)
+    return found
 
-    # Number the open directed edges as states; the additional states follow.
-    state_of_edge = np.full(tail.size, -1, np.int32)
+
+def _with_zones(
+    tables: StreetTables,
+    is_open: BoolArray,
+    edges: Int32Array,
+    source: Int32Array,
+    target: Int32Array,
+    extra_ms: Int64Array,
+) -> tuple[_EdgeArcs, Int32Array, Int32Array, BoolArray]:
+    """
+    Return the arcs between states, with further states for destination-only zones that were entered from outside.
+
+    Returns
+    -------
+    arcs : _EdgeArcs
+    state_of_edge : int32 array of shape (n_directed,)
+        Plain state of each directed edge, -1 where closed.
+    state_edge : int32 array of shape (n_states,)
+        Directed edge of each state: plain ones come first, then those of zones.
+    is_inside : bool array of shape (n_directed,)
+        Whether each directed edge is in a zone.
+    """
+    state_of_edge = np.full(is_open.size, -1, np.int32)
     state_of_edge[edges] = np.arange(edges.size, dtype=np.int32)
-    state_edge = [edges]
-    access = uses["driving_access"].to_numpy()[tables.edge_use]
+    access = tables.uses["driving_access"].to_numpy()[tables.edge_use]
     zones = access_zones(source, target, is_open, np.repeat(access == ACCESS_DESTINATION, 2) & is_open)
-    n_states = int(edges.size)
-    source_state, target_state = state_of_edge[source], state_of_edge[target]
-    arc_source_edge = source
-
     # A street of a zone that was entered from outside has a state with arcs to other such streets only.
     inside = np.flatnonzero(zones.is_inside).astype(np.int32)
-    entered = np.full(tail.size, -1, np.int32)
-    entered[inside] = n_states + np.arange(inside.size, dtype=np.int32)
-    n_states += int(inside.size)
-    state_edge.append(inside)
-    target_state = np.where(zones.enters(source, target), entered[target], target_state).astype(np.int32)
+    entered = np.full(is_open.size, -1, np.int32)
+    entered[inside] = edges.size + np.arange(inside.size, dtype=np.int32)
+    target_state = np.where(zones.enters(source, target), entered[target], state_of_edge[target]).astype(np.int32)
     stays = zones.stays(source, target)
-    source_state = np.concatenate([source_state, entered[source[stays]]])
-    target_state = np.concatenate([target_state, entered[target[stays]]])
-    arc_source_edge = np.concatenate([arc_source_edge, source[stays]])
-    arc_target_edge = np.concatenate([target, target[stays]])
-    extra_ms = np.concatenate([extra_ms, extra_ms[stays]])
-
-    if paths:
-        source_state, target_state, arc_source_edge, arc_target_edge, extra_ms, extra_edges = add_path_states(
-            paths,
-            source_state,
-            target_state,
-            arc_source_edge,
-            arc_target_edge,
-            extra_ms,
-            state_of_edge,
-            n_states,
-            zones.is_inside,
-        )
-        state_edge.append(extra_edges)
-        n_states += int(extra_edges.size)
-    all_state_edge = np.concatenate(state_edge).astype(np.int32)
-
-    boards = ~is_ferry[arc_source_edge] & is_ferry[arc_target_edge]
-    entry_order = np.argsort(all_state_edge, kind="stable")
-    entry_indptr = np.zeros(tail.size + 1, np.int64)
-    np.cumsum(np.bincount(all_state_edge, minlength=tail.size), out=entry_indptr[1:])
-    # Routes that begin on an edge leave it from its plain state: they have no previous edges.
-    by_source = np.lexsort((target_state, source_state))
-    source_state, target_state = source_state[by_source], target_state[by_source]
-    arc_source_edge, extra_ms, boards = arc_source_edge[by_source], extra_ms[by_source], boards[by_source]
-    plain = np.flatnonzero(source_state < edges.size)
-    exit_order = plain[np.argsort(arc_source_edge[plain], kind="stable")]
-    exit_indptr = np.zeros(tail.size + 1, np.int64)
-    np.cumsum(np.bincount(arc_source_edge[plain], minlength=tail.size), out=exit_indptr[1:])
-    return _finish(
-        is_open,
-        n_states,
-        source_state,
-        target_state,
-        arc_source_edge.astype(np.int32),
-        extra_ms,
-        boards,
-        entry_indptr,
-        entry_order.astype(np.int32),
-        exit_indptr,
-        exit_order.astype(np.int64),
-        all_state_edge,
+    arcs = _EdgeArcs(
+        np.concatenate([state_of_edge[source], entered[source[stays]]]),
+        np.concatenate([target_state, entered[target[stays]]]),
+        np.concatenate([source, source[stays]]),
+        np.concatenate([target, target[stays]]),
+        np.concatenate([extra_ms, extra_ms[stays]]),
     )
+    return arcs, state_of_edge, np.concatenate([edges, inside]), zones.is_inside
 
 
 def _finish(

@@ -13,12 +13,13 @@ from traveltime_lab.streets.tables import (
 
 
 def apply_turn_bans(
-    tables: StreetTables, source: Int32Array, target: Int32Array, is_open: BoolArray
+    tables: StreetTables, source: Int32Array, target: Int32Array, is_open: BoolArray, holds: BoolArray
 ) -> tuple[BoolArray, list[tuple[bool, tuple[int, ...]]]]:
     """
     Return which turns remain after the restrictions of two edges, and the restrictions via other ways.
 
-    A mandatory turn onto a street that is closed to the mode is ignored, because it would close the junction.
+    Only restrictions with True in `holds` are considered. A mandatory turn onto a street that is closed to the mode is
+    ignored, because it would close the junction.
     """
     indptr = tables.restriction_indptr
     n_directed = np.int64(is_open.size)
@@ -27,7 +28,7 @@ def apply_turn_bans(
     lengths = np.diff(indptr)
     first = tables.restriction_edges[indptr[:-1]].astype(np.int64)
     last = tables.restriction_edges[indptr[1:] - 1].astype(np.int64)
-    usable = is_open[first] & is_open[last] if first.size else np.zeros(0, np.bool_)
+    usable = holds & is_open[first] & is_open[last] if first.size else np.zeros(0, np.bool_)
     direct = (lengths == 2) & usable
     banned = direct & ~tables.restriction_only
     keep &= ~np.isin(pair, first[banned] * n_directed + last[banned])

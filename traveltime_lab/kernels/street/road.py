@@ -110,6 +110,36 @@ def new_queue(n_states, shift, n_buckets):
 
 
 @kernel
+def _label_seeds(seed_states, seed_keys, limit, label, parent):
+    """
+    Label the seeds within the limit; see `search` for the arguments.
+
+    Returns
+    -------
+    touched : int32 array
+        The labelled states, and space for more.
+    n_touched : int
+        Their number.
+    """
+    touched = np.empty(1024, np.int32)
+    n_touched = 0
+    for i in range(seed_states.size):
+        state = seed_states[i]
+        key = seed_keys[i]
+        if key > limit or key >= label[state]:
+            continue
+        if label[state] == UNREACHED:
+            if n_touched == touched.size:
+                touched = _grow(touched)
+            touched[n_touched] = state
+            n_touched += 1
+        label[state] = key
+        if parent.size > 0:
+            parent[state] = -1
+    return touched, n_touched
+
+
+@kernel
 def search(arcs, seed_states, seed_keys, limit, label, parent, queue):
     """
     Settle every state whose label is at most `limit`; see `one_to_all` for the other arguments.
@@ -136,22 +166,8 @@ def search(arcs, seed_states, seed_keys, limit, label, parent, queue):
     with_parents = parent.size > 0
     free = 0
     waiting = 0
-    touched = np.empty(1024, np.int32)
-    n_touched = 0
+    touched, n_touched = _label_seeds(seed_states, seed_keys, limit, label, parent)
     current = np.int64(-1)
-    for i in range(seed_states.size):
-        state = seed_states[i]
-        key = seed_keys[i]
-        if key > limit or key >= label[state]:
-            continue
-        if label[state] == UNREACHED:
-            if n_touched == touched.size:
-                touched = _grow(touched)
-            touched[n_touched] = state
-            n_touched += 1
-        label[state] = key
-        if with_parents:
-            parent[state] = -1
     # Seeds enter the ring in the order of their labels, so that the ring only has to span the longest arc.
     seeds = touched[:n_touched].copy()
     order = ascending(label[seeds])

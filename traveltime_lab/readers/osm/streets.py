@@ -32,7 +32,6 @@ from traveltime_lab.readers.osm.turn_restrictions import (
     DirectedRestrictions,
     DrivableEdges,
     TurnRestriction,
-    n_conditional,
     to_directed_edges,
     turn_restrictions,
 )
@@ -108,8 +107,8 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
     -----
     Ways that refer to nodes outside of the file are split there, and their remaining parts are kept. Untagged members
     of a ``route=ferry`` relation get its tags, and the ``duration`` of the relation is distributed by length among
-    those of its ways that have none. Time-dependent access and restrictions are not read. `StreetTables.report` counts
-    what was dropped, by reason.
+    those of its ways that have none. Time-dependent access is not read; turn restrictions at some hours of the week
+    are, and their other conditions are not. `StreetTables.report` counts what was dropped or ignored, by reason.
     """
     report_progress = _progress_function(progress)
     file = OsmFile(path)
@@ -120,7 +119,7 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
     for relation in file.relations(("type", "restriction"), ("type", "multipolygon"), ("route", "ferry")):
         relations.setdefault(relation.tags.get("type"), []).append(relation)
     multipolygons = relations["multipolygon"]
-    restrictions, dropped = turn_restrictions(relations["restriction"])
+    restrictions = turn_restrictions(relations["restriction"])
 
     report_progress("ways", 0.05)
     streets = _read_streets(file, multipolygons, relations["route"])
@@ -134,7 +133,7 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
     runs = unbroken_runs(streets.ways, positions)
     _time_ferries(streets, runs, positions)
     must_split = (flags & _SPLITTING_FLAGS) > 0
-    via_nodes = positions.find(np.array([r.via_node for r in restrictions if not r.via_ways], np.int64))
+    via_nodes = positions.find(np.array([r.via_node for r in restrictions.found if not r.via_ways], np.int64))
     must_split[via_nodes[via_nodes >= 0]] = True
     edges = split_at_junctions(runs, positions, must_split)
     if len(edges.way) == 0:
@@ -146,8 +145,8 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
 
     report_progress("restrictions", 0.85)
     uses = streets.uses_table()
-    turns = _map_restrictions(restrictions, edges, streets, positions, uses)
-    dropped.update(turns.report)
+    turns = _map_restrictions(restrictions.found, edges, streets, positions, uses)
+    dropped = restrictions.dropped + Counter(turns.report)
 
     report_progress("water", 0.9)
     on_land = ~uses["is_ferry"].to_numpy()[streets.use[edges.way]]
@@ -175,7 +174,9 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
         "restrictions_read": len(relations["restriction"]),
         "restrictions_mapped": len(turns.is_only),
         "restrictions_dropped": dict(sorted(dropped.items())),
-        "restrictions_with_ignored_conditions": n_conditional(relations["restriction"]),
+        "restrictions_with_hours": len(turns.timed),
+        "restrictions_with_ignored_conditions": restrictions.n_with_ignored,
+        "restriction_conditions_ignored": dict(sorted(restrictions.ignored.items())),
         **waters.report,
         "places": len(places.table),
         **places.report,
@@ -468,6 +469,10 @@ def _tables(
         "restriction_only": turns.is_only,
         "restriction_indptr": turns.indptr,
         "restriction_edges": turns.edges,
+        "timed_restrictions": turns.timed,
+        "timed_by_default": turns.timed_by_default,
+        "timed_indptr": turns.timed_indptr,
+        "timed_minutes": turns.timed_minutes,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -11,17 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
+from traveltime_lab.readers.osm.conditions import Held, read_conditions
 from traveltime_lab.readers.osm.extract import Relation
 
-# Most specific first. Restrictions for goods vehicles or buses only do not apply to cars.
-_KEYS = ("restriction:motorcar", "restriction:motor_vehicle", "restriction")
-# The tagging that :conditional replaced.
-_OLD_CONDITIONS = ("day_on", "hour_on")
 _EXEMPT = frozenset({"motorcar", "motor_vehicle", "vehicle"})
-_KINDS = frozenset(
-    {f"no_{turn}" for turn in ("left_turn", "right_turn", "straight_on", "u_turn", "entry", "exit", "turn")}
-    | {f"only_{turn}" for turn in ("left_turn", "right_turn", "straight_on", "u_turn")}
-)
 # Real restrictions have three at most (assumed). The limit bounds the search for a path in a broken relation.
 _MOST_VIA_WAYS = 8
 
@@ -34,7 +27,7 @@ class TurnRestriction(NamedTuple):
     pieces of a street before and behind it.
     """
 
-    is_only: bool
+    held: Held
     from_ways: tuple[int, ...]
     via_node: int
     via_ways: tuple[int, ...]
@@ -47,68 +40,91 @@ class DirectedRestrictions(NamedTuple):
     is_only: BoolArray
     indptr: Int64Array
     edges: Int32Array
+    timed: Int32Array
+    timed_by_default: BoolArray
+    timed_indptr: Int64Array
+    timed_minutes: Int32Array
     report: dict[str, int]
 
 
-def turn_restrictions(relations: Sequence[Relation]) -> tuple[list[TurnRestriction], Counter[str]]:
+class ReadRestrictions(NamedTuple):
     """
-    Return the restrictions that apply to cars, and counts of the other relations by reason.
+    The restrictions that apply to cars, and counts.
+
+    Attributes
+    ----------
+    found : list of TurnRestriction
+    dropped : Counter
+        Relations without any restriction on cars, by reason.
+    ignored : Counter
+        Conditions on cars that are not honoured, by reason.
+    n_with_ignored : int
+        Number of relations that have such conditions.
+    """
+
+    found: list[TurnRestriction]
+    dropped: Counter[str]
+    ignored: Counter[str]
+    n_with_ignored: int
+
+
+def turn_restrictions(relations: Sequence[Relation]) -> ReadRestrictions:
+    """
+    Return the restrictions that apply to cars.
 
     ``no_entry`` with several ``from`` members and ``no_exit`` with several ``to`` members become one restriction for
-    each of them. Time-dependent restrictions (``restriction:conditional``, ``day_on``) are dropped; a restriction with
-    exceptions at some times applies at all times. See `n_conditional` for the number of both.
+    each of them. Conditions are read by `traveltime_lab.readers.osm.conditions.read_conditions`: a relation may say one
+    thing at some hours and another at others, which become a restriction each.
     """
-    found: list[TurnRestriction] = []
-    dropped: Counter[str] = Counter()
+    read = ReadRestrictions([], Counter(), Counter(), 0)
+    n_with_ignored = 0
     for relation in relations:
-        outcome = _read(relation)
-        if isinstance(outcome, str):
-            dropped[outcome] += 1
-        else:
-            found.extend(outcome)
-    return found, dropped
+        reading = read_conditions(relation.tags)
+        if not reading.is_for_cars:
+            read.dropped["other_vehicles"] += 1
+            continue
+        if _EXEMPT & {word.strip() for word in relation.tags.get("except", "").split(";")}:
+            read.dropped["cars_exempt"] += 1
+            continue
+        read.ignored.update(reading.ignored)
+        n_with_ignored += bool(reading.ignored)
+        if not reading.held:
+            read.dropped["condition_not_understood" if reading.ignored else "unknown_kind"] += 1
+            continue
+        fault = _fault(relation)
+        if fault is not None:
+            read.dropped[fault] += 1
+            continue
+        for held in reading.held:
+            read.found.extend(_restrictions(held, relation))
+    return read._replace(n_with_ignored=n_with_ignored)
 
 
-def _read(relation: Relation) -> list[TurnRestriction] | str:
-    tags = relation.tags
-    kind = next((tags[key] for key in _KEYS if key in tags), None)
-    if kind is None:
-        return "conditional" if _is_conditional(tags) else "other_vehicles"
-    if any(key in tags for key in _OLD_CONDITIONS):
-        return "conditional"
-    if kind not in _KINDS:
-        return "unknown_kind"
-    if _EXEMPT & {word.strip() for word in tags.get("except", "").split(";")}:
-        return "cars_exempt"
-    sources = [ref for letter, ref, role in relation.members if letter == "w" and role == "from"]
-    targets = [ref for letter, ref, role in relation.members if letter == "w" and role == "to"]
-    via_nodes = [ref for letter, ref, role in relation.members if letter == "n" and role == "via"]
-    via_ways = tuple(ref for letter, ref, role in relation.members if letter == "w" and role == "via")
+def _members(relation: Relation, letter: str, role: str) -> tuple[int, ...]:
+    """Return the ways ("w") or nodes ("n") of a relation that have a role."""
+    return tuple(ref for kind, ref, part in relation.members if kind == letter and part == role)
+
+
+def _fault(relation: Relation) -> str | None:
+    """Return why the members of a relation are no restriction, None if they are one."""
+    via_ways = _members(relation, "w", "via")
     if len(via_ways) > _MOST_VIA_WAYS:
         return "too_many_via_ways"
-    if not sources or not targets or bool(via_ways) == (len(via_nodes) == 1):
+    sources, targets = _members(relation, "w", "from"), _members(relation, "w", "to")
+    if not sources or not targets or bool(via_ways) == (len(_members(relation, "n", "via")) == 1):
         return "incomplete_relation"
-    via_node = via_nodes[0] if not via_ways else 0
+    return None
+
+
+def _restrictions(held: Held, relation: Relation) -> list[TurnRestriction]:
+    """Return the restrictions of one kind that the members of a relation describe."""
+    sources, targets = _members(relation, "w", "from"), _members(relation, "w", "to")
+    via_ways = _members(relation, "w", "via")
+    via_node = _members(relation, "n", "via")[0] if not via_ways else 0
     # From each of several ways no entry, to each of several no exit; of others one is meant.
-    entries = [(way,) for way in sources] if kind == "no_entry" else [tuple(dict.fromkeys(sources))]
-    exits = [(way,) for way in targets] if kind == "no_exit" else [tuple(dict.fromkeys(targets))]
-    return [
-        TurnRestriction(kind.startswith("only_"), source, via_node, via_ways, target)
-        for source, target in product(entries, exits)
-    ]
-
-
-def n_conditional(relations: Sequence[Relation]) -> int:
-    """Return the number of restrictions for cars with a condition, such as hours, which is not honoured."""
-    return sum(_is_conditional(relation.tags) for relation in relations)
-
-
-def _is_conditional(tags: Mapping[str, str]) -> bool:
-    """Return whether a restriction for cars holds at some times only, or has exceptions then."""
-    is_for_cars = any(key in tags for key in _KEYS)
-    return any(f"{key}:conditional" in tags for key in _KEYS) or (
-        is_for_cars and any(key in tags for key in _OLD_CONDITIONS)
-    )
+    entries = [(way,) for way in sources] if held.kind == "no_entry" else [tuple(dict.fromkeys(sources))]
+    exits = [(way,) for way in targets] if held.kind == "no_exit" else [tuple(dict.fromkeys(targets))]
+    return [TurnRestriction(held, source, via_node, via_ways, target) for source, target in product(entries, exits)]
 
 
 @dataclass(frozen=True)
@@ -155,7 +171,7 @@ def to_directed_edges(
         that it is ambiguous which part of it is meant.
     """
     rows: list[tuple[int, ...]] = []
-    is_only: list[bool] = []
+    mapped: list[Held] = []
     dropped: Counter[str] = Counter()
     for restriction in restrictions:
         usable = [
@@ -176,11 +192,23 @@ def to_directed_edges(
             dropped["ambiguous_geometry"] += 1
         else:
             rows.append(meeting[0][0])
-            is_only.append(restriction.is_only)
+            mapped.append(restriction.held)
+    timed = [number for number, held in enumerate(mapped) if held.hours]
+    return DirectedRestrictions(
+        np.array([held.kind.startswith("only_") for held in mapped], np.bool_),
+        *_csr(rows),
+        np.array(timed, np.int32),
+        np.array([mapped[number].by_default for number in timed], np.bool_),
+        *_csr([mapped[number].hours for number in timed]),
+        dict(dropped),
+    )
+
+
+def _csr(rows: Sequence[tuple[int, ...]]) -> tuple[Int64Array, Int32Array]:
+    """Return rows of different lengths as CSR."""
     indptr = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([len(row) for row in rows], out=indptr[1:])
-    flat = np.array([edge for row in rows for edge in row], np.int32)
-    return DirectedRestrictions(np.array(is_only, np.bool_), indptr, flat, dict(dropped))
+    return indptr, np.array([value for row in rows for value in row], np.int32)
 
 
 def _sequences(
