@@ -38,8 +38,12 @@ logger = logging.getLogger(__name__)
 #: Per state: contraction, customization, selection of the states that lead to the destinations, sweep of all lanes.
 _CONTRACT_NS: Final = 6500
 _CUSTOMIZE_NS: Final = 1200
-_RESTRICT_NS: Final = 150
-_SWEEP_NS: Final = 10
+_RESTRICT_NS: Final = 200
+_SWEEP_NS: Final = 90
+#: Per origin, for the upward search.
+_CLIMB_NS: Final = 15_000
+#: Per state of the network, for arrays of this length.
+_STATE_NS: Final = 2
 #: Per state that a plain search reaches.
 _SEARCH_NS: Final = 100
 #: Per chosen pair, for the searches from both ends.
@@ -185,7 +189,8 @@ def choose(
 
     A search reaches a share of the connected part of the network where it begins. The sizes of these parts are known,
     and the share is the mean of some searches, of which each request adds a few. As that is an estimate, a caller that
-    searches from each point should turn to the hierarchy when it has taken as long as the hierarchy would.
+    searches from each point should turn to the hierarchy when it has taken as long as the hierarchy would. The states
+    that a hierarchy visits are counted if it exists.
     """
     is_backward = not are_pairs and len(reached.snaps) < len(leaving.snaps)
     near, far = (reached, leaving) if is_backward else (leaving, reached)
@@ -198,26 +203,23 @@ def choose(
         making_ns += n_states * _CUSTOMIZE_NS
         if not _CONTRACTION.is_ready(graph.topology, None):
             making_ns += n_states * _CONTRACT_NS
-    if are_pairs:
-        asking_ns = len(far.snaps) * _PAIR_NS / settings.threads
-    else:
-        # The upward searches from the destinations stay in their parts of the network.
-        parts = np.unique(_parts(graph, far))
-        most = int(_part_sizes(graph)[parts[parts >= 0]].sum())
-        n_rows, n_sweeps = min(most, _CONE * len(far.snaps) ** 0.75), -(-n_near // sweeps.LANES)
-        asking_ns = n_rows * (_RESTRICT_NS + n_sweeps * _SWEEP_NS / min(settings.threads, n_sweeps))
-    hierarchy_s = (making_ns + asking_ns) / 1e9
     # Labels of large networks do not fit into the caches of a processor.
     search_ns = _SEARCH_NS * float(np.clip(np.sqrt(n_states / 70_000), 1.0, 2.7)) / min(settings.threads, n_near)
     parts_of_near = _parts(graph, near)
     sizes = np.where(parts_of_near >= 0, _part_sizes(graph)[parts_of_near], 0)
-    if search_ns * sizes.sum() <= asking_ns:
+
+    all_ns = search_ns * float(sizes.sum())
+    asking_ns = _asking_ns(streets, graph, near, far, all_ns, is_backward=is_backward, are_pairs=are_pairs)
+    hierarchy_s = (making_ns + asking_ns) / 1e9
+    if all_ns <= asking_ns:
         return Choice(False, hierarchy_s)
     # Limits that differ by less than a tenth share their measurements: an estimate is sufficient here.
     shares = experience.reach.setdefault(int(10.0 * np.log(float(largest) + 1.0)), [])
     if len(shares) < _SAMPLES:
-        shares += _shares_within(graph, near, sizes, largest, is_backward=is_backward, seed=len(shares))
-    gain_ns = search_ns * sizes.sum() * float(np.mean(shares)) - asking_ns
+        enough = 2.0 * (making_ns + asking_ns) / all_ns
+        shares += _shares_within(graph, near, sizes, largest, enough, is_backward=is_backward, seed=len(shares))
+    searching_ns = all_ns * float(np.mean(shares))
+    gain_ns = searching_ns - asking_ns
     if gain_ns <= 0 or gain_ns > making_ns:
         return Choice(gain_ns > 0, hierarchy_s)
     experience.missed_ns += gain_ns
@@ -228,6 +230,40 @@ def choose(
             target=hierarchy, args=(streets, graph), name="traveltime_lab.streets.contraction", daemon=True
         ).start()
     return Choice(False, hierarchy_s)
+
+
+def _asking_ns(
+    streets: StreetLayer,
+    graph: RoadGraph,
+    near: LinkedPoints,
+    far: LinkedPoints,
+    most_ns: float,
+    *,
+    is_backward: bool,
+    are_pairs: bool,
+) -> float:
+    """
+    Return the time of a request to a hierarchy that exists.
+
+    The states in the upward searches from the destinations are counted, but not further than up to `most_ns`. Before
+    the hierarchy exists, their number is estimated.
+    """
+    if are_pairs:
+        return len(far.snaps) * _PAIR_NS / settings.threads
+    n_sweeps = -(-len(near.snaps) // sweeps.LANES)
+    n_threads = min(settings.threads, n_sweeps)
+    row_ns = _RESTRICT_NS + n_sweeps * _SWEEP_NS / n_threads
+    n_states = graph.topology.n_states
+    if _HIERARCHY.is_ready(graph, None):
+        made = hierarchy(streets, graph)
+        # In a backward search, the downward arcs are traversed upwards.
+        down = made.up if is_backward else made.down
+        n_rows: float = sweeps.cone_size(down, made.rank, far.ports, int(min(most_ns / row_ns, n_states)) + 1)
+    else:
+        # The upward searches from the destinations stay in their parts of the network.
+        parts = np.unique(_parts(graph, far))
+        n_rows = min(int(_part_sizes(graph)[parts[parts >= 0]].sum()), _CONE * len(far.snaps) ** 0.75)
+    return n_states * _STATE_NS + len(near.snaps) * _CLIMB_NS / n_threads + n_rows * row_ns
 
 
 def _part_sizes(graph: RoadGraph) -> Int64Array:
@@ -245,19 +281,30 @@ def _parts(graph: RoadGraph, ends: LinkedPoints) -> Int64Array:
 
 
 def _shares_within(
-    graph: RoadGraph, ends: LinkedPoints, sizes: Int64Array, largest: np.int64, *, is_backward: bool, seed: int
+    graph: RoadGraph,
+    ends: LinkedPoints,
+    sizes: Int64Array,
+    largest: np.int64,
+    enough: float,
+    *,
+    is_backward: bool,
+    seed: int,
 ) -> list[float]:
-    """Return the shares of their parts that searches from a few points reach; larger parts are drawn more often."""
+    """
+    Return the shares of their parts that searches from a few points reach; larger parts are drawn more often.
+
+    A search ends when it has reached the share `enough`, and its share is estimated then.
+    """
     core = graph.core(is_backward=is_backward)
-    indptr, states, keys = ends.ports
     # Without replacement: no point is searched from twice.
     n_drawn = int(np.clip(np.count_nonzero(sizes) // 4, 1, _SAMPLES_AT_ONCE))
-    rng = np.random.default_rng(seed)
+    drawn = np.random.default_rng(seed).choice(sizes.size, n_drawn, replace=False, p=sizes / sizes.sum())
     shares = []
-    for row in rng.choice(sizes.size, n_drawn, replace=False, p=sizes / sizes.sum()):
-        seeds = core.seeds(states[indptr[row] : indptr[row + 1]], keys[indptr[row] : indptr[row + 1]])
-        label, _ = road.one_to_all(core.arcs, *seeds, largest, graph.shift, core.n_buckets, False)
-        shares.append(min(1.0, np.count_nonzero(label != road.UNREACHED) / float(sizes[row])))
+    for row in drawn.tolist():
+        seeds = core.seed_rows(take_rows(ends.ports, row, row + 1))
+        most = float(enough * sizes[row])
+        reached = road.reach_sizes(core.arcs, seeds, largest, most, graph.shift, core.n_buckets)
+        shares.append(min(1.0, float(reached[0] / sizes[row])))
     return shares
 
 

@@ -265,6 +265,48 @@ def one_to_all(arcs, seed_states, seed_keys, limit, shift, n_buckets, with_paren
 
 
 @kernel
+def reach_sizes(arcs, seeds, limit, enough, shift, n_buckets):
+    """
+    Estimate how many states are within a limit of the seeds of each row.
+
+    A search begins with a sixteenth of the limit, which is doubled until the search has found enough states. The number
+    within the whole limit is then estimated from the area, so that a row costs little more than is of interest.
+
+    Parameters
+    ----------
+    arcs : Arcs
+    seeds : Ports
+        Seeds of the rows.
+    limit : int64
+    enough : float
+        Number of states above which an estimate is sufficient.
+    shift, n_buckets : int
+        As in `one_to_all`.
+
+    Returns
+    -------
+    float64 array of shape (n_rows,)
+    """
+    n_states = arcs.indptr.size - 1
+    label = np.full(n_states, UNREACHED, np.int64)
+    parent = np.empty(0, np.int32)
+    queue = new_queue(n_states, shift, n_buckets)
+    sizes = np.zeros(seeds.indptr.size - 1)
+    for row in range(sizes.size):
+        first, last = seeds.indptr[row], seeds.indptr[row + 1]
+        for halvings in range(4, -1, -1):
+            queue, touched = search(
+                arcs, seeds.states[first:last], seeds.keys[first:last], limit >> halvings, label, parent, queue
+            )
+            for i in range(touched.size):
+                label[touched[i]] = UNREACHED
+            sizes[row] = touched.size * 4.0**halvings
+            if touched.size >= enough:
+                break
+    return sizes
+
+
+@kernel
 def many_to_many(arcs, seeds, reads, limit, shift, n_buckets, result):
     """
     Fill ``result[i, j]`` with the smallest label from the seeds of row `i` to the readings of column `j`.

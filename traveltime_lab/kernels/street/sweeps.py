@@ -34,6 +34,51 @@ class Stream(NamedTuple):
 
 
 @kernel
+def cone_size(down, rank, reads, most):
+    """
+    Return the number of states from which downward arcs lead to some readings.
+
+    Parameters
+    ----------
+    down, rank, reads
+        As in `restrict`.
+    most : int
+        Number at which the count ends.
+
+    Returns
+    -------
+    int
+        Number of states, not much more than `most`.
+    """
+    indptr, tails = down.indptr, down.indices
+    is_known = np.zeros(indptr.size - 1, np.bool_)
+    stack = np.empty(most + 64, np.int32)
+    n_rows = 0
+    for i in range(reads.states.size):
+        v = rank[reads.states[i]]
+        if is_known[v]:
+            continue
+        is_known[v] = True
+        stack[0] = v
+        top = 1
+        while top:
+            top -= 1
+            v = stack[top]
+            n_rows += 1
+            if n_rows >= most:
+                return n_rows
+            for k in range(indptr[v], indptr[v + 1]):
+                w = tails[k]
+                if not is_known[w]:
+                    is_known[w] = True
+                    if top == stack.size:
+                        return most
+                    stack[top] = w
+                    top += 1
+    return n_rows
+
+
+@kernel
 def restrict(down, rank, reads):
     """
     Return the downward arcs that lead to some readings, as one stream for `many_to_many`.
