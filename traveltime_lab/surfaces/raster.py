@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from traveltime_lab.streets import costs
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.surfaces.field import Field
 from traveltime_lab.surfaces.polygons import Surface
-from traveltime_lab.surfaces.tiles import TILE, tile_cache
+from traveltime_lab.surfaces.tiles import TILE, Tile, tile_cache
 
 #: Number of tiles that `tile_values` holds in memory at a time.
 _TILES_AT_ONCE = 256
@@ -75,7 +76,7 @@ def surface(
     first_row = int(np.floor((box[1] - margin) / cell_m))
     n_columns = int(np.ceil((box[2] + margin / shrink) / cell_m)) - first_column
     n_rows = int(np.ceil((box[3] + margin) / cell_m)) - first_row
-    values = np.full((n_rows, n_columns), np.inf, np.float32)
+    values = np.empty((n_rows, n_columns), np.float32)
     tile_rows = range(first_row // TILE, (first_row + n_rows - 1) // TILE + 1)
     tile_columns = range(first_column // TILE, (first_column + n_columns - 1) // TILE + 1)
     places = [(r, c) for r in tile_rows for c in tile_columns]
@@ -90,11 +91,13 @@ def surface(
         top, left = place[0] * TILE - first_row, place[1] * TILE - first_column
         inside_rows = slice(max(0, -top), min(TILE, n_rows - top))
         inside_columns = slice(max(0, -left), min(TILE, n_columns - left))
-        target = values[
-            top + inside_rows.start : top + inside_rows.stop, left + inside_columns.start : left + inside_columns.stop
-        ]
+        # Kernels are compiled again for each layout of the arrays, so all arrays of cells are contiguous.
+        read = np.empty((inside_rows.stop - inside_rows.start, inside_columns.stop - inside_columns.start), np.float32)
         for reader, found in zip(readers, tiles, strict=True):
-            reader.read(found[place].part(inside_rows, inside_columns), target)
+            reader.read(_contiguous(found[place].part(inside_rows, inside_columns)), read)
+        values[
+            top + inside_rows.start : top + inside_rows.stop, left + inside_columns.start : left + inside_columns.stop
+        ] = read
 
     side_by_side([functools.partial(fill, place) for place in places])
     return Surface(
@@ -103,6 +106,16 @@ def surface(
         y0=(first_row + 0.5) * cell_m,
         cell_m=cell_m,
         values=values,
+    )
+
+
+def _contiguous(tile: Tile) -> Tile:
+    """Return a tile whose arrays are contiguous."""
+    return replace(
+        tile,
+        edge=np.ascontiguousarray(tile.edge),
+        fraction=np.ascontiguousarray(tile.fraction),
+        distance=np.ascontiguousarray(tile.distance),
     )
 
 

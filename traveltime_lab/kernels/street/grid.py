@@ -108,7 +108,7 @@ def _cells_of_all(x1, y1, x2, y2, cell):
     """Return the keys of the cells that segments cross, and the segment of each key."""
     n = x1.size
     keys = np.empty(0, np.int64)
-    total = np.int64(0)  # a literal zero would compile `_cells_of` twice
+    total = 0
     for i in range(n):
         total = _cells_of(x1[i], y1[i], x2[i], y2[i], cell, keys, total)
     keys = np.empty(total, np.int64)
