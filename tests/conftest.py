@@ -38,26 +38,20 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield settings.cache_folder
 
 
-def _sample(name: str) -> Network:
-    from traveltime_lab.errors import MissingDependencyError
-    from traveltime_lab.network.sample import sample_network
-
-    try:
-        return sample_network(name)
-    except MissingDependencyError as error:
-        pytest.skip(str(error))
-
-
 @pytest.fixture(scope="session")
 def coquimbo(cache_folder: Path) -> Network:
     """Streets for cars of a coastal conurbation in Chile."""
-    return _sample("coquimbo")
+    from traveltime_lab.network.sample import sample_network
+
+    return sample_network("coquimbo")
 
 
 @pytest.fixture(scope="session")
 def helsinki(cache_folder: Path) -> Network:
     """The centre of Helsinki with every footpath, turn restriction and shore."""
-    return _sample("helsinki")
+    from traveltime_lab.network.sample import sample_network
+
+    return sample_network("helsinki")
 
 
 def _built(shared_data: Path, folder: Path, city: str) -> Network:

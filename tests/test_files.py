@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,8 @@ def writer(request: pytest.FixtureRequest, network: Network) -> Writer:
     if request.param == "plot":
         return lambda path: plot.save(path, network, size=3, street_names=False)
     map_ = tl.TravelTimeMap(network, worlds.at((500.0, 500.0)))
-    return getattr(map_, f"to_{request.param}")  # type: ignore[no-any-return]
+    write: Writer = getattr(map_, f"to_{request.param}")
+    return write
 
 
 @contextmanager
@@ -109,12 +111,12 @@ def test_a_full_disk_leaves_what_was_there(writer: Writer, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("path", ["a\0b", "", 5, None, b"bytes"])
-def test_paths_that_are_none(network: Network, path: object) -> None:
+def test_paths_that_are_none(network: Network, path: Any) -> None:
     map_ = tl.TravelTimeMap(network, worlds.at((500.0, 500.0)))
     # None is a new file in the folder of the map.
     for write in [network.save, *([map_.to_geojson, map_.to_parquet, map_.to_png] if path is not None else [])]:
         with pytest.raises(InputError, match="path must be the path of a file or folder"):
-            write(path)  # type: ignore[arg-type]
+            write(path)
 
 
 def test_names_that_are_too_long(writer: Writer, tmp_path: Path) -> None:

@@ -306,6 +306,22 @@ def test_it_is_said_once(load: Callable[[], ModuleType], caplog: pytest.LogCaptu
     assert [record.getMessage() for record in caplog.records] == ["compiling, once per machine"]
 
 
+CALLING = """
+
+@kernel
+def both(a):
+    return add(a, 1) + add(1, a) + add(b=a, a=a) + add(True, a) + add(a > 0, a)
+"""
+
+
+def test_literals_are_no_types_of_their_own(load: Callable[[], ModuleType], tmp_path: Path) -> None:
+    (tmp_path / "trial.py").write_text(MODULE + CALLING)
+    module = load()
+    assert module.both(5) == 6 + 6 + 10 + 6 + 6
+    whole, truth = numba.int64, numba.boolean
+    assert sorted(module.add.signatures, key=str) == [(truth, whole), (whole, whole)]
+
+
 def test_types_in_words_tell_fields() -> None:
     class One(NamedTuple):
         a: int

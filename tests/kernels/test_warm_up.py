@@ -29,6 +29,10 @@ class TestTheList:
             assert warm_up.line(kernel._cache._name, arguments) == line
             assert len(arguments) == kernel.py_func.__code__.co_argcount
 
+    def test_no_kernel_is_compiled_for_several_layouts(self) -> None:
+        without = [line.replace("::1", ":") for line in warm_up.listed()]
+        assert len(set(without)) == len(without)
+
     def test_sections(self) -> None:
         parts = [list(warm_up.listed([section])) for section in SECTIONS]
         assert all(parts)

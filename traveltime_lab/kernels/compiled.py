@@ -47,6 +47,8 @@ logger = logging.getLogger(__name__)
 
 #: Internal modules of Numba, which may change: they are only used inside a `try`.
 _internals: Any = numba.core
+#: Numba has annotations for some of its functions, and calls of the others are errors for mypy.
+_types: Any = numba.types
 #: Beginning of every file, with the version of the layout.
 _MAGIC = b"traveltime_lab kernel 1\n"
 _DIGEST_SIZE = 32
@@ -110,9 +112,10 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     Notes
     -----
     A kernel is compiled once for each combination of types, which takes most of the time of a first run. To reduce it,
-    initialize numbers that are passed to other kernels with ``np.int64(0)``, because the literal ``0`` has a type of
-    its own; use loops in place of ``a[i:j] = b``, which includes code for an error message; and use
-    `order.ascending` in place of ``np.argsort``.
+    pass numbers of the same types and arrays of the same layouts everywhere; use loops in place of ``a[i:j] = b``,
+    which includes code for an error message; and use `order.ascending` in place of ``np.argsort``. Numba gives
+    the literals ``0`` and ``True`` types of their own, for which it would compile a kernel again that another kernel
+    calls with them; here they have the types of other numbers.
 
     Arrays that belong together are one argument, a named tuple of `traveltime_lab.kernels.records` or of the module of
     the kernel. Reading a field costs nothing in itself; in the innermost loops a local variable for each array lets the
@@ -120,9 +123,17 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     if function is None:
         return functools.partial(kernel, **options)
-    dispatcher = numba.njit(nogil=True, **options)(function)
+    # Wrappers for C are a seventh of the code of a kernel, and nothing calls them.
+    options_of_numba: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True, **options}
+    dispatcher: Any = numba.njit(**options_of_numba)(function)
     if hasattr(dispatcher, "_cache"):  # not with NUMBA_DISABLE_JIT, and perhaps not in a later numba
         dispatcher._cache = _Cache(function, options)
+    if hasattr(dispatcher, "get_call_template"):
+        # Another kernel that calls this one gets the version for all numbers, whether it passes a literal or not.
+        ask, plain = dispatcher.get_call_template, _types.unliteral
+        dispatcher.get_call_template = lambda args, kws: ask(
+            tuple(map(plain, args)), {name: plain(kind) for name, kind in dict(kws).items()}
+        )
     return dispatcher
 
 

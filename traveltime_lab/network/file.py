@@ -71,31 +71,7 @@ class Contents:
 
 
 def write_file(contents: Contents, path: str | os.PathLike[str]) -> Path:
-    """
-    Write a network to an Arrow IPC file.
-
-    The file is written under a temporary name and then renamed, so that an incomplete file is never left behind.
-
-    Parameters
-    ----------
-    contents : Contents
-    path : path-like
-        File to write; an existing file is replaced.
-
-    Returns
-    -------
-    Path
-        Path of the file.
-
-    Raises
-    ------
-    InputError
-        If the path is a folder, a device, a pipe or a socket.
-    MissingFileError
-        If the folder does not exist.
-    FileAccessError
-        If the file cannot be written, as on a full disk.
-    """
+    """Write a network to an Arrow IPC file and return its path; see `traveltime_lab.network.network.Network.save`."""
     with replacing(path, what="the network", example="city.network") as temporary:
         table = _to_arrow(contents)
         with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:

@@ -72,7 +72,7 @@ class _Protocol(H11Protocol):
 
     # What comes in
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: Any) -> None:
         """Take a connection, or turn it away if there are too many."""
         super().connection_made(transport)
         n_open = len(self.connections)

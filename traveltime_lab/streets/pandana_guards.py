@@ -31,7 +31,7 @@ after_fork(_note_fork)
 def pandana_threads(count: int) -> Iterator[None]:
     """Set the number of threads of pandana, regardless of what others have set; a forked process has one."""
     # scikit-learn, which pandana imports, depends on it.
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # noqa: PLC0415
+    from threadpoolctl import ThreadpoolController  # noqa: PLC0415
 
     global _controller
     if _controller is None:

@@ -75,7 +75,7 @@ def surface(
     first_row = int(np.floor((box[1] - margin) / cell_m))
     n_columns = int(np.ceil((box[2] + margin / shrink) / cell_m)) - first_column
     n_rows = int(np.ceil((box[3] + margin) / cell_m)) - first_row
-    values = np.full((n_rows, n_columns), np.inf, np.float32)
+    values = np.empty((n_rows, n_columns), np.float32)
     tile_rows = range(first_row // TILE, (first_row + n_rows - 1) // TILE + 1)
     tile_columns = range(first_column // TILE, (first_column + n_columns - 1) // TILE + 1)
     places = [(r, c) for r in tile_rows for c in tile_columns]
@@ -90,11 +90,13 @@ def surface(
         top, left = place[0] * TILE - first_row, place[1] * TILE - first_column
         inside_rows = slice(max(0, -top), min(TILE, n_rows - top))
         inside_columns = slice(max(0, -left), min(TILE, n_columns - left))
-        target = values[
-            top + inside_rows.start : top + inside_rows.stop, left + inside_columns.start : left + inside_columns.stop
-        ]
+        # Kernels are compiled again for each layout of the arrays, so all arrays of cells are contiguous.
+        read = np.empty((inside_rows.stop - inside_rows.start, inside_columns.stop - inside_columns.start), np.float32)
         for reader, found in zip(readers, tiles, strict=True):
-            reader.read(found[place].part(inside_rows, inside_columns), target)
+            reader.read(found[place].part(inside_rows, inside_columns), read)
+        values[
+            top + inside_rows.start : top + inside_rows.stop, left + inside_columns.start : left + inside_columns.stop
+        ] = read
 
     side_by_side([functools.partial(fill, place) for place in places])
     return Surface(

@@ -75,13 +75,14 @@ class Tile:
         return Cells(self.edge, self.fraction, self.distance, per_metre, buffer_m, *tied)
 
     def part(self, rows: slice, columns: slice) -> Tile:
-        """Return a rectangle of cells."""
+        """Return a rectangle of cells, in arrays of its own."""
         n_rows, n_columns = self.edge.shape
         if (rows.start, rows.stop, columns.start, columns.stop) == (0, n_rows, 0, n_columns):
             return self
         tied = (self.tied_cell, self.tied_edge, self.tied_fraction, self.tied_distance)
         tied = tied_within(*tied, n_columns, rows.start, rows.stop, columns.start, columns.stop)
-        return Tile(self.edge[rows, columns], self.fraction[rows, columns], self.distance[rows, columns], *tied)
+        cells = (np.ascontiguousarray(values[rows, columns]) for values in (self.edge, self.fraction, self.distance))
+        return Tile(*cells, *tied)
 
 
 @dataclass
@@ -138,7 +139,9 @@ class TileCache:
         shape = found.segment.shape
         cell = np.flatnonzero(found.segment.ravel() >= 0)
         row, column = np.divmod(cell, TILE)
-        here = nearest.Nearest(*(values.ravel()[cell] for values in found))
+        # The types are those of points, so that `tied_places` is compiled once.
+        segment, place, metres, may_be_tied = (values.ravel()[cell] for values in found)
+        here = nearest.Nearest(segment, place.astype(np.float64), metres.astype(np.float64), may_be_tied)
         x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
         indptr, *places = ties.tied_places(x, y, shrink[row], here, *rules, index.parts)
         edge = np.full(shape, -1, np.int32)

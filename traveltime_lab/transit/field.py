@@ -170,7 +170,8 @@ class TransitField:
         has_any = np.diff(indptr) > 0
         least = np.full(has_any.size, road.UNREACHED, np.int64)
         least[has_any] = label_parts.from_ms(times[indptr[:-1][has_any]].astype(np.int64))
-        return reading.field_of_edges(least, self.graph.exit_ports())  # type: ignore[no-any-return]
+        labels: Int64Array = reading.field_of_edges(least, self.graph.exit_ports())
+        return labels
 
     def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
         """Return a function that lowers the values of the cells of a tile."""

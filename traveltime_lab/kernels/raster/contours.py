@@ -160,7 +160,7 @@ def outlines(values, limit, step, clearance):
     starts = np.empty(most_rings + 1, np.int64)
     west = np.empty((most_rings, 2), np.int64)
     ring_of = np.empty(marks.shape, np.int32)
-    n, n_rings = np.int64(0), np.int64(0)  # as literal zeros they would compile `_follow` twice
+    n, n_rings = 0, 0
     starts[0] = 0
     for r in range(marks.shape[0]):
         for c in range(marks.shape[1] - 1):

@@ -162,7 +162,7 @@ def _cells_of_all(ends, cell):
     """Return row and column of the cells that segments cross, and the segment of each."""
     n = ends.shape[0]
     rows, columns = np.empty(0, np.int32), np.empty(0, np.int32)
-    total = np.int64(0)  # a literal zero would compile `_cells_of` twice
+    total = 0
     for i in range(n):
         total = _cells_of(ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3], cell, rows, columns, total)
     rows, columns = np.empty(total, np.int32), np.empty(total, np.int32)

@@ -5,6 +5,7 @@ What lies below the areas of a map: the network's own streets, or tiles, for the
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import geopandas as gpd
@@ -34,10 +35,8 @@ class Background:
     #: Image overlays with the ground and with the streets.
     _ground: Any
     _streets: Any
-
-    def _on_failure(self, error: BaseException) -> None:
-        """Show an error beside the map."""
-        raise NotImplementedError
+    #: Shows an error beside the map.
+    _on_failure: Callable[[BaseException], None]
 
     def _draw_base(self) -> None:
         """Draw the base map for the visible window, unless the current one covers it."""

@@ -27,6 +27,8 @@ class Exports:
     network: Network
     state: MapState
     _folder: Path
+    #: Returns the areas of the current state, or raises an error if there are none.
+    _answered: Callable[[], gpd.GeoDataFrame]
 
     @property
     def folder(self) -> Path:
@@ -36,10 +38,6 @@ class Exports:
     @folder.setter
     def folder(self, path: str | Path) -> None:
         self._folder = as_path(path, "folder")
-
-    def _answered(self) -> gpd.GeoDataFrame:
-        """Return the areas of the current state, or raise an error if there are none."""
-        raise NotImplementedError
 
     def code(self) -> str:
         """

@@ -4,6 +4,7 @@ The origins of a map as draggable markers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -28,14 +29,10 @@ class Markers:
     _pressed: str | None
     #: Whether the areas on the map have a lower level of detail than the state.
     _is_draft: bool
-
-    def _errors_told(self) -> AbstractContextManager[None]:
-        """Show errors beside the map instead of raising them."""
-        raise NotImplementedError
-
-    def _draw(self, *, at_once: bool = False, only_new: bool = False) -> None:
-        """Search and draw the areas."""
-        raise NotImplementedError
+    #: Shows errors beside the map instead of raising them.
+    _errors_told: Callable[[], AbstractContextManager[None]]
+    #: Searches and draws the areas.
+    _draw: Callable[..., None]
 
     def _place_markers(self) -> None:
         """Add, move and remove markers to match the origins."""

@@ -212,6 +212,27 @@ class Panel:
             ),
             "combine",
         )  # fmt: skip
+        self._click = ipywidgets.ToggleButtons(
+            options=[("adds origin", True), ("asks only", False)], value=True, style={"button_width": "98px"}
+        )
+        fit = ipywidgets.Button(description="Show all areas", icon="arrows-alt")
+        fit.on_click(lambda _: self._on_fit())
+        self._minutes_row, self._metres_row = _labelled("Minutes", minutes), _labelled("Metres", metres)
+        self._combine_row = _labelled("Areas", combine)
+        return [
+            _labelled("Travel", mode),
+            _labelled("Within", measure),
+            self._minutes_row,
+            self._metres_row,
+            _labelled("Rings", rings),
+            *self._times(),
+            self._combine_row,
+            _labelled("A click", self._click),
+            _labelled("Window", fit),
+        ]
+
+    def _times(self) -> list[Any]:
+        """Return the controls for the day, the hour and what depends on them."""
         moment = self._bind(
             ipywidgets.Dropdown(options=[("any time", "any"), ("departing", "departure"), ("arriving", "arrival")]),
             "moment",
@@ -246,24 +267,11 @@ class Panel:
         luck = self._bind(
             ipywidgets.Dropdown(options=_PERCENTILES), "percentile", lambda p: p or None, lambda p: p or 0
         )
+        self._moment_row, self._day_row = _labelled("When", moment), _labelled("Day", day)
         self._window_row, self._luck_row = _labelled("Leaving", window), _labelled("Good for", luck)
-        self._click = ipywidgets.ToggleButtons(
-            options=[("adds origin", True), ("asks only", False)], value=True, style={"button_width": "98px"}
-        )
-        fit = ipywidgets.Button(description="Show all areas", icon="arrows-alt")
-        fit.on_click(lambda _: self._on_fit())
-        self._minutes_row, self._metres_row = _labelled("Minutes", minutes), _labelled("Metres", metres)
-        self._moment_row = _labelled("When", moment)
-        self._day_row = _labelled("Day", day)
         self._traffic_row = _labelled("Traffic", traffic)
-        self._combine_row = _labelled("Areas", combine)
         self._hour_note = ipywidgets.HTML()
         return [
-            _labelled("Travel", mode),
-            _labelled("Within", measure),
-            self._minutes_row,
-            self._metres_row,
-            _labelled("Rings", rings),
             self._moment_row,
             self._day_row,
             self._clock_row,
@@ -271,9 +279,6 @@ class Panel:
             self._luck_row,
             self._traffic_row,
             self._hour_note,
-            self._combine_row,
-            _labelled("A click", self._click),
-            _labelled("Window", fit),
         ]
 
     def _shape_options(self) -> Any:

@@ -47,65 +47,66 @@ class Agencies:
 
 
 @dataclass(frozen=True)
-class Stops:
+class _Rows:
+    """
+    The rows of a file, to which other files refer by their ids.
+
+    Attributes
+    ----------
+    ids : pyarrow.Array
+        Id of each row.
+    is_kept : bool array of shape (n_rows,)
+    """
+
+    ids: Any
+    is_kept: BoolArray
+
+
+@dataclass(frozen=True)
+class Stops(_Rows):
     """
     The stops of a feed.
 
     Attributes
     ----------
-    ids : pyarrow.Array
-        stop_id of each row.
-    is_kept : bool array of shape (n_rows,)
     lat, lng : float64 arrays of shape (n_rows,), degrees
         NaN if unknown.
     frame : DataFrame
         The kept stops, see `traveltime_lab.transit.timetable.Timetable`.
     """
 
-    ids: Any
-    is_kept: BoolArray
     lat: FloatArray
     lng: FloatArray
     frame: pd.DataFrame
 
 
 @dataclass(frozen=True)
-class Routes:
+class Routes(_Rows):
     """
     The routes of a feed.
 
     Attributes
     ----------
-    ids : pyarrow.Array
-        route_id of each row.
-    is_kept : bool array of shape (n_rows,)
     frame : DataFrame
         The kept routes, see `traveltime_lab.transit.timetable.Timetable`.
     """
 
-    ids: Any
-    is_kept: BoolArray
     frame: pd.DataFrame
 
 
 @dataclass(frozen=True)
-class Trips:
+class Trips(_Rows):
     """
     The trips of a feed.
 
     Attributes
     ----------
-    ids : pyarrow.Array
-        trip_id of each row.
-    is_kept : bool array of shape (n_rows,)
     route, service, block, shape : int32 arrays of shape (n_rows,)
         Kept route, service, block and row of the shape; -1 for none.
     table : TextTable
         All columns.
     """
 
-    ids: Any
-    is_kept: BoolArray
     route: Int32Array
     service: Int32Array
     block: Int32Array

@@ -348,7 +348,9 @@ def _solutions(pair: Pair, request: Request, most_s: int) -> list[Solution]:
         if solution is None:
             continue
         found.append(solution)
-        seconds = abs((solution.request.moment - request.moment).total_seconds())  # type: ignore[operator]
+        there, here = solution.request.moment, request.moment
+        assert isinstance(there, dt.datetime) and isinstance(here, dt.datetime)
+        seconds = abs((there - here).total_seconds())
         if seconds <= _WINDOWS_S[0]:
             break
         within_s = min(within_s, seconds)
