@@ -73,7 +73,10 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    folder = tmp_path_factory.mktemp("fuzz")
+    return make_world(tmp_path_factory.mktemp("fuzz"))
+
+
+def make_world(folder: Path) -> World:
     nodes = {i: (0.498 + 0.002 * i, 0.5) for i in range(1, 13)} | {
         i + 20: (0.498 + 0.002 * i, 0.502) for i in range(1, 13)
     }
@@ -283,8 +286,12 @@ def sizes(world: World) -> dict[str, float]:
 
 @pytest.fixture(autouse=True)
 def nothing_leaves_this_machine(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
+    stay_here(monkeypatch, world.folder)
+
+
+def stay_here(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Files go to a folder of the test, and no name of another machine is found."""
-    monkeypatch.chdir(world.folder)
+    monkeypatch.chdir(folder)
     find = socket.getaddrinfo
 
     def found(host: Any, *arguments: Any, **options: Any) -> Any:
@@ -333,7 +340,15 @@ def test_every_public_function_is_called() -> None:
 
 def check_call(target: Target, world: World, values: dict[str, str]) -> str | None:
     """Return what is wrong with a call, None if nothing is."""
+    found = fault(target, world, values)
+    arguments = ", ".join(f"{name}={value}" for name, value in values.items())
+    return found and f"{target.name}({arguments}): {found[1]}"
+
+
+def fault(target: Target, world: World, values: dict[str, str]) -> tuple[str, str] | None:
+    """Return the kind of fault of a call, ``"exception"``, ``"answer"`` or ``"hang"``, and what is wrong."""
     arguments = {**target.right(world), **{name: odd.VALUES[value]() for name, value in values.items()}}
+    found = None
     started = time.perf_counter()
     try:
         with warnings.catch_warnings():
@@ -342,16 +357,17 @@ def check_call(target: Target, world: World, values: dict[str, str]) -> str | No
             warnings.filterwarnings("ignore", message="constrained_layout|Glyph|.*axes sizes collapsed|.*query area")
             answer = target.function(world)(**arguments)
         wrong = wrong_answer(answer, arguments)
+        found = wrong and ("answer", wrong)
     except TravelTimeError as error:
-        wrong = None if str(error).strip() else "an error without words"
+        found = None if str(error).strip() else ("exception", "an error without words")
     except Exception as error:
-        wrong = f"{type(error).__name__}: {str(error)[:300]}"
+        found = ("exception", f"{type(error).__name__}: {str(error)[:300]}")
     finally:
         close(target)
     seconds = time.perf_counter() - started
     if seconds > PATIENCE_S:
-        wrong = f"{seconds:.0f} s; {wrong or 'else right'}"
-    return wrong and f"{target.name}({', '.join(f'{name}={value}' for name, value in values.items())}): {wrong}"
+        return "hang", f"{seconds:.0f} s; {found[1] if found else 'else right'}"
+    return found or None
 
 
 def close(target: Target) -> None:

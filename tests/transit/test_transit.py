@@ -291,6 +291,26 @@ class TestRoutes:
         assert [leg.mode for leg in found["route"][0].legs][:3] == ["car", "parking", "bus"]
         assert found["travel_time"][0] == 800
 
+    @pytest.mark.parametrize("how", [{"departure_time": "2026-03-03T07:50"}, {"arrival_time": "2026-03-03T08:20"}])
+    @pytest.mark.parametrize(("penalty", "ends"), [("enabled", 25), ("disabled", 0)])
+    def test_ways_between_stops_and_streets_are_walked(
+        self, tmp_path: Path, penalty: str, ends: int, how: dict[str, str]
+    ) -> None:
+        """`penalty` is about the points of the request: the ways of stops to their streets count in any case."""
+        stops = {"a": (0.0, 25.0), "b": (3000.0, -50.0), "b2": (3100.0, 25.0), "c": (6000.0, 25.0)}
+        trips = [[("a", 28_800), ("b", 29_100)], [("b2", 29_400), ("c", 29_700)]]
+        network = tl.build_network(STREETS, gtfs=timetable(tmp_path, stops, trips), timezone="UTC")
+        found = tl.routes(
+            network, at((100, 25)), at((6050, 25)), transportation="bus", snapping={"penalty": penalty}, **how
+        )
+        walks = [leg for leg in found["route"][0].legs if leg.mode == "walk"]
+        metres = [100 + 25 + ends, 100 + 50 + 25, 50 + 25 + ends]
+        assert [leg.distance for leg in walks] == pytest.approx(metres, abs=0.5)
+        # Off the streets one walks 5 km/h.
+        off_street = [25 + ends, 75, 25 + ends]
+        seconds = [100 + off_street[0] / 5 * 3.6, 100 + off_street[1] / 5 * 3.6, 50 + off_street[2] / 5 * 3.6]
+        assert [leg.travel_time - leg.waiting_time for leg in walks] == pytest.approx(seconds, abs=1.1)
+
     def test_tables_have_distances_and_lines(self, street: tl.Network) -> None:
         how: dict[str, Any] = {"travel_time": 3600, "transportation": "bus", "departure_time": "2026-03-03T07:50"}
         found = tl.time_filter(

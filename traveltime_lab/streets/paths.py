@@ -84,6 +84,8 @@ def paths(
     origin_of: IndexArray,
     destination_of: IndexArray,
     limit: float,
+    *,
+    end_snapping: Snapping | None = None,
 ) -> Iterator[Path]:
     """
     Yield the fastest route of each pair that has one within a limit, origin by origin.
@@ -98,6 +100,8 @@ def paths(
         Positions in `start_snaps` and `end_snaps`.
     limit : float
         Limit in seconds, or in metres in a graph of distances.
+    end_snapping : Snapping, optional
+        That of the destinations; `snapping` by default.
 
     Yields
     ------
@@ -106,7 +110,8 @@ def paths(
     """
     largest = int(limit_label(limit, graph.metric))
     arcs = graph.arcs(is_backward=False)
-    starts, ends = (links.positions(graph, snaps, snapping) for snaps in (start_snaps, end_snaps))
+    starts = links.positions(graph, start_snaps, snapping)
+    ends = links.positions(graph, end_snaps, end_snapping or snapping)
     seeds = links.ports(graph, starts, is_entry=False)
     order = np.flatnonzero((start_snaps.edge[origin_of] >= 0) & (end_snaps.edge[destination_of] >= 0))
     order = order[np.argsort(origin_of[order], kind="stable")]

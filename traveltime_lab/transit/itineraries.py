@@ -25,11 +25,12 @@ from traveltime_lab._memo import Derived
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
 from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.modes import Snapping
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.paths import paths
-from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
 from traveltime_lab.transit.fares import FareBook, PaidRide
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import Itineraries, TransitSearch
@@ -49,6 +50,10 @@ class _Calls(NamedTuple):
     first: int
     last: int
     stops: Int32Array
+
+
+#: A place where a leg on streets begins or ends. `penalty` is about points of the request: ways to stops always count.
+_End = tuple[Snaps, Snapping]
 
 
 class Found(NamedTuple):
@@ -143,6 +148,10 @@ def _best_stop(times: Int32Array, links: Links, point: int) -> tuple[int, int]:
     return (int(stops[k]), int(total[k])) if times[stops[k]] < UNREACHED else (-1, UNREACHED)
 
 
+def _stop(snaps: Snaps, stop: int) -> _End:
+    return snaps.take(np.array([stop])), STOP_SNAPPING
+
+
 _FARES = Derived[None, FareBook]("fares")
 
 
@@ -171,12 +180,13 @@ class ItineraryBuilder:
     # On streets
 
     def _leg_between(
-        self, narrator: Narrator, graph: RoadGraph, start: Snaps, end: Snaps, limit_s: float
+        self, narrator: Narrator, graph: RoadGraph, start: _End, end: _End, limit_s: float
     ) -> tuple[tuple[Leg, ...], int] | None:
         """Return the legs on streets between two positions and their label, None if there is no route."""
-        here, there = (np.array([snaps.lng[0], snaps.lat[0]]) for snaps in (start, end))
+        (leaving, how), (arriving, end_snapping) = start, end
+        here, there = (np.array([snaps.lng[0], snaps.lat[0]]) for snaps in (leaving, arriving))
         zero = np.zeros(1, np.intp)
-        for path in paths(graph, start, end, self.query.snapping, zero, zero, limit_s):
+        for path in paths(graph, leaving, arriving, how, zero, zero, limit_s, end_snapping=end_snapping):
             return narrator.legs(path, here, there), path.label
         return None
 
@@ -195,11 +205,11 @@ class ItineraryBuilder:
 
     def _stop_walk(self, a: int, b: int, limit_s: float) -> tuple[Leg, ...]:
         """Return the walking legs between two stops; a straight line if only the feed has a transfer between them."""
-        sides = self.stops.snaps.take(np.array([a])), self.stops.snaps.take(np.array([b]))
-        found = self._leg_between(self.narrator, self.walking, sides[0], sides[1], limit_s)
+        ends = _stop(self.stops.snaps, a), _stop(self.stops.snaps, b)
+        found = self._leg_between(self.narrator, self.walking, *ends, limit_s)
         if found is not None and found[0]:
             return found[0]
-        line = np.array([[side.lng[0], side.lat[0]] for side in sides])
+        line = np.array([[side.lng[0], side.lat[0]] for side, _ in ends])
         metres = float(segment_lengths_m(line[:, 0], line[:, 1]).sum())
         name = self._name(b)
         return (Leg("walk", f"Change to {name}" if name else "Change", int(limit_s), round(metres, 2), _line(line)),)
@@ -213,18 +223,20 @@ class ItineraryBuilder:
         query, means, table = self.query, self.query.transportation, search.table
         rides = range(int(journeys.indptr[row]), int(journeys.indptr[row + 1]))
         first, last = int(journeys.board_stop[rides[0]]), int(journeys.alight_stop[rides[-1]])
-        origin, destination = self.start_snaps.take(np.array([i])), self.end_snaps.take(np.array([j]))
+        origin, destination = (
+            (snaps.take(np.array([at])), query.snapping) for snaps, at in ((self.start_snaps, i), (self.end_snaps, j))
+        )
         access = self._leg_between(
             self.access_narrator,
             self.access_graph,
             origin,
-            self.access_stops.snaps.take(np.array([first])),
+            _stop(self.access_stops.snaps, first),
             means.access_time + 1,
         )
         egress = self._leg_between(
             self.narrator,
             self.walking,
-            self.stops.snaps.take(np.array([last])),
+            _stop(self.stops.snaps, last),
             destination,
             means.walking_time + 1,
         )
