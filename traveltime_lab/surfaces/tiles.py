@@ -81,8 +81,10 @@ class Tile:
             return self
         tied = (self.tied_cell, self.tied_edge, self.tied_fraction, self.tied_distance)
         tied = tied_within(*tied, n_columns, rows.start, rows.stop, columns.start, columns.stop)
-        cells = (np.ascontiguousarray(values[rows, columns]) for values in (self.edge, self.fraction, self.distance))
-        return Tile(*cells, *tied)
+        edge = np.ascontiguousarray(self.edge[rows, columns])
+        fraction = np.ascontiguousarray(self.fraction[rows, columns])
+        distance = np.ascontiguousarray(self.distance[rows, columns])
+        return Tile(edge, fraction, distance, *tied)
 
 
 @dataclass
