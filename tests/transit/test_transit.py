@@ -446,8 +446,9 @@ def test_distances_of_any_size_are_those_of_snapping(coquimbo: tl.Network) -> No
     x, y = coquimbo.frame.to_xy(lng, lat)
     # Compare every segment.
     grid, k = snap_index(coquimbo.streets, WALKING, "any_drivable").grid, coquimbo.frame.shrink(y)[:, None]
-    to_x, to_y = (grid.x1 - x[:, None]) * k, grid.y1 - y[:, None]
-    dx, dy = (grid.x2 - grid.x1) * k, grid.y2 - grid.y1
+    x1, y1, x2, y2 = grid.ends.T
+    to_x, to_y = (x1 - x[:, None]) * k, y1 - y[:, None]
+    dx, dy = (x2 - x1) * k, y2 - y1
     squared = dx * dx + dy * dy
     t = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0.0, squared, 1.0), 0.0, 1.0)
     found = np.hypot(to_x + t * dx, to_y + t * dy).min(axis=1)
