@@ -199,8 +199,11 @@ def _serve(options: argparse.Namespace) -> None:
 
     def announce(address: running.Served) -> None:
         print(f"Serving {', '.join(networks)} at {address}  (documentation: {address}/docs)")
+        print(f"Map, for one browser: {address.page}")
         if is_made_up:
             print(f"Application id {address.app_id}, API key {address.api_key}  (generated for this run)")
+            print("For code copied from the map:")
+            print(f"  export TRAVELTIME_LAB_APP_ID={address.app_id} TRAVELTIME_LAB_API_KEY={address.api_key}")
             query = "lat={1:.4f}&lng={0:.4f}".format(*Map(*next(iter(networks.items()))).middle)
             insecure = "-k " if options.tls else ""
             print(
