@@ -270,20 +270,18 @@ def overlays(network: Network, bounds: Box, metres_per_pixel: float) -> Overlays
     Overlays
         Images in Web Mercator, which fit their bounds at any zoom level.
     """
-    (south, west), (north, east) = (bounds[1], bounds[0]), (bounds[3], bounds[2])
+    ground, streets = documents(network, bounds, metres_per_pixel)
+    west, south, east, north = map(float, bounds)
+    return Overlays(data_address(ground), data_address(streets), ((south, west), (north, east)), metres_per_pixel)
+
+
+def documents(network: Network, bounds: Box, metres_per_pixel: float) -> tuple[str, str]:
+    """Return the images of `overlays`, ground and streets, as SVG documents."""
     sheet = _Sheet.of(bounds, metres_per_pixel)
     drawn = base_map(network, sheet.local_box(network), metres_per_pixel)
-    ground = [
-        f"<rect width='{sheet.width}' height='{sheet.height}' fill='{style.PAPER}'/>",
-        *_ground(network, drawn, sheet),
-    ]
-    corners = ((float(south), float(west)), (float(north), float(east)))
-    return Overlays(
-        data_address(sheet.document(ground)),
-        data_address(sheet.document(_streets(network, drawn, sheet))),
-        corners,
-        metres_per_pixel,
-    )
+    paper = f"<rect width='{sheet.width}' height='{sheet.height}' fill='{style.PAPER}'/>"
+    ground = sheet.document([paper, *_ground(network, drawn, sheet)])
+    return ground, sheet.document(_streets(network, drawn, sheet))
 
 
 @dataclass(frozen=True)

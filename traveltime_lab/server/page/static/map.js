@@ -13,7 +13,7 @@ export class TravelMap {
     const bounds = L.latLngBounds(config.maps.flatMap(({bounds: [w, s, e, n]}) => [[s, w], [n, e]]));
     this.map = L.map(element, {
       zoomSnap: 0.5, minZoom: 4, maxZoom: 19, attributionControl: false, zoomControl: false,
-      maxBounds: bounds.pad(1), worldCopyJump: false,
+      maxBounds: bounds.pad(0.6), worldCopyJump: false,
     });
     L.control.zoom({position: 'topright'}).addTo(this.map);
     L.control.scale({imperial: false, position: 'bottomleft'}).addTo(this.map);
@@ -23,7 +23,7 @@ export class TravelMap {
     for (const [name, level] of [['areas', 300], ['streets', 350], ['route', 450], ['points', 460]]) {
       this.map.createPane(name).style.zIndex = level;
     }
-    const drawn = bounds.pad(0.1);
+    const drawn = bounds.pad(0.6);
     const tiles = {
       tileSize: config.tile_px, zoomOffset: -Math.log2(config.tile_px / 256), bounds: drawn, maxZoom: 19, maxNativeZoom: 19,
       minNativeZoom: 1, noWrap: true, updateWhenZooming: false, keepBuffer: 1,
