@@ -29,6 +29,7 @@ import shapely
 from traveltime_lab._arrays import AnyArray
 from traveltime_lab._checks import one_of
 from traveltime_lab._files import temporary_folder
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import DataError, InputError, MissingDependencyError, UnsupportedError
 from traveltime_lab.network.build import build_network, load_network
 from traveltime_lab.network.file import FORMAT_VERSION
@@ -81,6 +82,7 @@ class _Sample:
     gtfs: str = ""
 
 
+@explained_keywords
 def sample_network(name: str | None = None) -> Network:
     """
     Return the network of a sample city.
@@ -136,6 +138,7 @@ def sample_network(name: str | None = None) -> Network:
     return network
 
 
+@explained_keywords
 def sample_points(name: str | None = None, *, kind: str = "places") -> gpd.GeoDataFrame:
     """
     Return points in a sample city, for use as origins and destinations.

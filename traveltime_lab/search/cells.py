@@ -20,6 +20,7 @@ import pandas as pd
 
 from traveltime_lab._arrays import FloatArray
 from traveltime_lab._checks import flag, items, one_of, whole
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
@@ -33,6 +34,7 @@ from traveltime_lab.surfaces.grids import Grid
 _COLUMNS: Final = (*CELL_PROPERTIES, SHARE)
 
 
+@explained_keywords
 def h3_cells(
     network: Network,
     origins: PointsLike,
@@ -132,6 +134,7 @@ def h3_cells(
     return _cells(query, origins, "h3", resolution, limit, properties, remove_water_bodies, with_geometry=geometry)
 
 
+@explained_keywords
 def geohash_cells(
     network: Network,
     origins: PointsLike,
@@ -186,6 +189,7 @@ def geohash_cells(
     return _cells(query, origins, "geohash", resolution, limit, properties, remove_water_bodies, with_geometry=geometry)
 
 
+@explained_keywords
 def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     """
     Return the centroids of H3 cells, for use as origins or destinations.
@@ -216,6 +220,7 @@ def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(names, name="cell"), crs="EPSG:4326")
 
 
+@explained_keywords
 def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     """
     Return the centroids of geohashes, for use as origins or destinations.

@@ -19,6 +19,7 @@ import pandas as pd
 
 from traveltime_lab._checks import flag, items, number, whole, words
 from traveltime_lab._files import as_path, temporary_folder
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError, MissingDependencyError, MissingFileError, TravelTimeError
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding.nominatim import Nominatim
@@ -166,6 +167,7 @@ def _bound(host: str, port: int) -> socket.socket:
     return listener
 
 
+@explained_keywords
 @contextlib.contextmanager
 def serve(
     networks: Network | Mapping[str, Network] | Iterable[Network],
