@@ -204,7 +204,7 @@ buffer_distance, remove_water_bodies, snapping
     >>> areas = tl.distance_map(network, places.iloc[:2], distance=2000, transportation="cycling")
     >>> (areas.to_crs(network.crs).area / 1e6).round()
     name
-    Plaza de Armas, Coquimbo    5.0
+    Plaza de Armas, Coquimbo    4.0
     Hospital, Coquimbo          6.0
     dtype: float64
     """
