@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 #: Pixels of the longer side of the streets, and how much coarser each base map is (assumed: some 1 MB).
 _SIDE_PX: Final = 6000.0
 _COARSER: Final = (0.4, 1.0, 2.5, 6.0)
-#: Degrees of the base map around the streets, for the sea.
+#: Degrees of the base map around the streets, for the sea; at most half the width or height of the streets.
 _AROUND: Final = 0.15
+#: Metres per pixel of the finest base map at least.
+_FINEST_M: Final = 0.5
 #: Decimals of degrees: a metre.
 _DECIMALS: Final = 5
 
@@ -51,11 +53,12 @@ def single_page(
         For the attribution.
     """
     west, south, east, north = network.bounds
-    bounds = (west - _AROUND, south - _AROUND, east + _AROUND, north + _AROUND)
+    around = min(_AROUND, (east - west) / 2.0, (north - south) / 2.0)
+    bounds = (west - around, south - around, east + around, north + around)
     frame = network.frame
     wide = (east - west) * frame.metres_per_degree_lng
     high = (north - south) * frame.metres_per_degree_lat
-    scale = max(wide, high) / _SIDE_PX
+    scale = max(max(wide, high) / _SIDE_PX, _FINEST_M / _COARSER[0])
     bases = []
     for coarser in _COARSER:
         ground, streets = basemap.documents(network, bounds, scale * coarser)
