@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import io
+import json
+import os
 import re
 import subprocess
 import sys
@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import geopandas as gpd
-import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import colors, pyplot
 
 import traveltime_lab as tl
+from tests.support import browsing
 from traveltime_lab import cli
-from traveltime_lab.maps import style
+from traveltime_lab.maps import leaflet, style
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
@@ -50,18 +49,45 @@ def test_demo(name: str, request: pytest.FixtureRequest, tmp_path: Path, capsys:
     assert same["travel_time"].tolist() == areas["travel_time"].tolist()
 
     page = (folder / "map.html").read_text(encoding="utf-8")
-    assert "OpenStreetMap" in page
-    assert not re.search(r"""(?:src|href)=(?!['"]data:image/png)|url\(|@import""", page), "the page must work offline"
-    pictures = re.findall(r"src='data:image/png;base64,([^']*)' alt='([^']*)'", page)
-    assert [re.search("walking|driving", words).group() for _, words in pictures] == list(cli.DEMO_MODES)
-    for picture, words in pictures:
-        assert "5, 10, 15 minutes" in words
-        pixels = pyplot.imread(io.BytesIO(base64.b64decode(picture)))
-        # Every ring is there, in its colour over the paper.
-        paper = np.array(colors.to_rgb(style.PAPER))
-        for colour in style.ramp(len(cli.DEMO_MINUTES)):
-            mixed = style.AREA_OPACITY * np.array(colors.to_rgb(colour)) + (1 - style.AREA_OPACITY) * paper
-            assert (np.abs(pixels[:, :, :3] - mixed).max(axis=2) < 0.02).sum() > 500
+    assert "OpenStreetMap" in page and len(page) < 2_000_000
+    scripts = re.findall(r"<script([^>]*)>(.*?)</script>", page, re.DOTALL)
+    assert [attributes for attributes, _ in scripts] == ["", ' type="application/json" id="data"', ""]
+    own = page.replace(leaflet.script(), "").replace(leaflet.stylesheet(), "")
+    assert not re.search(r"(?:src|href)=|url\(|@import|https?:(?!//www\.w3\.org/2000/svg)", own), "it works offline"
+    data = json.loads(scripts[1][1])
+    assert [mode["type"] for mode in data["modes"]] == list(cli.DEMO_MODES)
+    assert [time["time"] for time in data["times"]] == [60 * minutes for minutes in cli.DEMO_MINUTES]
+    assert [area["km2"] for area in data["areas"]] == pytest.approx(sizes.ravel() / 1e6, abs=0.01)
+    assert [place["name"] for place in data["places"] if place["is_origin"]] == [cli.DEMO_ORIGINS[name]]
+    assert all(style.WATER in base["ground"] for base in data["bases"]), "both samples lie by the sea"
+
+
+@pytest.mark.skipif(browsing.CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium")
+def test_demo_map_in_a_browser(helsinki: Network, tmp_path: Path) -> None:
+    """Opened from the disk, without a network, wide and narrow."""
+    pytest.importorskip("playwright", reason="playwright is not installed")
+    assert cli.main(["demo", "--sample", "helsinki", "--out", str(tmp_path)]) == 0
+    faults: list[str] = []
+    with browsing.chromium() as browser:
+        for width in (1200, 400):
+            page = browser.new_page(viewport={"width": width, "height": 800}, offline=True)
+            page.on("pageerror", lambda error: faults.append(str(error)))
+            page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
+            page.goto((tmp_path / "map.html").as_uri())
+            assert page.locator(".leaflet-areas-pane path").count() == len(cli.DEMO_MINUTES)
+            page.wait_for_function("[...document.images].length && [...document.images].every(each => each.complete)")
+            by_car = page.locator("#times").inner_text()
+            page.locator("#modes input").last.focus()
+            page.keyboard.press("ArrowLeft")
+            assert page.locator("#times").inner_text() != by_car, "the other mode, by the keyboard"
+            if width > 700:
+                page.locator(".area-300").first.hover(force=True)
+                assert page.locator("#here").inner_text() == "Here: within 5 min"
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            folder = Path(os.environ.get("TRAVELTIME_LAB_SCREENSHOTS") or tmp_path)
+            page.wait_for_timeout(400)
+            page.screenshot(path=folder / f"demo-{width}.png")
+    assert not faults
 
 
 def test_build_and_info(helsinki: Network, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

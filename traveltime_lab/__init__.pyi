@@ -23,6 +23,9 @@ from .errors import (
     InterruptedSearchError as InterruptedSearchError,
 )
 from .errors import (
+    KeywordError as KeywordError,
+)
+from .errors import (
     LimitError as LimitError,
 )
 from .errors import (

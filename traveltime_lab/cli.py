@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import base64
-import html
-import io
 import logging
 import sys
 import time
@@ -199,8 +196,11 @@ def _serve(options: argparse.Namespace) -> None:
 
     def announce(address: running.Served) -> None:
         print(f"Serving {', '.join(networks)} at {address}  (documentation: {address}/docs)")
+        print(f"Map, for one browser: {address.page}")
         if is_made_up:
             print(f"Application id {address.app_id}, API key {address.api_key}  (generated for this run)")
+            print("For code copied from the map:")
+            print(f"  export TRAVELTIME_LAB_APP_ID={address.app_id} TRAVELTIME_LAB_API_KEY={address.api_key}")
             query = "lat={1:.4f}&lng={0:.4f}".format(*Map(*next(iter(networks.items()))).middle)
             insecure = "-k " if options.tls else ""
             print(
@@ -257,6 +257,7 @@ def _info(options: argparse.Namespace) -> None:
 
 def _demo(options: argparse.Namespace) -> None:
     from traveltime_lab.kernels import warm_up
+    from traveltime_lab.maps.single_page import single_page
 
     started = time.perf_counter()
     with explained(options.out, "create the folder"):
@@ -289,14 +290,16 @@ def _demo(options: argparse.Namespace) -> None:
         "travel_times.csv": "the table, in seconds",
         "isochrones.geojson": "the areas, for any GIS",
         "isochrones.parquet": "the same as GeoParquet",
-        "map.html": "a map, for any browser, offline",
+        "map.html": "an interactive map, for any browser, offline",
     }
-    title = f"From {DEMO_ORIGINS[options.sample]}"
+    page = single_page(
+        network, areas, places, origin=DEMO_ORIGINS[options.sample], note="Weekday morning.", version=tl.__version__
+    )
     contents = {
         "travel_times.csv": times.round().astype("Int32").to_csv().encode(),
         "isochrones.geojson": geojson(areas),
         "isochrones.parquet": geoparquet(areas),
-        "map.html": _page(network, areas, places, title).encode(),
+        "map.html": page.encode(),
     }
     for name, content in contents.items():
         write_bytes(options.out / name, content, what="the demo", example=name)
@@ -334,46 +337,3 @@ def _isochrones(network: tl.Network, origin: gpd.GeoDataFrame) -> gpd.GeoDataFra
             area.insert(0, "origin", area.index)
             parts.append(area[["origin", "transportation", "travel_time", "geometry"]])
     return pd.concat(parts, ignore_index=True)
-
-
-# Offline HTML page with maps ---------------------------------------------------------------------------------------
-
-_STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 24px; color: #222; background: #fff; }
-h1 { font-size: 22px; margin: 0; }
-h2 { font-size: 16px; margin: 0 0 6px; }
-.maps { display: flex; flex-wrap: wrap; gap: 20px; margin-top: 16px; }
-figure { margin: 0; }
-img { width: min(92vw, 560px); height: auto; }
-footer { margin-top: 14px; color: #555; font-size: 13px; }
-"""
-
-
-def _page(network: tl.Network, areas: gpd.GeoDataFrame, places: gpd.GeoDataFrame, title: str) -> str:
-    """Return a self-contained HTML page with one map per mode."""
-    maps = "".join(
-        f"<figure><h2>{html.escape(str(mode)).capitalize()}</h2>"
-        f"<img src='{_picture(network, part, places)}' alt='{_in_words(str(mode), part)}'></figure>"
-        for mode, part in areas.groupby("transportation", sort=False)
-    )
-    return (
-        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html.escape(title)}</title>"
-        f"<style>{_STYLE}</style></head><body><h1>{html.escape(title)}</h1><div>Weekday morning.</div>"
-        f"<div class='maps'>{maps}</div><footer>{html.escape(network.attribution)}. "
-        f"Drawn by traveltime_lab {tl.__version__}.</footer></body></html>\n"
-    )
-
-
-def _picture(network: tl.Network, areas: gpd.GeoDataFrame, places: gpd.GeoDataFrame) -> str:
-    """Return a map as a PNG image in a data URL."""
-    from traveltime_lab.maps import plot
-
-    buffer = io.BytesIO()
-    plot.save(buffer, network, areas, places, size=7.5, dpi=150, file_format="png")
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
-
-
-def _in_words(mode: str, areas: gpd.GeoDataFrame) -> str:
-    """Return the alternative text of a map."""
-    minutes = ", ".join(str(seconds // 60) for seconds in areas["travel_time"])
-    return html.escape(f"Map of the areas within {minutes} minutes {mode}", quote=True)

@@ -6,6 +6,7 @@ Exceptions of the library, each of which also derives from the builtin exception
     TravelTimeError
     ├── InputError (ValueError)             an invalid argument or table
     │   ├── CrsError                        a coordinate reference system is missing or contradicts the data
+    │   ├── KeywordError (TypeError)        an argument that a function does not have
     │   ├── CoordinateError                 NaN, out of range, or swapped longitude and latitude
     │   ├── LimitError                      a number outside its documented range
     │   ├── ModeError                       an unknown transportation type or option
@@ -46,6 +47,10 @@ class InputError(TravelTimeError, ValueError):
 
 class CrsError(InputError):
     """A coordinate reference system is missing or contradicts the data."""
+
+
+class KeywordError(InputError, TypeError):
+    """An argument that a function does not have."""
 
 
 class CoordinateError(InputError):

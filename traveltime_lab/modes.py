@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, cast
 
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import LimitError, ModeError, UnsupportedError
 from traveltime_lab.limits import MAX_CHANGES, MAX_OPTION_S, MAX_THRESHOLD_M
 
@@ -77,23 +78,27 @@ _SECONDS: Final = (
 
 #: Names of modes in other packages, and the name here.
 _SYNONYMS: Final[Mapping[str, str]] = {
-    "walk": "walking",
-    "foot": "walking",
-    "pedestrian": "walking",
-    "bike": "cycling",
-    "bicycle": "cycling",
-    "cycle": "cycling",
-    "car": "driving",
-    "drive": "driving",
-    "auto": "driving",
-    "transit": "public_transport",
-    "pt": "public_transport",
-    "public_transit": "public_transport",
-    "rail": "train",
-    "metro": "train",
-    "subway": "train",
-    "tram": "train",
+    name: meant
+    for meant, names in {
+        "walking": "walk walks foot on_foot by_foot pedestrian foot_walking foot_hiking",
+        "cycling": "bike bikes biking bicycle bicycling cycle cyclist bike_rent cycling_regular cycling_road",
+        "driving": "car cars by_car drive auto automobile vehicle motor driving_car driving_traffic",
+        "public_transport": "transit pt public public_transit transport publictransport bus_and_train",
+        "train": "rail railway trains metro subway underground tram trams light_rail",
+        "bus": "buses",
+        "walking+ferry": "boat ferries",
+        "driving+public_transport": "park_and_ride car_park kiss_and_ride",
+        "cycling+public_transport": "bike_and_ride",
+    }.items()
+    for name in names.split()
 }
+
+
+def meant_type(value: str, known: Collection[str] = (*STREET_TYPES, *TIMETABLE_TYPES)) -> str | None:
+    """Return the known type that `value` means: in other packages, or written otherwise; None if there is none."""
+    name = value.strip().lower().rpartition(".")[2].replace(" ", "_").replace("-", "_")
+    meant = name if name in known else _SYNONYMS.get(name)
+    return meant if meant in known else None
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -155,6 +160,7 @@ def _flag(value: object, name: str) -> bool:
     return bool(value)
 
 
+@explained_keywords
 @dataclass(frozen=True, slots=True)
 class Transportation:
     """
@@ -325,12 +331,13 @@ def _known_type(value: object) -> str:
     if kind in STREET_TYPES or kind in TIMETABLE_TYPES:
         return kind
     known = (*STREET_TYPES, *ALIASES, *TIMETABLE_TYPES)
-    meant = _SYNONYMS.get(value.strip().lower())
+    meant = meant_type(value)
     if meant is not None:
         raise ModeError(f"Unknown transportation type {value!r}. Here it is {meant!r}.")
     raise ModeError(f"Unknown transportation type {value!r}. {_guess(value, known)}")
 
 
+@explained_keywords
 @dataclass(frozen=True, slots=True)
 class Snapping:
     """

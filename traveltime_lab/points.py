@@ -93,9 +93,12 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
             raise InputError(msg) from error
     else:
         msg = (
-            f"{name} must be a GeoDataFrame or GeoSeries of points; got {type(table).__name__}. "
-            "Create one with gpd.GeoSeries.from_xy(lng, lat, crs='EPSG:4326')"
+            f"{name} must be a GeoDataFrame or GeoSeries of points, a shapely Point, a pair (lng, lat), or a list of "
+            f"Points or pairs; got {type(table).__name__}. "
+            "Create a GeoSeries with gpd.GeoSeries.from_xy(lng, lat, crs='EPSG:4326')"
         )
+        if isinstance(table, str):
+            msg = f"{name} must be points, not a name; got {table!r}. Find it with geocode(network, {table!r})"
         if isinstance(table, pd.DataFrame):
             msg = (
                 f"{name} is a DataFrame without geometry. Create one with gpd.GeoDataFrame(frame, crs='EPSG:4326', "

@@ -18,6 +18,7 @@ from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import InputError, MissingDependencyError, UnsupportedError
 from traveltime_lab.network import sample
 from traveltime_lab.network.sample import sample_network, sample_points
+from traveltime_lab.search.time_map import time_map
 from traveltime_lab.settings import settings
 
 if TYPE_CHECKING:
@@ -132,3 +133,19 @@ def test_carriers_are_not_imported(cache_folder: Path) -> None:
         "assert not {'aequilibrae', 'pyrosm'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code, str(cache_folder)], check=True)
+
+
+def test_the_sea_at_coquimbo(coquimbo: Network) -> None:
+    """The coast drawn by hand leaves every street on land, and areas end at it."""
+    assert coquimbo.water.report["water_bodies"] == 1
+    t = coquimbo.tables
+    assert not coquimbo.water.contains(*coquimbo.frame.to_xy(t.coord_lng, t.coord_lat)).any()
+    bay, town = (-71.31, -29.93), (-71.25, -29.90)
+    wet = coquimbo.water.contains(*coquimbo.frame.to_xy(np.array([bay[0], town[0]]), np.array([bay[1], town[1]])))
+    assert wet.tolist() == [True, False]
+    sea = coquimbo.water.geometry
+    for keep in (False, True):
+        area = time_map(
+            coquimbo, (-71.2755, -29.9106), travel_time=900, transportation="walking", remove_water_bodies=not keep
+        )
+        assert (area.to_crs(coquimbo.crs).geometry.intersection(sea).area.iloc[0] > 10_000) == keep

@@ -482,7 +482,7 @@ class TestBadInput:
             ({"origin": at((0, 0), (1, 0))}, tl.InputError, "origin must be one point; got 2"),
             ({"destination": at((0, 0), (1, 0))}, tl.InputError, "destination must be one point; got 2"),
             ({"origin": at((0, 0)).iloc[:0]}, tl.InputError, "empty"),
-            ({"origin": "home"}, tl.InputError, "GeoDataFrame or GeoSeries"),
+            ({"origin": "home"}, tl.InputError, "must be points, not a name"),
             ({"origin": gpd.GeoSeries([shapely.Point(0.5, 0.5)])}, tl.CrsError, "CRS"),
             ({"travel_time": 0}, tl.LimitError, "travel_time"),
             ({"transportation": "rocket"}, tl.ModeError, "rocket"),

@@ -421,7 +421,7 @@ def test_geocoding_queries(door: Door) -> None:
     assert_error(door.get("/v4/geocoding/search", wrong), 422, 2, paths=paths)
 
 
-@pytest.mark.parametrize("path", ["/", "/v4", "/v4/", "/v4//map-info", "/v4/map-info/", "/v3/map-info", "/x" * 2000])
+@pytest.mark.parametrize("path", ["/v5", "/v4", "/v4/", "/v4//map-info", "/v4/map-info/", "/v3/map-info", "/x" * 2000])
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_unknown_paths(door: Door, path: str, method: str) -> None:
     assert_error(door(method, path), 404)

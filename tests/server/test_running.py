@@ -475,12 +475,20 @@ def test_command(tiny: tl.Network, tmp_path: Path) -> None:
             body = json.loads(response.read())
             connection.close()
             assert response.status == 200 and body["results"][0]["shapes"]
+            link = re.search(rf"{address}(/\?token=(\S+))", said)
+            assert link is not None, said
+            for has_cookie in (True, False):
+                connection.request("GET", link[1])
+                response = connection.getresponse()
+                response.read()
+                assert response.status == 303 and ("set-cookie" in response.headers) == has_cookie
+            connection.close()
         finally:
             process.send_signal(signal.SIGTERM)
         assert process.stdout is not None
         log = process.stdout.read()
         process.wait(30)
-    assert "status=200" in log and key not in log and "Traceback" not in log
+    assert "status=200" in log and key not in log and link[2] not in log and "Traceback" not in log
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGTERM")

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from base64 import b64encode
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Final
 
@@ -109,7 +110,7 @@ def base_map(network: Network, box: Box, metres_per_pixel: float, *, with_labels
     -------
     BaseMap
     """
-    groups = _GROUPS.of(network, None, lambda: _groups(network))
+    groups = _groups_of(network)
     tolerance = _TOLERANCE_PX * metres_per_pixel
     least = _SMALLEST_PX * metres_per_pixel
     window = shapely.box(*box)
@@ -132,6 +133,10 @@ def base_map(network: Network, box: Box, metres_per_pixel: float, *, with_labels
     water = _joined(shapely.intersection(water, window), tolerance, least)
     labels = _labels(groups, box, metres_per_pixel) if with_labels else []
     return BaseMap(box, metres_per_pixel, water, streets, ferries, labels)
+
+
+def _groups_of(network: Network) -> dict[int, _Lines]:
+    return _GROUPS.of(network, None, lambda: _groups(network))
 
 
 def _groups(network: Network) -> dict[int, _Lines]:
@@ -265,55 +270,158 @@ def overlays(network: Network, bounds: Box, metres_per_pixel: float) -> Overlays
     Overlays
         Images in Web Mercator, which fit their bounds at any zoom level.
     """
-    west, south, east, north = bounds
-    frame = network.frame
-    box_x = (np.array([west, east]) - frame.lng0) * frame.metres_per_degree_lng
-    box_y = (np.array([south, north]) - frame.lat0) * frame.metres_per_degree_lat
-    drawn = base_map(network, (box_x[0], box_y[0], box_x[1], box_y[1]), metres_per_pixel)
-    (left, right), (bottom, top) = mercator(np.array([west, east]), np.array([south, north]))
-    # A metre in Web Mercator is shorter on the ground by the cosine of the latitude.
-    unit = metres_per_pixel / math.cos(math.radians((south + north) / 2.0))
-    # Integers in tenths of a pixel make shorter SVG paths than decimals.
-    width, height = round((right - left) / unit * 10), round((top - bottom) / unit * 10)
+    ground, streets = documents(network, bounds, metres_per_pixel)
+    west, south, east, north = map(float, bounds)
+    return Overlays(data_address(ground), data_address(streets), ((south, west), (north, east)), metres_per_pixel)
 
-    def pixels(xy: FloatArray) -> Int64Array:
-        lng, lat = frame.to_lnglat(xy[:, 0], xy[:, 1], wrap=False)
-        x, y = mercator(lng, lat)
-        places = np.column_stack([(x - left) / unit * 10, (top - y) / unit * 10])
-        return np.asarray(np.rint(places), dtype=np.int64)
 
-    def document(content: list[str]) -> str:
-        svg = (
-            f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' "
-            f"width='{width / 10:.0f}' height='{height / 10:.0f}' preserveAspectRatio='none'>{''.join(content)}</svg>"
+def documents(network: Network, bounds: Box, metres_per_pixel: float) -> tuple[str, str]:
+    """Return the images of `overlays`, ground and streets, as SVG documents."""
+    sheet = _Sheet.of(bounds, metres_per_pixel)
+    drawn = base_map(network, sheet.local_box(network), metres_per_pixel)
+    paper = f"<rect width='{sheet.width}' height='{sheet.height}' fill='{style.PAPER}'/>"
+    ground = sheet.document([paper, *_ground(network, drawn, sheet)])
+    return ground, sheet.document(_streets(network, drawn, sheet))
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """
+    An extent of Web Mercator as an SVG document, in tenths of a pixel: integers make shorter paths than decimals.
+
+    Attributes
+    ----------
+    bounds : tuple of float
+        West, south, east, north in EPSG:4326.
+    left, top : float
+        Its corner in Web Mercator, in metres.
+    unit : float
+        Metres of Web Mercator in a pixel.
+    width, height : int
+        In tenths of a pixel.
+    """
+
+    bounds: Box
+    left: float
+    top: float
+    unit: float
+    width: int
+    height: int
+
+    @classmethod
+    def of(cls, bounds: Box, metres_per_pixel: float) -> _Sheet:
+        """Return the sheet of an extent at a scale on the ground."""
+        west, south, east, north = bounds
+        (left, right), (bottom, top) = mercator(np.array([west, east]), np.array([south, north]))
+        # A metre in Web Mercator is shorter on the ground by the cosine of the latitude.
+        unit = metres_per_pixel / math.cos(math.radians((south + north) / 2.0))
+        return cls(bounds, left, top, unit, round((right - left) / unit * 10), round((top - bottom) / unit * 10))
+
+    def local_box(self, network: Network) -> Box:
+        """Return the extent in local metres of a network."""
+        west, south, east, north = self.bounds
+        frame = network.frame
+        x = (np.array([west, east]) - frame.lng0) * frame.metres_per_degree_lng
+        y = (np.array([south, north]) - frame.lat0) * frame.metres_per_degree_lat
+        return float(x[0]), float(y[0]), float(x[1]), float(y[1])
+
+    def places(self, network: Network) -> Callable[[FloatArray], Int64Array]:
+        """Return the function from local metres of a network to places on the sheet."""
+
+        def places(xy: FloatArray) -> Int64Array:
+            lng, lat = network.frame.to_lnglat(xy[:, 0], xy[:, 1], wrap=False)
+            x, y = mercator(lng, lat)
+            found = np.column_stack([(x - self.left) / self.unit * 10, (self.top - y) / self.unit * 10])
+            return np.asarray(np.rint(found), dtype=np.int64)
+
+        return places
+
+    def document(self, content: list[str]) -> str:
+        """Return the SVG document."""
+        return (
+            f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {self.width} {self.height}' "
+            f"width='{self.width / 10:.0f}' height='{self.height / 10:.0f}' preserveAspectRatio='none'>"
+            f"{''.join(content)}</svg>"
         )
-        return data_address(svg)
 
-    ground = [f"<rect width='{width}' height='{height}' fill='{style.PAPER}'/>"]
+
+def _ground(network: Network, drawn: BaseMap, sheet: _Sheet) -> list[str]:
+    """Return water and ferries as SVG elements."""
+    places = sheet.places(network)
+    content = []
     if len(drawn.water):
-        ground.append(f"<path d='{_path(drawn.water, pixels)}' fill='{style.WATER}' fill-rule='evenodd'/>")
+        content.append(f"<path d='{_path(drawn.water, places)}' fill='{style.WATER}' fill-rule='evenodd'/>")
     if len(drawn.ferries):
-        ground.append(
-            f"<path d='{_path(drawn.ferries, pixels)}' fill='none' stroke='{style.FERRY}' stroke-width='10' "
+        content.append(
+            f"<path d='{_path(drawn.ferries, places)}' fill='none' stroke='{style.FERRY}' stroke-width='10' "
             "stroke-dasharray='50 40'/>"
         )
-    streets = [f"<g fill='none' stroke='{style.STREET}' stroke-linejoin='round' stroke-opacity='.75'>"]
-    grown = width_factor(metres_per_pixel)
+    return content
+
+
+def _streets(network: Network, drawn: BaseMap, sheet: _Sheet) -> list[str]:
+    """Return streets and their names as SVG elements."""
+    places = sheet.places(network)
+    content = [f"<g fill='none' stroke='{style.STREET}' stroke-linejoin='round' stroke-opacity='.75'>"]
+    grown = width_factor(drawn.metres_per_pixel)
     for rank, lines in drawn.streets.items():
         wide = style.RANKS[rank].width_px * grown * 10
-        streets.append(f"<path d='{_path(lines, pixels)}' stroke-width='{wide:.0f}'/>")
-    streets.append(
+        content.append(f"<path d='{_path(lines, places)}' stroke-width='{wide:.0f}'/>")
+    content.append(
         "</g><g font-family='system-ui,sans-serif' font-size='105' text-anchor='middle' "
         f"fill='{style.STREET_LABEL}' stroke='#fff' stroke-width='30' stroke-linejoin='round' paint-order='stroke'>"
     )
     for label in drawn.labels:
-        x, y = pixels(np.array([[label.x, label.y]]))[0]
-        streets.append(
+        x, y = places(np.array([[label.x, label.y]]))[0]
+        content.append(
             f"<text x='{x}' y='{y}' dy='36' transform='rotate({-label.angle:.0f} {x} {y})'>{escape(label.text)}</text>"
         )
-    streets.append("</g>")
-    corners = ((float(south), float(west)), (float(north), float(east)))
-    return Overlays(document(ground), document(streets), corners, metres_per_pixel)
+    content.append("</g>")
+    return content
+
+
+#: Width and height of a tile in pixels.
+TILE_PX: Final = 512
+#: Deepest zoom level of tiles; 0.04 m per pixel at the equator (assumed: closer than one looks).
+DEEPEST_TILE: Final = 20
+#: Pixels beside a tile within which lines are drawn, so that none ends at its edge. Wider than half the widest line.
+_BLEED_PX: Final = 16.0
+
+
+def tile(networks: Sequence[Network], layer: str, z: int, x: int, y: int) -> str:
+    """
+    Return a tile of the base map, an SVG document without a background.
+
+    Parameters
+    ----------
+    networks : sequence of Network
+        Drawn one above the other.
+    layer : {"ground", "streets"}
+        Water and ferries, or streets with their names.
+    z, x, y : int
+        Of the usual scheme of web maps, in which the world at zoom 0 is one tile; a tile has 512 pixels each way.
+    """
+    n = 2**z
+    west, east = 360.0 * x / n - 180.0, 360.0 * (x + 1) / n - 180.0
+    north, south = (math.degrees(math.atan(math.sinh(math.pi * (1 - 2 * row / n)))) for row in (y, y + 1))
+    pixel_m = 2.0 * math.pi * _MERCATOR_M * math.cos(math.radians((south + north) / 2.0)) / n / TILE_PX
+    content: list[str] = []
+    sheet = None
+    for network in networks:
+        # Longitudes of a network across the 180th meridian continue counting.
+        turns = 360.0 * round((network.frame.lng0 - (west + east) / 2.0) / 360.0)
+        sheet = _Sheet.of((west + turns, south, east + turns, north), pixel_m)
+        box = sheet.local_box(network)
+        bleed = _BLEED_PX * pixel_m
+        wider = box[0] - bleed, box[1] - bleed, box[2] + bleed, box[3] + bleed
+        drawn = base_map(network, wider, pixel_m, with_labels=False)
+        if layer == "ground":
+            content += _ground(network, drawn, sheet)
+            continue
+        clipped = {rank: shapely.get_parts(shapely.clip_by_rect(ls, *wider)) for rank, ls in drawn.streets.items()}
+        names = _labels(_groups_of(network), box, pixel_m)
+        content += _streets(network, replace(drawn, streets=clipped, labels=names), sheet)
+    return (sheet or _Sheet.of((west, south, east, north), pixel_m)).document(content)
 
 
 def data_address(svg: str) -> str:

@@ -15,6 +15,7 @@ import geopandas as gpd
 
 from traveltime_lab._checks import flag, number, words
 from traveltime_lab._files import write_bytes
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.maps.artists import (
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@explained_keywords
 def plot(
     network: Network,
     areas: gpd.GeoDataFrame | gpd.GeoSeries | None = None,

@@ -14,6 +14,7 @@ import pandas as pd
 
 from traveltime_lab._checks import flag, items
 from traveltime_lab._files import as_path
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import DataError, InputError
 from traveltime_lab.network.file import read_file
 from traveltime_lab.network.network import Network
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from traveltime_lab.transit.timetable import Timetable
 
 
+@explained_keywords
 def build_network(
     osm: Any,
     *,
@@ -160,6 +162,7 @@ def _looks_like_path(text: str) -> bool:
         return False  # too long for a path, or with characters that no path has
 
 
+@explained_keywords
 def load_network(path: str | os.PathLike[str], *, verify: bool = True) -> Network:
     """
     Load a saved network.

@@ -16,9 +16,9 @@ import logging
 import sqlite3
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import geopandas as gpd
 import numpy as np
@@ -29,6 +29,7 @@ import shapely
 from traveltime_lab._arrays import AnyArray
 from traveltime_lab._checks import one_of
 from traveltime_lab._files import temporary_folder
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import DataError, InputError, MissingDependencyError, UnsupportedError
 from traveltime_lab.network.build import build_network, load_network
 from traveltime_lab.network.file import FORMAT_VERSION
@@ -45,6 +46,29 @@ logger = logging.getLogger(__name__)
 #: Number of cached networks kept per sample, newest first.
 _KEPT_CACHES = 3
 
+#: Longitude and latitude along the coast at Coquimbo and La Serena from north to south; the data has none. Drawn by
+#: hand: some 100 m seaward of the streets along the shore, elsewhere along the outer edge of the sample's zones; beyond
+#: them, north of -29.83 and in the south of the bay of La Herradura, assumed.
+_COQUIMBO_COAST: Final = (
+    (-71.3020, -29.7950), (-71.2940, -29.8150), (-71.2865, -29.8330), (-71.2815, -29.8500), (-71.2785, -29.8650),
+    (-71.2768, -29.8800), (-71.2758, -29.8950), (-71.2755, -29.9060), (-71.2763, -29.9120), (-71.2770, -29.9165),
+    (-71.2782, -29.9215), (-71.2798, -29.9265), (-71.2822, -29.9310), (-71.2850, -29.9355), (-71.2885, -29.9400),
+    (-71.2920, -29.9440), (-71.2955, -29.9475), (-71.2995, -29.9505), (-71.3045, -29.9537), (-71.3095, -29.9562),
+    (-71.3150, -29.9584), (-71.3180, -29.9590), (-71.3230, -29.9598), (-71.3290, -29.9592), (-71.3330, -29.9583),
+    (-71.3345, -29.9570), (-71.3350, -29.9480), (-71.3342, -29.9430), (-71.3345, -29.9380), (-71.3350, -29.9335),
+    (-71.3385, -29.9325), (-71.3435, -29.9340), (-71.3490, -29.9385), (-71.3530, -29.9410), (-71.3540, -29.9450),
+    (-71.3570, -29.9485), (-71.3630, -29.9500), (-71.3655, -29.9525), (-71.3630, -29.9560), (-71.3625, -29.9640),
+    (-71.3600, -29.9672), (-71.3530, -29.9672), (-71.3505, -29.9690), (-71.3490, -29.9730), (-71.3500, -29.9770),
+    (-71.3535, -29.9800), (-71.3560, -29.9845), (-71.3600, -29.9880), (-71.3670, -29.9880), (-71.3730, -29.9850),
+    (-71.3800, -29.9840), (-71.3950, -29.9880),
+)  # fmt: skip
+
+#: The rest of the outline of the sea, from south to north: a coast that is assumed, and what lies beyond all maps.
+_COQUIMBO_SEA: Final = (
+    (-71.4000, -30.0200), (-71.3850, -30.0700), (-71.4100, -30.3000), (-72.0000, -30.3000), (-72.0000, -29.5000),
+    (-71.3300, -29.5000),
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class _Sample:
@@ -58,6 +82,7 @@ class _Sample:
     gtfs: str = ""
 
 
+@explained_keywords
 def sample_network(name: str | None = None) -> Network:
     """
     Return the network of a sample city.
@@ -66,8 +91,8 @@ def sample_network(name: str | None = None) -> Network:
     ----------
     name : {"coquimbo", "helsinki"}, default "coquimbo"
         ``"coquimbo"``: Coquimbo and La Serena in Chile, a conurbation of 450,000 people, with 20,000 edges for driving
-        and the timetable of 78 bus stops from 2015-12-29 to 2019-12-29. ``"helsinki"``: 1.0 x 1.7 km of the centre of
-        Helsinki, with all footpaths, turn restrictions and shores.
+        and the timetable of 78 bus stops from 2015-12-29 to 2019-12-29; its coast is drawn by hand. ``"helsinki"``:
+        1.0 x 1.7 km of the centre of Helsinki, with all footpaths, turn restrictions and shores.
 
     Returns
     -------
@@ -113,6 +138,7 @@ def sample_network(name: str | None = None) -> Network:
     return network
 
 
+@explained_keywords
 def sample_points(name: str | None = None, *, kind: str = "places") -> gpd.GeoDataFrame:
     """
     Return points in a sample city, for use as origins and destinations.
@@ -278,9 +304,12 @@ def _read_coquimbo(archive: Path) -> StreetTables:
     tables = tables_from_frames(
         gpd.GeoDataFrame(index=nodes.index, geometry=_from_spatialite(list(nodes["geometry"])), crs="EPSG:4326"), edges
     )
-    tables.report["source"] = "coquimbo, sample in the aequilibrae package: streets for cars, no footpaths, no water"
+    tables.report["source"] = (
+        "coquimbo, sample in the aequilibrae package: streets for cars, no footpaths, no water but the sea, "
+        "whose coast is drawn by hand"
+    )
     tables.report["attribution"] = "© OpenStreetMap contributors, ODbL 1.0"
-    return tables
+    return replace(tables, water=[shapely.Polygon([*_COQUIMBO_COAST, *_COQUIMBO_SEA])])
 
 
 def _read_coquimbo_zones(archive: Path) -> gpd.GeoDataFrame:

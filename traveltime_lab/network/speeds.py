@@ -16,6 +16,7 @@ import shapely
 
 from traveltime_lab._arrays import AnyArray, FloatArray, IndexArray
 from traveltime_lab._checks import one_of
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import plain
@@ -26,6 +27,7 @@ MIN_KPH = 0.1
 MAX_KPH = 500.0
 
 
+@explained_keywords
 def add_speeds(
     network: Network,
     *,

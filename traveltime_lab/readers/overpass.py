@@ -80,8 +80,10 @@ def tables_from_place(place: Any, *, distance: float | None = None) -> StreetTab
             raise DataError(f"osmnx found no streets for {place!r}: {error}") from error
         except OSError as error:
             raise ServiceError(
-                f"osmnx cannot download the streets: {error}. It asks Overpass at {ox.settings.overpass_url}; set "
-                "osmnx.settings.overpass_url to another server, or build from a .osm.pbf file."
+                f"Cannot download the streets of {place!r}: is there a connection to the internet? Without one, build "
+                "from a file such as city.osm.pbf (extracts: download.geofabrik.de), or try sample_network(). "
+                f"osmnx asks Nominatim at {ox.settings.nominatim_url} and Overpass at {ox.settings.overpass_url}; "
+                f"osmnx.settings has both addresses. It says: {error}"
             ) from error
     graph = graphs[0]
     for other in graphs[1:]:

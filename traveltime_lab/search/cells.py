@@ -20,6 +20,7 @@ import pandas as pd
 
 from traveltime_lab._arrays import FloatArray
 from traveltime_lab._checks import flag, items, one_of, whole
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
@@ -33,6 +34,7 @@ from traveltime_lab.surfaces.grids import Grid
 _COLUMNS: Final = (*CELL_PROPERTIES, SHARE)
 
 
+@explained_keywords
 def h3_cells(
     network: Network,
     origins: PointsLike,
@@ -121,17 +123,18 @@ def h3_cells(
     >>> cells = tl.h3_cells(network, places.iloc[[0]], travel_time=600, resolution=8, transportation="walking")
     >>> cells[["cell", "min", "max", "share_reachable"]].round(2)
                   cell  min  max  share_reachable
-    0  88b2190b65fffff   50  596             0.67
-    1  88b2190b6dfffff  187  599             0.45
+    0  88b2190b65fffff   50  596             0.68
+    1  88b2190b6dfffff  187  598             0.98
     2  88b21954d9fffff  502  599             0.04
     3  88b21956b3fffff    0  599             0.22
-    4  88b21956bbfffff  493  583             0.04
+    4  88b21956bbfffff  493  583             0.05
     """
     limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
     query = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
     return _cells(query, origins, "h3", resolution, limit, properties, remove_water_bodies, with_geometry=geometry)
 
 
+@explained_keywords
 def geohash_cells(
     network: Network,
     origins: PointsLike,
@@ -179,13 +182,14 @@ def geohash_cells(
     ...     network, places.iloc[[0]], travel_time=600, resolution=6, transportation="walking", geometry=False
     ... )
     >>> cells["cell"].tolist()
-    ['66tm8d', '66tm8e', '66tm8f', '66tm8g', '66tm8s', '66tm8u']
+    ['66tm8d', '66tm8e', '66tm8s']
     """
     limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
     query = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
     return _cells(query, origins, "geohash", resolution, limit, properties, remove_water_bodies, with_geometry=geometry)
 
 
+@explained_keywords
 def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     """
     Return the centroids of H3 cells, for use as origins or destinations.
@@ -216,6 +220,7 @@ def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(names, name="cell"), crs="EPSG:4326")
 
 
+@explained_keywords
 def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     """
     Return the centroids of geohashes, for use as origins or destinations.

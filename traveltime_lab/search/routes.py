@@ -16,6 +16,7 @@ import shapely
 
 from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array, ObjectArray
 from traveltime_lab._checks import items, one_of, whole
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.itinerary import timed, unpaid
 from traveltime_lab.kernels.street import road
@@ -43,6 +44,7 @@ ROUTE_PROPERTIES: Final = ("travel_time", "distance", "distance_breakdown", "far
 _MOST_ROUTES: Final = 100_000
 
 
+@explained_keywords
 def routes(
     network: Network,
     origins: PointsLike,

@@ -17,6 +17,7 @@ from shapely import MultiPolygon
 
 from traveltime_lab._arrays import AnyArray
 from traveltime_lab._checks import items
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import CrsError, InputError
 from traveltime_lab.search.cell_times import CELL_PROPERTIES, CellTimes, combined_times, outlines
 from traveltime_lab.surfaces import grids
@@ -24,6 +25,7 @@ from traveltime_lab.surfaces.grids import Grid
 from traveltime_lab.surfaces.polygons import as_multipolygon
 
 
+@explained_keywords
 def union(
     shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
 ) -> gpd.GeoDataFrame:
@@ -63,6 +65,7 @@ def union(
     return _one_row(shapely.union_all(_all_members(shapes, *others)), search_id)
 
 
+@explained_keywords
 def intersection(
     shapes: gpd.GeoDataFrame | gpd.GeoSeries, *others: gpd.GeoDataFrame | gpd.GeoSeries, search_id: Hashable = None
 ) -> gpd.GeoDataFrame:
@@ -107,6 +110,7 @@ def intersection(
     return _one_row(reduce(lambda a, b: as_multipolygon(shapely.intersection(a, b)), members), search_id)
 
 
+@explained_keywords
 def difference(
     minuend: gpd.GeoDataFrame | gpd.GeoSeries,
     subtrahend: gpd.GeoDataFrame | gpd.GeoSeries,
@@ -184,6 +188,7 @@ def _one_row(geometry: Any, search_id: Hashable) -> gpd.GeoDataFrame:
 # Combinations --------------------------------------------------------------------------------------------------------
 
 
+@explained_keywords
 def union_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """
     Return the union of the cells of several searches.
@@ -223,6 +228,7 @@ def union_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return _combined(members, "union_cells", at_least=1)
 
 
+@explained_keywords
 def intersection_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """
     Return the intersection of the cells of several searches.

@@ -13,6 +13,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._checks import finite, one_of
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
@@ -20,6 +21,7 @@ from traveltime_lab.search.query import ask
 from traveltime_lab.streets.snapping import metres_to_streets, snapped_coordinates
 
 
+@explained_keywords
 def snap(
     network: Network,
     points: PointsLike,

@@ -16,6 +16,7 @@ import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray
 from traveltime_lab._checks import finite, items, one_of, percent, whole
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
@@ -44,6 +45,7 @@ FORMS: Final = ("pairs", "matrix", "sparse")
 _MOST_PAIRS = 20_000_000
 
 
+@explained_keywords
 def time_filter(
     network: Network,
     origins: PointsLike,

@@ -17,6 +17,7 @@ import shapely
 from traveltime_lab._arrays import BoolArray, ObjectArray
 from traveltime_lab._checks import finite, flag, one_of, percent, whole
 from traveltime_lab._interrupts import checkpoint
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
@@ -44,6 +45,7 @@ from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL, LevelOfDetail
 _REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_snapped", "over_limit"])
 
 
+@explained_keywords
 def time_map(
     network: Network,
     origins: PointsLike,
@@ -147,6 +149,7 @@ def time_map(
     return _table(query, origins, limit, style, "travel_time")
 
 
+@explained_keywords
 def distance_map(
     network: Network,
     origins: PointsLike,
@@ -201,7 +204,7 @@ buffer_distance, remove_water_bodies, snapping
     >>> areas = tl.distance_map(network, places.iloc[:2], distance=2000, transportation="cycling")
     >>> (areas.to_crs(network.crs).area / 1e6).round()
     name
-    Plaza de Armas, Coquimbo    5.0
+    Plaza de Armas, Coquimbo    4.0
     Hospital, Coquimbo          6.0
     dtype: float64
     """
@@ -366,6 +369,7 @@ def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) ->
     return polygons.to_lnglat(shape, network.frame)
 
 
+@explained_keywords
 def shape_accuracy(
     network: Network,
     areas: gpd.GeoDataFrame,

@@ -38,6 +38,8 @@ from traveltime_lab.server.context import Answer, Call, Meter
 from traveltime_lab.server.contract.errors import CREDENTIALS, Failure, failure_of, plain_failure
 from traveltime_lab.server.contract.limits import MAX_PROTO_BODY
 from traveltime_lab.server.endpoints.table import ENDPOINTS, Endpoint
+from traveltime_lab.server.page.routes import page_routes
+from traveltime_lab.server.page.sessions import Sessions
 from traveltime_lab.server.postcodes import Zones
 from traveltime_lab.server.protobuf import endpoints
 from traveltime_lab.server.workers import Body, Workers
@@ -85,13 +87,18 @@ class Service:
     atlas : Atlas
     credentials : Credentials
     options : Options
-    zones : Zones, optional
+    zones : Zones or None
         Postcodes, for the endpoints that answer about them.
+    sessions : Sessions
+        Browsers that were let in.
     """
 
-    def __init__(self, atlas: Atlas, credentials: Credentials, options: Options, zones: Zones | None) -> None:
+    def __init__(
+        self, atlas: Atlas, credentials: Credentials, options: Options, zones: Zones | None, sessions: Sessions
+    ) -> None:
         self.atlas = atlas
         self.credentials = credentials
+        self.sessions = sessions
         self.options = options
         self.zones = zones
         self.meter = Meter(options.hits_per_minute)
@@ -114,6 +121,9 @@ class Service:
             pair = request.headers.get("x-application-id"), request.headers.get("x-api-key")
             if pair == (None, None) and request.method in ("GET", "HEAD"):
                 pair = request.query_params.get("app_id"), request.query_params.get("api_key")
+            if pair == (None, None) and (app_id := self.sessions.app_id(request)) is not None:
+                check_host(request.headers.get("host"), self.options.hosts)
+                return app_id
         if not self.credentials.accept(*pair):
             headers = {"WWW-Authenticate": 'Basic realm="traveltime_lab"'} if is_proto else {}
             raise Failure(401, CREDENTIALS, "Application id or API key is wrong or missing", None, headers)
@@ -246,7 +256,11 @@ _DESCRIPTIONS: Final = {404: "There is nothing at this path", 405: "This path do
 
 
 def create_app(
-    atlas: Atlas, credentials: Credentials, options: Options | None = None, zones: Zones | None = None
+    atlas: Atlas,
+    credentials: Credentials,
+    options: Options | None = None,
+    zones: Zones | None = None,
+    sessions: Sessions | None = None,
 ) -> ASGIApp:
     """
     Return the service as an ASGI application.
@@ -258,6 +272,8 @@ def create_app(
     options : Options, optional
     zones : Zones, optional
         Postcodes, for the endpoints that answer about them.
+    sessions : Sessions, optional
+        Browsers that are let in to the page, and the link that lets one in; by default there is no link.
 
     Raises
     ------
@@ -265,7 +281,8 @@ def create_app(
         If an origin of `options` is none.
     """
     options = options or Options()
-    service = Service(atlas, credentials, options, zones)
+    sessions = sessions or Sessions()
+    service = Service(atlas, credentials, options, zones, sessions)
     by_path: dict[str, dict[str, Endpoint]] = {}
     for endpoint in ENDPOINTS:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
@@ -291,13 +308,15 @@ def create_app(
         for path, methods in by_path.items()
     ]
 
-    def without_credentials(answer: Callable[[Request], Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
+    def without_credentials(
+        answer: Callable[[Request], Awaitable[Response]],
+    ) -> Callable[[Request], Awaitable[Response]]:
         async def handle(request: Request) -> Response:
             try:
                 check_host(request.headers.get("host"), options.hosts)
+                return await answer(request)
             except Failure as failure:
                 return _failed(failure, options)
-            return await answer(request)
 
         return handle
 
@@ -305,6 +324,7 @@ def create_app(
         Route(path, without_credentials(answer), methods=["GET"])
         for path, answer in (("/health", health), ("/openapi.json", openapi_json), ("/docs", docs))
     ]
+    routes += page_routes(atlas, credentials, sessions, without_credentials)
     for prefix in endpoints.PREFIXES:
         for path, endpoint in endpoints.ENDPOINTS.items():
             handler = _response(service, by_method({"POST": endpoint}), is_proto=True)

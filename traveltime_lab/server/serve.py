@@ -19,6 +19,7 @@ import pandas as pd
 
 from traveltime_lab._checks import flag, items, number, whole, words
 from traveltime_lab._files import as_path, temporary_folder
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError, MissingDependencyError, MissingFileError, TravelTimeError
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding.nominatim import Nominatim
@@ -49,6 +50,8 @@ class Served(str):
         A pair that the service accepts.
     certificate : Path or None
         PEM file of a self-signed certificate, while the service runs.
+    page : str
+        Address of the map that the service shows at ``/``. It lets one browser in, once; others sign in with a pair.
     """
 
     host: str
@@ -56,6 +59,7 @@ class Served(str):
     app_id: str
     api_key: str
     certificate: Path | None
+    page: str
 
     @property
     def headers(self) -> dict[str, str]:
@@ -92,6 +96,7 @@ def _prepared(
     try:
         from traveltime_lab.server import app as application  # noqa: PLC0415 - an optional extra
         from traveltime_lab.server import browsers, listening  # noqa: PLC0415
+        from traveltime_lab.server.page.sessions import Sessions  # noqa: PLC0415
     except ModuleNotFoundError as error:
         text = f"the service needs {error.name}. Type: pip install 'traveltime_lab[server]'"
         raise MissingDependencyError(text) from error
@@ -100,7 +105,8 @@ def _prepared(
     if zones is not None and not isinstance(zones, Zones):
         zones = Zones.from_table(zones) if isinstance(zones, pd.DataFrame) else Zones.read(zones)
     options = replace(options, hosts=browsers.known_hosts(host))
-    app = application.create_app(atlas, Credentials(pairs), options, zones)
+    sessions = Sessions(pairs[0][0])
+    app = application.create_app(atlas, Credentials(pairs), options, zones, sessions)
     with contextlib.ExitStack() as stack:
         certificate = key = None
         if isinstance(tls, tuple):
@@ -122,6 +128,7 @@ def _prepared(
         address.host, address.port = host, bound_port
         address.app_id, address.api_key = pairs[0]
         address.certificate = certificate
+        address.page = f"{address}/?token={sessions.token}"
         yield _Prepared(server, listener, address, atlas)
 
 
@@ -160,6 +167,7 @@ def _bound(host: str, port: int) -> socket.socket:
     return listener
 
 
+@explained_keywords
 @contextlib.contextmanager
 def serve(
     networks: Network | Mapping[str, Network] | Iterable[Network],
@@ -214,7 +222,8 @@ def serve(
     Returns
     -------
     context manager of Served
-        Gives the address, a str; it also knows ``app_id``, ``api_key``, ``headers``, ``proto`` and ``certificate``.
+        Gives the address, a str; it also knows ``app_id``, ``api_key``, ``headers``, ``proto``, ``certificate`` and
+        ``page``, the address of a map to click on.
 
     Raises
     ------

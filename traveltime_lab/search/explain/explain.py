@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from traveltime_lab._checks import whole
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.itinerary import Route
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S, MAX_WINDOW_S
@@ -34,6 +35,7 @@ from traveltime_lab.transit.query import typical_moment
 from traveltime_lab.transit.timetable import service_warnings_to
 
 
+@explained_keywords
 def explain(
     network: Network,
     origin: PointsLike,

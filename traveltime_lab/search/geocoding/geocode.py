@@ -18,6 +18,7 @@ import shapely
 
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab._checks import flag, items
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab._memo import Derived
 from traveltime_lab.errors import CoordinateError, InputError, LimitError
 from traveltime_lab.kernels.street import nearest
@@ -45,6 +46,7 @@ _SAME_PLACE_M: Final = 150.0
 _FOCUS_KM: Final = 10.0
 
 
+@explained_keywords
 def geocode(
     network: Network,
     query: str,
@@ -143,6 +145,7 @@ def geocode(
     )
 
 
+@explained_keywords
 def reverse_geocode(
     network: Network,
     lng: float,

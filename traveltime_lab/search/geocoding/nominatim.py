@@ -20,6 +20,7 @@ import geopandas as gpd
 import numpy as np
 import shapely
 
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, ServiceError
 from traveltime_lab.search.geocoding.countries import countries_of
 from traveltime_lab.search.geocoding.geocode import (
@@ -50,6 +51,7 @@ _FOCUS_DEG = 0.5
 _LONGEST_ANSWER = 20_000_000
 
 
+@explained_keywords
 @dataclass(frozen=True)
 class Nominatim:
     """

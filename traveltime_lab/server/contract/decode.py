@@ -23,7 +23,9 @@ from msgspec import UNSET, Raw, UnsetType, inspect
 
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab._interrupts import checkpoint
+from traveltime_lab._keywords import meant_by
 from traveltime_lab.kernels.json_items import item_spans
+from traveltime_lab.modes import meant_type
 from traveltime_lab.server.contract.errors import (
     LONGEST_SHOWN,
     MOST_FAULTS,
@@ -237,7 +239,7 @@ def _walk_union(part: Part, kind: inspect.UnionType, path: str, found: _Collecte
         return UNSET
     tag = _raw_part(msgspec.json.decode(part, type=_tag_alone(tag_field)).tag)
     if tag is None:
-        found.add(f"{path}.{tag_field}", "missing")
+        found.add(f"{path}.{tag_field}", "missing" + _instead(part, next(iter(structs.values())), tag_field))
         return UNSET
     written = _text_of(tag)
     if written not in structs:
@@ -263,7 +265,7 @@ def _walk_struct(part: Part, kind: inspect.StructType, path: str, found: _Collec
         if item is None and not field.required:
             made[field.name] = None
         elif item is None:
-            found.add(here, "missing")
+            found.add(here, "missing" + _instead(part, kind, field.encode_name))
             made[field.name] = UNSET
         else:
             made[field.name] = _walk(item, field.type, here, found)
@@ -402,7 +404,20 @@ def _not_within(least: float | None, most: float | None, part: Part) -> str:
 
 
 def _not_one_of(part: Part, known: tuple[object, ...]) -> str:
-    return f"must be one of [{', '.join(map(str, known))}]; got {_shown_part(part)}"
+    text = _text_of(part)
+    meant = None if text is None else meant_type(text, [each for each in known if isinstance(each, str)])
+    hint = "" if meant is None else f"; here it is '{meant}'"
+    return f"must be one of [{', '.join(map(str, known))}]; got {_shown_part(part)}{hint}"
+
+
+def _instead(part: Part, kind: inspect.StructType, name: str) -> str:
+    """Return a hint if an object has a field under the name of another service instead of its own."""
+    if len(part) > _SMALL:
+        return ""
+    known = {field.encode_name for field in kind.fields}
+    given = msgspec.json.decode(part, type=dict[str, Raw])
+    wrong = next((key for key in given if key not in known and meant_by(key, {name}) == name), None)
+    return "" if wrong is None else f"; {shown(wrong)} is not a field"
 
 
 def _expected(name: str, part: Part) -> str:

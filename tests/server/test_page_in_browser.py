@@ -1,0 +1,281 @@
+"""
+The page in a real browser: headless Chromium clicks, drags, changes what there is to change, and copies requests.
+
+Pictures of what a person would see go to the folder that ``TRAVELTIME_LAB_SCREENSHOTS`` names.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import browsing
+from tests.support.browsing import HOLDS_MARKER, OUTLINE, WIDTH, drag_marker, until_text
+from traveltime_lab.network.network import Network
+from traveltime_lab.server.serve import Served, serve
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Response
+
+pytestmark = [
+    pytest.mark.skipif(browsing.CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium"),
+    pytest.mark.skipif(importlib.util.find_spec("playwright") is None, reason="playwright is not installed"),
+]
+
+#: Kernels may have to be compiled first.
+PATIENCE_MS = 180_000
+PASTED = """name, lat, lng
+-29.90270, -71.25190, Plaza de Armas, La Serena
+Terminal; -29.90953; -71.25888
+-29.95313 -71.33773 Coquimbo
+"""
+
+
+@pytest.fixture(scope="module")
+def url(coquimbo: Network) -> Iterator[Served]:
+    with serve({"coquimbo": coquimbo}) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with browsing.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def visit(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """Open a page of some width; at the end, nothing went wrong in it and nothing came from elsewhere."""
+    folder = Path(os.environ.get("TRAVELTIME_LAB_SCREENSHOTS") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    faults: list[str] = []
+    contexts = []
+
+    def opened(address: str, width: int, height: int = 800) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": height})
+        contexts.append(context)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        # Refusals of the content security policy are errors of the console; those of the service are none of the page.
+        page.on(
+            "console",
+            lambda line: (
+                faults.append(line.text) if line.type == "error" and "server responded" not in line.text else None
+            ),
+        )
+        page.on("request", lambda request: faults.append(request.url) if not is_own(request.url) else None)
+        page.goto(address)
+        page.picture = lambda name: page.screenshot(path=folder / f"page-{name}.png")  # type: ignore[attr-defined]
+        return page
+
+    def is_own(address: str) -> bool:
+        return address.startswith(("http://127.0.0.1:", "data:"))
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not faults
+
+
+def areas(page: Page, act: Callable[[], Any]) -> dict[str, Any]:
+    """Return the service's answer about areas that an action leads to, once it is drawn."""
+
+    def is_it(response: Response) -> bool:
+        return response.url.endswith("/v4/time-map") and response.request.method == "POST"
+
+    with page.expect_response(is_it) as caught:
+        act()
+    assert caught.value.status == 200, caught.value.text()
+    page.locator(".leaflet-areas-pane path").first.wait_for(state="attached")
+    page.wait_for_timeout(250)
+    answer: dict[str, Any] = caught.value.json()
+    return answer
+
+
+def until(page: Page, condition: str) -> None:
+    """Wait until an expression is true; Playwright's own waiting needs what the page's policy forbids."""
+    end = time.monotonic() + PATIENCE_MS / 1000
+    while not page.evaluate(condition):
+        assert time.monotonic() < end, f"waited in vain until {condition[:100]}"
+        page.wait_for_timeout(50)
+
+
+def point(page: Page, x: float, y: float) -> tuple[float, float]:
+    """Return where parts of the map's width and height are."""
+    box = page.locator("#map").bounding_box()
+    assert box is not None
+    return box["x"] + x * box["width"], box["y"] + y * box["height"]
+
+
+def test_click_drag_mode_and_time(url: Served, visit: Callable[..., Page]) -> None:
+    page = visit(url.page, 1400)
+    page.locator("#controls").wait_for()
+    assert page.url == f"{url}/", "the token has left the address"
+    until(page, "document.querySelectorAll('.leaflet-streets-pane img.leaflet-tile-loaded').length > 2")
+
+    areas(page, lambda: page.mouse.click(*point(page, 0.5, 0.5)))
+    clicked = page.evaluate(OUTLINE)
+    assert page.evaluate(HOLDS_MARKER)
+    page.picture("1-clicked")
+    drag_marker(page, 60, -120)
+    until(page, f"({OUTLINE})() !== {json.dumps(clicked)}")
+    page.wait_for_timeout(700)
+    assert page.evaluate(HOLDS_MARKER), "the area follows the pin"
+
+    on_foot = page.evaluate(WIDTH)
+    slider = page.get_by_label("Travel time in minutes")
+    assert slider.get_attribute("max") == "240"
+    slider.focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    until_text(page.locator("#status"), lambda text: "km²" in text)
+    page.wait_for_timeout(500)
+    longer = page.evaluate(WIDTH)
+    assert longer > 1.1 * on_foot and page.get_by_label("Minutes", exact=True).input_value() == "20"
+    areas(page, lambda: page.get_by_label("Mode").select_option("driving"))
+    page.wait_for_timeout(700)
+    assert page.evaluate(WIDTH) > longer
+    page.picture("2-driving")
+
+    dawn = areas(page, lambda: page.get_by_label("Local time").fill("2016-01-05T03:00"))
+    assert dawn["features"][0]["geometry"]["coordinates"]
+    request = page.locator("#code").text_content() or ""
+    assert "2016-01-05T06:00:00Z" in request, "the clocks of Chile, three hours behind in summer"
+
+    page.reload()
+    page.locator("#controls").wait_for()
+    page.get_by_role("button", name="Sign out").click()
+    page.locator("#sign-in").wait_for()
+
+
+def test_union_and_copied_requests(url: Served, visit: Callable[..., Page]) -> None:
+    page = visit(url, 1400)
+    sign_in(page, url)
+    areas(page, lambda: page.mouse.click(*point(page, 0.5, 0.5)))
+    assert page.get_by_label("union").is_disabled()
+    page.get_by_label("adds a pin").check()
+    areas(page, lambda: page.mouse.click(*point(page, 0.53, 0.53)))
+    combined = areas(page, lambda: page.get_by_label("intersection").check())
+    assert combined["features"][0]["properties"]["search_id"] == "intersection"
+    page.picture("3-intersection")
+    answer = areas(page, lambda: page.get_by_label("union").check())
+    assert "union" in {feature["properties"]["search_id"] for feature in answer["features"]}
+    page.locator("#request summary").click()
+    environment = {
+        **os.environ, "TRAVELTIME_LAB_APP_ID": url.app_id, "TRAVELTIME_LAB_API_KEY": url.api_key,
+    }  # fmt: skip
+    commands = {
+        "curl": ["bash", "-c"],
+        "Python": [sys.executable, "-c"],
+        "JavaScript": ["node", "--input-type=module", "-e"],
+    }
+    for language, command in commands.items():
+        page.get_by_label(language, exact=True).check()
+        page.get_by_role("button", name="Copy", exact=True).click()
+        until_text(page.locator("#copied"), lambda text: text == "Copied.")
+        code = page.evaluate("navigator.clipboard.readText()")
+        assert url.api_key not in code and "time-map" in code
+        if shutil.which({"curl": "curl"}.get(language, command[0])) is None:
+            continue
+        done = subprocess.run(
+            [*command, code], env=environment, capture_output=True, text=True, timeout=60, check=True
+        )  # fmt: skip
+        assert json.loads(done.stdout) == answer, language
+    page.picture("4-union-and-code")
+
+
+def test_narrow(url: Served, visit: Callable[..., Page]) -> None:
+    page = visit(url, 400)
+    page.get_by_label("Application id").fill(url.app_id)
+    page.get_by_label("API key").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    until_text(page.locator("#sign-in-error"), lambda text: "wrong" in text)
+    sign_in(page, url)
+
+    # Without a mouse: a pin from the keyboard, moved by arrow keys.
+    page.get_by_role("button", name="Place a pin in the middle").focus()
+    areas(page, lambda: page.keyboard.press("Enter"))
+    pin = page.locator(".pin")
+    assert "Arrow keys move it" in (pin.get_attribute("aria-label") or "")
+    before = page.evaluate(OUTLINE)
+    pin.focus()
+    areas(page, lambda: page.keyboard.press("Shift+ArrowUp"))
+    assert page.evaluate(OUTLINE) != before and page.evaluate(HOLDS_MARKER)
+
+    page.locator("#matrix summary").click()
+    page.get_by_label("Points, one per line").fill(PASTED)
+    minutes = page.get_by_label("Minutes", exact=True)
+    minutes.fill("90")
+    areas(page, lambda: minutes.press("Enter"))
+    page.get_by_role("button", name="Compute").click()
+    until_text(page.locator("#matrix-note"), lambda text: "of 3 within 1 h 30 min" in text)
+    assert page.locator("#table tbody tr").count() == 3
+    assert "min" in page.locator("#table tbody tr").nth(1).inner_text()
+    page.picture("5-narrow-matrix")
+    page.get_by_label("Points, one per line").fill("-71.25, -29.9\n95, 3")
+    page.get_by_role("button", name="Compute").click()
+    until_text(page.locator("#matrix-note"), lambda text: "line 2: latitude comes first" in text)
+
+    page.get_by_label("from the selected pin to the pointer").check()
+    page.mouse.move(*point(page, 0.6, 0.6))
+    page.locator(".leaflet-route-pane path").first.wait_for(state="attached")
+    until_text(page.locator("#route"), lambda text: "min" in text)
+    page.picture("6-narrow-route")
+    page.locator("#request summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400, "nothing sticks out"
+    unlabelled = page.evaluate(
+        "[...document.querySelectorAll('#panel input, #panel select, #panel textarea')]"
+        ".filter(each => !each.labels.length).map(each => each.outerHTML)"
+    )
+    assert unlabelled == []
+    pin.focus()
+    page.keyboard.press("Delete")
+    page.locator(".pin").wait_for(state="detached")
+    assert page.locator("#no-origins").is_visible()
+
+
+def sign_in(page: Page, url: Served) -> None:
+    page.get_by_label("Application id").fill(url.app_id)
+    page.get_by_label("API key").fill(url.api_key)
+    page.get_by_role("button", name="Sign in").click()
+    page.locator("#controls").wait_for()
+
+
+def test_moments_and_points(url: Served, visit: Callable[..., Page]) -> None:
+    page = visit(url, 800)
+    moments: Callable[[str, str], str | None] = lambda local, zone: page.evaluate(  # noqa: E731
+        "async ([local, zone]) => (await import('/page/moments.js')).toUtc(local, zone)", [local, zone]
+    )
+    assert moments("2026-03-02T08:00", "Europe/Helsinki") == "2026-03-02T06:00:00Z"
+    assert moments("2026-03-29T02:59", "Europe/Helsinki") == "2026-03-29T00:59:00Z", "a minute before the clocks change"
+    assert moments("2026-03-29T04:00", "Europe/Helsinki") == "2026-03-29T01:00:00Z"
+    assert moments("2026-07-01T00:15", "Asia/Kathmandu") == "2026-06-30T18:30:00Z"
+    assert moments("", "UTC") is None
+    parse: Callable[[str], Any] = lambda text: page.evaluate(  # noqa: E731
+        "async text => (await import('/page/points.js')).parse(text)", text
+    )
+    found = parse(PASTED + "1,2\n1,2\n\n+60.1711\t24.9414\tHelsinki")
+    assert found["wrong"] == []
+    assert [(p["name"], p["lat"], p["lng"]) for p in found["points"]] == [
+        ("Plaza de Armas, La Serena", -29.9027, -71.2519), ("Terminal", -29.90953, -71.25888),
+        ("Coquimbo", -29.95313, -71.33773), ("point 4", 1, 2), ("point 5", 1, 2), ("Helsinki", 60.1711, 24.9414),
+    ]  # fmt: skip
+    feature = {"type": "Feature", "properties": {"name": "a"}, "geometry": {"type": "Point", "coordinates": [2, 1]}}
+    collection = {"type": "FeatureCollection", "features": [feature, feature]}
+    assert [p["name"] for p in parse(json.dumps(collection))["points"]] == ["a", "a (2)"]
+    assert parse('{"type": "Point", "coordinates": [2, 1]}')["points"][0]["lat"] == 1
+    assert "no JSON" in parse("{")["wrong"][0]
+    assert "feature 1" in parse('{"type": "Polygon", "coordinates": []}')["wrong"][0]
+    assert "no two numbers" in parse("a\nb")["wrong"][0]
