@@ -339,7 +339,10 @@ def check_call(target: Target, world: World, values: dict[str, str]) -> str | No
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", ServiceWarning)
-            warnings.filterwarnings("ignore", message="constrained_layout|Glyph|.*axes sizes collapsed|.*query area")
+            warnings.filterwarnings(
+                "ignore",
+                message="travel_time is in seconds|constrained_layout|Glyph|.*axes sizes collapsed|.*query area",
+            )
             answer = target.function(world)(**arguments)
         wrong = wrong_answer(answer, arguments)
     except TravelTimeError as error:

@@ -148,6 +148,9 @@ from .search.set_operations import (
 from .search.set_operations import (
     union_cells as union_cells,
 )
+from .search.shape_accuracy import (
+    shape_accuracy as shape_accuracy,
+)
 from .search.snap import (
     snap as snap,
 )
@@ -156,9 +159,6 @@ from .search.time_filter import (
 )
 from .search.time_map import (
     distance_map as distance_map,
-)
-from .search.time_map import (
-    shape_accuracy as shape_accuracy,
 )
 from .search.time_map import (
     time_map as time_map,
