@@ -119,6 +119,11 @@ def trip(world: World) -> dict[str, Any]:
     return {"network": world.network, "origins": world.home, "destinations": world.work}
 
 
+def trip_to_work(world: World) -> dict[str, Any]:
+    homes, jobs = (gpd.GeoDataFrame(geometry=points) for points in (world.home, world.work))
+    return {"network": world.network, "origins": homes.assign(people=7.5), "opportunities": jobs.assign(jobs=3)}
+
+
 def riding(**more: Any) -> dict[str, Any]:
     return {"transportation": "public_transport", "departure_time": MORNING, **more}
 
@@ -215,6 +220,18 @@ TARGETS = [
     Target("h3_cells, transit", public("h3_cells"), lambda w: {
         "network": w.network, "origins": w.home, "resolution": 8, **riding(travel_time=1200, window=600)
     }),
+    Target("accessibility", public("accessibility"), lambda w: {
+        **trip_to_work(w), "travel_time": 600, "transportation": "walking"
+    }),
+    Target("accessibility, shared", public("accessibility"), lambda w: {
+        **trip_to_work(w), "values": "jobs", "demand": "people", "measure": "3sfca", "decay": "linear",
+        "travel_time": [600, 900], "transportation": "walking",
+    }),
+    Target("accessibility, transit", public("accessibility"), lambda w: {
+        **trip_to_work(w), "measure": "nearest", "percentiles": [50], **riding(travel_time=1200, window=600)
+    }),
+    Target("Decay", public("Decay"), lambda w: {"type": "step"}),
+    Target("Decay.weights", lambda w: tl.Decay("linear").weights, lambda w: {"times": [60, 90], "travel_time": 600}),
     Target("h3_centroids", public("h3_centroids"), lambda w: {"cells": w.cells["cell"]}),
     Target("geohash_centroids", public("geohash_centroids"), lambda w: {"cells": ["gcpuv5"]}),
     Target("union_cells", public("union_cells"), lambda w: {"members": [w.cells, w.cells]}),

@@ -100,6 +100,12 @@ from .network.sample import (
 from .network.speeds import (
     add_speeds as add_speeds,
 )
+from .search.accessibility.accessibility import (
+    accessibility as accessibility,
+)
+from .search.accessibility.decay import (
+    Decay as Decay,
+)
 from .search.cells import (
     geohash_cells as geohash_cells,
 )

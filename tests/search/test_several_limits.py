@@ -13,8 +13,8 @@ import pytest
 import shapely
 
 import traveltime_lab as tl
-from tests.support.towns import ON_FOOT, timetable
-from tests.support.worlds import at, tables
+from tests.support.towns import blocks
+from tests.support.worlds import at
 from traveltime_lab.search.query import Query
 
 LIMITS = [900, 300, 601]
@@ -26,16 +26,7 @@ WINDOW: dict[str, Any] = {**BUS, "window": 900}
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:
-    """Blocks of 300 m, with a bus along the middle every five minutes and one across it every seven."""
-    side = 6
-    nodes = {(i, j): (300 * i, 300 * j) for i in range(side) for j in range(side)}
-    streets = [((i, j), (i + 1, j), ON_FOOT) for i in range(side - 1) for j in range(side) if (i, j) != (2, 3)]
-    streets += [((i, j), (i, j + 1), ON_FOOT) for i in range(side) for j in range(side - 1) if (i, j) != (4, 1)]
-    stops = {"w": (0.0, 600.0), "m": (900.0, 600.0), "e": (1500.0, 600.0), "n": (900.0, 1500.0)}
-    trips = [[("w", t), ("m", t + 90), ("e", t + 150)] for t in range(28_000, 34_000, 300)]
-    trips += [[("m", t), ("n", t + 100)] for t in range(28_000, 34_000, 420)]
-    feed = timetable(tmp_path_factory.mktemp("blocks"), stops, trips)
-    return tl.build_network(tables(nodes, streets), gtfs=feed, timezone="UTC")
+    return blocks(tmp_path_factory.mktemp("blocks"))
 
 
 @pytest.mark.parametrize(
