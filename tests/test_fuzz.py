@@ -222,14 +222,15 @@ TARGETS = [
     }),
     Target("accessibility", public("accessibility"), lambda w: {
         **trip_to_work(w), "travel_time": 600, "transportation": "walking"
-    }),
+    }, share=0.3),
     Target("accessibility, shared", public("accessibility"), lambda w: {
         **trip_to_work(w), "values": "jobs", "demand": "people", "measure": "3sfca", "decay": "linear",
         "travel_time": [600, 900], "transportation": "walking",
-    }),
+    }, share=0.3),
     Target("accessibility, transit", public("accessibility"), lambda w: {
         **trip_to_work(w), "measure": "nearest", "percentiles": [50], **riding(travel_time=1200, window=600)
-    }),
+    }, share=0.3),
+    Target("places", public("places"), lambda w: {"osm": w.folder / "town.osm", "tags": {"highway": True}}, share=0.3),
     Target("Decay", public("Decay"), lambda w: {"type": "step"}),
     Target("Decay.weights", lambda w: tl.Decay("linear").weights, lambda w: {"times": [60, 90], "travel_time": 600}),
     Target("h3_centroids", public("h3_centroids"), lambda w: {"cells": w.cells["cell"]}),
@@ -390,7 +391,11 @@ def wrong_answer(answer: Any, arguments: dict[str, Any]) -> str | None:
     if not isinstance(answer, pd.DataFrame):
         return None
     limit = arguments.get("travel_time", MAX_ROUTE_TIME_S)
-    most = pd.Timedelta(limit).total_seconds() if isinstance(limit, dt.timedelta | np.timedelta64) else float(limit)
+    is_list = np.ndim(limit) > 0 or isinstance(limit, set | frozenset)
+    most = max(
+        pd.Timedelta(each).total_seconds() if isinstance(each, dt.timedelta | np.timedelta64) else float(each)
+        for each in (limit if is_list else [limit])
+    )
     for name in answer.columns:
         column = answer[name]
         if not isinstance(name, str) or isinstance(column, pd.DataFrame) or not pd.api.types.is_numeric_dtype(column):

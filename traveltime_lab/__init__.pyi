@@ -136,6 +136,9 @@ from .search.geocoding.geocode import (
 from .search.geocoding.nominatim import (
     Nominatim as Nominatim,
 )
+from .search.places import (
+    places as places,
+)
 from .search.routes import (
     routes as routes,
 )

@@ -143,7 +143,7 @@ def time_map(
 
     >>> areas = tl.time_map(network, places.iloc[[0]], travel_time=[300, 600, 900], transportation="walking")
     >>> [round(area, 1) for area in areas.to_crs(network.crs).area / 1e6]
-    [0.2, 0.7, 1.6]
+    [0.2, 1.0, 2.3]
     """
     limits = travel_times_s(travel_time, MAX_TRAVEL_TIME_S)
     percents = () if percentile is None else (percent(percentile, "percentile"),)

@@ -288,6 +288,9 @@ def _amounts(table: Any, values: Any, n_places: int) -> tuple[list[str], FloatAr
         msg = "values is empty; name at least one column of opportunities, or leave it out to count them"
         raise InputError(msg)
     for n, name in enumerate(names):
+        if not isinstance(name, str):
+            msg = f"values must name columns of opportunities; got {name!r}"
+            raise InputError(msg)
         if name in names[:n] or name in _RESERVED:
             msg = f"values has {name!r}, which the result has already; rename the column of opportunities"
             raise InputError(msg)
