@@ -231,6 +231,12 @@ TARGETS = [
         **trip_to_work(w), "measure": "nearest", "percentiles": [50], **riding(travel_time=1200, window=600)
     }, share=0.3),
     Target("places", public("places"), lambda w: {"osm": w.folder / "town.osm", "tags": {"highway": True}}, share=0.3),
+    Target("counts_to_h3", public("counts_to_h3"), lambda w: {
+        "counts": trip_to_work(w)["origins"], "resolution": 9, "values": "people"
+    }, share=0.5),
+    Target("counts_to_points", public("counts_to_points"), lambda w: {
+        "counts": trip_to_work(w)["origins"], "points": w.work, "values": "people"
+    }, share=0.5),
     Target("Decay", public("Decay"), lambda w: {"type": "step"}),
     Target("Decay.weights", lambda w: tl.Decay("linear").weights, lambda w: {"times": [60, 90], "travel_time": 600}),
     Target("h3_centroids", public("h3_centroids"), lambda w: {"cells": w.cells["cell"]}),

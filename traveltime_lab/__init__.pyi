@@ -118,6 +118,12 @@ from .search.cells import (
 from .search.cells import (
     h3_centroids as h3_centroids,
 )
+from .search.counts import (
+    counts_to_h3 as counts_to_h3,
+)
+from .search.counts import (
+    counts_to_points as counts_to_points,
+)
 from .search.explain.explain import (
     explain as explain,
 )

@@ -15,11 +15,11 @@ import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, FloatArray
 from traveltime_lab._checks import items, one_of, percent, travel_times_s, whole
-from traveltime_lab.errors import InputError, LimitError
+from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
-from traveltime_lab.points import PointsLike, plain, read_points
+from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.search.accessibility.decay import Decay, as_decay
 from traveltime_lab.search.accessibility.measures import (
     Catchment,
@@ -31,6 +31,7 @@ from traveltime_lab.search.accessibility.measures import (
 from traveltime_lab.search.accessibility.measures import (
     opportunities as weighted_opportunities,
 )
+from traveltime_lab.search.amounts import amounts_of
 from traveltime_lab.search.query import MomentLike, ask
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
@@ -49,8 +50,6 @@ _REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_sna
 _RESERVED: Final = ("travel_time", "reason", "geometry")
 #: Name of the column if opportunities have no values.
 _COUNT: Final = "opportunities"
-#: Smallest and largest amount of an opportunity or a demand, besides 0 (assumed).
-_LEAST, _MOST = 1e-15, 1e15
 #: Largest number of `k` (assumed).
 _MOST_K: Final = 1_000
 
@@ -294,7 +293,7 @@ def _amounts(table: Any, values: Any, n_places: int) -> tuple[list[str], FloatAr
         if name in names[:n] or name in _RESERVED:
             msg = f"values has {name!r}, which the result has already; rename the column of opportunities"
             raise InputError(msg)
-    return names, np.stack([_column(table, "opportunities", name, "values") for name in names])
+    return names, np.stack([amounts_of(table, "opportunities", name, "values") for name in names])
 
 
 def _demand(measure: str, origins: Any, demand: Any) -> FloatArray | None:
@@ -307,45 +306,7 @@ def _demand(measure: str, origins: Any, demand: Any) -> FloatArray | None:
     if demand is None:
         msg = f"measure={measure!r} needs demand, the column of origins with the population that shares opportunities"
         raise InputError(msg)
-    return _column(origins, "origins", demand, "demand")
-
-
-def _column(table: Any, table_name: str, column: Any, argument: str) -> FloatArray:
-    """Return a column of amounts: finite numbers, 0 or more."""
-    if not isinstance(table, gpd.GeoDataFrame):
-        msg = f"{argument} names a column, but {table_name} is no GeoDataFrame; got {type(table).__name__}"
-        raise InputError(msg)
-    if not isinstance(column, str) or column not in table.columns or column == table.geometry.name:
-        known = ", ".join(repr(name) for name in table.columns if name != table.geometry.name) or "none"
-        msg = f"{argument} must name a column of {table_name}; got {column!r}, and its columns are {known}"
-        raise InputError(msg)
-    series = table[column]
-    if not isinstance(series, pd.Series):
-        msg = f"{table_name} has the column {column!r} more than once; rename one of them"
-        raise InputError(msg)
-    if not (pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_complex_dtype(series)):
-        msg = f"the column {column!r} of {table_name} must hold numbers; got {series.dtype}"
-        raise InputError(msg)
-    amounts: FloatArray = series.to_numpy(np.float64, na_value=np.nan)
-    for is_wrong, what, remedy in (
-        (np.isnan(amounts), "missing", f"fill them first, as {table_name}[{column!r}].fillna(0)"),
-        (amounts < 0.0, "negative", "amounts must be 0 or more"),
-    ):
-        if is_wrong.any():
-            first = plain(table.index[int(is_wrong.argmax())])
-            msg = (
-                f"the column {column!r} of {table_name} has {int(is_wrong.sum())} {what} values, the first at {first!r}"
-            )
-            raise InputError(f"{msg}; {remedy}")
-    is_wrong = (amounts > _MOST) | ((amounts > 0.0) & (amounts < _LEAST))
-    if is_wrong.any():
-        at = int(is_wrong.argmax())
-        msg = (
-            f"the column {column!r} of {table_name} must have amounts of 0, or from {_LEAST:g} to {_MOST:g}; "
-            f"got {amounts[at]:g} at {plain(table.index[at])!r}"
-        )
-        raise LimitError(msg)
-    return amounts
+    return amounts_of(origins, "origins", demand, "demand")
 
 
 def _whole_amounts(names: list[str], amounts: FloatArray) -> AnyArray:
