@@ -5,7 +5,7 @@ Usage: python benchmarks/accessibility.py CITY HEXGRID.csv [--points 20000] [--t
 
 CITY is a .osm.pbf file or a saved network, HEXGRID.csv a table with the columns lon, lat, population and jobs, around
 whose points origins and opportunities are drawn at random. Each case runs in a fresh process; its peak is that of the
-process, network and import included. The case ``pysal`` compares sums with `access` on a hundredth of the pairs; it
+process, network and import included. The case ``pysal`` compares them with `access` on a hundredth of the pairs; it
 needs ``pip install access``, which no extra installs.
 """
 
@@ -127,7 +127,7 @@ def beside_pysal(network, homes, jobs, decay, how) -> dict[str, float]:
             weight_fn=weight,
         ),
         "e2sfca": fca.two_stage_fca(people, places, cost, weight_fn=weight, **ends, **names),
-        "3sfca": fca.three_stage_fca(people, places, cost.copy(), weight_fn=weight, **ends, **names),
+        "3sfca": fca.three_stage_fca(people, places, cost.copy(), None, weight_fn=weight, **ends, **names),
     }  # fmt: skip
     found = {}
     for measure, values in theirs.items():
