@@ -5,8 +5,8 @@ Usage: python benchmarks/accessibility.py CITY HEXGRID.csv [--points 20000] [--t
 
 CITY is a .osm.pbf file or a saved network, HEXGRID.csv a table with the columns lon, lat, population and jobs, around
 whose points origins and opportunities are drawn at random. Each case runs in a fresh process; its peak is that of the
-process, network and import included. The case ``pysal`` compares them with `access` on a hundredth of the pairs; it
-needs ``pip install access``, which no extra installs.
+process, network and import included. The case ``pysal`` compares the sums with those of `access` on a hundredth of the
+pairs; it needs ``pip install access``, which no extra installs.
 """
 
 from __future__ import annotations
