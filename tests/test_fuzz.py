@@ -122,6 +122,11 @@ def trip(world: World) -> dict[str, Any]:
     return {"network": world.network, "origins": world.home, "destinations": world.work}
 
 
+def trip_to_work(world: World) -> dict[str, Any]:
+    homes, jobs = (gpd.GeoDataFrame(geometry=points) for points in (world.home, world.work))
+    return {"network": world.network, "origins": homes.assign(people=7.5), "opportunities": jobs.assign(jobs=3)}
+
+
 def riding(**more: Any) -> dict[str, Any]:
     return {"transportation": "public_transport", "departure_time": MORNING, **more}
 
@@ -218,6 +223,25 @@ TARGETS = [
     Target("h3_cells, transit", public("h3_cells"), lambda w: {
         "network": w.network, "origins": w.home, "resolution": 8, **riding(travel_time=1200, window=600)
     }),
+    Target("accessibility", public("accessibility"), lambda w: {
+        **trip_to_work(w), "travel_time": 600, "transportation": "walking"
+    }, share=0.3),
+    Target("accessibility, shared", public("accessibility"), lambda w: {
+        **trip_to_work(w), "values": "jobs", "demand": "people", "measure": "3sfca", "decay": "linear",
+        "travel_time": [600, 900], "transportation": "walking",
+    }, share=0.3),
+    Target("accessibility, transit", public("accessibility"), lambda w: {
+        **trip_to_work(w), "measure": "nearest", "percentiles": [50], **riding(travel_time=1200, window=600)
+    }, share=0.3),
+    Target("places", public("places"), lambda w: {"osm": w.folder / "town.osm", "tags": {"highway": True}}, share=0.3),
+    Target("counts_to_h3", public("counts_to_h3"), lambda w: {
+        "counts": trip_to_work(w)["origins"], "resolution": 9, "values": "people"
+    }, share=0.5),
+    Target("counts_to_points", public("counts_to_points"), lambda w: {
+        "counts": trip_to_work(w)["origins"], "points": w.work, "values": "people"
+    }, share=0.5),
+    Target("Decay", public("Decay"), lambda w: {"type": "step"}),
+    Target("Decay.weights", lambda w: tl.Decay("linear").weights, lambda w: {"times": [60, 90], "travel_time": 600}),
     Target("h3_centroids", public("h3_centroids"), lambda w: {"cells": w.cells["cell"]}),
     Target("geohash_centroids", public("geohash_centroids"), lambda w: {"cells": ["gcpuv5"]}),
     Target("union_cells", public("union_cells"), lambda w: {"members": [w.cells, w.cells]}),
@@ -354,7 +378,10 @@ def fault(target: Target, world: World, values: dict[str, str]) -> tuple[str, st
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", ServiceWarning)
-            warnings.filterwarnings("ignore", message="constrained_layout|Glyph|.*axes sizes collapsed|.*query area")
+            warnings.filterwarnings(
+                "ignore",
+                message="travel_time is in seconds|constrained_layout|Glyph|.*axes sizes collapsed|.*query area",
+            )
             answer = target.function(world)(**arguments)
         wrong = wrong_answer(answer, arguments)
         found = wrong and ("answer", wrong)
@@ -386,7 +413,11 @@ def wrong_answer(answer: Any, arguments: dict[str, Any]) -> str | None:
     if not isinstance(answer, pd.DataFrame):
         return None
     limit = arguments.get("travel_time", MAX_ROUTE_TIME_S)
-    most = pd.Timedelta(limit).total_seconds() if isinstance(limit, dt.timedelta | np.timedelta64) else float(limit)
+    is_list = np.ndim(limit) > 0 or isinstance(limit, set | frozenset)
+    most = max(
+        pd.Timedelta(each).total_seconds() if isinstance(each, dt.timedelta | np.timedelta64) else float(each)
+        for each in (limit if is_list else [limit])
+    )
     for name in answer.columns:
         column = answer[name]
         if not isinstance(name, str) or isinstance(column, pd.DataFrame) or not pd.api.types.is_numeric_dtype(column):

@@ -94,6 +94,7 @@ def test_optional_packages_are_optional() -> None:
         "aequilibrae",
         "pyrosm",
         "networkx",
+        "rasterio",
         "starlette",
         "uvicorn",
         "msgspec",

@@ -103,6 +103,12 @@ from .network.sample import (
 from .network.speeds import (
     add_speeds as add_speeds,
 )
+from .search.accessibility.accessibility import (
+    accessibility as accessibility,
+)
+from .search.accessibility.decay import (
+    Decay as Decay,
+)
 from .search.cells import (
     geohash_cells as geohash_cells,
 )
@@ -114,6 +120,12 @@ from .search.cells import (
 )
 from .search.cells import (
     h3_centroids as h3_centroids,
+)
+from .search.counts import (
+    counts_to_h3 as counts_to_h3,
+)
+from .search.counts import (
+    counts_to_points as counts_to_points,
 )
 from .search.explain.explain import (
     explain as explain,
@@ -133,6 +145,9 @@ from .search.geocoding.geocode import (
 from .search.geocoding.nominatim import (
     Nominatim as Nominatim,
 )
+from .search.places import (
+    places as places,
+)
 from .search.routes import (
     routes as routes,
 )
@@ -151,6 +166,9 @@ from .search.set_operations import (
 from .search.set_operations import (
     union_cells as union_cells,
 )
+from .search.shape_accuracy import (
+    shape_accuracy as shape_accuracy,
+)
 from .search.snap import (
     snap as snap,
 )
@@ -159,9 +177,6 @@ from .search.time_filter import (
 )
 from .search.time_map import (
     distance_map as distance_map,
-)
-from .search.time_map import (
-    shape_accuracy as shape_accuracy,
 )
 from .search.time_map import (
     time_map as time_map,

@@ -8,8 +8,11 @@ import datetime as dt
 import math
 import numbers
 import operator
+import sys
+import warnings
 from collections.abc import Collection, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -42,6 +45,70 @@ def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
         msg = f"{name} must be from {least} to {most} {unit}; got {number}"
         raise LimitError(msg)
     return number
+
+
+#: A number of seconds below this may be meant as minutes.
+_FEW_SECONDS: Final = 60
+
+
+def travel_time_s(value: Any, most: int) -> int:
+    """Return a maximum travel time in seconds; warn of a bare number below 60, which may be meant as minutes."""
+    seconds = whole(value, "travel_time", 1, most, "seconds")
+    if seconds < _FEW_SECONDS and not isinstance(value, dt.timedelta | np.timedelta64):
+        msg = (
+            f"travel_time is in seconds: {seconds} is less than a minute. For {seconds} minutes give {60 * seconds}; "
+            f"for {seconds} seconds, without this warning, datetime.timedelta(seconds={seconds})"
+        )
+        warnings.warn(msg, UserWarning, stacklevel=_callers_level())
+    return seconds
+
+
+def _callers_level() -> int:
+    """Return the level of the stack, seen from the function that calls this one, at which the package was called."""
+    here, level = str(Path(__file__).parent), 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def is_several(value: Any) -> bool:
+    """Return whether a limit is a list of limits: a list, tuple, set, range, array, index or column."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Collection) and not isinstance(value, str | bytes | bytearray | Mapping | pd.DataFrame)
+
+
+def travel_times_s(value: Any, most: int) -> tuple[int, ...]:
+    """Return one or several maximum travel times in seconds; see `travel_time_s`."""
+    if not is_several(value):
+        return (travel_time_s(value, most),)
+    return _unique([travel_time_s(each, most) for each in _limits(value, "travel_time")], "travel_time")
+
+
+def distances_m(value: Any, least: int, most: int) -> tuple[int, ...]:
+    """Return one or several maximum distances in metres."""
+    if not is_several(value):
+        return (whole(value, "distance", least, most, "metres"),)
+    return _unique([whole(each, "distance", least, most, "metres") for each in _limits(value, "distance")], "distance")
+
+
+def _limits(value: Any, name: str) -> tuple[Any, ...]:
+    """Return the items of a list of limits that has at least one."""
+    found = items(value, name, "limits")
+    if not found:
+        msg = f"{name} is an empty list; give at least one limit"
+        raise InputError(msg)
+    return found
+
+
+def _unique(limits: list[int], name: str) -> tuple[int, ...]:
+    """Return limits, or raise InputError if one is there twice."""
+    twice = next((limit for n, limit in enumerate(limits) if limit in limits[:n]), None)
+    if twice is not None:
+        msg = f"{name} has {twice} more than once; give each limit once"
+        raise InputError(msg)
+    return tuple(limits)
 
 
 def _seconds(value: dt.timedelta | np.timedelta64) -> Any:

@@ -88,8 +88,14 @@ def test_surfaces_equal_matrices(n: int, is_arrival: bool, seed: int) -> None:
     query = ask(network, "driving", *both.values(), None)
     snaps = query.snap(read_points(here, "here", network.bounds), is_origin=not is_arrival)
     field = DistanceField(query.field_from(snaps, 604_800).edges)
-    drawn = raster.surface(
-        network.streets, query.egress_transportation, query.snapping, field, cell_m=40.0, buffer_m=1000.0, limit=700.0
+    (drawn,) = raster.surfaces(
+        network.streets,
+        query.egress_transportation,
+        query.snapping,
+        field,
+        cell_m=40.0,
+        buffer_m=1000.0,
+        limits=[700.0],
     )
     rows, columns = np.indices(drawn.values.shape)
     x, y = drawn.x0 + columns.ravel() * drawn.cell_m, drawn.y0 + rows.ravel() * drawn.cell_m

@@ -239,7 +239,7 @@ def test_points_as_people_have_them(town):
         tl.time_map(town, (float("nan"), 0.0), travel_time=600, **ON_FOOT)
     with pytest.raises(tl.InputError, match="points_from_xy"):
         tl.time_map(town, pd.DataFrame({"lng": [0.0], "lat": [0.0]}), travel_time=600, **ON_FOOT)
-    for limit in (pd.Timedelta("1.5s"), pd.NaT, [300, 600], np.array([300])):
+    for limit in (pd.Timedelta("1.5s"), pd.NaT):
         with pytest.raises(tl.InputError, match="whole number of seconds"):
             tl.time_map(town, start, travel_time=limit, **ON_FOOT)
 

@@ -51,6 +51,18 @@ def town(folder: Path, **files: str) -> tl.Network:
     return tl.build_network(STREETS, gtfs=timetable(folder, STOPS, TRIPS, **files), timezone="UTC")
 
 
+def blocks(folder: Path) -> tl.Network:
+    """Return blocks of 300 m, with a bus along the middle every five minutes and one across it every seven."""
+    side = 6
+    nodes = {(i, j): (300 * i, 300 * j) for i in range(side) for j in range(side)}
+    streets = [((i, j), (i + 1, j), ON_FOOT) for i in range(side - 1) for j in range(side) if (i, j) != (2, 3)]
+    streets += [((i, j), (i, j + 1), ON_FOOT) for i in range(side) for j in range(side - 1) if (i, j) != (4, 1)]
+    stops = {"w": (0.0, 600.0), "m": (900.0, 600.0), "e": (1500.0, 600.0), "n": (900.0, 1500.0)}
+    trips = [[("w", t), ("m", t + 90), ("e", t + 150)] for t in range(28_000, 34_000, 300)]
+    trips += [[("m", t), ("n", t + 100)] for t in range(28_000, 34_000, 420)]
+    return tl.build_network(tables(nodes, streets), gtfs=timetable(folder, stops, trips), timezone="UTC")
+
+
 @st.composite
 def towns(draw: st.DrawFn) -> tuple[dict[Any, Any], list[Any], dict[str, Any], list[Any]]:
     """Draw streets on a grid with gaps, stops near them and trips between the stops."""

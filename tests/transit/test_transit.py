@@ -209,14 +209,14 @@ def test_surfaces_equal_matrices(
     query = ask(network, means, *both.values(), None, limit=limit, window=window)
     snaps = query.snap(read_points(here, "here", network.bounds), is_origin=not is_arrival)
     field = query.field_from(snaps, limit)
-    drawn = raster.surface(
+    (drawn,) = raster.surfaces(
         network.streets,
         query.egress_transportation,
         query.snapping,
         field,
         cell_m=60.0,
         buffer_m=1000.0,
-        limit=float(limit),
+        limits=[float(limit)],
     )
     rows, columns = np.indices(drawn.values.shape)
     x, y = drawn.x0 + columns.ravel() * drawn.cell_m, drawn.y0 + rows.ravel() * drawn.cell_m

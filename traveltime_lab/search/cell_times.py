@@ -84,24 +84,24 @@ def cell_times(
     snaps: Snaps,
     grid: Grid,
     resolution: int,
-    limit: int,
+    limits: Sequence[int],
     *,
     no_water: bool,
     with_share: bool = False,
-) -> list[CellTimes]:
+) -> list[list[CellTimes]]:
     """
-    Return the reachable cells and their travel times as arrays.
+    Return the reachable cells and their travel times as arrays, with one search for each origin.
 
     Parameters
     ----------
     query : Query
-        Validated query.
+        Validated query for the largest limit.
     snaps : Snaps
         Snapped origins, see `Query.snap_at`.
     grid : {"h3", "geohash"}
     resolution : int
-    limit : int
-        Maximum travel time in seconds.
+    limits : sequence of int
+        Maximum travel times in seconds.
     no_water : bool
         Whether to ignore samples in water.
     with_share : bool, default False
@@ -109,42 +109,40 @@ def cell_times(
 
     Returns
     -------
-    list of CellTimes
-        One item per origin, empty if the origin is not snapped.
+    list of lists of CellTimes
+        One list per origin, with one item per limit; items are empty if the origin is not snapped.
     """
     network, snapping = query.network, query.snapping
     spacing = sample_spacing_m(grid, resolution, query.egress_transportation.base, network.frame.lat0)
     key = (grid, resolution, spacing)
     numbering = _NUMBERS.of(network, key, lambda: CellNumbers(network, grid, resolution, spacing))
-    found = []
+    found, most = [], max(limits)
     for i in range(len(snaps)):
-        statistics = _Statistics.empty()
-        whole = _WholeCells.of(numbering) if with_share else None
+        counts = [_CellCount.of(numbering, limit, with_share=with_share) for limit in limits]
         if snaps.status[i] == SNAPPED:
             start = snaps.take(np.array([i]))
-            field = query.field_from(start, limit)
+            field = query.field_from(start, most)
             for tile, values in raster.tile_values(
                 network.streets,
                 query.egress_transportation,
                 snapping,
                 field,
                 cell_m=spacing,
-                limit=float(limit),
+                limit=float(most),
                 most_tiles=_MOST_TILES,
             ):
                 checkpoint()
-                if not values.min() <= limit:
+                least = values.min()
+                if not least <= most:
                     continue
-                statistics.add(values, numbering.of_tile(tile, no_water=no_water), float(limit), numbering.n_cells)
-                if whole is not None:
-                    whole.add(tile, values <= limit)
-            if field.start() <= limit:
-                # The travel time to the origin itself is zero, wherever the nearest sample is.
-                own = numbering.of_points(snaps.lng[i : i + 1], snaps.lat[i : i + 1])
-                statistics.add(np.zeros((1, 1), np.float32), own[None, :], float(limit), numbering.n_cells)
-                if whole is not None:
-                    whole.add_point(float(snaps.lng[i]), float(snaps.lat[i]), int(own[0]))
-        found.append(statistics.named(numbering, whole, no_water=no_water))
+                numbers = numbering.of_tile(tile, no_water=no_water)
+                for count in counts:
+                    if least <= count.limit:
+                        count.add(tile, values, numbers)
+            for count in counts:
+                if field.start() <= count.limit:
+                    count.add_origin(start)
+        found.append([count.named(no_water=no_water) for count in counts])
     return found
 
 
@@ -437,6 +435,39 @@ class _Statistics:
         if whole is not None:
             share = np.minimum(self.count[cells] / np.maximum(whole.totals(cells, no_water=no_water), 1.0), 1.0)
         return CellTimes(names[order], _rounded(low), _rounded(high), _rounded(mean), share)
+
+
+@dataclass
+class _CellCount:
+    """Statistics of the cells within one limit of an origin, and if requested all samples of these cells."""
+
+    numbering: CellNumbers
+    limit: int
+    statistics: _Statistics
+    whole: _WholeCells | None
+
+    @classmethod
+    def of(cls, numbering: CellNumbers, limit: int, *, with_share: bool) -> _CellCount:
+        """Return statistics of no cells."""
+        return cls(numbering, limit, _Statistics.empty(), _WholeCells.of(numbering) if with_share else None)
+
+    def add(self, tile: tuple[int, int], values: Float32Array, numbers: Int32Array) -> None:
+        """Add the samples of a tile."""
+        self.statistics.add(values, numbers, float(self.limit), self.numbering.n_cells)
+        if self.whole is not None:
+            self.whole.add(tile, values <= self.limit)
+
+    def add_origin(self, start: Snaps) -> None:
+        """Add the origin: the travel time to itself is zero, wherever the nearest sample is."""
+        own = self.numbering.of_points(start.lng, start.lat)
+        nothing = np.zeros((1, 1), np.float32)
+        self.statistics.add(nothing, own[None, :], float(self.limit), self.numbering.n_cells)
+        if self.whole is not None:
+            self.whole.add_point(float(start.lng[0]), float(start.lat[0]), int(own[0]))
+
+    def named(self, *, no_water: bool) -> CellTimes:
+        """Return the cells that have samples."""
+        return self.statistics.named(self.numbering, self.whole, no_water=no_water)
 
 
 def _rounded(seconds: FloatArray) -> Int32Array:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import FloatArray
-from traveltime_lab._checks import flag, items, one_of, whole
+from traveltime_lab._checks import flag, is_several, items, one_of, travel_times_s
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
@@ -39,7 +39,7 @@ def h3_cells(
     network: Network,
     origins: PointsLike,
     *,
-    travel_time: int | dt.timedelta,
+    travel_time: int | dt.timedelta | Sequence[int | dt.timedelta],
     resolution: int,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
@@ -58,8 +58,9 @@ def h3_cells(
     network : Network
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with a unique index. With `arrival_time`, they are destinations.
-    travel_time : int or timedelta
-        Maximum travel time in seconds, 1 to 14400.
+    travel_time : int, timedelta or list of these
+        Maximum travel time in seconds, 1 to 14400. A list, such as ``[600, 1200, 1800]``, returns the cells of several
+        travel times from one search.
     resolution : int
         H3 resolution, 1 (largest cells) to 12 (smallest, about 18 m wide).
     transportation : str, Transportation or mapping, default "driving"
@@ -84,7 +85,8 @@ def h3_cells(
         ``min``, ``max`` and ``mean`` of the reachable part of the cell (int32, s; ``min <= mean <= max <=
         travel_time``); ``share_reachable``, the share of the cell that is reachable (float64, above 0 and up to 1);
         and, if requested, the polygon in EPSG:4326. Origins that are not snapped have no rows; `snap` returns the
-        reason.
+        reason. With a list of travel times, there is one row per origin, travel time and cell, and the second column is
+        ``travel_time`` (int32, s).
 
     Raises
     ------
@@ -100,6 +102,11 @@ def h3_cells(
         If the transportation is unknown.
     MomentError
         If a time does not exist or is ambiguous, or the timetable does not cover it.
+
+    Warns
+    -----
+    UserWarning
+        If `travel_time` is a number below 60: the unit is seconds.
 
     See Also
     --------
@@ -129,9 +136,12 @@ def h3_cells(
     3  88b21956b3fffff    0  599             0.22
     4  88b21956bbfffff  493  583             0.05
     """
-    limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
-    query = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
-    return _cells(query, origins, "h3", resolution, limit, properties, remove_water_bodies, with_geometry=geometry)
+    limits = travel_times_s(travel_time, MAX_TRAVEL_TIME_S)
+    query = ask(network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window)
+    return _cells(
+        query, origins, "h3", resolution, limits, properties, remove_water_bodies,
+        with_geometry=geometry, names_limits=is_several(travel_time),
+    )  # fmt: skip
 
 
 @explained_keywords
@@ -139,7 +149,7 @@ def geohash_cells(
     network: Network,
     origins: PointsLike,
     *,
-    travel_time: int | dt.timedelta,
+    travel_time: int | dt.timedelta | Sequence[int | dt.timedelta],
     resolution: int,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
@@ -158,8 +168,8 @@ def geohash_cells(
     network : Network
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with a unique index.
-    travel_time : int or timedelta
-        Maximum travel time in seconds, 1 to 14400.
+    travel_time : int, timedelta or list of these
+        Maximum travel time in seconds, 1 to 14400. A list returns the cells of several travel times from one search.
     resolution : int
         Length of the geohashes, 1 (largest cells) to 9 (smallest, about 5 m).
     transportation, departure_time, arrival_time, properties, remove_water_bodies, snapping, geometry, window
@@ -184,9 +194,12 @@ def geohash_cells(
     >>> cells["cell"].tolist()
     ['66tm8d', '66tm8e', '66tm8s']
     """
-    limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
-    query = ask(network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window)
-    return _cells(query, origins, "geohash", resolution, limit, properties, remove_water_bodies, with_geometry=geometry)
+    limits = travel_times_s(travel_time, MAX_TRAVEL_TIME_S)
+    query = ask(network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window)
+    return _cells(
+        query, origins, "geohash", resolution, limits, properties, remove_water_bodies,
+        with_geometry=geometry, names_limits=is_several(travel_time),
+    )  # fmt: skip
 
 
 @explained_keywords
@@ -272,11 +285,12 @@ def _cells(
     origins: Any,
     grid: Grid,
     resolution: Any,
-    limit: int,
+    limits: Sequence[int],
     properties: Any,
     remove_water_bodies: Any,
     *,
     with_geometry: bool,
+    names_limits: bool,
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """Return the table of cells of all origins."""
     resolution = grids.check_resolution(grid, resolution)
@@ -284,13 +298,16 @@ def _cells(
     no_water, with_geometry = flag(remove_water_bodies, "remove_water_bodies"), flag(with_geometry, "geometry")
     places = read_points(origins, "origins", query.network.bounds)
     snaps = query.snap(places, is_origin=not query.is_arrival)
-    found = cell_times(query, snaps, grid, resolution, limit, no_water=no_water, with_share=SHARE in wanted)
-    names = np.concatenate([times.cell for times in found])
-    columns: dict[str, Any] = {
-        "origin": places.index.take(np.repeat(np.arange(len(places)), [times.cell.size for times in found])),
-        "cell": pd.Series(names, dtype=object),
-    }
-    columns |= {name: np.concatenate([getattr(times, name) for times in found]) for name in wanted}
+    found = cell_times(query, snaps, grid, resolution, limits, no_water=no_water, with_share=SHARE in wanted)
+    tables = [times for of_origin in found for times in of_origin]
+    names = np.concatenate([times.cell for times in tables])
+    sizes = np.array([times.cell.size for times in tables])
+    row, limit_of = np.divmod(np.repeat(np.arange(len(tables)), sizes), len(limits))
+    columns: dict[str, Any] = {"origin": places.index.take(row)}
+    if names_limits:
+        columns["travel_time"] = np.array(limits, np.int32)[limit_of]
+    columns["cell"] = pd.Series(names, dtype=object)
+    columns |= {name: np.concatenate([getattr(times, name) for times in tables]) for name in wanted}
     if not with_geometry:
         return pd.DataFrame(columns)
     return gpd.GeoDataFrame(columns, geometry=outlines(grid, names), crs="EPSG:4326")

@@ -15,7 +15,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray
-from traveltime_lab._checks import finite, items, one_of, percent, whole
+from traveltime_lab._checks import finite, items, one_of, percent, travel_time_s, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.kernels.street import road
@@ -132,6 +132,11 @@ def time_filter(
     MomentError
         If a time does not exist or is ambiguous, or the timetable does not cover it.
 
+    Warns
+    -----
+    UserWarning
+        If `travel_time` is a number below 60: the unit is seconds.
+
     See Also
     --------
     time_map : Isochrones.
@@ -165,7 +170,7 @@ def time_filter(
     >>> (matrix // 60).to_numpy().tolist()
     [[0.0, 21.0], [21.0, 0.0]]
     """
-    limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
+    limit = travel_time_s(travel_time, MAX_TRAVEL_TIME_S)
     percents = _percents(percentiles)
     properties = _properties(properties, may_be_empty=bool(percents))
     one_of(form, "form", FORMS)

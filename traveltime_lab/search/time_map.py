@@ -5,7 +5,7 @@ Isochrones (`time_map`), areas within a distance (`distance_map`), and their acc
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -14,15 +14,12 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import BoolArray, ObjectArray
-from traveltime_lab._checks import finite, flag, one_of, percent, whole
+from traveltime_lab._arrays import ObjectArray
+from traveltime_lab._checks import distances_m, finite, flag, one_of, percent, travel_times_s, whole
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, UnsupportedError
-from traveltime_lab.kernels.street import road
-from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
 from traveltime_lab.limits import (
-    FOREVER_S,
     MAX_BUFFER_M,
     MAX_DISTANCE_M,
     MAX_POLYGONS,
@@ -35,10 +32,9 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.search.tables import geo_frame
-from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.matrix import Block
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
 from traveltime_lab.surfaces import polygons, raster, road_buffer
+from traveltime_lab.surfaces.field import Field
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL, LevelOfDetail, parse_level_of_detail
 
 #: Reasons why an area is empty.
@@ -50,7 +46,7 @@ def time_map(
     network: Network,
     origins: PointsLike,
     *,
-    travel_time: int | dt.timedelta,
+    travel_time: int | dt.timedelta | Sequence[int | dt.timedelta],
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
     arrival_time: MomentLike = None,
@@ -72,8 +68,9 @@ def time_map(
     network : Network
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with a unique index. With `arrival_time`, they are destinations.
-    travel_time : int or timedelta
-        Maximum travel time in seconds, 1 to 14400.
+    travel_time : int, timedelta or list of these
+        Maximum travel time in seconds, 1 to 14400. A list, such as ``[600, 1200, 1800]``, draws several areas around
+        each origin from one search.
     transportation : str, Transportation or mapping, default "driving"
         Means of transportation; see `Transportation`.
     departure_time, arrival_time : datetime, str, optional
@@ -106,12 +103,18 @@ def time_map(
     GeoDataFrame
         Indexed like `origins`: ``travel_time`` (int32, s), ``snap_distance`` (float64, m, NaN if not snapped),
         ``reason`` (why the area is empty, NA if it is not) and ``geometry``, a valid MultiPolygon in EPSG:4326 with
-        counter-clockwise exterior rings, empty if the origin is not snapped.
+        counter-clockwise exterior rings, empty if the origin is not snapped. With a list of travel times, an origin has
+        one row for each of them, in the order of the list, under the same label.
 
     Raises
     ------
     InputError, CrsError, CoordinateError, LimitError, ModeError, MomentError
-        As in `time_filter`.
+        As in `time_filter`; also if a list of travel times is empty or has one of them twice.
+
+    Warns
+    -----
+    UserWarning
+        If `travel_time` is a number below 60: the unit is seconds.
 
     See Also
     --------
@@ -124,6 +127,10 @@ def time_map(
     Isochrones are contours of a travel-time surface. Its value at the centre of each cell of a fixed grid is the travel
     time that `time_filter` returns for that point.
 
+    The areas of several travel times are nested: each contains those of shorter ones, except with `polygons_filter`,
+    and road buffers within a millimetre. All have the level of detail that is available for the longest; apart from
+    that, they equal those of single calls.
+
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
@@ -133,20 +140,28 @@ def time_map(
     Plaza de Armas, Coquimbo    2.0
     Hospital, Coquimbo          3.0
     dtype: float64
+
+    Nested areas, from one search:
+
+    >>> areas = tl.time_map(network, places.iloc[[0]], travel_time=[300, 600, 900], transportation="walking")
+    >>> [round(area, 1) for area in areas.to_crs(network.crs).area / 1e6]
+    [0.2, 1.0, 2.3]
     """
-    limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
+    limits = travel_times_s(travel_time, MAX_TRAVEL_TIME_S)
     percents = () if percentile is None else (percent(percentile, "percentile"),)
     query = ask(
-        network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window, percents=percents
-    )
+        network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window,
+        percents=percents,
+    )  # fmt: skip
     if percents and render_mode == "road_buffering":
         msg = "percentile needs render_mode='approximate_time_filter': each departure reaches other roads"
         raise UnsupportedError(msg)
     style = shape_style(
-        parse_level_of_detail(level_of_detail).downgraded(limit), no_holes=no_holes, polygons_filter=polygons_filter,
-        render_mode=render_mode, buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
+        parse_level_of_detail(level_of_detail).downgraded(max(limits)),
+        no_holes=no_holes, polygons_filter=polygons_filter, render_mode=render_mode, buffer_distance=buffer_distance,
+        remove_water_bodies=remove_water_bodies,
     )  # fmt: skip
-    return _table(query, origins, limit, style, "travel_time")
+    return _table(query, origins, limits, style, "travel_time")
 
 
 @explained_keywords
@@ -154,7 +169,7 @@ def distance_map(
     network: Network,
     origins: PointsLike,
     *,
-    distance: int,
+    distance: int | Sequence[int],
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
     arrival_time: MomentLike = None,
@@ -175,9 +190,10 @@ def distance_map(
     network : Network
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with a unique index.
-    distance : int
+    distance : int or list of int
         Maximum distance in metres, 75 to 800000, along the *fastest* route, as the ``distance`` of `time_filter`. It
-        includes the walks between points and streets (docs/contract.md, 7.10).
+        includes the walks between points and streets (docs/contract.md, 7.10). A list draws several areas around each
+        origin from one search.
     transportation, departure_time, arrival_time, level_of_detail, no_holes, polygons_filter, render_mode, \
 buffer_distance, remove_water_bodies, snapping
         As in `time_map`. For driving, the departure time affects which route is the fastest.
@@ -208,13 +224,13 @@ buffer_distance, remove_water_bodies, snapping
     Hospital, Coquimbo          6.0
     dtype: float64
     """
-    limit = whole(distance, "distance", MIN_DISTANCE_M, MAX_DISTANCE_M, "metres")
+    limits = distances_m(distance, MIN_DISTANCE_M, MAX_DISTANCE_M)
     query = ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
     style = shape_style(
         parse_level_of_detail(level_of_detail), no_holes=no_holes, polygons_filter=polygons_filter,
         render_mode=render_mode, buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
     )  # fmt: skip
-    return _table(query, origins, limit, style, "distance")
+    return _table(query, origins, limits, style, "distance")
 
 
 def ask_distance(
@@ -279,85 +295,113 @@ def shape_style(
     )
 
 
-def _table(query: Query, origins: Any, limit: int, style: ShapeStyle, column: str) -> gpd.GeoDataFrame:
-    """Return the table of areas, one row per origin."""
+def _table(query: Query, origins: Any, limits: Sequence[int], style: ShapeStyle, column: str) -> gpd.GeoDataFrame:
+    """Return the table of areas, one row per origin and limit."""
     places = read_points(origins, "origins", query.network.bounds)
     snaps = query.snap(places, is_origin=not query.is_arrival)
-    geometry = draw_shapes(query, snaps, limit, style)
-    codes = np.where(snaps.status == OUTSIDE, 0, np.where(snaps.status == SNAPPED, 2, 1))
+    geometry = draw_shapes(query, snaps, limits, style).ravel()
+    n_limits = len(limits)
+    status = np.repeat(snaps.status, n_limits)
+    codes = np.where(status == OUTSIDE, 0, np.where(status == SNAPPED, 2, 1))
     codes[(codes == 2) & ~shapely.is_empty(geometry)] = -1
     columns = {
-        column: np.full(len(places), limit, np.int32),
-        "snap_distance": finite(snaps.distance_m),
+        column: np.tile(np.array(limits, np.int32), len(places)),
+        "snap_distance": np.repeat(finite(snaps.distance_m), n_limits),
         "reason": pd.Categorical.from_codes(codes, dtype=_REASONS),
     }
-    return geo_frame(columns, geometry, places.index)
+    return geo_frame(columns, geometry, places.index if n_limits == 1 else places.index.repeat(n_limits))
 
 
-def draw_shapes(query: Query, snaps: Snaps, limit: int, style: ShapeStyle) -> ObjectArray:
+def draw_shapes(query: Query, snaps: Snaps, limits: Sequence[int], style: ShapeStyle) -> ObjectArray:
     """
-    Return the area within a limit of each origin.
+    Return the areas within one or more limits of each origin, with one search for each origin.
 
     Parameters
     ----------
     query : Query
-        Validated query, from `ask`, or from `ask_distance` for a limit in metres.
+        Validated query, from `ask` for the largest limit, or from `ask_distance` for limits in metres.
     snaps : Snaps
         Snapped origins, see `Query.snap_at`.
-    limit : int
-        Maximum travel time in seconds, or distance in metres.
+    limits : sequence of int
+        Maximum travel times in seconds, or distances in metres.
     style : ShapeStyle
 
     Returns
     -------
-    object array of shape (n_origins,)
+    object array of shape (n_origins, n_limits)
         MultiPolygons in EPSG:4326, empty if an origin is not snapped.
     """
-    return np.array([_shape(query, snaps, i, limit, style) for i in range(len(snaps))], dtype=object)
+    shapes = np.full((len(snaps), len(limits)), shapely.MultiPolygon(), dtype=object)
+    for i in np.flatnonzero(snaps.status == SNAPPED).tolist():
+        shapes[i] = _shapes(query, snaps.take(np.array([i])), limits, style)
+    return shapes
 
 
-def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) -> shapely.MultiPolygon:
-    """Return the area of one origin."""
+def _shapes(query: Query, here: Snaps, limits: Sequence[int], style: ShapeStyle) -> list[shapely.MultiPolygon]:
+    """Return the areas of one origin."""
     checkpoint()
-    if snaps.status[i] != SNAPPED:
-        return shapely.MultiPolygon()
-    network, snapping = query.network, query.snapping
-    family = query.egress_transportation.base
-    cell_m = style.detail.cell_m(family)
-    # The search extends one cell beyond the limit, so that the contour is interpolated between computed values.
-    field = query.field_from(snaps.take(np.array([i])), limit + cell_m)
+    most = max(limits)
+    cell_m = style.detail.cell_m(query.egress_transportation.base)
+    # The search extends one cell beyond the limit, so that the contour is interpolated between computed values. What
+    # it finds farther away changes nothing: `contour_polygons` clips these values.
+    field = query.field_from(here, most + cell_m)
     checkpoint()
-    x, y = network.frame.to_xy(snaps.lng[i : i + 1], snaps.lat[i : i + 1])
-    here = float(x[0]), float(y[0])
-    radius = raster.origin_radius(field, snapping, cell_m, limit)
     if style.is_road_buffer:
-        pieces = road_buffer.reached_pieces(network.streets, field, limit)
-        if not pieces.size:
-            return shapely.MultiPolygon()
-        # Distances are exact at cell centres, so cells smaller than a fortieth of the buffer do not change the shape.
-        cell_m = float(np.clip(cell_m, style.buffer_m / 40.0, style.buffer_m / 5.0))
-        drawn = road_buffer.road_buffer_surface(pieces, float(style.buffer_m), cell_m=cell_m, frame=network.frame)
-        checkpoint()
-        shape = polygons.contour_polygons(drawn, float(style.buffer_m), steepest=cell_m)
+        drawn = [_road_buffer(query, field, limit, style, cell_m) for limit in limits]
     else:
-        drawn = raster.surface(
-            network.streets,
+        drawn_on = raster.surfaces(
+            query.network.streets,
             query.egress_transportation,
-            snapping,
+            query.snapping,
             field,
             cell_m=cell_m,
             buffer_m=float(style.buffer_m),
-            limit=float(limit),
+            limits=limits,
         )
         checkpoint()
-        if style.detail.square_size_m is not None:
-            shape = polygons.coarse_grid_polygons(
-                drawn, float(limit), float(style.detail.square_size_m), origin_xy=here if radius > 0.0 else None
-            )
-        else:
-            shape = polygons.contour_polygons(drawn, float(limit))
-            if radius > 0.0 and not polygons.is_surrounded(drawn, float(limit), *here):
-                shape = polygons.include_point(shape, *here, radius)
+        drawn = [
+            _contour(query, here, field, surface, limit, style, cell_m)
+            for limit, surface in zip(limits, drawn_on, strict=True)
+        ]
+    return [_finished(query.network, shape, style) for shape in drawn]
+
+
+def _road_buffer(query: Query, field: Field, limit: int, style: ShapeStyle, cell_m: float) -> shapely.MultiPolygon:
+    """Return the area around the roads that are reached within a limit, in local metres."""
+    pieces = road_buffer.reached_pieces(query.network.streets, field, limit)
+    if not pieces.size:
+        return shapely.MultiPolygon()
+    # Distances are exact at cell centres, so cells smaller than a fortieth of the buffer do not change the shape.
+    cell_m = float(np.clip(cell_m, style.buffer_m / 40.0, style.buffer_m / 5.0))
+    distances = road_buffer.road_buffer_surface(pieces, float(style.buffer_m), cell_m=cell_m, frame=query.network.frame)
+    checkpoint()
+    return polygons.contour_polygons(distances, float(style.buffer_m), steepest=cell_m)
+
+
+def _contour(
+    query: Query,
+    here: Snaps,
+    field: Field,
+    drawn: polygons.Surface,
+    limit: int,
+    style: ShapeStyle,
+    cell_m: float,
+) -> shapely.MultiPolygon:
+    """Return the area of a surface within a limit, with the origin, in local metres."""
+    x, y = (float(values[0]) for values in query.network.frame.to_xy(here.lng, here.lat))
+    radius = raster.origin_radius(field, query.snapping, cell_m, limit)
+    if style.detail.square_size_m is not None:
+        return polygons.coarse_grid_polygons(
+            drawn, float(limit), float(style.detail.square_size_m), origin_xy=(x, y) if radius > 0.0 else None
+        )
+    shape = polygons.contour_polygons(drawn, float(limit))
+    if radius > 0.0 and not polygons.is_surrounded(drawn, float(limit), x, y):
+        shape = polygons.include_point(shape, x, y, radius)
+    return shape
+
+
+def _finished(network: Network, shape: shapely.MultiPolygon, style: ShapeStyle) -> shapely.MultiPolygon:
+    """Return a shape in longitude and latitude, without water, holes or small polygons if so asked."""
     checkpoint()
     if style.no_water:
         shape = network.water.subtract(shape)
@@ -367,119 +411,3 @@ def _shape(query: Query, snaps: Snaps, i: int, limit: int, style: ShapeStyle) ->
     if style.n_polygons is not None:
         shape = polygons.largest_polygons(shape, style.n_polygons, frame=network.frame)
     return polygons.to_lnglat(shape, network.frame)
-
-
-@explained_keywords
-def shape_accuracy(
-    network: Network,
-    areas: gpd.GeoDataFrame,
-    origins: PointsLike,
-    *,
-    n_points: int = 2000,
-    seed: int = 0,
-    transportation: str | Transportation | Mapping[str, Any] = "driving",
-    departure_time: MomentLike = None,
-    arrival_time: MomentLike = None,
-    snapping: Snapping | Mapping[str, Any] | None = None,
-    remove_water_bodies: bool = True,
-    window: int | None = None,
-    percentile: float | None = None,
-    shortest: bool = False,
-) -> pd.Series:
-    """
-    Return the share of random points on which isochrones agree with `time_filter`.
-
-    Parameters
-    ----------
-    network : Network
-    areas : GeoDataFrame
-        Result of `time_map` or `distance_map`.
-    origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
-        Origins of `areas`.
-    n_points : int, default 2000
-        Number of points per area, distributed uniformly over its bounding box scaled by 1.3.
-    seed : int, default 0
-        Seed of the random number generator.
-    transportation, departure_time, arrival_time, snapping, window, percentile, shortest
-        The arguments with which `areas` were computed.
-    remove_water_bodies : bool, default True
-        The argument with which `areas` were computed; if True, points in water are excluded.
-
-    Returns
-    -------
-    Series
-        Share of points, 0 to 1, indexed like `areas`; NaN for empty areas.
-
-    Raises
-    ------
-    InputError
-        If `areas` is not a result of `time_map` or `distance_map`, or its index differs from that of `origins`.
-
-    Examples
-    --------
-    >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> areas = tl.time_map(network, places.iloc[:2], travel_time=900, transportation="walking")
-    >>> accuracy = tl.shape_accuracy(network, areas, places.iloc[:2], transportation="walking")
-    >>> bool((accuracy > 0.95).all())
-    True
-    """
-    column = next((name for name in ("travel_time", "distance") if name in getattr(areas, "columns", ())), None)
-    if column is None or not isinstance(areas, gpd.GeoDataFrame):
-        msg = "areas must be a GeoDataFrame returned by time_map or distance_map"
-        raise InputError(msg)
-    if not len(areas) or not areas.columns.is_unique or areas.geometry.isna().any():
-        msg = "areas must have rows, columns with different names, and a shape in each row, as time_map returns them"
-        raise InputError(msg)
-    most = MAX_DISTANCE_M if column == "distance" else MAX_TRAVEL_TIME_S
-    limits = [whole(value, f"each {column} of areas", 1, most, "metres or seconds") for value in areas[column].tolist()]
-    n_points = whole(n_points, "n_points", 1, 1_000_000, "points")
-    flag(remove_water_bodies, "remove_water_bodies")
-    seed = whole(seed, "seed", 0, 2**63 - 1, "the random numbers")
-    percents = () if percentile is None else (percent(percentile, "percentile"),)
-    if column == "distance":
-        query = ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
-    else:
-        query = ask(
-            network, transportation, departure_time, arrival_time, snapping, limit=max(limits),
-            window=window, percents=percents,
-        )  # fmt: skip
-    places = read_points(origins, "origins", network.bounds)
-    if not areas.index.equals(places.index):
-        msg = "areas and origins must have the same index; pass the origins with which the areas were computed"
-        raise InputError(msg)
-    snaps = query.snap(places, is_origin=not query.is_arrival)
-    rng = np.random.default_rng(seed)
-    shares = np.full(len(places), np.nan)
-    for i, (shape, limit) in enumerate(zip(areas.geometry, limits, strict=True)):
-        if shape.is_empty:
-            continue
-        west, south, east, north = shape.bounds
-        middle, half = np.array([west + east, south + north]) / 2.0, np.array([east - west, north - south]) * 0.65
-        lng, lat = (middle + rng.uniform(-1.0, 1.0, (n_points, 2)) * half).T
-        lat = np.clip(lat, -90.0, 90.0)
-        if remove_water_bodies:
-            dry = ~network.water.contains(*network.frame.to_xy(lng, lat))
-            lng, lat = lng[dry], lat[dry]
-        if not lng.size:
-            continue
-        targets = query.snap_at(lng, lat, is_origin=query.is_arrival)
-        here = snaps.take(np.array([i]))
-        starts, ends = (targets, here) if query.is_arrival else (here, targets)
-        is_reached = np.concatenate(
-            [
-                _is_within(block, query, limit).ravel()
-                for block in query.blocks(starts, ends, FOREVER_S if query.is_length else limit, "dijkstra")
-            ]
-        )
-        shares[i] = float((is_reached == shapely.contains_xy(shape, lng, lat)).mean())
-    return pd.Series(shares, index=areas.index, name="accuracy")
-
-
-def _is_within(block: Block, query: Query, limit: int) -> BoolArray:
-    """Return which pairs of a block are within the limit."""
-    if block.spread is not None:
-        return block.spread.ms[..., 0] < NO_TIME
-    is_reached: BoolArray = block.labels != road.UNREACHED
-    if query.is_length:
-        is_reached &= label_parts.cm(block.labels) <= 100 * limit
-    return is_reached

@@ -8,18 +8,19 @@ positions.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import Float32Array
+from traveltime_lab._arrays import Float32Array, FloatArray
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import LimitError
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.surfaces.field import Field
+from traveltime_lab.surfaces.field import CellReader, Field
 from traveltime_lab.surfaces.polygons import Surface
 from traveltime_lab.surfaces.tiles import TILE, tile_cache
 
@@ -29,7 +30,7 @@ _TILES_AT_ONCE = 256
 _MOST_CELLS = 16_000_000
 
 
-def surface(
+def surfaces(
     streets: StreetLayer,
     transportation: Transportation,
     snapping: Snapping,
@@ -37,10 +38,10 @@ def surface(
     *,
     cell_m: float,
     buffer_m: float,
-    limit: float,
-) -> Surface:
+    limits: Sequence[float],
+) -> list[Surface]:
     """
-    Return the values of a field at the cells around all streets that it reaches.
+    Return the values of a field at the cells around all streets that it reaches within one or more limits.
 
     Parameters
     ----------
@@ -52,33 +53,31 @@ def surface(
         Side of a cell in metres.
     buffer_m : float
         Largest distance of a reached cell from its street, m.
-    limit : float
-        Limit in seconds (or metres). It bounds the margin around the reached streets.
+    limits : sequence of float
+        Limits in seconds (or metres). They bound the margin around the reached streets.
 
     Returns
     -------
-    Surface
-        Cells have the side `cell_m`, or two, four, ... times as much if there were more than 16 million of them.
+    list of Surface
+        One for each limit. All are parts of one raster, and each has the extent that it has alone, so that contours are
+        equal to the last bit. Cells have the side `cell_m`, or two, four, ... times as much if there were more than 16
+        million of them.
     """
+    most = max(limits)
     per_metre = _per_metre(field, snapping)
-    readers, box = field.cell_readers(streets, transportation, limit=limit, per_metre=per_metre, buffer_m=buffer_m)
-    reach_m = min(buffer_m, float(snapping.threshold))
-    if per_metre:
-        reach_m = min(reach_m, limit / per_metre)
-    # Two more cells, so that contours close inside of the surface.
-    margin = reach_m + 2.0 * cell_m
-    shrink = float(streets.frame.shrink(np.array([box[1], box[3]])).min())
-    while (box[2] - box[0] + 2 * margin / shrink) * (box[3] - box[1] + 2 * margin) > _MOST_CELLS * cell_m**2:
+
+    def reach(limit: float) -> tuple[list[CellReader], FloatArray, float]:
+        readers, box = field.cell_readers(streets, transportation, limit=limit, per_metre=per_metre, buffer_m=buffer_m)
+        reach_m = min(buffer_m, float(snapping.threshold))
+        return readers, box, min(reach_m, limit / per_metre) if per_metre else reach_m
+
+    readers, box, reach_m = reach(most)
+    extent = _Extent.around(streets, box, reach_m, cell_m)
+    while extent.area_m2 > _MOST_CELLS * cell_m**2:
         cell_m *= 2.0
-        margin = reach_m + 2.0 * cell_m
-    first_column = int(np.floor((box[0] - margin / shrink) / cell_m))
-    first_row = int(np.floor((box[1] - margin) / cell_m))
-    n_columns = int(np.ceil((box[2] + margin / shrink) / cell_m)) - first_column
-    n_rows = int(np.ceil((box[3] + margin) / cell_m)) - first_row
-    values = np.empty((n_rows, n_columns), np.float32)
-    tile_rows = range(first_row // TILE, (first_row + n_rows - 1) // TILE + 1)
-    tile_columns = range(first_column // TILE, (first_column + n_columns - 1) // TILE + 1)
-    places = [(r, c) for r in tile_rows for c in tile_columns]
+        extent = _Extent.around(streets, box, reach_m, cell_m)
+    values = np.empty((extent.n_rows, extent.n_columns), np.float32)
+    places = extent.tiles()
     # At least the default threshold, so that shapes of all buffer widths share their tiles.
     most_m = max(buffer_m, float(Snapping().threshold))
     tiles = [
@@ -87,9 +86,9 @@ def surface(
     ]
 
     def fill(place: tuple[int, int]) -> None:
-        top, left = place[0] * TILE - first_row, place[1] * TILE - first_column
-        inside_rows = slice(max(0, -top), min(TILE, n_rows - top))
-        inside_columns = slice(max(0, -left), min(TILE, n_columns - left))
+        top, left = place[0] * TILE - extent.first_row, place[1] * TILE - extent.first_column
+        inside_rows = slice(max(0, -top), min(TILE, extent.n_rows - top))
+        inside_columns = slice(max(0, -left), min(TILE, extent.n_columns - left))
         # Kernels are compiled again for each layout of the arrays, so all arrays of cells are contiguous.
         read = np.empty((inside_rows.stop - inside_rows.start, inside_columns.stop - inside_columns.start), np.float32)
         for reader, found in zip(readers, tiles, strict=True):
@@ -99,13 +98,73 @@ def surface(
         ] = read
 
     side_by_side([functools.partial(fill, place) for place in places])
-    return Surface(
-        frame=streets.frame,
-        x0=(first_column + 0.5) * cell_m,
-        y0=(first_row + 0.5) * cell_m,
-        cell_m=cell_m,
-        values=values,
-    )
+    parts = [
+        extent if limit == most else _Extent.around(streets, *reach(limit)[1:], cell_m).within(extent)
+        for limit in limits
+    ]
+    return [part.surface(streets, values, extent) for part in parts]
+
+
+class _Extent(NamedTuple):
+    """
+    Rows and columns of a raster; cell (0, 0) has its south-west corner at the origin of the local metres.
+
+    Attributes
+    ----------
+    first_row, first_column, n_rows, n_columns : int
+    area_m2 : float
+        Area before it is rounded to whole cells.
+    cell_m : float
+    """
+
+    first_row: int
+    first_column: int
+    n_rows: int
+    n_columns: int
+    area_m2: float
+    cell_m: float
+
+    @classmethod
+    def around(cls, streets: StreetLayer, box: FloatArray, reach_m: float, cell_m: float) -> _Extent:
+        """Return the cells around a bounding box of streets."""
+        # Two more cells, so that contours close inside of the surface.
+        margin = reach_m + 2.0 * cell_m
+        shrink = float(streets.frame.shrink(np.array([box[1], box[3]])).min())
+        first_column = int(np.floor((box[0] - margin / shrink) / cell_m))
+        first_row = int(np.floor((box[1] - margin) / cell_m))
+        n_columns = int(np.ceil((box[2] + margin / shrink) / cell_m)) - first_column
+        n_rows = int(np.ceil((box[3] + margin) / cell_m)) - first_row
+        area_m2 = float((box[2] - box[0] + 2 * margin / shrink) * (box[3] - box[1] + 2 * margin))
+        return cls(first_row, first_column, n_rows, n_columns, area_m2, cell_m)
+
+    def within(self, other: _Extent) -> _Extent:
+        """Return the cells that are also in another extent."""
+        first_row, first_column = max(self.first_row, other.first_row), max(self.first_column, other.first_column)
+        last_row = min(self.first_row + self.n_rows, other.first_row + other.n_rows)
+        last_column = min(self.first_column + self.n_columns, other.first_column + other.n_columns)
+        return self._replace(
+            first_row=first_row,
+            first_column=first_column,
+            n_rows=last_row - first_row,
+            n_columns=last_column - first_column,
+        )
+
+    def tiles(self) -> list[tuple[int, int]]:
+        """Return the rows and columns of the tiles that have some of the cells."""
+        rows = range(self.first_row // TILE, (self.first_row + self.n_rows - 1) // TILE + 1)
+        columns = range(self.first_column // TILE, (self.first_column + self.n_columns - 1) // TILE + 1)
+        return [(r, c) for r in rows for c in columns]
+
+    def surface(self, streets: StreetLayer, values: Float32Array, of: _Extent) -> Surface:
+        """Return the part of the values of a larger extent."""
+        top, left = self.first_row - of.first_row, self.first_column - of.first_column
+        return Surface(
+            frame=streets.frame,
+            x0=(self.first_column + 0.5) * self.cell_m,
+            y0=(self.first_row + 0.5) * self.cell_m,
+            cell_m=self.cell_m,
+            values=values[top : top + self.n_rows, left : left + self.n_columns],
+        )
 
 
 def tile_values(
@@ -140,7 +199,7 @@ def tile_values(
         Row and column of the tile; its south-west cell has the centre
         ``((column * TILE + 0.5) * cell_m, (row * TILE + 0.5) * cell_m)`` in local metres.
     values : float32 array of shape (TILE, TILE)
-        As in `surface`. The array is overwritten by the next tile.
+        As in `surfaces`. The array is overwritten by the next tile.
 
     Raises
     ------

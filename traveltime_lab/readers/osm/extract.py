@@ -124,7 +124,7 @@ class OsmFile:
         self._format = FORMATS[max(known, key=len)]
 
     @contextmanager
-    def _decoding(self) -> Iterator[None]:
+    def decoding(self) -> Iterator[None]:
         """Raise DataError in place of the errors of libosmium about broken content."""
         try:
             yield
@@ -134,12 +134,16 @@ class OsmFile:
                 "It is damaged, truncated or of another format; download or export it again."
             ) from error
 
+    def source(self) -> osmium.io.File:
+        """Return the file as libosmium opens it."""
+        return osmium.io.File(str(self.path), self._format)
+
     def _reader(self, entities: Any) -> osmium.io.Reader:
-        return osmium.io.Reader(osmium.io.File(str(self.path), self._format), entities)
+        return osmium.io.Reader(self.source(), entities)
 
     def header(self) -> Header:
         """Return the bounding box, data timestamp and generator in the file header; missing ones are None."""
-        with self._decoding():
+        with self.decoding():
             reader = self._reader(osmium.osm.NOTHING)
             header = reader.header()
             reader.close()
@@ -161,7 +165,7 @@ class OsmFile:
         """Yield the OPL lines of the objects that pass all filters."""
         with temporary_folder() as folder:
             target = os.path.join(folder, "passed.opl")
-            with self._decoding():
+            with self.decoding():
                 writer = osmium.SimpleWriter(osmium.io.File(target, "opl,add_metadata=false"))
                 try:
                     osmium.apply(self._reader(entities), *filters, writer)
@@ -234,7 +238,7 @@ class OsmFile:
 
     def _indexed_locations(self) -> AnyArray:
         with _index_file() as target:
-            with self._decoding():
+            with self.decoding():
                 index = osmium.index.create_map(f"sparse_file_array,{target}")
                 osmium.apply(self._reader(osmium.osm.NODE), osmium.NodeLocationsForWays(index))
             table: AnyArray = np.fromfile(target, dtype=_LOCATION)

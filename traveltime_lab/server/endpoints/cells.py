@@ -74,7 +74,7 @@ def find_cells(
     asked: Query, lng: float, lat: float, system: Grid, resolution: int, limit: int, no_water: bool
 ) -> CellTimes:
     """Return the cells within a travel time; `NotCoveredError` if the place has no street."""
-    (found,) = cell_times(asked, place_of(asked, lng, lat), system, resolution, limit, no_water=no_water)
+    ((found,),) = cell_times(asked, place_of(asked, lng, lat), system, resolution, (limit,), no_water=no_water)
     return found
 
 

@@ -83,7 +83,7 @@ def shape_results(atlas: Atlas, request: ShapesRequest, *, is_fast: bool, media:
 
 def draw(asked: Query, lng: float, lat: float, limit: int, style: ShapeStyle) -> shapely.MultiPolygon:
     """Return the shape around a place; `NotCoveredError` if the place has no street."""
-    (shape,) = time_map.draw_shapes(asked, place_of(asked, lng, lat), limit, style)
+    shape = time_map.draw_shapes(asked, place_of(asked, lng, lat), (limit,), style)[0, 0]
     assert isinstance(shape, shapely.MultiPolygon)
     return shape
 

@@ -1,0 +1,117 @@
+"""Read a raster of counts, such as people per pixel, a few rows at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyproj
+
+from traveltime_lab._arrays import FloatArray
+from traveltime_lab._files import as_path, is_file
+from traveltime_lab.crs import WGS84
+from traveltime_lab.errors import CrsError, DataError, InputError, MissingDependencyError, MissingFileError
+
+#: Number of pixels that are read at once.
+_AT_ONCE = 1_000_000
+
+
+class Pixels(NamedTuple):
+    """
+    Pixels with a count.
+
+    Attributes
+    ----------
+    counts : float64 array of shape (n,)
+        Above 0.
+    lng, lat : float64 arrays of shape (n, n_parts)
+        Centres of equal parts of each pixel, in degrees.
+    """
+
+    counts: FloatArray
+    lng: FloatArray
+    lat: FloatArray
+
+
+def read_counts(path: str | os.PathLike[str], band: int, part_m: float) -> Iterator[Pixels]:
+    """
+    Yield the pixels of a raster whose count is above 0.
+
+    Parameters
+    ----------
+    path : path-like
+        GeoTIFF, or another raster that GDAL reads.
+    band : int
+        Number of the band, from 1.
+    part_m : float
+        Longest side of a part in metres; larger pixels are divided into equal parts.
+
+    Raises
+    ------
+    MissingDependencyError
+        If rasterio is not installed.
+    MissingFileError, DataError, CrsError, InputError
+        If the file does not exist, is no raster, has no CRS, no such band, or negative counts.
+    """
+    try:
+        import rasterio  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
+        msg = "reading a raster needs rasterio; install it with: pip install 'traveltime_lab[raster]'"
+        raise MissingDependencyError(msg) from error
+    file = as_path(path, "counts")
+    if not is_file(file):
+        msg = f"Cannot read a raster: {file} does not exist. Give the path of a GeoTIFF."
+        raise MissingFileError(msg)
+    with ExitStack() as stack:
+        try:
+            raster = stack.enter_context(rasterio.open(file))
+        except rasterio.errors.RasterioError as error:
+            msg = f"{file} is not readable as a raster: {error}. Give a GeoTIFF of counts."
+            raise DataError(msg) from error
+        if raster.crs is None:
+            msg = f"{file} has no CRS; write it into the file first, for example with gdal_edit.py -a_srs EPSG:4326"
+            raise CrsError(msg)
+        if band > raster.count:
+            msg = f"band must be from 1 to {raster.count}, the number of bands of {file}; got {band}"
+            raise InputError(msg)
+        yield from _blocks(raster, band, part_m, rasterio.windows.Window)
+
+
+def _blocks(raster: Any, band: int, part_m: float, window: Any) -> Iterator[Pixels]:
+    """Yield the pixels of an open raster, a few rows at a time."""
+    to_degrees = pyproj.Transformer.from_crs(pyproj.CRS.from_user_input(raster.crs), WGS84, always_xy=True)
+    parts = _parts_per_side(raster, to_degrees, part_m)
+    offset = (np.arange(parts) + 0.5) / parts
+    across, down = (values.ravel() for values in np.meshgrid(offset, offset))
+    step = max(1, _AT_ONCE // (raster.width * parts**2))
+    for first in range(0, raster.height, step):
+        n_rows = min(step, raster.height - first)
+        values = raster.read(band, window=window(0, first, raster.width, n_rows), masked=True)
+        counts = np.ma.filled(values.astype(np.float64), np.nan)
+        if (counts < 0.0).any():
+            msg = (
+                f"{raster.name} has negative counts, such as {np.nanmin(counts):g}; if that stands for missing pixels, "
+                "declare it as the nodata value of the file"
+            )
+            raise InputError(msg)
+        rows, columns = np.nonzero(counts > 0.0)
+        a = raster.transform
+        column, row = columns[:, None] + across, rows[:, None] + first + down
+        lng, lat = to_degrees.transform(a.a * column + a.b * row + a.c, a.d * column + a.e * row + a.f)
+        if not (np.isfinite(lng).all() and np.isfinite(lat).all()):
+            msg = f"{raster.name} has pixels outside of the range of its CRS {raster.crs}; is the CRS right?"
+            raise CrsError(msg)
+        yield Pixels(counts[rows, columns], np.asarray(lng), np.asarray(lat))
+
+
+def _parts_per_side(raster: Any, to_degrees: pyproj.Transformer, part_m: float) -> int:
+    """Return the number of parts into which a side of a pixel is divided."""
+    a = raster.transform
+    column = raster.width / 2.0 + np.array([0.0, 1.0, 0.0])
+    row = raster.height / 2.0 + np.array([0.0, 0.0, 1.0])
+    lng, lat = to_degrees.transform(a.a * column + a.b * row + a.c, a.d * column + a.e * row + a.f)
+    sides = [pyproj.Geod(ellps="WGS84").inv(lng[0], lat[0], lng[i], lat[i])[2] for i in (1, 2)]
+    return int(np.clip(np.ceil(max(sides) / part_m), 1, 100))

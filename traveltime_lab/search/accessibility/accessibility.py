@@ -1,0 +1,324 @@
+"""
+Accessibility of origins to opportunities (`accessibility`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+
+from traveltime_lab._arrays import AnyArray, FloatArray
+from traveltime_lab._checks import items, one_of, percent, travel_times_s, whole
+from traveltime_lab._keywords import explained_keywords
+from traveltime_lab.errors import InputError
+from traveltime_lab.limits import MAX_TRAVEL_TIME_S
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.network.network import Network
+from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.search.accessibility.decay import Decay, as_decay
+from traveltime_lab.search.accessibility.measures import (
+    Catchment,
+    Matrix,
+    Weights,
+    floating_catchments,
+    nearest,
+)
+from traveltime_lab.search.accessibility.measures import (
+    opportunities as weighted_opportunities,
+)
+from traveltime_lab.search.amounts import amounts_of
+from traveltime_lab.search.query import MomentLike, ask
+from traveltime_lab.search.tables import geo_frame
+from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
+
+#: Methods of floating catchment areas.
+_CATCHMENTS: Final = {
+    "2sfca": Catchment(),
+    "e2sfca": Catchment(),
+    "3sfca": Catchment(with_selection=True),
+    "m2sfca": Catchment(squares_access=True),
+}
+MEASURES: Final = ("opportunities", "nearest", *_CATCHMENTS)
+#: Reasons why an origin has no value.
+_REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_snapped"])
+#: Columns of the result that are not values.
+_RESERVED: Final = ("travel_time", "reason", "geometry")
+#: Name of the column if opportunities have no values.
+_COUNT: Final = "opportunities"
+#: Largest number of `k` (assumed).
+_MOST_K: Final = 1_000
+
+
+@explained_keywords
+def accessibility(
+    network: Network,
+    origins: PointsLike,
+    opportunities: PointsLike,
+    *,
+    travel_time: int | dt.timedelta | Sequence[int | dt.timedelta],
+    values: str | Sequence[str] | None = None,
+    measure: Literal["opportunities", "nearest", "2sfca", "e2sfca", "3sfca", "m2sfca"] = "opportunities",
+    decay: str | Decay | Mapping[str, Any] | None = None,
+    demand: str | None = None,
+    k: int | None = None,
+    transportation: str | Transportation | Mapping[str, Any] = "driving",
+    departure_time: MomentLike = None,
+    arrival_time: MomentLike = None,
+    window: int | None = None,
+    percentiles: Sequence[float] = (),
+    snapping: Snapping | Mapping[str, Any] | None = None,
+) -> gpd.GeoDataFrame:
+    """
+    Return the accessibility of each origin: what it has in reach, how near, and shared with how many others.
+
+    Parameters
+    ----------
+    network : Network
+    origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
+        Points in any CRS, with a unique index.
+    opportunities : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
+        Points in any CRS, such as schools, jobs or doctors, with a unique index.
+    travel_time : int, timedelta or list of these
+        Maximum travel time in seconds, 1 to 14400. A list returns a row for each origin and travel time.
+    values : str or sequence of str, optional
+        Columns of `opportunities` with amounts: jobs, beds, places. By default each opportunity counts 1.
+    measure : {"opportunities", "nearest", "2sfca", "e2sfca", "3sfca", "m2sfca"}, default "opportunities"
+        - ``"opportunities"``: the amount in reach, weighted by `decay`. Without one these are cumulative opportunities,
+          with another decay than ``"step"`` a gravity measure [1]_.
+        - ``"nearest"``: the travel time in seconds to the `k`-th nearest opportunity. `values` are numbers of
+          opportunities at each point.
+        - ``"2sfca"``: two-step floating catchment areas [2]_, the amount for each unit of `demand`: an opportunity
+          divides its amount by the demand that reaches it, and an origin adds up what it reaches.
+        - ``"e2sfca"``: enhanced [3]_, where `decay` weights both steps.
+        - ``"3sfca"``: three-step [4]_, as ``"e2sfca"``, but the demand of an origin is divided among the opportunities
+          with an amount above 0 by their weights, since nobody uses all of them.
+        - ``"m2sfca"``: modified [5]_, as ``"e2sfca"``, but the weight applies once more to what an origin reaches, so
+          that far opportunities leave some of their amount unused.
+    decay : str, Decay or mapping, optional
+        The weight of an opportunity by its travel time; see `Decay`. Default: ``"step"``, which is 1 within the travel
+        time. Needed for ``"e2sfca"``; ``"2sfca"`` and ``"nearest"`` have none.
+    demand : str, optional
+        Column of `origins` with the amount that demands the opportunities, such as the population. For the floating
+        catchment areas only, which need it.
+    k : int, optional
+        For ``"nearest"`` only: which opportunity, 1 to 1000. Default: 1, the nearest.
+    transportation, departure_time, arrival_time, snapping
+        As in `time_filter`.
+    window : int, optional
+        As in `time_filter`. Without percentiles, the travel times are the shortest ones in the window.
+    percentiles : sequence of float, default ()
+        As in `time_filter`. Travel times are those that the percentage of departures does not exceed.
+
+    Returns
+    -------
+    GeoDataFrame
+        Indexed like `origins`: ``travel_time`` (int32, s); a column for each of `values` under its name, or
+        ``opportunities``, with percentiles one for each of them, such as ``jobs_p50``; ``reason``; and the origin as a
+        point in EPSG:4326. Amounts are float64, and 0 if nothing is in reach. Times of ``"nearest"`` are Int32, and NA
+        if fewer than `k` opportunities are in reach. Both are missing for origins without a street, and ``reason``
+        (categorical) says why.
+
+    Raises
+    ------
+    InputError
+        If a table is empty, a column is missing or has missing or negative values, an argument is unknown, or one does
+        not belong to the measure.
+    CrsError
+        If a table has no CRS.
+    CoordinateError
+        If coordinates are missing, out of range or swapped.
+    LimitError
+        If a number is out of range. Amounts are 0, or from 1e-15 to 1e15.
+    ModeError
+        If the transportation is unknown.
+    MomentError
+        If a time does not exist or is ambiguous, or the timetable does not cover it.
+
+    See Also
+    --------
+    Decay : Weights by travel time.
+    time_filter : The travel times themselves.
+
+    Notes
+    -----
+    Travel times are those of `time_filter`, in whole seconds. The matrix is computed in blocks and never held as a
+    whole; floating catchment areas search it twice, the three-step method three times, unless it is small.
+
+    Sums are exact and rounded once: they equal `math.fsum` of the products of weights and amounts, whatever the size
+    of the blocks. An opportunity that no demand reaches gives nothing to anybody.
+
+    References
+    ----------
+    .. [1] Hansen. "How Accessibility Shapes Land Use". Journal of the American Institute of Planners 25(2), 1959.
+       https://doi.org/10.1080/01944365908978307
+    .. [2] Luo, Wang. "Measures of Spatial Accessibility to Health Care in a GIS Environment". Environment and Planning
+       B 30(6), 2003. https://doi.org/10.1068/b29120
+    .. [3] Luo, Qi. "An Enhanced Two-Step Floating Catchment Area (E2SFCA) Method for Measuring Spatial Accessibility to
+       Primary Care Physicians". Health & Place 15(4), 2009. https://doi.org/10.1016/j.healthplace.2009.06.002
+    .. [4] Wan, Zou, Sternberg. "A Three-Step Floating Catchment Area Method for Analyzing Spatial Access to Health
+       Services". International Journal of Geographical Information Science 26(6), 2012.
+       https://doi.org/10.1080/13658816.2011.624987
+    .. [5] Delamater. "Spatial Accessibility in Suboptimally Configured Health Care Systems: A Modified Two-Step
+       Floating Catchment Area (M2SFCA) Metric". Health & Place 24, 2013.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> found = tl.accessibility(network, places.iloc[:3], places, travel_time=[600, 1200], transportation="cycling")
+    >>> found[["travel_time", "opportunities"]]
+                              travel_time  opportunities
+    name
+    Plaza de Armas, Coquimbo          600            2.0
+    Plaza de Armas, Coquimbo         1200            3.0
+    Hospital, Coquimbo                600            2.0
+    Hospital, Coquimbo               1200            3.0
+    La Cantera                        600            1.0
+    La Cantera                       1200            4.0
+
+    Beds for each inhabitant, less of those farther away:
+
+    >>> hospitals = places.iloc[[1, 4]].assign(beds=[300, 200])
+    >>> homes = places.iloc[:6].assign(people=[900, 700, 1500, 2000, 400, 800])
+    >>> shared = tl.accessibility(
+    ...     network, homes, hospitals, values="beds", demand="people", measure="e2sfca", travel_time=1800,
+    ...     decay={"type": "gaussian", "scale": 900}, transportation="driving",
+    ... )
+    >>> round(float((shared["beds"] * homes["people"]).sum()))
+    500
+    """
+    limits = travel_times_s(travel_time, MAX_TRAVEL_TIME_S)
+    one_of(measure, "measure", MEASURES)
+    how = _decay_of(measure, decay)
+    rank = _rank_of(measure, k)
+    percents = _percents(percentiles)
+    query = ask(
+        network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window,
+        percents=percents, with_least=not percents,
+    )  # fmt: skip
+    starts = read_points(origins, "origins", network.bounds)
+    ends = read_points(opportunities, "opportunities", network.bounds)
+    names, amounts = _amounts(opportunities, values, len(ends))
+    needed = _demand(measure, origins, demand)
+    here, there = query.snap(starts), query.snap(ends, is_origin=False)
+    matrix = Matrix(replace(query, needs_length=False), here, there, max(limits), max(1, len(percents)))
+    if measure == "nearest":
+        found: AnyArray = nearest(matrix, limits, _whole_amounts(names, amounts), rank)
+    else:
+        weights = [Weights.of(how, limit) for limit in limits]
+        if needed is None:
+            found = weighted_opportunities(matrix, weights, amounts)
+        else:
+            found = floating_catchments(matrix, weights, amounts, needed, _CATCHMENTS[measure])
+    return _table(found, here, starts.index, starts.geometry, limits, names, percents)
+
+
+def _table(
+    found: AnyArray,
+    here: Snaps,
+    index: pd.Index,
+    geometry: AnyArray,
+    limits: tuple[int, ...],
+    names: list[str],
+    percents: tuple[float, ...],
+) -> gpd.GeoDataFrame:
+    """Return the table of values of shape (n_layers, n_limits, n_columns, n_origins)."""
+    n_limits = len(limits)
+    status = np.repeat(here.status, n_limits)
+    is_lost = status != SNAPPED
+    columns: dict[str, Any] = {"travel_time": np.tile(np.array(limits, np.int32), len(index))}
+    for column, name in enumerate(names):
+        for layer in range(len(found)):
+            values = found[layer, :, column].T.ravel()
+            label = f"{name}_p{percents[layer]:g}" if percents else name
+            if values.dtype == np.int32:
+                missing = is_lost | (values < 0)
+                columns[label] = pd.arrays.IntegerArray(np.where(missing, 0, values).astype(np.int32), missing)
+            else:
+                columns[label] = np.where(is_lost, np.nan, values)
+    codes = np.where(is_lost, np.where(status == OUTSIDE, 0, 1), -1)
+    columns["reason"] = pd.Categorical.from_codes(codes, dtype=_REASONS)
+    return geo_frame(columns, np.repeat(geometry, n_limits), index.repeat(n_limits))
+
+
+def _decay_of(measure: str, decay: Any) -> Decay:
+    """Return the decay of a measure, or raise InputError if it has none or needs one."""
+    if decay is None:
+        if measure == "e2sfca":
+            msg = "measure='e2sfca' needs a decay, such as Decay('gaussian', scale=600); without one it is '2sfca'"
+            raise InputError(msg)
+        return Decay("step")
+    if measure in ("2sfca", "nearest"):
+        more = "; with one it is 'e2sfca', '3sfca' or 'm2sfca'" if measure == "2sfca" else ""
+        msg = f"measure={measure!r} has no decay{more}"
+        raise InputError(msg)
+    return as_decay(decay)
+
+
+def _rank_of(measure: str, k: Any) -> int:
+    """Return which of the nearest opportunities is wanted."""
+    if k is None:
+        return 1
+    if measure != "nearest":
+        msg = f"k is for measure='nearest' only; got measure={measure!r}"
+        raise InputError(msg)
+    return whole(k, "k", 1, _MOST_K, "opportunities")
+
+
+def _percents(percentiles: Any) -> tuple[float, ...]:
+    """Validate the percentiles."""
+    given = (percentiles,) if isinstance(percentiles, int | float) else items(percentiles, "percentiles", "numbers")
+    values = tuple(percent(value, "percentiles") for value in given)
+    if len(set(values)) != len(values):
+        msg = f"percentiles must be unique; got {values}"
+        raise InputError(msg)
+    return values
+
+
+def _amounts(table: Any, values: Any, n_places: int) -> tuple[list[str], FloatArray]:
+    """Return the names and the values of the columns of opportunities."""
+    if values is None:
+        return [_COUNT], np.ones((1, n_places))
+    names = [values] if isinstance(values, str) else list(items(values, "values", "names of columns"))
+    if not names:
+        msg = "values is empty; name at least one column of opportunities, or leave it out to count them"
+        raise InputError(msg)
+    for n, name in enumerate(names):
+        if not isinstance(name, str):
+            msg = f"values must name columns of opportunities; got {name!r}"
+            raise InputError(msg)
+        if name in names[:n] or name in _RESERVED:
+            msg = f"values has {name!r}, which the result has already; rename the column of opportunities"
+            raise InputError(msg)
+    return names, np.stack([amounts_of(table, "opportunities", name, "values") for name in names])
+
+
+def _demand(measure: str, origins: Any, demand: Any) -> FloatArray | None:
+    """Return the demand of the origins, None if the measure has none."""
+    if measure not in _CATCHMENTS:
+        if demand is not None:
+            msg = f"demand is for {', '.join(map(repr, _CATCHMENTS))}; measure={measure!r} has none"
+            raise InputError(msg)
+        return None
+    if demand is None:
+        msg = f"measure={measure!r} needs demand, the column of origins with the population that shares opportunities"
+        raise InputError(msg)
+    return amounts_of(origins, "origins", demand, "demand")
+
+
+def _whole_amounts(names: list[str], amounts: FloatArray) -> AnyArray:
+    """Return amounts as numbers of opportunities."""
+    for name, values in zip(names, amounts, strict=True):
+        is_part = values != np.floor(values)
+        if is_part.any():
+            msg = (
+                f"measure='nearest' counts opportunities: values must be whole numbers; "
+                f"the column {name!r} has {values[is_part][0]:g}"
+            )
+            raise InputError(msg)
+    return amounts.astype(np.int64)
