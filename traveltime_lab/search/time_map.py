@@ -31,7 +31,7 @@ from traveltime_lab.limits import (
 )
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
-from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets import labels as label_parts
@@ -132,19 +132,13 @@ def time_map(
     Hospital, Coquimbo          3.0
     dtype: float64
     """
-    limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
-    percents = () if percentile is None else (percent(percentile, "percentile"),)
-    query = ask(
-        network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window, percents=percents
-    )
-    if percents and render_mode == "road_buffering":
-        msg = "percentile needs render_mode='approximate_time_filter': each departure reaches other roads"
-        raise UnsupportedError(msg)
-    style = shape_style(
-        parse_level_of_detail(level_of_detail).downgraded(limit), no_holes=no_holes, polygons_filter=polygons_filter,
-        render_mode=render_mode, buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
+    query, limit, style = area_query(
+        network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
+        arrival_time=arrival_time, snapping=snapping, window=window, percentile=percentile,
+        level_of_detail=level_of_detail, no_holes=no_holes, polygons_filter=polygons_filter, render_mode=render_mode,
+        buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
     )  # fmt: skip
-    return _table(query, origins, limit, style, "travel_time")
+    return area_table(query, read_points(origins, "origins", query.network.bounds), limit, style, "travel_time")
 
 
 def distance_map(
@@ -211,7 +205,7 @@ buffer_distance, remove_water_bodies, snapping
         parse_level_of_detail(level_of_detail), no_holes=no_holes, polygons_filter=polygons_filter,
         render_mode=render_mode, buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
     )  # fmt: skip
-    return _table(query, origins, limit, style, "distance")
+    return area_table(query, read_points(origins, "origins", query.network.bounds), limit, style, "distance")
 
 
 def ask_distance(
@@ -276,9 +270,33 @@ def shape_style(
     )
 
 
-def _table(query: Query, origins: Any, limit: int, style: ShapeStyle, column: str) -> gpd.GeoDataFrame:
+def area_query(
+    network: Any,
+    *,
+    travel_time: Any,
+    transportation: Any,
+    departure_time: MomentLike,
+    arrival_time: MomentLike,
+    snapping: Any,
+    window: Any,
+    percentile: Any,
+    level_of_detail: Any,
+    **shape_options: Any,
+) -> tuple[Query, int, ShapeStyle]:
+    """Validate the parameters of isochrones; the others are those of `shape_style`."""
+    limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
+    percents = () if percentile is None else (percent(percentile, "percentile"),)
+    query = ask(
+        network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window, percents=percents
+    )
+    if percents and shape_options.get("render_mode") == "road_buffering":
+        msg = "percentile needs render_mode='approximate_time_filter': each departure reaches other roads"
+        raise UnsupportedError(msg)
+    return query, limit, shape_style(parse_level_of_detail(level_of_detail).downgraded(limit), **shape_options)
+
+
+def area_table(query: Query, places: Points, limit: int, style: ShapeStyle, column: str) -> gpd.GeoDataFrame:
     """Return the table of areas, one row per origin."""
-    places = read_points(origins, "origins", query.network.bounds)
     snaps = query.snap(places, is_origin=not query.is_arrival)
     geometry = draw_shapes(query, snaps, limit, style)
     codes = np.where(snaps.status == OUTSIDE, 0, np.where(snaps.status == SNAPPED, 2, 1))
