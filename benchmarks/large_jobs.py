@@ -116,21 +116,21 @@ def clustered(task: Task, out: Path, *, kills: bool) -> None:
     import distributed
 
     shutil.rmtree(out, ignore_errors=True)
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        with distributed.Client(cluster) as client:
-            if kills:
-                victim = next(iter(client.run(os.getpid).values()))
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        if kills:
+            victim = next(iter(client.run(os.getpid).values()))
 
-                def kill() -> None:
-                    # When some parts are written.
-                    while len(list(out.glob("part-*.parquet"))) < 5:
-                        time.sleep(0.05)
-                    os.kill(victim, signal.SIGKILL)
+            def kill() -> None:
+                # When some parts are written.
+                while len(list(out.glob("part-*.parquet"))) < 5:
+                    time.sleep(0.05)
+                os.kill(victim, signal.SIGKILL)
 
-                threading.Thread(target=kill, daemon=True).start()
-            begin = time.perf_counter()
-            task.write(out, client.get_executor())
-            wall = time.perf_counter() - begin
+            threading.Thread(target=kill, daemon=True).start()
+        begin = time.perf_counter()
+        task.write(out, client.get_executor())
+        wall = time.perf_counter() - begin
     print(f"two workers{', one killed' if kills else ''}: {wall:.0f} s wall, {checksum(out)}", flush=True)
 
 
