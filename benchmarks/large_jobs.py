@@ -116,7 +116,7 @@ def clustered(task: Task, out: Path, *, kills: bool) -> None:
     import distributed
 
     shutil.rmtree(out, ignore_errors=True)
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     with cluster, distributed.Client(cluster) as client:
         if kills:
             victim = next(iter(client.run(os.getpid).values()))

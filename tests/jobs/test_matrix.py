@@ -22,6 +22,10 @@ from tests.support.large_jobs import ON_FOOT, checksums, grid, manifest, points
 from traveltime_lab.jobs import executors, job
 from traveltime_lab.network.network import Network
 
+# Forked workers start at once; those of the command are spawned (`test_commands`).
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+HOW = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
+
 HOMES, SHOPS = points(60, 1), points(45, 2, texts=True)
 EVERYTHING = {**ON_FOOT, "properties": ("travel_time", "distance", "snap_distance")}
 
@@ -133,14 +137,14 @@ def test_labels_that_no_column_holds(town: Network, tmp_path: Path, labels: Any)
 def test_pandas_dask_and_duckdb_read_the_same_rows(plain: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     dd = pytest.importorskip("dask.dataframe")
-    rows, seconds = duckdb.sql(f"select count(*), sum(travel_time) from '{plain}/*.parquet'").fetchone()
+    ((rows, seconds),) = duckdb.sql(f"select count(*), sum(travel_time) from '{plain}/*.parquet'").fetchall()
     frame = pd.read_parquet(plain)
     lazy = dd.read_parquet(plain)
     assert rows == len(frame) == len(lazy) == manifest(plain)["n_rows"]
     assert seconds == frame["travel_time"].sum() == lazy["travel_time"].sum().compute()
     where = f"select count(*) from '{plain}/*.parquet' where origin = 120 and destination = 'place 7'"
     expected = len(frame.query("origin == 120 and destination == 'place 7'"))
-    assert duckdb.sql(where).fetchone() == (expected,)
+    assert duckdb.sql(where).fetchall() == [(expected,)]
 
 
 def test_units_crs_and_licence_are_in_the_schema(town: Network, plain: Path) -> None:
@@ -167,7 +171,7 @@ class Strange(Executor):
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ProcessPoolExecutor]:
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as made:
+    with ProcessPoolExecutor(2, mp_context=HOW) as made:
         yield made
 
 
@@ -218,14 +222,16 @@ def test_a_pool_whose_worker_is_killed(saved: Path, plain: Path, tmp_path: Path)
         if done == 2:
             os.kill(next(iter(pool._processes)), signal.SIGKILL)
 
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, mp_context=HOW) as pool:
         arguments = (saved, HOMES, SHOPS, tmp_path / "m")
         with pytest.raises(tl.UnfinishedJobError, match=r"a worker process ended .*; [2-6] of 10 parts .* goes on"):
             tl.write_matrix(*arguments, part_size=300, progress=kill, executor=pool, **ON_FOOT)
         with pytest.raises(tl.UnfinishedJobError, match="cannot be used any more; create a new one"):
             tl.write_matrix(*arguments, part_size=300, progress=False, executor=pool, **ON_FOOT)
+    with ThreadPoolExecutor(1) as threads:
+        pass
     with pytest.raises(tl.InputError, match="does not take any work"):
-        tl.write_matrix(*arguments, part_size=300, progress=False, executor=pool, **ON_FOOT)
+        tl.write_matrix(*arguments, part_size=300, progress=False, executor=threads, **ON_FOOT)
     tl.write_matrix(*arguments, part_size=300, progress=False, **ON_FOOT)
     assert checksums(tmp_path / "m") == checksums(plain)
 
@@ -267,9 +273,10 @@ def test_errors_of_workers_are_those_of_the_library(
         tl.write_matrix(saved, HOMES, SHOPS, tmp_path / "m", executor=5, progress=False, **ON_FOOT)  # type: ignore[arg-type]
 
 
-def test_a_cluster_whose_worker_is_killed(town: Network, plain: Path, tmp_path: Path) -> None:
+def test_a_cluster_whose_only_worker_is_killed(town: Network, plain: Path, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    # What was scattered is lost with the worker; with several workers it is not.
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         victim = next(iter(client.run(os.getpid).values()))
 

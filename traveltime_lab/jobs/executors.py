@@ -37,6 +37,9 @@ _WORKERS: Final = 16
 #: Parts per worker that wait or are under way, so that no worker is idle while results are written.
 _AHEAD: Final = 2
 
+#: Seconds to wait for the first worker of a cluster.
+_PATIENCE_S: Final = 600
+
 #: The job of this worker process by its key.
 _kept: dict[str, Job] = {}
 _lock = Lock()
@@ -83,13 +86,15 @@ def _by_workers(
     delivery: Callable[[], Callable[[int], Future[Made]]], parts: list[int], executor: Executor
 ) -> Iterator[tuple[int, Made]]:
     """Yield parts that workers make, a few ahead of what is taken; see `made_parts`."""
-    most = _AHEAD * (getattr(executor, "_max_workers", None) or _WORKERS)
     attempts = dict.fromkeys(parts, 0)
     waiting, running = list(reversed(parts)), dict[Future[Made], int]()
+    submit = None
     try:
-        submit = delivery()
         while waiting or running:
-            while waiting and len(running) < most:
+            if waiting and submit is None:
+                submit = delivery()
+            most = _AHEAD * _n_workers(executor)
+            while submit is not None and waiting and len(running) < most:
                 part = waiting.pop()
                 attempts[part] += 1
                 running[_submitted(submit, part)] = part
@@ -108,7 +113,7 @@ def _by_workers(
                 else:
                     # What was scattered may be lost with the worker.
                     waiting.append(part)
-                    submit = delivery()
+                    submit = None
     except BrokenExecutor as error:
         msg = (
             "a worker process ended (killed, or out of memory), and the executor cannot be used any more; "
@@ -118,6 +123,14 @@ def _by_workers(
     finally:
         for future in running:
             future.cancel()
+
+
+def _n_workers(executor: Executor) -> int:
+    """Return how many parts an executor makes at a time; a cluster may have grown since it was asked last."""
+    client = getattr(executor, "_client", None)
+    if client is not None and hasattr(client, "nthreads"):
+        return max(1, sum(client.nthreads().values()))
+    return getattr(executor, "_max_workers", None) or _WORKERS
 
 
 def _submitted(submit: Callable[[int], Future[Made]], part: int) -> Future[Made]:
@@ -157,7 +170,11 @@ def _delivery(job: Job, executor: Executor) -> Iterator[Callable[[], Callable[[i
     if client is not None and hasattr(client, "scatter"):
 
         def scattered() -> Callable[[int], Future[Made]]:
-            there = client.scatter(job, broadcast=True, hash=False)
+            try:
+                there = client.scatter(job, broadcast=True, hash=False, timeout=_PATIENCE_S)
+            except TimeoutError as error:
+                msg = f"the cluster had no worker for {_PATIENCE_S} s; start some"
+                raise UnfinishedJobError(msg) from error
             return lambda part: executor.submit(make_alone, there, part)
 
         yield scattered
