@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from traveltime_lab.jobs.run import Progress
 
+#: How workers are started: a forked process would have the memory of this one, but not its threads.
+START = "spawn"
+
 _STATUS = """\
 exit status:
   0    complete
@@ -160,7 +163,7 @@ def _workers(number: int) -> Iterator[Executor | None]:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context(START)
     with ProcessPoolExecutor(number, mp_context=context, initializer=_begin_worker) as pool:
         try:
             yield pool

@@ -13,6 +13,7 @@ import pandas as pd
 
 from traveltime_lab._files import as_path, is_file
 from traveltime_lab.errors import DataError, MissingFileError, TravelTimeError
+from traveltime_lab.points import plain
 
 _CSV: Final = (".csv", ".csv.gz", ".tsv", ".txt")
 _PARQUET: Final = (".parquet", ".geoparquet", ".pq")
@@ -69,7 +70,7 @@ def read_point_file(path: str | os.PathLike[str], id_column: str | None = None) 
         msg = f"{source} has no {column!r} in row {int(labels.isna().argmax()) + 1}"
         raise DataError(msg)
     if labels.duplicated().any():
-        msg = f"{source} has the {column!r} {labels[labels.duplicated()].iloc[0]!r} more than once"
+        msg = f"{source} has the {column!r} {plain(labels[labels.duplicated()].iloc[0])!r} more than once"
         raise DataError(msg)
     return table[["geometry"]].set_index(pd.Index(labels, name=column))
 
