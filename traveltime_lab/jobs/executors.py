@@ -129,8 +129,8 @@ def _n_workers(executor: Executor) -> int:
     """Return how many parts an executor makes at a time; a cluster may have grown since it was asked last."""
     client = getattr(executor, "_client", None)
     if client is not None and hasattr(client, "nthreads"):
-        return max(1, sum(client.nthreads().values()))
-    return getattr(executor, "_max_workers", None) or _WORKERS
+        return max(1, int(sum(client.nthreads().values())))
+    return int(getattr(executor, "_max_workers", None) or _WORKERS)
 
 
 def _submitted(submit: Callable[[int], Future[Made]], part: int) -> Future[Made]:
