@@ -14,7 +14,14 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "traveltime_lab"
 SUFFIXES = (".cff", ".cjs", ".ipynb", ".md", ".proto", ".py", ".pyi", ".toml", ".yml")
 #: The documents, which may name each other before all of them are there.
-DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "benchmarks/README.md", "docs/contract.md")
+DOCUMENTS = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "benchmarks/README.md",
+    "docs/contract.md",
+    "docs/large-jobs.md",
+)
 #: What commands write, and the repository does not hold.
 WRITTEN = {"traveltime-lab-demo/"}
 #: A path as documents write it: no blanks, no placeholders, not from the root of a server.

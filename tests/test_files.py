@@ -9,8 +9,7 @@ import stat
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,12 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import ROOT, worlds
+from tests.support.disk import size_limit
 from tests.support.osm_files import osm_xml
 from traveltime_lab import cli
 from traveltime_lab.errors import FileAccessError, InputError, MissingFileError
 from traveltime_lab.maps import plot
 from traveltime_lab.network.network import Network
-
-resource = pytest.importorskip("resource", reason="no limits of file sizes, devices and pipes on this system")
 
 Writer = Callable[[Path], object]
 
@@ -47,17 +45,6 @@ def writer(request: pytest.FixtureRequest, network: Network) -> Writer:
     map_ = tl.TravelTimeMap(network, worlds.at((500.0, 500.0)))
     write: Writer = getattr(map_, f"to_{request.param}")
     return write
-
-
-@contextmanager
-def size_limit(n_bytes: int) -> Iterator[None]:
-    """No file may grow beyond a size, as if the disk were full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_writing(writer: Writer, tmp_path: Path) -> None:

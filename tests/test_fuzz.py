@@ -20,6 +20,7 @@ import inspect
 import os
 import random
 import socket
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -213,6 +214,19 @@ TARGETS = [
     Target("explain, transit", public("explain"), lambda w: {
         "network": w.network, "origin": w.home, "destination": w.work.iloc[[0]], **riding(travel_time=600)
     }),
+    Target("nearest", public("nearest"), lambda w: {
+        "network": w.network, "origins": w.home, "places": w.work, "travel_time": 600, "transportation": "walking"
+    }),
+    *(
+        Target(name, public(name), lambda w, more=more: {
+            "network": w.network, "origins": w.home, "path": tempfile.mkdtemp(dir=w.folder), "travel_time": 300,
+            "transportation": "walking", "progress": False, **more(w),
+        }, callbacks=("progress",), share=0.2)
+        for name, more in (
+            ("write_matrix", lambda w: {"destinations": w.work}), ("write_areas", lambda w: {"level_of_detail": "low"})
+        )
+    ),
+    Target("matrix_frame", public("matrix_frame"), lambda w: {**trip(w), "travel_time": 600}, share=0.2),
     Target("snap", public("snap"), lambda w: {"network": w.network, "points": w.work}),
     *(
         Target(name, public(name), lambda w, r=resolution: {

@@ -100,6 +100,10 @@ def test_optional_packages_are_optional() -> None:
         "msgspec",
         "anyio",
         "cryptography",
+        "dask",
+        "distributed",
+        "duckdb",
+        "tqdm",
     ]
     code = (
         "import sys\n"

@@ -50,6 +50,9 @@ from .errors import (
     TravelTimeError as TravelTimeError,
 )
 from .errors import (
+    UnfinishedJobError as UnfinishedJobError,
+)
+from .errors import (
     UnsupportedError as UnsupportedError,
 )
 from .itinerary import (
@@ -72,6 +75,15 @@ from .itinerary import (
 )
 from .itinerary import (
     Ticket as Ticket,
+)
+from .jobs.areas import (
+    write_areas as write_areas,
+)
+from .jobs.matrix import (
+    matrix_frame as matrix_frame,
+)
+from .jobs.matrix import (
+    write_matrix as write_matrix,
 )
 from .maps.plot import (
     plot as plot,
@@ -144,6 +156,9 @@ from .search.geocoding.geocode import (
 )
 from .search.geocoding.nominatim import (
     Nominatim as Nominatim,
+)
+from .search.nearest import (
+    nearest as nearest,
 )
 from .search.places import (
     places as places,

@@ -1,4 +1,4 @@
-"""Command-line interface: ``traveltime-lab demo``, ``build``, ``info``, ``serve`` and ``compile``."""
+"""Command-line interface: ``traveltime-lab demo``, ``build``, ``info``, ``matrix``, ``areas``, ``serve`` and others."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import traveltime_lab as tl
 from traveltime_lab._files import explained, geojson, geoparquet, writable, write_bytes
+from traveltime_lab.jobs.commands import add_commands
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -26,6 +27,7 @@ DEMO_MOMENT = "weekday_morning"
 DEMO_TABLE_MODES = {"coquimbo": "driving", "helsinki": "walking"}
 #: Buffer distance of the demo's isochrones in metres; small, because the samples end at the next town or the sea.
 DEMO_BUFFER_M = 250
+_OSM_ENDS = (".pbf", ".osm", ".xml", ".gz", ".bz2")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,12 +42,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0, or 1 after an error, which is printed to stderr.
+        Exit status: 0, or after an error, which is printed to stderr, 1; of large jobs that stopped 3; after Ctrl+C
+        130. Wrong usage ends the process with 2.
     """
     options = _parser().parse_args(arguments)
     _tell_of_compiling()
     try:
         options.run(options)
+    except tl.UnfinishedJobError as error:
+        print(f"traveltime-lab: {error}", file=sys.stderr)
+        return 3
+    except KeyboardInterrupt as error:
+        print(f"traveltime-lab: {error or 'interrupted'}", file=sys.stderr)
+        return 130
     except (tl.TravelTimeError, OSError) as error:
         print(f"traveltime-lab: {error}", file=sys.stderr)
         return 1
@@ -75,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     info.add_argument("path", metavar="PATH", type=Path)
     info.set_defaults(run=_info)
 
+    add_commands(commands, _run_job)
     _add_serve(commands)
 
     compiling = commands.add_parser(
@@ -239,7 +249,7 @@ def _named_network(text: str) -> tuple[str, tl.Network]:
         return name or source, tl.sample_network(source)
     path = Path(source)
     name = name or path.name.partition(".")[0]
-    if path.name.lower().endswith((".pbf", ".osm", ".xml", ".gz", ".bz2")):
+    if path.name.lower().endswith(_OSM_ENDS):
         return name, tl.build_network(path, progress=sys.stderr.isatty())
     return name, tl.load_network(path)
 
@@ -249,6 +259,22 @@ def _build(options: argparse.Namespace) -> None:
     network = tl.build_network(options.osm, gtfs=options.gtfs, timezone=options.timezone, progress=sys.stderr.isatty())
     print(network.report())
     print(f"\nSaved: {network.save(options.out).resolve()}")
+
+
+def _run_job(options: argparse.Namespace) -> None:
+    path = Path(options.network)
+    is_saved = path.is_file() and not path.name.lower().endswith(_OSM_ENDS)
+    network = path if is_saved else _named_network(options.network)[1]
+    begun = said = time.monotonic()
+
+    def say(n_done: int, n_parts: int) -> None:
+        """Print a line now and then; a progress bar would fill a log."""
+        nonlocal said
+        if time.monotonic() - said > 60:
+            said = time.monotonic()
+            print(f"{n_done:,} of {n_parts:,} parts after {said - begun:.0f} s", file=sys.stderr, flush=True)
+
+    print(options.job(network, options, False if options.quiet else sys.stderr.isatty() or say))
 
 
 def _info(options: argparse.Namespace) -> None:

@@ -19,6 +19,7 @@ Exceptions of the library, each of which also derives from the builtin exception
     ├── FileAccessError (OSError)           a file that cannot be read or written, as on a full disk
     ├── MissingDependencyError (ImportError)  an optional dependency that is not installed
     ├── ServiceError (OSError)              a remote service that does not answer, or answers with something invalid
+    ├── UnfinishedJobError (OSError)        a large job that stopped; the same call goes on from there
     ├── InterruptedSearchError (InterruptedError)  a search that was cancelled
     └── UnsupportedError (NotImplementedError)  an option that this network or version does not support
 
@@ -128,6 +129,25 @@ class MissingDependencyError(TravelTimeError, ImportError):
 
 class ServiceError(TravelTimeError, OSError):
     """A remote service that does not answer, or answers with something invalid."""
+
+
+class UnfinishedJobError(TravelTimeError, OSError):
+    """
+    A large job that stopped before its end: a full disk, or worker processes that ended.
+
+    What it has written is kept. The same call goes on from there.
+
+    Parameters
+    ----------
+    message : str
+        What happened, and how far the job came.
+    errno : int, optional
+        Number of the operating system's error, such as ``errno.ENOSPC``.
+    """
+
+    def __init__(self, message: str, errno: int | None = None) -> None:
+        super().__init__(message)
+        self.errno = errno
 
 
 class UnsupportedError(TravelTimeError, NotImplementedError):

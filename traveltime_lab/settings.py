@@ -15,6 +15,7 @@ import contextlib
 import operator
 import os
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from traveltime_lab.errors import LimitError
 
 #: Environment variable that moves the default cache folder.
 CACHE_VARIABLE = "TRAVELTIME_LAB_CACHE"
+
+_is_alone: ContextVar[bool] = ContextVar("is_alone", default=False)
 
 
 def _usable_cores() -> int:
@@ -68,7 +71,7 @@ class Settings:
     @property
     def threads(self) -> int:
         """Number of threads of a search."""
-        return self._threads
+        return 1 if _is_alone.get() else self._threads
 
     @threads.setter
     def threads(self, value: int) -> None:
@@ -81,7 +84,7 @@ class Settings:
         self._threads = count
 
     def __repr__(self) -> str:
-        return f"Settings(cache_folder={str(self._cache_folder)!r}, threads={self._threads})"
+        return f"Settings(cache_folder={str(self._cache_folder)!r}, threads={self.threads})"
 
     @contextlib.contextmanager
     def override(self, **values: Any) -> Iterator[Settings]:
@@ -96,6 +99,16 @@ class Settings:
             yield self
         finally:
             self._cache_folder, self._threads = before
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Let searches of this thread use no other one, whatever the settings of the process say."""
+    token = _is_alone.set(True)
+    try:
+        yield
+    finally:
+        _is_alone.reset(token)
 
 
 settings = Settings()

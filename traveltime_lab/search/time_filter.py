@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import geopandas as gpd
@@ -170,38 +170,28 @@ def time_filter(
     >>> (matrix // 60).to_numpy().tolist()
     [[0.0, 21.0], [21.0, 0.0]]
     """
-    limit = travel_time_s(travel_time, MAX_TRAVEL_TIME_S)
-    percents = _percents(percentiles)
-    properties = _properties(properties, may_be_empty=bool(percents))
-    one_of(form, "form", FORMS)
-    matrix.check_engine(engine)
-    n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "itineraries")
-    needs_least = not percents or not {"travel_time", "distance", "route"}.isdisjoint(properties)
-    query = ask(
-        network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window,
-        percents=percents, with_share="share" in properties, with_least=needs_least,
+    asked = table_query(
+        network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
+        arrival_time=arrival_time, properties=properties, form=form, snapping=snapping, window=window,
+        percentiles=percentiles, engine=engine,
     )  # fmt: skip
-    if query.transit is not None:
-        _check_transit_table(query.transit, properties, form, engine)
+    query, limit, properties, percents = asked.query, asked.limit, asked.properties, asked.percents
+    n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "itineraries")
     if n_best > 1 and (query.transit is None or window is None or form != "pairs" or query.transit.has_spread):
         msg = "max_results > 1 requires window and form='pairs', and excludes percentiles and share"
         raise InputError(msg)
-    query = replace(query, needs_length="distance" in properties)
     starts = read_points(origins, "origins", network.bounds)
     ends = read_points(destinations, "destinations", network.bounds)
     chosen = chosen_pairs(pairs, starts, ends)
     if form == "matrix" and chosen is not None:
         msg = "form='matrix' requires pairs='all'; use form='pairs' or 'sparse' for aligned pairs or a table of pairs"
         raise InputError(msg)
-    if form != "pairs" and "route" in properties:
-        msg = f"form={form!r} cannot contain routes; use form='pairs'"
-        raise InputError(msg)
     start_snaps, end_snaps = query.snap(starts), query.snap(ends, is_origin=False)
     if form == "matrix":
         return _wide(query, starts, ends, start_snaps, end_snaps, limit, properties, percents, engine)
     if form == "sparse":
         reachable = reachable_pairs(query, start_snaps, end_snaps, limit, chosen=chosen, engine=engine)
-        return _sparse(reachable, starts, ends, start_snaps, end_snaps, properties, percents)
+        return sparse_table(reachable, starts, ends, start_snaps, end_snaps, properties, percents)
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
     if n_pairs > _MOST_PAIRS:
         msg = (
@@ -247,6 +237,61 @@ def time_filter(
     else:
         geometry = ends.geometry[destination_of]
     return geo_frame(columns, geometry, pd.RangeIndex(labels.size))
+
+
+@dataclass(frozen=True)
+class TableQuery:
+    """
+    Validated parameters of a table of travel times.
+
+    Attributes
+    ----------
+    query : Query
+    limit : int
+        Maximum travel time in seconds.
+    properties : tuple of str
+        Some of `PROPERTIES`.
+    percents : tuple of float
+        Percentages of the percentiles.
+    """
+
+    query: Query
+    limit: int
+    properties: tuple[str, ...]
+    percents: tuple[float, ...]
+
+
+def table_query(
+    network: Any,
+    *,
+    travel_time: Any,
+    transportation: Any,
+    departure_time: MomentLike = None,
+    arrival_time: MomentLike = None,
+    properties: Any = ("travel_time",),
+    form: Any = "sparse",
+    snapping: Any = None,
+    window: Any = None,
+    percentiles: Any = (),
+    engine: Any = "auto",
+) -> TableQuery:
+    """Validate the parameters of a table of travel times, which are those of `time_filter`."""
+    limit = travel_time_s(travel_time, MAX_TRAVEL_TIME_S)
+    percents = _percents(percentiles)
+    properties = _properties(properties, may_be_empty=bool(percents))
+    one_of(form, "form", FORMS)
+    matrix.check_engine(engine)
+    needs_least = not percents or not {"travel_time", "distance", "route"}.isdisjoint(properties)
+    query = ask(
+        network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window,
+        percents=percents, with_share="share" in properties, with_least=needs_least,
+    )  # fmt: skip
+    if query.transit is not None:
+        _check_transit_table(query.transit, properties, form, engine)
+    if form != "pairs" and "route" in properties:
+        msg = f"form={form!r} cannot contain routes; use form='pairs'"
+        raise InputError(msg)
+    return TableQuery(replace(query, needs_length="distance" in properties), limit, properties, percents)
 
 
 def _check_transit_table(asked: TransitQuery, properties: tuple[str, ...], form: str, engine: str) -> None:
@@ -307,7 +352,7 @@ def _spread_columns(
     }
 
 
-def _sparse(
+def sparse_table(
     found: ReachablePairs,
     starts: Points,
     ends: Points,

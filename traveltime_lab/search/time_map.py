@@ -29,7 +29,7 @@ from traveltime_lab.limits import (
 )
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
-from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
@@ -147,21 +147,13 @@ def time_map(
     >>> [round(area, 1) for area in areas.to_crs(network.crs).area / 1e6]
     [0.2, 1.0, 2.3]
     """
-    limits = travel_times_s(travel_time, MAX_TRAVEL_TIME_S)
-    percents = () if percentile is None else (percent(percentile, "percentile"),)
-    query = ask(
-        network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window,
-        percents=percents,
+    query, limits, style = area_query(
+        network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
+        arrival_time=arrival_time, snapping=snapping, window=window, percentile=percentile,
+        level_of_detail=level_of_detail, no_holes=no_holes, polygons_filter=polygons_filter, render_mode=render_mode,
+        buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
     )  # fmt: skip
-    if percents and render_mode == "road_buffering":
-        msg = "percentile needs render_mode='approximate_time_filter': each departure reaches other roads"
-        raise UnsupportedError(msg)
-    style = shape_style(
-        parse_level_of_detail(level_of_detail).downgraded(max(limits)),
-        no_holes=no_holes, polygons_filter=polygons_filter, render_mode=render_mode, buffer_distance=buffer_distance,
-        remove_water_bodies=remove_water_bodies,
-    )  # fmt: skip
-    return _table(query, origins, limits, style, "travel_time")
+    return area_table(query, read_points(origins, "origins", query.network.bounds), limits, style, "travel_time")
 
 
 @explained_keywords
@@ -230,7 +222,7 @@ buffer_distance, remove_water_bodies, snapping
         parse_level_of_detail(level_of_detail), no_holes=no_holes, polygons_filter=polygons_filter,
         render_mode=render_mode, buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
     )  # fmt: skip
-    return _table(query, origins, limits, style, "distance")
+    return area_table(query, read_points(origins, "origins", query.network.bounds), limits, style, "distance")
 
 
 def ask_distance(
@@ -295,9 +287,41 @@ def shape_style(
     )
 
 
-def _table(query: Query, origins: Any, limits: Sequence[int], style: ShapeStyle, column: str) -> gpd.GeoDataFrame:
+def area_query(
+    network: Any,
+    *,
+    travel_time: Any,
+    transportation: Any,
+    departure_time: MomentLike,
+    arrival_time: MomentLike,
+    snapping: Any,
+    window: Any,
+    percentile: Any,
+    level_of_detail: Any,
+    **shape_options: Any,
+) -> tuple[Query, tuple[int, ...], ShapeStyle]:
+    """Validate the parameters of isochrones; the others are those of `shape_style`."""
+    limits = travel_times_s(travel_time, MAX_TRAVEL_TIME_S)
+    percents = () if percentile is None else (percent(percentile, "percentile"),)
+    query = ask(
+        network,
+        transportation,
+        departure_time,
+        arrival_time,
+        snapping,
+        limit=max(limits),
+        window=window,
+        percents=percents,
+    )
+    if percents and shape_options.get("render_mode") == "road_buffering":
+        msg = "percentile needs render_mode='approximate_time_filter': each departure reaches other roads"
+        raise UnsupportedError(msg)
+    level = parse_level_of_detail(level_of_detail).downgraded(max(limits))
+    return query, limits, shape_style(level, **shape_options)
+
+
+def area_table(query: Query, places: Points, limits: Sequence[int], style: ShapeStyle, column: str) -> gpd.GeoDataFrame:
     """Return the table of areas, one row per origin and limit."""
-    places = read_points(origins, "origins", query.network.bounds)
     snaps = query.snap(places, is_origin=not query.is_arrival)
     geometry = draw_shapes(query, snaps, limits, style).ravel()
     n_limits = len(limits)

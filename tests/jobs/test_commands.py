@@ -1,0 +1,213 @@
+"""The commands of large jobs: files in, files out, and exit statuses that scripts can rely on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import pandas as pd
+import pytest
+import shapely
+
+import traveltime_lab as tl
+from tests.support import ROOT
+from tests.support.disk import size_limit
+from tests.support.large_jobs import ON_FOOT, checksums, grid, points
+from traveltime_lab import cli
+from traveltime_lab.jobs import commands, run
+from traveltime_lab.jobs.point_files import read_point_file
+from traveltime_lab.network.network import Network
+
+HOMES, SHOPS = points(20, 1), points(15, 2, texts=True)
+
+
+@pytest.fixture(scope="module")
+def town() -> Network:
+    return grid()
+
+
+@pytest.fixture(scope="module")
+def files(town: Network, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    town.save(folder / "town.network")
+    frame(HOMES).to_parquet(folder / "homes.parquet")
+    frame(SHOPS).to_file(folder / "shops.gpkg")
+    return folder
+
+
+def frame(places: gpd.GeoSeries) -> gpd.GeoDataFrame:
+    return gpd.GeoDataFrame({"id": places.index}, geometry=places.array)
+
+
+def arguments(files: Path, out: Path, command: str = "matrix") -> list[str]:
+    inputs = [files / "town.network", files / "homes.parquet", *([files / "shops.gpkg"] if command == "matrix" else [])]
+    return [command, *map(str, inputs), str(out), "--travel-time", "200", "--transportation", "walking"]
+
+
+def test_matrix(town: Network, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["--properties", "travel_time,distance", "--part-size", "100"]
+    assert cli.main([*arguments(files, tmp_path / "m"), *more]) == 0
+    printed = capsys.readouterr()
+    rows = pd.read_parquet(tmp_path / "m")
+    assert f"Complete: {len(rows):,} rows in 4 parts" in printed.out and str(tmp_path / "m") in printed.out
+    expected = tl.time_filter(town, HOMES, SHOPS, form="sparse", properties=("travel_time", "distance"), **ON_FOOT)
+    assert rows["origin"].tolist() == expected["origin"].tolist()
+    assert rows["destination"].tolist() == expected["destination"].tolist()
+    assert rows["distance"].tolist() == expected["distance"].tolist()
+
+
+def test_areas(town: Network, files: Path, tmp_path: Path) -> None:
+    more = ["--level-of-detail", "-2", "--no-holes", "--part-size", "7", "--quiet"]
+    assert cli.main([*arguments(files, tmp_path / "a", "areas"), *more]) == 0
+    found = gpd.read_parquet(tmp_path / "a")
+    expected = tl.time_map(town, HOMES, level_of_detail=-2, no_holes=True, **ON_FOOT)
+    assert found.geometry.geom_equals_exact(expected.geometry.reset_index(drop=True), 0.0).all()
+
+
+def test_timetables(coquimbo: Network, tmp_path: Path) -> None:
+    places = tl.sample_points("coquimbo")
+    coquimbo.save(tmp_path / "coquimbo.network")
+    frame(places.geometry).to_parquet(tmp_path / "places.parquet")
+    inputs = [str(tmp_path / name) for name in ("coquimbo.network", "places.parquet", "places.parquet", "m")]
+    asked = ["--travel-time", "3600", "--transportation", "bus", "--departure-time", "2016-01-18T08:00"]
+    assert cli.main(["matrix", *inputs, *asked, "--window", "300", "--percentiles", "50, 80"]) == 0
+    assert list(pd.read_parquet(tmp_path / "m"))[-2:] == ["travel_time_p50", "travel_time_p80"]
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "words"),
+    [
+        ({"homes.parquet": "missing.csv"}, 1, "no file of points at"),
+        ({"town.network": "homes.parquet"}, 1, "is not a complete saved network"),
+        ({"walking": "flying"}, 1, "Unknown transportation type 'flying'"),
+        ({"200": "0"}, 1, "travel_time must be from 1"),
+        ({}, 1, "no column 'nr'"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_errors_have_status_1(
+    files: Path, tmp_path: Path, change: dict[str, str], status: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = arguments(files, tmp_path / "m")
+    for old, new in change.items():
+        given = [text.replace(old, new) for text in given]
+    assert cli.main([*given, *([] if change else ["--id", "nr"])]) == status
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("more", [["--percentiles", "x"], ["--workers", "0"], ["--properties", "fares"]])
+def test_wrong_values_have_status_1(files: Path, tmp_path: Path, more: list[str]) -> None:
+    assert cli.main([*arguments(files, tmp_path / "m"), *more]) == 1
+
+
+@pytest.mark.parametrize("more", [["--travel-time", "long"], ["--departure-time", "x", "--arrival-time", "y"]])
+def test_wrong_usage_has_status_2(files: Path, tmp_path: Path, more: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main([*arguments(files, tmp_path / "m"), *more])
+    assert caught.value.code == 2
+
+
+def test_a_full_disk_has_status_3_and_ctrl_c_130(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = [*arguments(files, tmp_path / "m"), "--part-size", "30"]
+    with size_limit(2000):
+        assert cli.main(given) == 3
+    assert "0 of 10 parts" in capsys.readouterr().err
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "made_parts", interrupted)
+        assert cli.main(given) == 130
+    assert "interrupted; 0 of 10 parts" in capsys.readouterr().err
+    assert cli.main(given) == 0
+    assert cli.main(given) == 0
+    assert cli.main([*given, "--part-size", "60"]) == 1
+    assert "holds the parts of another job" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signals")
+def test_ctrl_c_in_the_middle(files: Path, tmp_path: Path) -> None:
+    given = [*arguments(files, tmp_path / "m"), "--part-size", "15"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "traveltime_lab", *given], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    ) as process:
+        while process.poll() is None and not (tmp_path / "m" / "part-000000.parquet").exists():
+            os.sched_yield()
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+    # It may have been complete by then.
+    assert process.returncode == 0 or (process.returncode == 130 and "interrupted" in told), told
+    assert cli.main(given) == 0
+    assert cli.main([*arguments(files, tmp_path / "whole"), "--part-size", "15"]) == 0
+    assert checksums(tmp_path / "m") == checksums(tmp_path / "whole")
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+def test_workers(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "fork" in multiprocessing.get_all_start_methods():
+        monkeypatch.setattr(commands, "START", "fork")  # at once, where spawned ones import everything
+    for name, workers in (("two", "2"), ("one", "1")):
+        given = [*arguments(files, tmp_path / name), "--part-size", "60", "--workers", workers]
+        assert cli.main(given) == 0
+    assert checksums(tmp_path / "two") == checksums(tmp_path / "one")
+
+
+# Files of points ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.tsv", "p.csv.gz", "p.parquet", "geo.parquet", "p.gpkg", "p.geojson"])
+@pytest.mark.parametrize("places", [HOMES, SHOPS], ids=["numbers", "texts"])
+def test_formats(tmp_path: Path, name: str, places: gpd.GeoSeries) -> None:
+    path = tmp_path / name
+    table = pd.DataFrame({"id": places.index, "lat": places.y.to_numpy(), "lng": places.x.to_numpy()})
+    if name.endswith((".csv", ".csv.gz", ".tsv")):
+        table.to_csv(path, index=False, sep="\t" if name.endswith(".tsv") else ",")
+    elif name == "p.parquet":
+        table.to_parquet(path)
+    elif name == "geo.parquet":
+        frame(places).rename_geometry("where").to_parquet(path)
+    else:
+        frame(places).to_file(path)
+    found = read_point_file(path)
+    assert found.index.tolist() == places.index.tolist()
+    assert shapely.distance(found.geometry.to_numpy(), places.to_numpy()).max() < 1e-9
+    assert found.crs == "EPSG:4326"
+
+
+def test_labels_of_files(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    head = "nr,id,lng,lat\n"
+    path.write_text(head + "007,5,0.5,0.5\n8,-6,0.6,0.5\n")
+    assert read_point_file(path, "nr").index.tolist() == ["007", "8"]
+    assert read_point_file(path).index.tolist() == [5, -6]
+    path.write_text("lng,lat\n0.5,0.5\n0.6,0.5\n")
+    assert read_point_file(path).index.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("p.csv", "id,lon,lat\n1,0,0\n", "no column 'lng'; its columns are 'id', 'lon', 'lat'"),
+        ("p.csv", "id,lng,lat\n1,0,x\n", "'x' as lat in row 1, which is not a number"),
+        ("p.csv", "id,lng,lat\n1,0,0\n1,0,0\n", "the 'id' 1 more than once"),
+        ("p.csv", "id,lng,lat\n1,0,0\n,0,0\n", "no 'id' in row 2"),
+        ("p.csv", "id,lng,lat\n", "has no rows"),
+        ("p.csv", "", "cannot be read as a file of points"),
+        ("p.parquet", "PAR1", "cannot be read as a file of points"),
+        ("p.gpkg", "nothing", "cannot be read as a file of points"),
+    ],
+)
+def test_files_that_are_wrong(tmp_path: Path, name: str, text: str, words: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(tl.DataError, match=words):
+        read_point_file(tmp_path / name)

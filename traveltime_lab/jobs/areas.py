@@ -1,0 +1,198 @@
+"""
+Isochrones of many origins, written as a GeoParquet dataset (`write_areas`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal
+
+import pandas as pd
+import pyarrow as pa
+import pyproj
+import shapely
+
+from traveltime_lab._checks import whole
+from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._threads import side_by_side
+from traveltime_lab.crs import WGS84
+from traveltime_lab.jobs.job import Job, Places, moments_of, open_network, question_of, schema_of
+from traveltime_lab.jobs.run import Progress, run
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.network.network import Network
+from traveltime_lab.points import PointsLike
+from traveltime_lab.search.query import MomentLike
+from traveltime_lab.search.time_map import area_query, area_table
+from traveltime_lab.settings import settings
+from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL
+
+ORIGINS_PER_PART: Final = 200
+_MOST_ORIGINS_PER_PART: Final = 100_000
+
+
+@explained_keywords
+def write_areas(
+    network: Network | str | os.PathLike[str],
+    origins: PointsLike,
+    path: str | os.PathLike[str],
+    *,
+    travel_time: int | dt.timedelta | Sequence[int | dt.timedelta],
+    transportation: str | Transportation | Mapping[str, Any] = "driving",
+    departure_time: MomentLike = None,
+    arrival_time: MomentLike = None,
+    level_of_detail: str | int | Mapping[str, Any] | None = DEFAULT_LEVEL,
+    no_holes: bool = False,
+    polygons_filter: int | Mapping[str, Any] | None = None,
+    render_mode: Literal["approximate_time_filter", "road_buffering"] = "approximate_time_filter",
+    buffer_distance: int = 1000,
+    remove_water_bodies: bool = True,
+    snapping: Snapping | Mapping[str, Any] | None = None,
+    window: int | None = None,
+    percentile: float | None = None,
+    part_size: int = ORIGINS_PER_PART,
+    progress: Progress = True,
+    executor: Executor | None = None,
+) -> Path:
+    """
+    Write the isochrones of many origins to a GeoParquet dataset.
+
+    The same call goes on where an earlier one stopped, as that of `write_matrix` does.
+
+    Parameters
+    ----------
+    network : Network or path-like
+        A network, or the file of a saved one. Other processes then open the file themselves.
+    origins : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
+        Points in any CRS, with a unique index of whole numbers or texts.
+    path : path-like
+        Folder of the dataset: a new one, an empty one, or that of the same call.
+    travel_time : int, timedelta or list of these
+        Maximum travel time in seconds, 1 to 14400, or several for nested areas.
+    transportation, departure_time, arrival_time, level_of_detail, no_holes, polygons_filter, render_mode, \
+buffer_distance, remove_water_bodies, snapping, window, percentile
+        As in `time_map`.
+    part_size : int, default 200
+        Number of origins of a part.
+    progress : bool or callable, default True
+        Whether to show a progress bar, or a function that is called as ``progress(n_done, n_parts)``.
+    executor : concurrent.futures.Executor, optional
+        Workers that make the parts, as in `write_matrix`.
+
+    Returns
+    -------
+    Path
+        The folder. Its files ``part-000000.parquet`` and so on have a row for each origin and travel time: ``origin``
+        (its label), and the columns of `time_map`.
+
+    Raises
+    ------
+    InputError, CrsError, CoordinateError, LimitError, ModeError, MomentError, UnfinishedJobError, KeyboardInterrupt
+        As in `write_matrix`.
+
+    See Also
+    --------
+    time_map : The same in memory.
+    write_matrix : Travel times to given points.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> folder = tl.write_areas(
+    ...     network, places, "areas", travel_time=600, transportation="walking", progress=False
+    ... )
+    >>> import geopandas as gpd
+    >>> areas = gpd.read_parquet(folder)
+    >>> len(areas) == len(places), areas.crs.to_string()
+    (True, 'EPSG:4326')
+    """
+    size = whole(part_size, "part_size", 1, _MOST_ORIGINS_PER_PART, "origins")
+    opened, source = open_network(network)
+    shape_options = {
+        "no_holes": no_holes, "polygons_filter": polygons_filter, "render_mode": render_mode,
+        "buffer_distance": buffer_distance, "remove_water_bodies": remove_water_bodies,
+    }  # fmt: skip
+    query, limits, style = area_query(
+        opened, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
+        arrival_time=arrival_time, snapping=snapping, window=window, percentile=percentile,
+        level_of_detail=level_of_detail, **shape_options,
+    )  # fmt: skip
+    starts = Places.read(origins, "origins", opened)
+    seconds = None if window is None or query.transit is None else query.transit.window
+    limit = limits[0] if len(limits) == 1 else list(limits)
+    question = question_of(query, limit, window=seconds, percentile=percentile, style=asdict(style))
+    columns = {
+        "origin": (starts.label_type, ""),
+        "travel_time": (pa.int32(), "s"),
+        "snap_distance": (pa.float64(), "m"),
+        "reason": (pa.dictionary(pa.int8(), pa.string()), ""),
+        "geometry": (pa.binary(), "degree"),
+    }
+    job = AreaJob(
+        network=opened,
+        source=source,
+        fingerprint=opened.fingerprint,
+        arguments={
+            "travel_time": limit,
+            "transportation": query.transportation,
+            **moments_of(query),
+            "snapping": query.snapping,
+            "window": seconds,
+            "percentile": percentile,
+            "level_of_detail": level_of_detail,
+            **shape_options,
+        },
+        question=question,
+        schema=schema_of(opened, question, columns, geo=_geo_metadata()),
+        origins=starts,
+        rows_per_part=min(size, len(starts)),
+    )
+    return run(job, path, executor, progress)
+
+
+def _geo_metadata() -> str:
+    """Return the metadata of GeoParquet 1.1.0 (geoparquet.org)."""
+    column = {
+        "encoding": "WKB",
+        "geometry_types": ["MultiPolygon"],
+        "crs": json.loads(pyproj.CRS(WGS84).to_json()),
+        "orientation": "counterclockwise",
+    }
+    return json.dumps({"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}})
+
+
+@dataclass(eq=False)
+class AreaJob(Job):
+    """The isochrones of all origins; see `Job`."""
+
+    kind: ClassVar[str] = "areas"
+    unit: ClassVar[str] = "area"
+
+    def _prepare(self, network: Network) -> Any:
+        return area_query(network, **self.arguments)
+
+    def chunks(self, part: int) -> Iterator[pa.Table]:
+        """Yield the areas of a part, as one table."""
+        query, limits, style = self.prepared()
+        rows = self.rows(part)
+        # Several times as many as threads, as some areas take longer than others.
+        step = -(-(rows.stop - rows.start) // (4 * settings.threads))
+        starts = [self.origins.points(slice(i, min(i + step, rows.stop))) for i in range(rows.start, rows.stop, step)]
+        tables = side_by_side(
+            [functools.partial(area_table, query, places, limits, style, "travel_time") for places in starts]
+        )
+        table = pd.concat(tables)
+        columns = {
+            "origin": self.origins.column(table.index.to_numpy()),
+            "travel_time": pa.array(table["travel_time"]),
+            "snap_distance": pa.array(table["snap_distance"], from_pandas=True),
+            "reason": pa.array(table["reason"]).cast(self.schema.field("reason").type),
+            "geometry": pa.array(shapely.to_wkb(table.geometry.to_numpy()), pa.binary()),
+        }
+        yield pa.table(columns, schema=self.schema)

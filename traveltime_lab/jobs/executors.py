@@ -1,0 +1,216 @@
+"""
+Hand a job to the workers of an executor, once, and have its parts made there.
+
+A task is the number of a part. How the job gets to the workers depends on the executor: threads share it, a process
+pool reads it from a temporary file, Dask scatters it, and any other executor gets it with every task. Each worker
+process keeps the job, with its network and its snapped destinations, for the next part.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED as FIRST
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from pathlib import Path
+from typing import Any, Final
+
+from traveltime_lab._files import temporary_folder
+from traveltime_lab._forks import Lock
+from traveltime_lab.errors import InputError, TravelTimeError, UnfinishedJobError
+from traveltime_lab.jobs.job import Job, Made
+from traveltime_lab.settings import one_thread
+
+#: How often a part is given to a worker before the job ends.
+_ATTEMPTS: Final = 4
+#: Workers of an executor that does not say how many it has, assumed.
+_WORKERS: Final = 16
+#: Parts per worker that wait or are under way, so that no worker is idle while results are written.
+_AHEAD: Final = 2
+
+#: Seconds to wait for the first worker of a cluster.
+_PATIENCE_S: Final = 600
+
+#: The job of this worker process by its key.
+_kept: dict[str, Job] = {}
+_lock = Lock()
+
+
+def check_executor(executor: Any) -> Executor | None:
+    """Raise InputError for what is no executor."""
+    if executor is None or isinstance(executor, Executor):
+        return executor
+    msg = (
+        f"executor must be a concurrent.futures.Executor or None; got {type(executor).__name__}. "
+        "Of a Dask client it is client.get_executor()"
+    )
+    raise InputError(msg)
+
+
+def made_parts(job: Job, parts: list[int], executor: Executor | None) -> Iterator[tuple[int, Made]]:
+    """
+    Yield the parts of a job as they become ready.
+
+    Parameters
+    ----------
+    job : Job
+    parts : list of int
+        Numbers of the parts to make.
+    executor : Executor or None
+        None makes them here, in order.
+
+    Raises
+    ------
+    UnfinishedJobError
+        If the executor can no longer be used, or workers ended several times with the same part.
+    """
+    if executor is None:
+        for part in parts:
+            yield part, job.make(part)
+        return
+    with contextlib.ExitStack() as stack:
+        delivery = stack.enter_context(_delivery(job, executor))
+        yield from _by_workers(delivery, parts, executor)
+
+
+def _by_workers(
+    delivery: Callable[[], Callable[[int], Future[Made]]], parts: list[int], executor: Executor
+) -> Iterator[tuple[int, Made]]:
+    """Yield parts that workers make, a few ahead of what is taken; see `made_parts`."""
+    attempts = dict.fromkeys(parts, 0)
+    waiting, running = list(reversed(parts)), dict[Future[Made], int]()
+    submit = None
+    try:
+        while waiting or running:
+            if waiting and submit is None:
+                submit = delivery()
+            most = _AHEAD * _n_workers(executor)
+            while submit is not None and waiting and len(running) < most:
+                part = waiting.pop()
+                attempts[part] += 1
+                running[_submitted(submit, part)] = part
+            for future in wait(running, return_when=FIRST).done:
+                part = running.pop(future)
+                error = _error_of(future)
+                if error is None:
+                    yield part, future.result()
+                elif not _is_lost(error):
+                    raise error
+                elif attempts[part] >= _ATTEMPTS:
+                    msg = (
+                        f"workers ended {attempts[part]} times while they made part {part}, perhaps for lack of memory"
+                    )
+                    raise UnfinishedJobError(msg) from error
+                else:
+                    # What was scattered may be lost with the worker.
+                    waiting.append(part)
+                    submit = None
+    except BrokenExecutor as error:
+        msg = (
+            "a worker process ended (killed, or out of memory), and the executor cannot be used any more; "
+            "create a new one"
+        )
+        raise UnfinishedJobError(msg) from error
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _n_workers(executor: Executor) -> int:
+    """Return how many parts an executor makes at a time; a cluster may have grown since it was asked last."""
+    client = getattr(executor, "_client", None)
+    if client is not None and hasattr(client, "nthreads"):
+        return max(1, int(sum(client.nthreads().values())))
+    return int(getattr(executor, "_max_workers", None) or _WORKERS)
+
+
+def _submitted(submit: Callable[[int], Future[Made]], part: int) -> Future[Made]:
+    try:
+        return submit(part)
+    except BrokenExecutor:
+        raise
+    except RuntimeError as error:
+        msg = f"the executor does not take any work ({error}); create a new one"
+        raise InputError(msg) from error
+
+
+def _error_of(future: Future[Any]) -> BaseException | None:
+    try:
+        return future.exception()
+    except CancelledError as error:
+        return error
+
+
+def _is_lost(error: BaseException) -> bool:
+    """Return whether an error says that the worker was lost, not that the part cannot be made."""
+    if isinstance(error, TravelTimeError | BrokenExecutor):
+        return False
+    names = {cls.__name__ for cls in type(error).__mro__}
+    return isinstance(error, CancelledError | ConnectionError) or bool(
+        names & {"KilledWorker", "CommClosedError", "CancelledError", "FutureCancelledError", "NoValidWorkerError"}
+    )
+
+
+@contextlib.contextmanager
+def _delivery(job: Job, executor: Executor) -> Iterator[Callable[[], Callable[[int], Future[Made]]]]:
+    """Yield a function that brings the job to the workers, and returns a function that submits parts."""
+    if isinstance(executor, ThreadPoolExecutor):
+        yield lambda: lambda part: executor.submit(job.make, part)
+        return
+    client = getattr(executor, "_client", None)
+    if client is not None and hasattr(client, "scatter"):
+
+        def scattered() -> Callable[[int], Future[Made]]:
+            try:
+                there = client.scatter(job, broadcast=True, hash=False, timeout=_PATIENCE_S)
+            except TimeoutError as error:
+                msg = f"the cluster had no worker for {_PATIENCE_S} s; start some"
+                raise UnfinishedJobError(msg) from error
+            return lambda part: executor.submit(make_alone, there, part)
+
+        yield scattered
+        return
+    content = pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
+    if isinstance(executor, ProcessPoolExecutor):
+        with temporary_folder() as folder:
+            path = folder / "job.pickle"
+            path.write_bytes(content)
+            yield lambda: lambda part: executor.submit(make_from_file, path, job.key, part)
+        return
+    yield lambda: lambda part: executor.submit(make_from_bytes, content, job.key, part)
+
+
+def make_alone(job: Job, part: int) -> Made:
+    """Return a part, made in one thread: an executor runs as many tasks at a time as it has cores."""
+    with one_thread():
+        return job.make(part)
+
+
+def make_from_file(path: Path, key: str, part: int) -> Made:
+    """Return a part of a job in a file, which is read once per process."""
+    return make_alone(_keep(key, path.read_bytes), part)
+
+
+def make_from_bytes(content: bytes, key: str, part: int) -> Made:
+    """Return a part of a pickled job, which is unpickled once per process."""
+    return make_alone(_keep(key, lambda: content), part)
+
+
+def _keep(key: str, read: Callable[[], bytes]) -> Job:
+    """Return the job with a key, and forget others."""
+    with _lock:
+        job = _kept.get(key)
+        if job is None:
+            job = pickle.loads(read())
+            _kept.clear()
+            _kept[key] = job
+        return job

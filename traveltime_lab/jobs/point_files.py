@@ -1,0 +1,125 @@
+"""
+Read points from a file: GeoParquet, GeoPackage and other formats of GDAL, and tables with ``lng`` and ``lat``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import geopandas as gpd
+import pandas as pd
+
+from traveltime_lab._files import as_path, is_file
+from traveltime_lab.errors import DataError, MissingFileError, TravelTimeError
+from traveltime_lab.points import plain
+
+_CSV: Final = (".csv", ".csv.gz", ".tsv", ".txt")
+_PARQUET: Final = (".parquet", ".geoparquet", ".pq")
+#: Column of the labels if none is named.
+_ID: Final = "id"
+
+
+def read_point_file(path: str | os.PathLike[str], id_column: str | None = None) -> gpd.GeoDataFrame:
+    """
+    Read labelled points from a file.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.parquet`` and ``.csv`` files may have the columns ``lng`` and ``lat`` (EPSG:4326) instead of a geometry.
+        Other files are read by GDAL.
+    id_column : str, optional
+        Column of the labels; by default ``id`` if there is one, otherwise they are 0, 1, 2 ...
+
+    Returns
+    -------
+    GeoDataFrame
+        The points, with the labels as index: int64 if all of them are written as whole numbers, otherwise texts.
+
+    Raises
+    ------
+    MissingFileError
+        If there is no such file.
+    DataError
+        If it cannot be read, or a column is missing.
+    """
+    source = as_path(path, "path")
+    if not is_file(source):
+        msg = f"no file of points at {source}"
+        raise MissingFileError(msg)
+    try:
+        table = _read(source)
+    except TravelTimeError:
+        raise
+    except Exception as error:  # readers of many formats raise errors of many kinds
+        msg = f"{source} cannot be read as a file of points: {str(error).splitlines()[0] if str(error) else error!r}"
+        raise DataError(msg) from error
+    if not len(table):
+        msg = f"{source} has no rows"
+        raise DataError(msg)
+    column = id_column if id_column is not None else (_ID if _ID in table.columns else None)
+    if column is None:
+        return table.reset_index(drop=True)[["geometry"]]
+    if column not in table.columns or column == "geometry":
+        msg = f"{source} has no column {column!r}; its columns are {_listed(table)}"
+        raise DataError(msg)
+    labels = _labels(table[column])
+    if labels.isna().any():
+        msg = f"{source} has no {column!r} in row {int(labels.isna().argmax()) + 1}"
+        raise DataError(msg)
+    if labels.duplicated().any():
+        msg = f"{source} has the {column!r} {plain(labels[labels.duplicated()].iloc[0])!r} more than once"
+        raise DataError(msg)
+    return table[["geometry"]].set_index(pd.Index(labels, name=column))
+
+
+def _read(source: Path) -> gpd.GeoDataFrame:
+    """Read a file as a GeoDataFrame whose geometry is called so."""
+    name = source.name.lower()
+    if name.endswith(_CSV):
+        # As texts: "007" is not 7.
+        separator = "\t" if name.endswith(".tsv") else ","
+        return _from_columns(pd.read_csv(source, dtype="string", sep=separator, encoding="utf-8-sig"), source)
+    if name.endswith(_PARQUET):
+        try:
+            found = gpd.read_parquet(source)
+        except ValueError:
+            # Without metadata of GeoParquet.
+            return _from_columns(pd.read_parquet(source), source)
+    else:
+        found = gpd.read_file(source)
+        if not isinstance(found, gpd.GeoDataFrame):
+            return _from_columns(found, source)
+    found = found.reset_index() if found.index.name else found
+    return found if found.geometry.name == "geometry" else found.rename_geometry("geometry")
+
+
+def _from_columns(table: pd.DataFrame, source: Path) -> gpd.GeoDataFrame:
+    """Return the points of the columns ``lng`` and ``lat``."""
+    missing = [name for name in ("lng", "lat") if name not in table.columns]
+    if missing:
+        msg = f"{source} has no column {missing[0]!r}; its columns are {_listed(table)}. Points need lng and lat"
+        raise DataError(msg)
+    values = {name: pd.to_numeric(table[name], errors="coerce").astype("float64") for name in ("lng", "lat")}
+    for name, column in values.items():
+        if column.isna().any():
+            row = int(column.isna().argmax())
+            msg = f"{source} has {table[name].iloc[row]!r} as {name} in row {row + 1}, which is not a number"
+            raise DataError(msg)
+    geometry = gpd.points_from_xy(values["lng"], values["lat"], crs="EPSG:4326")
+    return gpd.GeoDataFrame(table.drop(columns="geometry", errors="ignore"), geometry=geometry)
+
+
+def _labels(column: pd.Series) -> pd.Series:
+    """Return labels as int64 if all are written as whole numbers, as they are otherwise."""
+    if pd.api.types.is_string_dtype(column.dtype) and not column.isna().any():
+        texts = column.astype("str")
+        is_whole = texts.str.fullmatch(r"0|-?[1-9][0-9]{0,17}")
+        return texts.astype("int64") if is_whole.all() else texts
+    return column
+
+
+def _listed(table: Any) -> str:
+    return ", ".join(map(repr, table.columns))

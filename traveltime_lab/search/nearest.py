@@ -1,0 +1,189 @@
+"""
+The nearest places of each origin, by travel time (`nearest`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+
+from traveltime_lab._arrays import AnyArray, Int64Array
+from traveltime_lab._checks import whole
+from traveltime_lab._keywords import explained_keywords
+from traveltime_lab.errors import InputError, LimitError
+from traveltime_lab.kernels.street import road
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.network.network import Network
+from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.search.pairs import metres_of, seconds_of
+from traveltime_lab.search.query import MomentLike
+from traveltime_lab.search.tables import geo_frame
+from traveltime_lab.search.time_filter import table_query
+from traveltime_lab.streets import labels as label_parts
+from traveltime_lab.streets.matrix import Block
+
+MAX_NEAREST: Final = 1000
+#: Maximum number of rows of the result.
+_MOST_ROWS: Final = 100_000_000
+#: Rows of a block that are looked at together; bounds the memory for their keys.
+_KEYS: Final = 2_000_000
+_NONE: Final = np.iinfo(np.int64).max
+
+
+@explained_keywords
+def nearest(
+    network: Network,
+    origins: PointsLike,
+    places: PointsLike,
+    *,
+    travel_time: int | dt.timedelta,
+    k: int = 1,
+    transportation: str | Transportation | Mapping[str, Any] = "driving",
+    departure_time: MomentLike = None,
+    arrival_time: MomentLike = None,
+    properties: Sequence[str] = ("travel_time",),
+    snapping: Snapping | Mapping[str, Any] | None = None,
+    window: int | None = None,
+    engine: Literal["auto", "dijkstra", "hierarchy", "pandana"] = "auto",
+) -> gpd.GeoDataFrame:
+    """
+    Return the nearest places of each origin, by travel time.
+
+    Parameters
+    ----------
+    network : Network
+    origins, places : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
+        Points in any CRS, with unique indexes. Trips lead from the origins to the places.
+    travel_time : int or timedelta
+        Maximum travel time in seconds, 1 to 14400.
+    k : int, default 1
+        Number of places per origin, 1 to 1000.
+    transportation, departure_time, arrival_time, snapping, window, engine
+        As in `time_filter`.
+    properties : sequence of str, default ("travel_time",)
+        ``travel_time``, and on streets ``distance``, as in `time_filter`.
+
+    Returns
+    -------
+    GeoDataFrame
+        `k` rows per origin, or as many as there are places if these are fewer, in the order of the origins: ``origin``
+        (label), ``rank`` (int32, from 1), ``destination`` (label of the place), ``travel_time`` (Int32, s),
+        ``distance`` (Float64, m) if asked for, and the place in EPSG:4326. Where fewer places are within the limit,
+        the last rows have no destination.
+
+    Raises
+    ------
+    InputError, CrsError, CoordinateError, LimitError, ModeError, MomentError
+        As in `time_filter`; `LimitError` also if the table would have more than 100 million rows.
+
+    See Also
+    --------
+    time_filter : Travel times to all places.
+
+    Notes
+    -----
+    Places are compared by their travel time in milliseconds; if it is the same, the first in `places` comes first.
+    Memory is that of the result and of a few rows of the matrix.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> hospitals = places[places.index.str.contains("Hospital")]
+    >>> found = tl.nearest(network, places.iloc[:2], hospitals, travel_time=1800, transportation="walking")
+    >>> found[["origin", "destination"]].to_numpy().tolist()[1]
+    ['Hospital, Coquimbo', 'Hospital, Coquimbo']
+    """
+    n_best = whole(k, "k", 1, MAX_NEAREST, "places")
+    asked = table_query(
+        network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
+        arrival_time=arrival_time, properties=properties, snapping=snapping, window=window, engine=engine,
+    )  # fmt: skip
+    others = sorted({*asked.properties} - {"travel_time", "distance"})
+    if others or "travel_time" not in asked.properties:
+        msg = f"properties must be travel_time, with or without distance; got {', '.join(asked.properties)}"
+        raise InputError(msg)
+    query = asked.query
+    starts = read_points(origins, "origins", network.bounds)
+    ends = read_points(places, "places", network.bounds)
+    n_best = min(n_best, len(ends))
+    if n_best * len(starts) > _MOST_ROWS:
+        msg = (
+            f"nearest supports at most {_MOST_ROWS:,} rows; got k={n_best} for {len(starts):,} origins. "
+            "Call it for some origins at a time"
+        )
+        raise LimitError(msg)
+    best = _Best.none(len(starts), n_best)
+    for block in query.blocks(query.snap(starts), query.snap(ends, is_origin=False), asked.limit, engine):
+        best.improve(block)
+    is_found = (best.keys != _NONE).ravel()
+    place = np.where(is_found, best.keys.ravel() & 0xFFFF_FFFF, 0).astype(np.intp)
+    labels = np.where(is_found, best.labels.ravel(), road.UNREACHED)
+    columns = {
+        "origin": starts.index.repeat(n_best),
+        "rank": np.tile(np.arange(1, n_best + 1, dtype=np.int32), len(starts)),
+        "destination": _taken(ends.index, place, is_found),
+        "travel_time": pd.arrays.IntegerArray(seconds_of(labels), ~is_found),
+    }
+    if "distance" in asked.properties:
+        columns["distance"] = pd.arrays.FloatingArray(metres_of(labels), ~is_found)
+    geometry = ends.geometry[place]
+    geometry[~is_found] = None
+    return geo_frame(columns, geometry, pd.RangeIndex(is_found.size))
+
+
+def _taken(index: pd.Index, positions: AnyArray, is_there: AnyArray) -> Any:
+    """Return the labels at positions, missing where `is_there` is False."""
+    if is_there.all():
+        return index.take(positions)
+    if isinstance(index.dtype, np.dtype) and index.dtype.kind in "iu":
+        return pd.arrays.IntegerArray(index.to_numpy()[positions], ~is_there)
+    labels = index.to_flat_index() if isinstance(index, pd.MultiIndex) else index
+    return pd.Series(labels.take(positions)).where(is_there).array
+
+
+@dataclass(frozen=True)
+class _Best:
+    """
+    The best places of each origin so far, best first.
+
+    Attributes
+    ----------
+    keys : int64 array of shape (n_origins, k)
+        Milliseconds in the upper 32 bits, position of the place in the lower; `_NONE` for no place.
+    labels : int64 array of shape (n_origins, k)
+        Labels of these places.
+    """
+
+    keys: Int64Array
+    labels: Int64Array
+
+    @classmethod
+    def none(cls, n_origins: int, k: int) -> _Best:
+        """Return no places."""
+        shape = (n_origins, k)
+        return cls(np.full(shape, _NONE), np.full(shape, road.UNREACHED, np.int64))
+
+    def improve(self, block: Block) -> None:
+        """Take the places of a block that are better."""
+        step = max(1, _KEYS // max(1, block.labels.shape[1]))
+        positions = np.arange(block.columns.start, block.columns.stop, dtype=np.int64)
+        for first in range(0, block.labels.shape[0], step):
+            labels = block.labels[first : first + step]
+            rows = slice(block.rows.start + first, block.rows.start + first + labels.shape[0])
+            keys = (label_parts.ms(labels) << 32) | positions
+            keys[labels == road.UNREACHED] = _NONE
+            keys = np.concatenate([self.keys[rows], keys], axis=1)
+            labels = np.concatenate([self.labels[rows], labels], axis=1)
+            k = self.keys.shape[1]
+            if keys.shape[1] > 2 * k:
+                kept = np.argpartition(keys, k - 1, axis=1)[:, :k]
+                keys, labels = np.take_along_axis(keys, kept, 1), np.take_along_axis(labels, kept, 1)
+            order = np.argsort(keys, axis=1)[:, :k]
+            self.keys[rows] = np.take_along_axis(keys, order, 1)
+            self.labels[rows] = np.take_along_axis(labels, order, 1)
