@@ -30,7 +30,7 @@ JSON_OPTIONS: tuple[dict[str, Any], ...] = (
     {"type": "driving"},
     {"type": "walking"},
     {"type": "cycling"},
-    {"type": "driving", "traffic_model": "off_peak"},
+    {"type": "driving", "traffic_model": "optimistic"},
     {"type": "driving+ferry", "boarding_time": 60},
 )
 

@@ -20,6 +20,11 @@ public class Memory {
   /** Seconds; for an unreachable place -1 minus the limit within which it is. */
   private int[] seconds = new int[16];
   private int[] metres = new int[16];
+  /**
+   * Whether a place is reachable within a limit that equals its seconds: 1, -1, or 0 if that is not known. Seconds are
+   * rounded, so that a time of 300.4 s is 300 in the answer of a longer search and unreachable within 300.
+   */
+  private byte[] edges = new byte[16];
   /** Neighbours in the order of use; older is towards the tail. */
   private int[] older;
   private int[] newer;
@@ -60,7 +65,7 @@ public class Memory {
         continue;
       }
       use(number);
-      boolean isReached = seconds[number] >= 0 && seconds[number] <= limit;
+      boolean isReached = isReached(number, limit);
       times.seconds[i] = isReached ? seconds[number] : Times.UNREACHABLE;
       if (times.metres != null) {
         times.metres[i] = isReached ? metres[number] : -1;
@@ -73,7 +78,15 @@ public class Memory {
     if (seconds[number] < 0) {
       return limit <= -1 - seconds[number];
     }
-    return seconds[number] > limit || !withDistance || metres[number] != NOT_ASKED;
+    if (seconds[number] == limit && edges[number] == 0) {
+      return false;
+    }
+    return !isReached(number, limit) || !withDistance || metres[number] != NOT_ASKED;
+  }
+
+  private boolean isReached(int number, int limit) {
+    int time = seconds[number];
+    return time >= 0 && (time < limit || time == limit && edges[number] == 1);
   }
 
   /** Store the answers for some of the places: those whose numbers are listed. */
@@ -89,10 +102,17 @@ public class Memory {
         number = room(place);
         seconds[number] = time < 0 ? -1 - limit : time;
         metres[number] = NOT_ASKED;
+        edges[number] = 0;
       } else if (time >= 0) {
+        edges[number] = seconds[number] == time ? edges[number] : 0;
         seconds[number] = time;
+      } else if (seconds[number] == limit) {
+        edges[number] = -1;
       } else if (seconds[number] < 0) {
         seconds[number] = Math.min(seconds[number], -1 - limit);
+      }
+      if (time == limit) {
+        edges[number] = 1;
       }
       if (times.metres != null && time >= 0) {
         metres[number] = times.metres[i];
@@ -114,6 +134,7 @@ public class Memory {
     if (number == seconds.length) {
       seconds = Arrays.copyOf(seconds, 2 * number);
       metres = Arrays.copyOf(metres, 2 * number);
+      edges = Arrays.copyOf(edges, 2 * number);
       if (older != null) {
         older = Arrays.copyOf(older, 2 * number);
         newer = Arrays.copyOf(newer, 2 * number);
@@ -161,14 +182,13 @@ public class Memory {
   /** Return the travel time of a place within a limit, or -1. */
   public synchronized int seconds(long place, int limit) {
     int number = table.find(place);
-    return number < 0 || seconds[number] < 0 || seconds[number] > limit ? -1 : seconds[number];
+    return number >= 0 && isReached(number, limit) ? seconds[number] : -1;
   }
 
   /** Return the distance of a place whose travel time is within a limit, or -1. */
   public synchronized int metres(long place, int limit) {
     int number = table.find(place);
-    boolean isReached = number >= 0 && seconds[number] >= 0 && seconds[number] <= limit;
-    return !isReached || metres[number] == NOT_ASKED ? -1 : metres[number];
+    return number < 0 || !isReached(number, limit) || metres[number] == NOT_ASKED ? -1 : metres[number];
   }
 
   public synchronized int size() {
@@ -176,6 +196,6 @@ public class Memory {
   }
 
   public synchronized long ramBytes() {
-    return BASE_BYTES + table.ramBytes() + 4L * seconds.length * (older == null ? 2 : 4);
+    return BASE_BYTES + table.ramBytes() + seconds.length * (older == null ? 9L : 17L);
   }
 }

@@ -83,6 +83,31 @@ public class MemoryTest {
     assertEquals(20, memory.metres(10, 15));
   }
 
+  /** A time that is rounded down to the limit need not be within it, so that the service decides. */
+  @Test
+  public void timesAtTheLimit() {
+    for (int answer : new int[] {-1, 20}) {
+      Memory memory = new Memory(100, false);
+      ask(memory, 50, false, 20);
+      int[] asked = {0};
+      Client<FastSearch> service =
+          (search, places, numbers, times) -> {
+            times.seconds[0] = answer;
+            asked[0]++;
+          };
+      for (int i = 0; i < 3; i++) {
+        Answers<FastSearch> answers = new Answers<>(search(20, false));
+        answers.add(20);
+        answers.complete(memory, service);
+        assertEquals(answer, answers.secondsAt(20));
+        assertEquals(1, asked[0]);
+        assertEquals(answer, memory.seconds(20, 20));
+        assertEquals(20, memory.seconds(20, 21));
+      }
+      assertEquals(Arrays.asList(), ask(memory, 21, false, 20));
+    }
+  }
+
   @Test
   public void onlyPositive() {
     Memory memory = new Memory(100, true);

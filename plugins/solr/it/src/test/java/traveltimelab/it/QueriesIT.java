@@ -188,7 +188,8 @@ public class QueriesIT {
   public void filteringDisabled() throws Exception {
     World world = World.get();
     int nLocated = world.ask("fq", "location:[-90,-180 TO 90,180]").documents().size();
-    List<String> parameters = raw("traveltime_", 600, "fq", "{!all weight=1}", "fl", "id,score,time:time()");
+    List<String> parameters = raw("traveltime_", 600, "fq", "{!all weight=1}", "sort", "score desc");
+    parameters.addAll(Arrays.asList("fl", "id,score,time:time()"));
     Solr.Answer answer = world.ask(parameters);
     Map<String, Object> times = World.field(answer, "time");
     assertEquals(nLocated, times.size());

@@ -73,7 +73,7 @@ final class World {
     List<String> all = new ArrayList<>(Arrays.asList("q", "*:*", "rows", "5000", "sort", "id asc"));
     for (int i = 0; i < parameters.size(); i += 2) {
       int at = all.indexOf(parameters.get(i));
-      if (at % 2 == 0 && !parameters.get(i).equals("fq")) {
+      if (at % 2 == 0 && !parameters.get(i).equals("fq") && !parameters.get(i).equals("facet.query")) {
         all.set(at + 1, parameters.get(i + 1));
       } else {
         all.add(parameters.get(i));
