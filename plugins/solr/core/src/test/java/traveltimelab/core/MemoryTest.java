@@ -69,7 +69,7 @@ public class MemoryTest {
     assertEquals(Arrays.asList(20L), ask(memory, 25, false, 10, 20));
     assertEquals(Arrays.asList(), ask(memory, 40, false, 10, 20));
     assertEquals(-1, memory.seconds(20, 19));
-    assertEquals(20, memory.seconds(20, 20));
+    assertEquals(20, memory.seconds(20, 21));
   }
 
   @Test
