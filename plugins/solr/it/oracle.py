@@ -10,6 +10,7 @@ stores them and, for the Protocol Buffers matrix, as the message carries them; w
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ def answers(
     )
     side = found["origin" if reverse else "destination"].to_numpy()
     return {
-        int(number): (int(seconds), round(metres))
+        int(number): (int(seconds), math.floor(metres + 0.5))
         for number, seconds, metres in zip(side, found["travel_time"], found["distance"], strict=True)
     }
 
