@@ -149,7 +149,11 @@ def rules(draw):
 def test_hours_equal_those_read_minute_by_minute(drawn):
     text = ""
     plan: dict[int, list[tuple[int, int]]] = {day: [] for day in range(7)}
+    is_whole_day = False
     for separator, first, last, spans in drawn:
+        if is_whole_day:
+            separator = "; "  # "Mo, Tu 8:00-9:00" is a list of days with the same hours
+        is_whole_day = not spans
         hours = ",".join(f"{a // 60:02}:{a % 60:02}-{b // 60:02}:{b % 60:02}" for a, b in spans)
         text += f"{separator if text else ''}{DAYS[first]}-{DAYS[last]} {hours}".rstrip()
         lengths = [(a, (b - a) % 1440 or 1440) for a, b in spans] or [(0, 1440)]

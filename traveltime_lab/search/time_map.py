@@ -145,7 +145,7 @@ def time_map(
 
     >>> areas = tl.time_map(network, places.iloc[[0]], travel_time=[300, 600, 900], transportation="walking")
     >>> [round(area, 1) for area in areas.to_crs(network.crs).area / 1e6]
-    [0.2, 1.0, 2.3]
+    [0.2, 0.7, 1.5]
     """
     query, limits, style = area_query(
         network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,

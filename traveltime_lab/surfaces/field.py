@@ -215,7 +215,9 @@ class DistanceField:
         """Return times and lengths along all edges and the bounding box within a limit; see `reached_rows`."""
         rows, times = np.empty((streets.n_edges, 8), np.float32), self.times
         boxes, traversal = edge_boxes(streets), times.graph.traversal
-        return rows, length_rows(times.label, traversal, times.is_backward, boxes, limit, times.positions.edge, rows)
+        return rows, length_rows(
+            times.label, traversal, times.is_backward, boxes, float(limit), times.positions.edge, rows
+        )
 
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float

@@ -1,0 +1,7 @@
+package traveltimelab.solr;
+
+import org.apache.solr.search.LRUCache;
+import traveltimelab.core.Memory;
+
+/** The cache of Solr that those of the plugin are made of. */
+public abstract class BaseCache extends LRUCache<Object, Memory> {}

@@ -1,0 +1,62 @@
+package traveltimelab.solr;
+
+import java.io.IOException;
+import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.search.Query;
+import org.apache.lucene.search.ScoreMode;
+import org.apache.lucene.search.Scorer;
+import org.apache.lucene.search.Weight;
+import org.apache.solr.search.DelegatingCollector;
+import org.apache.solr.search.SolrIndexSearcher;
+
+/** What differs between versions of Solr and has no class of its own. */
+final class Version {
+  /** Solr 9.4 renamed the end of a search from finish to complete; finish became the end of a leaf. */
+  private static final boolean HAS_COMPLETE = hasComplete();
+
+  private Version() {}
+
+  static DelegatingCollector collector(Filter<?> filter) {
+    return HAS_COMPLETE ? Renamed.collector(filter) : Original.collector(filter);
+  }
+
+  /** In classes of their own, because one of the two collectors cannot be loaded in each version. */
+  private static final class Renamed {
+    static DelegatingCollector collector(Filter<?> filter) {
+      return new CompleteGatherer(filter);
+    }
+  }
+
+  private static final class Original {
+    static DelegatingCollector collector(Filter<?> filter) {
+      return new FinishGatherer(filter);
+    }
+  }
+
+  /** Score documents by a query anew. */
+  static Filter.Scoring scoring(SolrIndexSearcher searcher, Query query) throws IOException {
+    Weight weight = searcher.createWeight(searcher.rewrite(query), ScoreMode.COMPLETE, 1f);
+    return new Filter.Scoring() {
+      private Scorer scorer;
+
+      @Override
+      public void enter(LeafReaderContext leaf) throws IOException {
+        scorer = weight.scorer(leaf);
+      }
+
+      @Override
+      public float score(int doc) throws IOException {
+        return scorer != null && scorer.iterator().advance(doc) == doc ? scorer.score() : 0f;
+      }
+    };
+  }
+
+  private static boolean hasComplete() {
+    try {
+      DelegatingCollector.class.getMethod("complete");
+      return true;
+    } catch (NoSuchMethodException error) {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,59 @@
+"""
+The Solr plugin: its own tests, run by Maven.
+
+They start several versions of Solr and take minutes, so they are run only when they are asked for::
+
+    python -m pytest -m solr tests/plugins/test_solr.py
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+PLUGIN = Path(__file__).parents[2] / "plugins" / "solr"
+COMMAND = "python -m pytest -m solr tests/plugins/test_solr.py"
+MOST_BYTES = 2_000_000
+#: Major version of class files for each generation of Solr: Java 8, and Java 11 for Solr 9.
+CLASS_VERSIONS = {"6": 52, "7": 52, "8": 52, "9": 55}
+
+
+@pytest.fixture(scope="module")
+def verified(request: pytest.FixtureRequest) -> Path:
+    """The folder of the plugin after ``mvn -q verify``."""
+    if "solr" not in str(request.config.option.markexpr):
+        pytest.skip(f"takes minutes; run it with: {COMMAND}")
+    maven = shutil.which("mvn")
+    if maven is None or shutil.which("java") is None:
+        pytest.skip("Java and Maven are not installed")
+    done = subprocess.run(
+        [maven, "-q", "-B", "verify", f"-Dtraveltime.python={sys.executable}"],
+        cwd=PLUGIN, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode and "Could not resolve" in done.stdout:
+        pytest.skip(f"Maven cannot get what it needs: {done.stdout[:500]}")
+    assert done.returncode == 0, done.stdout[-20_000:]
+    return PLUGIN
+
+
+@pytest.mark.solr
+@pytest.mark.parametrize("generation", CLASS_VERSIONS)
+def test_jar(verified: Path, generation: str) -> None:
+    """One small file that the oldest Java of that Solr can run, with nothing but the plugin in it."""
+    jar = verified / f"solr-{generation}" / "target" / f"traveltime-solr-{generation}.jar"
+    assert jar.stat().st_size < MOST_BYTES
+    with zipfile.ZipFile(jar) as archive:
+        classes = [name for name in archive.namelist() if name.endswith(".class")]
+        assert classes and all(name.startswith("traveltimelab/") for name in classes)
+        assert {int.from_bytes(archive.read(name)[6:8], "big") for name in classes} == {CLASS_VERSIONS[generation]}
+
+
+@pytest.mark.solr
+def test_every_version_was_tried(verified: Path) -> None:
+    reports = sorted(path.parents[2].name for path in verified.glob("it/*/target/failsafe-reports/*SameAnswersIT.xml"))
+    assert len(reports) >= 3, reports
