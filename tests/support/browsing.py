@@ -104,8 +104,10 @@ def run_notebook(browser: Browser, lab: str, name: str) -> tuple[Page, list[str]
     page.on("pageerror", lambda error: complaints.append(str(error)))
     strangers: list[str] = []
     page.on("request", lambda request: strangers.append(request.url) if "127.0.0.1" not in request.url else None)
+    # Other environments are tested at the same time and leave little of the machine.
+    page.set_default_timeout(180_000)
     page.goto(f"{lab}/tree/{name}.ipynb?reset")
-    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=60_000)
+    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
     # Only the notebook matters: fold the file browser away.
     page.keyboard.press("Control+b")
     page.get_by_role("menuitem", name="Run", exact=True).click()
@@ -131,7 +133,7 @@ def until_text(locator: Locator, is_so: Callable[[str], bool], seconds: float = 
 
 def until_changed(page: Page, before: str) -> str:
     """Wait until shapes differ from before and have settled."""
-    page.wait_for_function(f"before => ({OUTLINE})() !== before", arg=before, timeout=60_000)
+    page.wait_for_function(f"before => ({OUTLINE})() !== before", arg=before, timeout=180_000)
     settled = ""
     while settled != (now := page.evaluate(OUTLINE)):
         settled = now
