@@ -7,7 +7,7 @@ from typing import Any
 import geopandas as gpd
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
@@ -68,6 +68,7 @@ def test_what_makes_no_sense_is_refused(town: tl.Network) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(2, 4), st.booleans(), st.integers(0, 2**32 - 1))
+@example(2, True, 17616).via("the origin is at the end of a one-way street, and so are some cells")
 def test_surfaces_equal_matrices(n: int, is_arrival: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
     nodes = {(i, j): tuple(np.array([i, j]) * 300.0 + rng.uniform(-60, 60, 2)) for i in range(n) for j in range(n)}

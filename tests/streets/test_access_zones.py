@@ -88,3 +88,15 @@ def test_zones_of_a_small_graph() -> None:
     assert entered == {(1, 2), (0, 4)}
     stays = {turn for turn, stay in zip(turns, zones.stays(source, target), strict=True) if stay}
     assert stays == {(2, 3), (3, 2), (4, 5)}
+
+
+def test_equal_groups_count_alike() -> None:
+    # 0 and 2 are public streets on both sides of 1, which is for destinations.
+    source, target = np.array([(0, 1), (1, 2)], np.int32).T
+    for numbers in ([0, 1, 2], [2, 1, 0]):
+        order = np.array(numbers, np.int32)
+        is_destination = np.arange(3) == 1
+        zones = access_zones(order[source], order[target], np.ones(3, np.bool_), is_destination)
+        assert not zones.ends_behind.any()
+        assert not zones.begins_behind.any()
+        assert not zones.stays(order[source], order[target]).any()

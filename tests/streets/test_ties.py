@@ -10,6 +10,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support.osm_files import osm_xml
+from tests.support.worlds import at, world
 from traveltime_lab.kernels.street.nearest import TIE_M
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.network.network import Network
@@ -151,3 +152,19 @@ def test_leaving_a_junction_by_any_of_its_streets(crossroads: Network) -> None:
         arrival_time="2026-03-04T08:00",
     ).geometry.iloc[0]  # fmt: skip
     assert back.covers(near.iloc[2])
+
+
+@pytest.mark.parametrize("end", [0, 1])
+@pytest.mark.parametrize("moment", ["departure_time", "arrival_time"])
+@pytest.mark.parametrize("search", [tl.time_map, tl.distance_map])
+def test_cells_at_the_end_of_a_one_way_street(search: Any, moment: str, end: int) -> None:
+    """A trip along no part of a street needs no direction."""
+    network = world({"a": (0, 0), "b": (600, 0)}, [("a", "b", {"oneway": True})])
+    away = np.array([-1, 1])[end]
+    origin, place = at((600 * end + 15 * away, 10)), at((600 * end + 90 * away, -10))
+    limit = {"travel_time": 120} if search is tl.time_map else {"distance": 120}
+    how: dict[str, Any] = {"transportation": "driving", moment: "2026-03-03T03:00"}
+    shape = search(network, origin, level_of_detail="highest", **limit, **how).geometry[0]
+    assert shape.covers(place.iloc[0])
+    ends = (place, origin) if moment == "arrival_time" else (origin, place)
+    assert tl.time_filter(network, *ends, travel_time=120, **how)["travel_time"].notna().all()

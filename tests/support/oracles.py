@@ -135,11 +135,11 @@ class StreetOracle:
             here = [group for group in groups if group <= part]
             if not here:
                 continue
-            start = next(iter(max(here, key=len)))
-            openly = nx.descendants(public, start) | {start}
-            self.ends_behind |= (nx.descendants(turns, start) & set(public)) - openly
-            openly = nx.ancestors(public, start) | {start}
-            self.begins_behind |= (nx.ancestors(turns, start) & set(public)) - openly
+            most = max(map(len, here))
+            starts = {next(iter(group)) for group in here if len(group) == most}
+            for reached, behind in ((nx.descendants, self.ends_behind), (nx.ancestors, self.begins_behind)):
+                openly = starts.union(*(reached(public, start) for start in starts))
+                behind |= (set().union(*(reached(turns, start) for start in starts)) & set(public)) - openly
 
     def tail(self, d: int) -> int:
         """Return the node at which a directed edge begins."""

@@ -74,7 +74,7 @@ def access_zones(source: Int32Array, target: Int32Array, is_open: BoolArray, is_
     Notes
     -----
     In each connected part of the network, the rest of the network is the largest set of public streets that lead to one
-    another without destination-only streets, and the public streets between them.
+    another without destination-only streets, and the public streets between them. Sets of equal size count alike.
     """
     nothing = np.zeros(is_open.size, np.bool_)
     if not is_destination.any():
@@ -84,18 +84,16 @@ def access_zones(source: Int32Array, target: Int32Array, is_open: BoolArray, is_
     everything = csr_array((ones, (source, target)), shape=(n, n))
     public_turns = ~is_destination[source] & ~is_destination[target]
     public = csr_array((ones[public_turns], (source[public_turns], target[public_turns])), shape=(n, n))
-    _, part = connected_components(everything, directed=True, connection="weak")
+    n_parts, part = connected_components(everything, directed=True, connection="weak")
     n_groups, group = connected_components(public, directed=True, connection="strong")
     is_public = is_open & ~is_destination
-    # The largest group of each part: sort the groups by part and size and take the last one.
+    # The largest groups of each part. Which group has which number is of no importance, so equal ones are all taken.
     sizes = np.bincount(group[is_public], minlength=n_groups)
     part_of_group = np.zeros(n_groups, part.dtype)
     part_of_group[group[is_public]] = part[is_public]
-    order = np.lexsort((sizes, part_of_group))
-    order = order[sizes[order] > 0]
-    is_last = np.append(np.diff(part_of_group[order]) != 0, True)[: order.size]
-    is_largest = np.zeros(n_groups, np.bool_)
-    is_largest[order[is_last]] = True
+    largest_size = np.zeros(n_parts, sizes.dtype)
+    np.maximum.at(largest_size, part_of_group, sizes)
+    is_largest = sizes == largest_size[part_of_group]
     largest = is_public & is_largest[group]
     return AccessZones(
         is_destination,
