@@ -75,11 +75,17 @@ class Compilation:
 
 
 _compilations: list[Compilation] = []
+_n_read = 0
 
 
 def compilations() -> tuple[Compilation, ...]:
     """Return the signatures that this process has compiled so far, callees before their callers."""
     return tuple(_compilations)
+
+
+def n_ready() -> int:
+    """Return how many signatures this process has compiled or read from the cache so far."""
+    return len(_compilations) + _n_read
 
 
 def folders() -> list[Path]:
@@ -286,7 +292,9 @@ class _Cache:
         head, payload = data[:start], data[start:]
         if head != _MAGIC + key + hashlib.blake2b(payload, digest_size=_DIGEST_SIZE).digest():
             return None
+        global _n_read  # noqa: PLW0603 - one number of the process, under the lock of the compiler
         found = _internals.compiler.CompileResult._rebuild(target_context, *pickle.loads(payload))
+        _n_read += 1
         return found if tuple(found.signature.args) == _arguments(sig) else None
 
     def _save(self, path: Path, key: bytes, compiled: Any) -> None:

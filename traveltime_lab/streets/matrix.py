@@ -16,6 +16,7 @@ from traveltime_lab._arrays import Float32Array, IndexArray, Int32Array, Int64Ar
 from traveltime_lab._checks import one_of
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._threads import map_ahead, row_blocks, side_by_side
+from traveltime_lab.kernels import compiled
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.modes import Snapping
@@ -169,12 +170,13 @@ def blocks_between(
         return
     is_backward = n_destinations < n_origins
     rows, columns = (reached, leaving) if is_backward else (leaving, reached)
-    n_rows, done, spent_s = len(rows.snaps), 0, 0.0
+    n_rows, done = len(rows.snaps), 0
     searches = _searches(graph, rows, columns, largest, is_backward=is_backward, has_budget=budget_s < np.inf)
+    stopwatch = _Stopwatch()
     while done < n_rows:
-        begin = time.perf_counter()
+        stopwatch.start()
         part, labels = next(searches)
-        spent_s += time.perf_counter() - begin
+        spent_s = stopwatch.stop()
         done = part.stop
         if is_backward:
             yield Block(slice(0, n_origins), part, labels.T)
@@ -191,6 +193,23 @@ def blocks_between(
                 else:
                     yield Block(slice(row_part.start + done, row_part.stop + done), column_part, labels)
             return
+
+
+class _Stopwatch:
+    """Sums the time of searches, except those that had to wait for a kernel to be compiled or read from the cache."""
+
+    def __init__(self) -> None:
+        self._seconds = self._began = 0.0
+        self._n_ready = 0
+
+    def start(self) -> None:
+        self._began, self._n_ready = time.perf_counter(), compiled.n_ready()
+
+    def stop(self) -> float:
+        """Return the sum so far in seconds."""
+        if compiled.n_ready() == self._n_ready:
+            self._seconds += time.perf_counter() - self._began
+        return self._seconds
 
 
 def check_engine(engine: str) -> None:
@@ -383,9 +402,8 @@ def _search_pairs(
     n_origins = len(leaving.snaps)
     n_parts = min(settings.threads * 4, max(1, n_origins // 8))
     n_at_once = max(1, n_origins) if budget_s == np.inf else settings.threads * _ROWS_AT_ONCE
-    begin = time.perf_counter()
+    stopwatch, spent_s = _Stopwatch(), 0.0
     for first in range(0, n_origins, n_at_once):
-        spent_s = time.perf_counter() - begin
         if first and spent_s > budget_s and spent_s / first * (n_origins - first) > budget_s:
             # The estimate was wrong: a hierarchy does the rest.
             rest, pairs = slice(first, n_origins), slice(int(row_indptr[first]), labels.size)
@@ -394,5 +412,7 @@ def _search_pairs(
             break
         rows = np.arange(first, min(first + n_at_once, n_origins))
         parts = [part for part in np.array_split(rows, n_parts) if part.size]
+        stopwatch.start()
         side_by_side([functools.partial(search, part) for part in parts])
+        spent_s = stopwatch.stop()
     return labels
