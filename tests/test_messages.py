@@ -109,9 +109,10 @@ def test_every_synonym_means_a_type() -> None:
 
 
 def test_points_name_all_that_is_allowed(tiny: tl.Network) -> None:
+    wrong: Any
     for wrong in (5, None, [[0.5, 0.5]], {"lat": 0.5}, object()):
         with pytest.raises(tl.InputError) as caught:
-            tl.time_map(tiny, wrong, travel_time=60)  # type: ignore[arg-type]
+            tl.time_map(tiny, wrong, travel_time=60)
         for kind in ("GeoDataFrame", "GeoSeries", "Point", "(lng, lat)", "list"):
             assert kind in str(caught.value)
     with pytest.raises(tl.InputError, match=r"must be points, not a name; .* geocode\(network, 'Main Street'\)"):

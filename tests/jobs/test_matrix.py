@@ -270,8 +270,9 @@ def test_errors_of_workers_are_those_of_the_library(
     monkeypatch.setattr(executors, "make_alone", refuse)
     with pytest.raises(tl.LimitError, match="too much"):
         tl.write_matrix(saved, HOMES, SHOPS, tmp_path / "m", executor=Strange(), progress=False, **ON_FOOT)
+    wrong: Any = 5
     with pytest.raises(tl.InputError, match=r"executor must be a concurrent.futures.Executor.*client.get_executor"):
-        tl.write_matrix(saved, HOMES, SHOPS, tmp_path / "m", executor=5, progress=False, **ON_FOOT)  # type: ignore[arg-type]
+        tl.write_matrix(saved, HOMES, SHOPS, tmp_path / "m", executor=wrong, progress=False, **ON_FOOT)
 
 
 def test_a_cluster_whose_only_worker_is_killed(town: Network, plain: Path, tmp_path: Path) -> None:

@@ -275,8 +275,12 @@ def test_the_modified_method_by_hand() -> None:
     """One home, one site, weight 0.5: half of the beds stay unused, where the enhanced method gives all of them."""
     ms, one = np.array([[300_000]], np.int32), np.array([[8.0]])
     weights = [Weights.of(tl.Decay("linear"), 600)]
-    table = Cut(ms, np.random)
-    table.blocks = lambda again=False: iter([(0, TimeBlock(slice(0, 1), slice(0, 1), ms))])  # type: ignore[method-assign]
+
+    class Whole(Cut):
+        def blocks(self, *, again: bool = False) -> Any:
+            return iter([(0, TimeBlock(slice(0, 1), slice(0, 1), ms))])
+
+    table = Whole(ms, np.random)
     for how, expected in ((measures.Catchment(), 0.08), (measures.Catchment(squares_access=True), 0.04)):
         assert measures.floating_catchments(table, weights, one, np.array([100.0]), how).item() == expected
 

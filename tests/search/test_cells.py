@@ -18,7 +18,7 @@ from tests.support.worlds import FRAME, at, world
 from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.modes import Transportation
-from traveltime_lab.search import cell_times
+from traveltime_lab.search import cell_numbers, cell_times
 from traveltime_lab.streets.snapping import CAN_ARRIVE, MAIN, barriers, no_barriers, snap_index
 from traveltime_lab.surfaces import grids
 
@@ -125,7 +125,7 @@ def test_outlines_across_the_180th_meridian_have_two_parts():
 def slow_cells(network, origin, grid, resolution, limit, reach_m, **options):
     """Ask `time_filter` for every sample within some distance of the origin and group the answers by cell."""
     mode = options["transportation"]
-    spacing = cell_times.sample_spacing_m(grid, resolution, mode, network.frame.lat0)
+    spacing = cell_numbers.sample_spacing_m(grid, resolution, mode, network.frame.lat0)
     x, y = (float(value[0]) for value in network.frame.to_xy(origin.x.to_numpy(), origin.y.to_numpy()))
     columns = np.arange(math.floor((x - reach_m) / spacing), math.ceil((x + reach_m) / spacing)) + 0.5
     rows = np.arange(math.floor((y - reach_m) / spacing), math.ceil((y + reach_m) / spacing)) + 0.5
@@ -221,7 +221,7 @@ def test_random_places_lie_between_min_and_max(helsinki):
     assert len(whole) > 20
     assert rows["min"].notna().all()
     # Half a diagonal of the samples' square, walked at 5 km/h away from one street and up another.
-    spacing = cell_times.sample_spacing_m("h3", 10, "walking", helsinki.frame.lat0)
+    spacing = cell_numbers.sample_spacing_m("h3", 10, "walking", helsinki.frame.lat0)
     slack = 2.0 * spacing / math.sqrt(2.0) * 3.6 / 5.0 + 1.0
     is_between = (times >= rows["min"].to_numpy() - slack) & (times <= rows["max"].to_numpy() + slack)
     assert is_between.mean() > 0.985

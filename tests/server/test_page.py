@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from tests.support import worlds
@@ -182,7 +183,7 @@ def test_tiles(door: Door, sessions: Sessions, tiny: Network) -> None:
     mine = let_in(door, sessions)
     west, south, east, north = tiny.bounds
     z = 14
-    mercator_x, mercator_y = basemap.mercator((west + east) / 2, (south + north) / 2)  # type: ignore[arg-type]
+    mercator_x, mercator_y = map(float, basemap.mercator(*np.array([west + east, south + north]) / 2))
     world = 2 * 3.141592653589793 * 6_378_137
     x, y = (int((0.5 + sign * value / world) * 2**z) for sign, value in ((1, mercator_x), (-1, mercator_y)))
     found = []

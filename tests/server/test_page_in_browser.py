@@ -53,11 +53,16 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
+def picture(page: Page, name: str) -> None:
+    """Keep a picture of a page for people to look at, if they asked for one."""
+    folder = os.environ.get("TRAVELTIME_LAB_SCREENSHOTS")
+    if folder:
+        page.screenshot(path=Path(folder) / f"page-{name}.png")
+
+
 @pytest.fixture
-def visit(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
     """Open a page of some width; at the end, nothing went wrong in it and nothing came from elsewhere."""
-    folder = Path(os.environ.get("TRAVELTIME_LAB_SCREENSHOTS") or tmp_path)
-    folder.mkdir(parents=True, exist_ok=True)
     faults: list[str] = []
     contexts = []
 
@@ -77,7 +82,6 @@ def visit(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
         )
         page.on("request", lambda request: faults.append(request.url) if not is_own(request.url) else None)
         page.goto(address)
-        page.picture = lambda name: page.screenshot(path=folder / f"page-{name}.png")  # type: ignore[attr-defined]
         return page
 
     def is_own(address: str) -> bool:
@@ -128,7 +132,7 @@ def test_click_drag_mode_and_time(url: Served, visit: Callable[..., Page]) -> No
     areas(page, lambda: page.mouse.click(*point(page, 0.5, 0.5)))
     clicked = page.evaluate(OUTLINE)
     assert page.evaluate(HOLDS_MARKER)
-    page.picture("1-clicked")
+    picture(page, "1-clicked")
     drag_marker(page, 60, -120)
     until(page, f"({OUTLINE})() !== {json.dumps(clicked)}")
     page.wait_for_timeout(700)
@@ -147,7 +151,7 @@ def test_click_drag_mode_and_time(url: Served, visit: Callable[..., Page]) -> No
     areas(page, lambda: page.get_by_label("Mode").select_option("driving"))
     page.wait_for_timeout(700)
     assert page.evaluate(WIDTH) > longer
-    page.picture("2-driving")
+    picture(page, "2-driving")
 
     dawn = areas(page, lambda: page.get_by_label("Local time").fill("2016-01-05T03:00"))
     assert dawn["features"][0]["geometry"]["coordinates"]
@@ -169,7 +173,7 @@ def test_union_and_copied_requests(url: Served, visit: Callable[..., Page]) -> N
     areas(page, lambda: page.mouse.click(*point(page, 0.53, 0.53)))
     combined = areas(page, lambda: page.get_by_label("intersection").check())
     assert combined["features"][0]["properties"]["search_id"] == "intersection"
-    page.picture("3-intersection")
+    picture(page, "3-intersection")
     answer = areas(page, lambda: page.get_by_label("union").check())
     assert "union" in {feature["properties"]["search_id"] for feature in answer["features"]}
     page.locator("#request summary").click()
@@ -193,7 +197,7 @@ def test_union_and_copied_requests(url: Served, visit: Callable[..., Page]) -> N
             [*command, code], env=environment, capture_output=True, text=True, timeout=60, check=True
         )  # fmt: skip
         assert json.loads(done.stdout) == answer, language
-    page.picture("4-union-and-code")
+    picture(page, "4-union-and-code")
 
 
 def test_narrow(url: Served, visit: Callable[..., Page]) -> None:
@@ -223,7 +227,7 @@ def test_narrow(url: Served, visit: Callable[..., Page]) -> None:
     until_text(page.locator("#matrix-note"), lambda text: "of 3 within 1 h 30 min" in text)
     assert page.locator("#table tbody tr").count() == 3
     assert "min" in page.locator("#table tbody tr").nth(1).inner_text()
-    page.picture("5-narrow-matrix")
+    picture(page, "5-narrow-matrix")
     page.get_by_label("Points, one per line").fill("-71.25, -29.9\n95, 3")
     page.get_by_role("button", name="Compute").click()
     until_text(page.locator("#matrix-note"), lambda text: "line 2: latitude comes first" in text)
@@ -232,7 +236,7 @@ def test_narrow(url: Served, visit: Callable[..., Page]) -> None:
     page.mouse.move(*point(page, 0.6, 0.6))
     page.locator(".leaflet-route-pane path").first.wait_for(state="attached")
     until_text(page.locator("#route"), lambda text: "min" in text)
-    page.picture("6-narrow-route")
+    picture(page, "6-narrow-route")
     page.locator("#request summary").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= 400, "nothing sticks out"
     unlabelled = page.evaluate(

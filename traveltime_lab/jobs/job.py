@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -139,7 +140,7 @@ class Made:
 
 
 @dataclass(eq=False)
-class Job:
+class Job(ABC):
     """
     A job that is computed part by part; each part belongs to some consecutive origins.
 
@@ -228,12 +229,13 @@ class Job:
             self.network = network
         return self.network
 
+    @abstractmethod
     def _prepare(self, network: Network) -> Any:
-        raise NotImplementedError
+        """Return what `prepared` keeps."""
 
+    @abstractmethod
     def chunks(self, part: int) -> Iterator[pa.Table]:
         """Yield the rows of a part as tables of at most `ROW_GROUP` rows."""
-        raise NotImplementedError
 
     def places(self) -> dict[str, Places]:
         """Return the points of the job by the name of the argument."""

@@ -292,7 +292,7 @@ class _Cache:
         head, payload = data[:start], data[start:]
         if head != _MAGIC + key + hashlib.blake2b(payload, digest_size=_DIGEST_SIZE).digest():
             return None
-        global _n_read  # noqa: PLW0603 - one number of the process, under the lock of the compiler
+        global _n_read
         found = _internals.compiler.CompileResult._rebuild(target_context, *pickle.loads(payload))
         _n_read += 1
         return found if tuple(found.signature.args) == _arguments(sig) else None

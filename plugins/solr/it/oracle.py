@@ -119,7 +119,8 @@ def fast(
     mode = MODES[number % len(MODES)]
     origin = f"{place[0]},{place[1]}"
     if number % 3 == 0:
-        origin, *place = geohash(*place, 9)  # type: ignore[assignment]
+        origin, *centre = geohash(*place, 9)
+        place = centre[0], centre[1]
     parser = ("traveltime", "fuzzy", "uncached")[number % 4 % 3]
     parameters = {"origin": origin, "field": "location", "limit": str(limit), "mode": mode}
     if parser != "uncached":

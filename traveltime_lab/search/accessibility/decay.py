@@ -194,7 +194,8 @@ def as_decay(value: Any) -> Decay:
     if isinstance(value, Decay):
         return value
     if isinstance(value, str):
-        return Decay(value)  # type: ignore[arg-type]
+        name: Any = value  # which `Decay` checks
+        return Decay(name)
     if isinstance(value, Mapping):
         known = [item.name for item in fields(Decay)]
         unknown = [name for name in value if name not in known]
