@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -44,6 +44,8 @@ _SWEEP_NS: Final = 90
 _CLIMB_NS: Final = 15_000
 #: Per state of the network, for arrays of this length.
 _STATE_NS: Final = 2
+#: Per state of the graph, for the working arrays of a block of plain searches.
+_FILL_NS: Final = 2
 #: Per state that a plain search reaches.
 _SEARCH_NS: Final = 100
 #: Per chosen pair, for the searches from both ends.
@@ -51,6 +53,8 @@ _PAIR_NS: Final = 30_000
 #: Searches that a request adds to the experience with a limit, and the most that are kept.
 _SAMPLES_AT_ONCE: Final = 3
 _SAMPLES: Final = 9
+#: Largest part of the time with the hierarchy that they may take together; what they did not reach is estimated.
+_SAMPLE_SHARE: Final = 0.25
 #: Typical number of states in the upward search from a destination. Those of n destinations have this number times n to
 #: the power of 0.75 in common: measured with `benchmarks/engine_choice.py`, as the factor for large networks.
 _CONE: Final = 300
@@ -106,10 +110,13 @@ class _Experience:
         Shares of the states of a connected part that searches in it reached, by limit.
     missed_ns : float
         Nanoseconds that a hierarchy would have saved in all requests so far.
+    idle : list of tuple of int64 array and road.Queue
+        Labels, which are `road.UNREACHED`, and an empty queue, for searches that reach little of a large network.
     """
 
     reach: dict[int, list[float]] = field(default_factory=dict)
     missed_ns: float = 0.0
+    idle: list[tuple[Int64Array, Any]] = field(default_factory=list)
 
 
 class Choice(NamedTuple):
@@ -216,12 +223,14 @@ def choose(
     # Limits that differ by less than a tenth share their measurements: an estimate is sufficient here.
     shares = experience.reach.setdefault(int(10.0 * np.log(float(largest) + 1.0)), [])
     if len(shares) < _SAMPLES:
-        enough = 2.0 * (making_ns + asking_ns) / all_ns
-        shares += _shares_within(graph, near, sizes, largest, enough, is_backward=is_backward, seed=len(shares))
-    searching_ns = all_ns * float(np.mean(shares))
+        enough = _SAMPLE_SHARE * (making_ns + asking_ns) / all_ns
+        shares += _shares_within(graph, experience, near, sizes, largest, enough, is_backward=is_backward)
+    # Each block of rows has working arrays of its own, and the first blocks are small; see `matrix`.
+    n_blocks = max(1.0, 2.0 * np.log2(n_near) / settings.threads)
+    searching_ns = all_ns * float(np.mean(shares)) + n_blocks * n_states * _FILL_NS
     gain_ns = searching_ns - asking_ns
     if gain_ns <= 0 or gain_ns > making_ns:
-        return Choice(gain_ns > 0, hierarchy_s)
+        return Choice(bool(gain_ns > 0), hierarchy_s)
     experience.missed_ns += gain_ns
     if experience.missed_ns > making_ns:
         experience.missed_ns = -np.inf
@@ -282,13 +291,13 @@ def _parts(graph: RoadGraph, ends: LinkedPoints) -> Int64Array:
 
 def _shares_within(
     graph: RoadGraph,
+    experience: _Experience,
     ends: LinkedPoints,
     sizes: Int64Array,
     largest: np.int64,
     enough: float,
     *,
     is_backward: bool,
-    seed: int,
 ) -> list[float]:
     """
     Return the shares of their parts that searches from a few points reach; larger parts are drawn more often.
@@ -298,13 +307,22 @@ def _shares_within(
     core = graph.core(is_backward=is_backward)
     # Without replacement: no point is searched from twice.
     n_drawn = int(np.clip(np.count_nonzero(sizes) // 4, 1, _SAMPLES_AT_ONCE))
-    drawn = np.random.default_rng(seed).choice(sizes.size, n_drawn, replace=False, p=sizes / sizes.sum())
+    n_known = sum(map(len, experience.reach.values()))
+    drawn = np.random.default_rng(n_known).choice(sizes.size, n_drawn, replace=False, p=sizes / sizes.sum())
     shares = []
+    try:  # other threads may choose, too
+        label, queue = experience.idle.pop()
+    except IndexError:
+        label, queue = np.full(core.arcs.indptr.size - 1, road.UNREACHED, np.int64), None
+    if queue is None or queue.shift != graph.shift or queue.heads.size != core.n_buckets:
+        queue = road.new_queue(label.size, graph.shift, core.n_buckets)
     for row in drawn.tolist():
         seeds = core.seed_rows(take_rows(ends.ports, row, row + 1))
         most = float(enough * sizes[row])
-        reached = road.reach_sizes(core.arcs, seeds, largest, most, graph.shift, core.n_buckets)
+        reached, queue = road.reach_sizes(core.arcs, seeds, largest, most, label, queue)
         shares.append(min(1.0, float(reached[0] / sizes[row])))
+    if not experience.idle:
+        experience.idle.append((label, queue))
     return shares
 
 

@@ -381,7 +381,7 @@ def nearest_on_raster(centres, n_columns, limit, grid, needed, barriers):
         for row in range(n_rows):
             py, k = first_y + row * step, shrink[row]
             for c in range(n_columns):
-                s, t = found.segment[row, c], found.position[row, c]
+                s, t = np.int64(found.segment[row, c]), np.float64(found.position[row, c])
                 px = first_x + c * step
                 if s >= 0 and is_walk_barred(px, py, k, grid, s, t, barriers, True):
                     d = np.float64(found.distance[row, c])

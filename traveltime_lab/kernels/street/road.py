@@ -265,11 +265,11 @@ def one_to_all(arcs, seed_states, seed_keys, limit, shift, n_buckets, with_paren
 
 
 @kernel
-def reach_sizes(arcs, seeds, limit, enough, shift, n_buckets):
+def reach_sizes(arcs, seeds, limit, enough, label, queue):
     """
     Estimate how many states are within a limit of the seeds of each row.
 
-    A search begins with a sixteenth of the limit, which is doubled until the search has found enough states. The number
+    A search begins with a small part of the limit, which is doubled until the search has found enough states. The number
     within the whole limit is then estimated from the area, so that a row costs little more than is of interest.
 
     Parameters
@@ -280,30 +280,35 @@ def reach_sizes(arcs, seeds, limit, enough, shift, n_buckets):
     limit : int64
     enough : float
         Number of states above which an estimate is sufficient.
-    shift, n_buckets : int
-        As in `one_to_all`.
+    label : int64 array of shape (n_states,)
+        `UNREACHED`, also afterwards.
+    queue : Queue
+        Empty, also afterwards.
 
     Returns
     -------
-    float64 array of shape (n_rows,)
+    sizes : float64 array of shape (n_rows,)
+    queue : Queue
+        The queue, whose pool may have been reallocated.
     """
-    n_states = arcs.indptr.size - 1
-    label = np.full(n_states, UNREACHED, np.int64)
     parent = np.empty(0, np.int32)
-    queue = new_queue(n_states, shift, n_buckets)
     sizes = np.zeros(seeds.indptr.size - 1)
     for row in range(sizes.size):
         first, last = seeds.indptr[row], seeds.indptr[row + 1]
-        for halvings in range(4, -1, -1):
+        found = 0
+        for halvings in range(8, -1, -1):
             queue, touched = search(
                 arcs, seeds.states[first:last], seeds.keys[first:last], limit >> halvings, label, parent, queue
             )
             for i in range(touched.size):
                 label[touched[i]] = UNREACHED
-            sizes[row] = touched.size * 4.0**halvings
-            if touched.size >= enough:
+            # All of a small part of the network, unless the seeds are on a long street.
+            is_all = halvings <= 4 and touched.size == found
+            found = touched.size
+            sizes[row] = found if is_all else found * 4.0**halvings
+            if is_all or found >= enough:
                 break
-    return sizes
+    return sizes, queue
 
 
 @kernel

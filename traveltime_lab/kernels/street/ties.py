@@ -67,7 +67,7 @@ def tied_places(px, py, shrink, found, limit, grid, needed, barriers, parts):
     distance = np.empty(n + 64)
     at = 0
     for i in range(n):
-        nearest = found.segment[i]
+        nearest = np.int64(found.segment[i])
         if nearest >= 0:
             if at + 256 > edge.size:
                 edge, fraction, distance = _longer(edge, at), _longer(fraction, at), _longer(distance, at)
@@ -110,7 +110,7 @@ def tied_places(px, py, shrink, found, limit, grid, needed, barriers, parts):
                     if here < 0:
                         continue
                     for m in range(first_member[here], first_member[here + 1]):
-                        s = members[m]
+                        s = np.int64(members[m])
                         t, squared = place_on(px[i], py[i], k, ends[s, 0], ends[s, 1], ends[s, 2], ends[s, 3])
                         if squared > radius * radius or squared < least or marks[s] & needed != needed:
                             continue
