@@ -269,8 +269,8 @@ def reach_sizes(arcs, seeds, limit, enough, label, queue):
     """
     Estimate how many states are within a limit of the seeds of each row.
 
-    A search begins with a small part of the limit, which is doubled until the search has found enough states. The number
-    within the whole limit is then estimated from the area, so that a row costs little more than is of interest.
+    A search begins with a small part of the limit, which is doubled until the search has found enough states. The
+    number within the whole limit is then estimated from the area, so that a row costs little more than is of interest.
 
     Parameters
     ----------
