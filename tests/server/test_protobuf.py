@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 from typing import Any
 
 import numpy as np
@@ -309,3 +311,13 @@ def test_cells(door: Door, monkeypatch: pytest.MonkeyPatch, system: str, resolut
 
 def test_no_cells_is_an_empty_message() -> None:
     assert messages.cells_response("h3", [], {"min": np.empty(0, np.int64)}) == b""
+
+
+def test_classes_of_messages_are_no_garbage() -> None:
+    """A class that is made when a field is read, and collected while another thread reads it, ends the process."""
+    message = matrix_message()
+    (search,) = messages.parse_matrix(message.SerializeToString())
+    classes = [weakref.ref(type(search.message)), weakref.ref(type(search.location))]
+    del search
+    gc.collect()
+    assert all(found() is not None for found in classes)

@@ -15,7 +15,6 @@ the wire, and a kernel turns one into the other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -59,13 +58,24 @@ def _bytes_for_arrays() -> descriptor_pool.DescriptorPool:
     return pool
 
 
+def _classes(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the classes of messages and of those within them, by full name."""
+    classes: dict[str, Any] = {}
+    for message in found.values():
+        classes[message.full_name] = message_factory.GetMessageClass(message)
+        classes |= _classes(message.nested_types_by_name)
+    return classes
+
+
 _POOL: Final = _bytes_for_arrays()
+#: All classes, as long as the process lives. Otherwise the library makes those of fields when they are read, and they
+#: are garbage afterwards: a service crashed where it read a field whose class had lost its descriptor.
+_CLASSES: Final = _classes(_POOL.FindFileByName(service_pb2.DESCRIPTOR.name).message_types_by_name)
 
 
-@cache
 def _message(name: str) -> Any:
     """Return the class of a message."""
-    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"traveltime_lab.{name}"))
+    return _CLASSES[f"traveltime_lab.{name}"]
 
 
 class Search(NamedTuple):
