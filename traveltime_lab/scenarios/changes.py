@@ -10,6 +10,7 @@ import re
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, Final
 
+import numpy as np
 import shapely
 
 from traveltime_lab._checks import items, number, whole, words
@@ -134,7 +135,12 @@ def _shape_of(value: Any, what: str) -> Any:
         raise InputError(f"{what} has no CRS; set it first, for example with set_crs('EPSG:4326')")
     if len(value) == 0:
         raise InputError(f"{what} is empty; give at least one shape")
-    return shapely.union_all(value.to_crs("EPSG:4326").geometry.to_numpy())
+    shapes = np.asarray(value.to_crs("EPSG:4326").geometry.array)
+    is_valid = shapely.is_valid(shapes) | shapely.is_missing(shapes)
+    if not is_valid.all():
+        reason = shapely.is_valid_reason(shapes[~is_valid][0])
+        raise InputError(f"{what} has a shape that is not valid ({reason}); repair it with make_valid()")
+    return shapely.union_all(shapes)
 
 
 def _kind(value: Any) -> str:

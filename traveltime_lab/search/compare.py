@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
+from traveltime_lab._checks import words
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import CrsError, InputError
 from traveltime_lab.surfaces.polygons import as_multipolygon
@@ -74,6 +75,8 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
     >>> tl.compare(*times)["change"].value_counts()[["gained", "less"]].tolist()
     [0, 0]
     """
+    if column is not None:
+        words(column, "column")
     kinds = [_kind(table, name) for table, name in ((before, "before"), (after, "after"))]
     if kinds[0] != kinds[1]:
         raise InputError(f"before and after must be results of one function; got {kinds[0]} and {kinds[1]}")
