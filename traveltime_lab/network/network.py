@@ -183,7 +183,7 @@ class Network:
         >>> harbour = tl.sample_points().to_crs(network.crs).buffer(300).iloc[[0]]
         >>> scenario = network.with_changes([tl.CloseStreets(harbour, modes="driving", name="fair")])
         >>> print(scenario.report()["changes"]["1. CloseStreets 'fair'"])
-        24 edges, 3.19 km, closed to driving
+        99 edges, 6.94 km, closed to driving
         """
         added = changes_of(changes)
         applied = apply_changes(self.streets, self.timetable, self.timezone, added)
