@@ -119,6 +119,25 @@ def public(name: str) -> Callable[[World], Callable[..., Any]]:
     return lambda world: getattr(tl, name)
 
 
+def changing(name: str) -> Callable[[World], Callable[..., Any]]:
+    """Return a function that makes a change of a class, writes it and applies it."""
+
+    def function(world: World) -> Callable[..., Any]:
+        kind = getattr(tl, name)
+
+        @functools.wraps(kind.__init__)
+        def change(**arguments: Any) -> Any:
+            made = kind(**arguments)
+            assert tl.load_changes(tl.save_changes(made, world.folder / "odd.json")) == [made]
+            return world.network.with_changes(made)
+
+        signature = inspect.signature(kind)
+        change.__signature__ = signature
+        return change
+
+    return function
+
+
 def trip(world: World) -> dict[str, Any]:
     return {"network": world.network, "origins": world.home, "destinations": world.work}
 
@@ -268,6 +287,27 @@ TARGETS = [
     Target("geocode", public("geocode"), lambda w: {"network": w.network, "query": "First Street"}),
     Target("reverse_geocode", public("reverse_geocode"), lambda w: {"network": w.network, "lng": 0.501, "lat": 0.5}),
     Target("add_speeds", public("add_speeds"), lambda w: {"network": w.network, "classes": {"residential": 20}}),
+    Target("Network.with_changes", lambda w: w.network.with_changes, lambda w: {"changes": tl.CloseStreets(edges=0)}),
+    Target("CloseStreets", changing("CloseStreets"), lambda w: {"edges": 0}, share=0.5),
+    Target("ReopenStreets", changing("ReopenStreets"), lambda w: {"edges": 0}, share=0.5),
+    Target("SetSpeed", changing("SetSpeed"), lambda w: {"edges": 0, "kph": 20}, share=0.5),
+    Target("AddStreet", changing("AddStreet"), lambda w: {
+        "line": [(0.5, 0.5), (0.501, 0.5015)], "speeds": {"walking": 5}}, share=0.5),
+    Target("RemoveRoutes", changing("RemoveRoutes"), lambda w: {"routes": "R"}, share=0.5),
+    Target("RemoveStops", changing("RemoveStops"), lambda w: {"stops": "b"}, share=0.5),
+    Target("ScaleHeadway", changing("ScaleHeadway"), lambda w: {"route": "R", "factor": 0.5}, share=0.5),
+    Target("SetHeadway", changing("SetHeadway"), lambda w: {
+        "route": "R", "start": "07:00", "end": "09:00", "seconds": 600}, share=0.5),
+    Target("ShiftTrips", changing("ShiftTrips"), lambda w: {"route": "R", "seconds": 60}, share=0.5),
+    Target("AddStop", changing("AddStop"), lambda w: {"stop_id": "n", "lng": 0.505, "lat": 0.5}, share=0.5),
+    Target("AddLine", changing("AddLine"), lambda w: {
+        "route_id": "X", "stops": ["a", "b"], "headway": 600, "start": "07:00", "end": "09:00", "speed": 20,
+    }, share=0.5),
+    Target("save_changes", public("save_changes"), lambda w: {
+        "changes": [tl.RemoveRoutes("R")], "path": w.folder / "changes.json"}),
+    Target("load_changes", public("load_changes"), lambda w: {
+        "path": tl.save_changes([tl.RemoveRoutes("R")], w.folder / "changes.json")}),
+    Target("compare", public("compare"), lambda w: {"before": w.cells, "after": w.cells}),
     Target("build_network", public("build_network"), lambda w: {
         "osm": w.folder / "town.osm", "gtfs": w.folder / "feed.zip", "timezone": "UTC"
     }, callbacks=("progress",), share=0.3),

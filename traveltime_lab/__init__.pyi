@@ -115,6 +115,45 @@ from .network.sample import (
 from .network.speeds import (
     add_speeds as add_speeds,
 )
+from .scenarios.file import (
+    load_changes as load_changes,
+)
+from .scenarios.file import (
+    save_changes as save_changes,
+)
+from .scenarios.street_changes import (
+    AddStreet as AddStreet,
+)
+from .scenarios.street_changes import (
+    CloseStreets as CloseStreets,
+)
+from .scenarios.street_changes import (
+    ReopenStreets as ReopenStreets,
+)
+from .scenarios.street_changes import (
+    SetSpeed as SetSpeed,
+)
+from .scenarios.transit_changes import (
+    AddLine as AddLine,
+)
+from .scenarios.transit_changes import (
+    AddStop as AddStop,
+)
+from .scenarios.transit_changes import (
+    RemoveRoutes as RemoveRoutes,
+)
+from .scenarios.transit_changes import (
+    RemoveStops as RemoveStops,
+)
+from .scenarios.transit_changes import (
+    ScaleHeadway as ScaleHeadway,
+)
+from .scenarios.transit_changes import (
+    SetHeadway as SetHeadway,
+)
+from .scenarios.transit_changes import (
+    ShiftTrips as ShiftTrips,
+)
 from .search.accessibility.accessibility import (
     accessibility as accessibility,
 )
@@ -132,6 +171,9 @@ from .search.cells import (
 )
 from .search.cells import (
     h3_centroids as h3_centroids,
+)
+from .search.compare import (
+    compare as compare,
 )
 from .search.counts import (
     counts_to_h3 as counts_to_h3,

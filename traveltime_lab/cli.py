@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("osm", metavar="OSM", help="a .osm.pbf, .osm or .xml file (also .gz, .bz2), or a place name")
     build.add_argument("out", metavar="OUT", type=Path, help="file to write")
     build.add_argument("--gtfs", metavar="FEED", nargs="+", default=[], help="timetables: zip files or folders")
+    build.add_argument("--changes", metavar="FILE", type=Path, help="apply the changes of this JSON file")
     build.add_argument("--timezone", help="IANA name such as Europe/Helsinki; by default that of the place")
     build.set_defaults(run=_build)
 
@@ -144,6 +145,9 @@ def _add_serve(commands: Any) -> None:
         nargs="*",
         help="saved networks, OSM files or samples (coquimbo, helsinki), each also as NAME=...; default: coquimbo",
     )
+    serve.add_argument(
+        "--changes", metavar="FILE", type=Path, help="apply the changes of this JSON file; needs exactly one network"
+    )
     serve.add_argument("--host", default="127.0.0.1", help="default: %(default)s, this machine only")
     serve.add_argument("--port", type=int, default=8000, help="0 takes a free one; default: %(default)s")
     serve.add_argument(
@@ -203,6 +207,11 @@ def _serve(options: argparse.Namespace) -> None:
     networks = dict(_named_network(text) for text in options.networks or ["coquimbo"])
     if len(networks) < len(options.networks):
         raise tl.InputError("two networks have the same name; give them names with NAME=PATH")
+    if options.changes is not None:
+        if len(networks) > 1:
+            raise tl.InputError("--changes needs exactly one network; build the others with their changes")
+        changes = tl.load_changes(options.changes)
+        networks = {name: network.with_changes(changes) for name, network in networks.items()}
 
     def announce(address: running.Served) -> None:
         print(f"Serving {', '.join(networks)} at {address}  (documentation: {address}/docs)")
@@ -257,6 +266,8 @@ def _named_network(text: str) -> tuple[str, tl.Network]:
 def _build(options: argparse.Namespace) -> None:
     writable(options.out, what="the network", example="city.network")  # before hours of work, not after
     network = tl.build_network(options.osm, gtfs=options.gtfs, timezone=options.timezone, progress=sys.stderr.isatty())
+    if options.changes is not None:
+        network = network.with_changes(tl.load_changes(options.changes))
     print(network.report())
     print(f"\nSaved: {network.save(options.out).resolve()}")
 

@@ -35,7 +35,8 @@ def draw_scale(figure: Any, ax: Any, scene: Scene, unit: str | None) -> None:
     words, in_seconds = scene.measure
     factor = 60.0 if in_seconds else 1.0
     colours = matplotlib_module("colors")
-    ramp = colours.LinearSegmentedColormap.from_list("traveltime", style.ramp(9))
+    tones = [style.diverging_colour(k / 5.0) for k in range(-5, 6)] if scene.is_diverging else style.ramp(9)
+    ramp = colours.LinearSegmentedColormap.from_list("traveltime", tones)
     norm = colours.Normalize(low / factor, high / factor)
     drawn = matplotlib_module("cm").ScalarMappable(norm, ramp)
     bar = figure.colorbar(drawn, ax=ax, shrink=0.6, pad=0.01, aspect=30)

@@ -84,6 +84,8 @@ def plot(
     unit : str, optional
         Label of the colour bar; by default the name of the column. Columns in seconds are converted to minutes: those
         whose names begin with ``travel_time``, and ``min``, ``max`` and ``mean`` of cells.
+        The column ``difference`` of `compare`, which is the default for its results, has a diverging scale, centred on
+        zero: orange is less, purple is more.
     labels : bool, optional
         Whether to label points; by default if the index contains strings and there are at most 30 points.
     street_names : bool, default True

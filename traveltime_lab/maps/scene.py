@@ -31,6 +31,8 @@ MOST_NUMBERS: Final = 30
 _CELL_SECONDS: Final = {"mean": "mean travel time", "min": "shortest travel time", "max": "longest travel time"}
 #: Columns that identify a search result; if its geometries are empty, nothing was reached.
 _ANSWER: Final = ("travel_time", "distance", "reason", "cell")
+#: Column of the results of `compare` that maps draw in a diverging scale.
+DIFFERENCE: Final = "difference"
 #: Maximum ratio of the sides of a map.
 _STEEPEST: Final = 1.6
 
@@ -99,7 +101,13 @@ class Scene:
     def area_column(self) -> str | None:
         """The column that areas are coloured by, None if there is none."""
         columns = () if self.areas is None else self.areas.columns
-        names = (self.column, "travel_time", "distance", *(_CELL_SECONDS if "cell" in columns else ()))
+        names = (
+            self.column,
+            DIFFERENCE if is_comparison(self.areas) else None,
+            "travel_time",
+            "distance",
+            *(_CELL_SECONDS if "cell" in columns else ()),
+        )
         return next((name for name in names if name is not None and name in columns), None)
 
     @property
@@ -112,8 +120,16 @@ class Scene:
         """Whether areas need a colour bar: cells, a given column, or too many values for a legend."""
         if self.areas is None:
             return False
+        if self.is_diverging:
+            return self.steps.size > 0
         asked_for = self.column in self.areas.columns and self.area_column not in ("travel_time", "distance")
         return self.steps.size > (0 if asked_for or "cell" in self.areas.columns else _MOST_SWATCHES)
+
+    @property
+    def is_diverging(self) -> bool:
+        """Whether colours are those of a difference, centred on zero."""
+        name = self.area_column if self.point_values is None else self.column
+        return name == DIFFERENCE
 
     @property
     def measure(self) -> tuple[str, bool]:
@@ -133,13 +149,24 @@ class Scene:
         if self.column is None or (self.areas is not None and self.column in self.areas.columns):
             parts.append(self.area_values)
         values = _distinct(np.concatenate([part for part in parts if part is not None] or [np.empty(0)]))
+        if self.is_diverging:
+            farthest = float(np.abs(values).max(initial=0.0)) or 1.0
+            return -farthest, farthest
         return (float(values[0]), float(values[-1])) if values.size else (0.0, 1.0)
 
     def place(self, values: FloatArray) -> list[str]:
         """Return the colours of values; missing values are grey."""
         low, high = self.limits
         shares = np.clip((values - low) / (high - low or 1.0), 0.0, 1.0)
+        if self.is_diverging:
+            places = [2.0 * float(share) - 1.0 for share in shares]
+            return [style.diverging_colour(each) if np.isfinite(each) else style.NO_VALUE for each in places]
         return [style.ramp_colour(float(share)) if np.isfinite(share) else style.NO_VALUE for share in shares]
+
+
+def is_comparison(table: Any) -> bool:
+    """Return whether a table is a result of `compare`."""
+    return table is not None and {"before", "after", DIFFERENCE} <= set(table.columns)
 
 
 def _distinct(values: FloatArray) -> FloatArray:
@@ -248,6 +275,8 @@ def scene_of(network: Any, areas: Any, points: Any, lines: Any, column: Any, bou
             everything = shapely.points(x, y)
         box = _roomy(tuple(shapely.total_bounds(everything).tolist()))
     dots = tables["points"]
+    if column is None and is_comparison(dots):
+        column = DIFFERENCE
     if column is None and dots is not None and "travel_time" in dots.columns and not len(shapes["areas"]):
         column = "travel_time"
     if not note and column is not None and dots is not None and column in dots.columns and dots[column].isna().all():

@@ -19,6 +19,12 @@ from traveltime_lab.errors import InputError
 _VIRIDIS: Final = (
     "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725",
 )  # fmt: skip
+#: PuOr of ColorBrewer 2.0 (C. Brewer; colorbrewer2.org lists it as safe for colour vision deficiencies), from orange
+#: over nearly white to purple.
+_PUOR: Final = (
+    "#7f3b08", "#b35806", "#e08214", "#fdb863", "#fee0b6", "#f7f7f7", "#d8daeb", "#b2abd2", "#8073ac", "#542788",
+    "#2d004b",
+)  # fmt: skip
 #: The part of viridis that contrasts with the background and with streets.
 _RAMP_PART: Final = (0.12, 0.92)
 
@@ -102,6 +108,22 @@ def ramp_colour(place: float) -> str:
     position = (low + place * (high - low)) * (len(_VIRIDIS) - 1)
     first = min(int(position), len(_VIRIDIS) - 2)
     return _mixed(_VIRIDIS[first], _VIRIDIS[first + 1], position - first)
+
+
+def diverging_colour(place: float) -> str:
+    """
+    Return a colour of the diverging ramp.
+
+    Parameters
+    ----------
+    place : float
+        Position from -1 (orange) over 0 (nearly white) to 1 (purple).
+    """
+    if not -1.0 <= place <= 1.0:
+        raise InputError(f"place must be from -1 to 1; got {place!r}")
+    position = (place + 1.0) / 2.0 * (len(_PUOR) - 1)
+    first = min(int(position), len(_PUOR) - 2)
+    return _mixed(_PUOR[first], _PUOR[first + 1], position - first)
 
 
 def ramp(n: int) -> list[str]:

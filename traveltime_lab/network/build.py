@@ -205,6 +205,7 @@ def load_network(path: str | os.PathLike[str], *, verify: bool = True) -> Networ
         attribution=contents.attribution,
         timetable=contents.timetable,
         fingerprint=contents.fingerprint,
+        history=contents.history,
     )
 
 

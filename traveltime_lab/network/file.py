@@ -26,6 +26,7 @@ from traveltime_lab._arrays import AnyArray
 from traveltime_lab._files import as_path, explained, is_file, replacing
 from traveltime_lab.errors import FileAccessError, FormatError, MissingFileError
 from traveltime_lab.network import checksums
+from traveltime_lab.network.history import History
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets.tables import (
     PLACE_DTYPES,
@@ -59,6 +60,8 @@ class Contents:
     timetable : Timetable, optional
     fingerprint : str
         Hash of everything above.
+    history : History
+        The changes that the network has had.
     """
 
     tables: StreetTables
@@ -68,6 +71,7 @@ class Contents:
     attribution: str
     timetable: Timetable | None
     fingerprint: str
+    history: History
 
 
 def write_file(contents: Contents, path: str | os.PathLike[str]) -> Path:
@@ -155,10 +159,8 @@ def plain_arrays(tables: StreetTables) -> dict[str, AnyArray]:
     }
 
 
-def fingerprint(
-    tables: StreetTables, water: WaterBodies, timezone: str, is_left_hand: bool, timetable: Timetable | None
-) -> str:
-    """Return a hash of all data that results depend on."""
+def hash_of_streets(tables: StreetTables, water: WaterBodies, timezone: str, is_left_hand: bool) -> hashlib.blake2b:
+    """Return the state of a hash of all data but the timetable; see `fingerprint`."""
     digest = hashlib.blake2b(digest_size=16)
     for name, array in sorted(plain_arrays(tables).items()):
         digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
@@ -168,6 +170,12 @@ def fingerprint(
     digest.update(pd.util.hash_pandas_object(tables.places, index=False).to_numpy().tobytes())
     digest.update(water.to_wkb())
     digest.update(f"{timezone} {is_left_hand} {FORMAT_VERSION}".encode())
+    return digest
+
+
+def fingerprint(streets: hashlib.blake2b, timetable: Timetable | None) -> str:
+    """Return a hash of all data that results depend on, given that of `hash_of_streets`."""
+    digest = streets.copy()
     if timetable is not None:
         digest.update(timetable.fingerprint.encode())
     return digest.hexdigest()
@@ -198,6 +206,8 @@ def _to_arrow(contents: Contents) -> pa.Table:
         "report": contents.tables.report,
         "water_report": contents.water.report,
     }
+    if contents.history.changes:
+        meta["history"] = contents.history.to_json()
     if contents.timetable is not None:
         rides, meta["timetable"] = timetable_file.to_tables(contents.timetable)
         for name, array in rides.items():
@@ -253,4 +263,5 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Contents:
         attribution=meta["attribution"],
         timetable=timetable,
         fingerprint=meta["fingerprint"],
+        history=History.from_json(meta["history"]) if "history" in meta else History(),
     )

@@ -4,27 +4,34 @@ The `Network` class: the streets, timetable and water of a region, which are imm
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
 
 from traveltime_lab._checks import one_of
-from traveltime_lab._memo import Memo
+from traveltime_lab._memo import Derived, Memo
 from traveltime_lab.crs import LocalFrame
+from traveltime_lab.errors import NoServiceError
 from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
-from traveltime_lab.network.file import Contents, plain_arrays, write_file
+from traveltime_lab.network.file import Contents, hash_of_streets, plain_arrays, write_file
 from traveltime_lab.network.file import fingerprint as fingerprint_of
+from traveltime_lab.network.history import History
 from traveltime_lab.network.report import Report, connectivity, timetable_facts
 from traveltime_lab.network.water import WaterBodies
+from traveltime_lab.scenarios.apply import apply_changes, changes_of, check_stops
+from traveltime_lab.scenarios.changes import Change
 from traveltime_lab.streets import graph
 from traveltime_lab.streets.labels import Metric
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.tables import StreetTables
 from traveltime_lab.transit.layer import TransitLayer
+from traveltime_lab.transit.query import typical_day
 from traveltime_lab.transit.timetable import Timetable
 
 if TYPE_CHECKING:
@@ -32,6 +39,9 @@ if TYPE_CHECKING:
 
     import geopandas as gpd
     from pyproj import CRS
+
+#: The state of the hash of streets and water, to which that of the timetable is added.
+_HASH = Derived[None, Any]("hash of streets")
 
 
 class Network:
@@ -57,6 +67,10 @@ class Network:
         Timetable of the GTFS feeds.
     fingerprint : str, optional
         Fingerprint of a saved network; computed if not given.
+    history : History, optional
+        The changes that the network has had.
+    streets : StreetLayer, optional
+        Streets to share with another network of the same tables.
 
     Attributes
     ----------
@@ -91,15 +105,24 @@ class Network:
         attribution: str,
         timetable: Timetable | None = None,
         fingerprint: str | None = None,
+        history: History | None = None,
+        streets: StreetLayer | None = None,
     ) -> None:
         for array in plain_arrays(tables).values():
             array.setflags(write=False)
-        self.streets = StreetLayer(tables, is_left_hand=is_left_hand, shores=water.outlines)
-        self.transit = None if timetable is None else TransitLayer(self.streets, timetable, timezone)
+        self.history = history or History()
+        if streets is None:
+            streets = StreetLayer(tables, is_left_hand=is_left_hand, shores=water.outlines)
+        self.streets = streets
+        self.transit = None
+        if timetable is not None:
+            self.transit = TransitLayer(streets, timetable, timezone, self.history.typical_day)
         self.water = water
         self.timezone = timezone
         self.attribution = attribution
-        self.fingerprint = fingerprint or fingerprint_of(tables, water, timezone, is_left_hand, timetable)
+        self.fingerprint = fingerprint or fingerprint_of(
+            _HASH.of(streets, None, lambda: hash_of_streets(tables, water, timezone, is_left_hand)), timetable
+        )
         self.memo = Memo()
 
     def __repr__(self) -> str:
@@ -110,6 +133,81 @@ class Network:
             f"<Network of {self.n_nodes:,} nodes and {self.n_edges:,} edges{rides} in "
             f"({west:.4f}, {south:.4f}, {east:.4f}, {north:.4f}), {self.timezone}>"
         )
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The changes that the network has had, in their order; see `with_changes`."""
+        return self.history.changes
+
+    def with_changes(self, changes: Change | Sequence[Change]) -> Network:
+        """
+        Return a network with changes of its streets and timetable.
+
+        Every function, the widget and the service answer for the new network; this one stays as it is. What does not
+        change is shared between the two. `report` and saved files name the changes.
+
+        Parameters
+        ----------
+        changes : Change or sequence of Change
+            `CloseStreets`, `ReopenStreets`, `SetSpeed`, `AddStreet`, `RemoveRoutes`, `RemoveStops`, `ScaleHeadway`,
+            `SetHeadway`, `ShiftTrips`, `AddStop` and `AddLine`, which are applied one after the other. Edges are those
+            of this network.
+
+        Returns
+        -------
+        Network
+            A new network, whose fingerprint is another one unless the changes change nothing.
+
+        Raises
+        ------
+        InputError
+            If something is not a change; if a change refers to a way, an edge, a route, a stop or a feed that does not
+            exist, or to a timetable of a network without one; if a new street joins no other, or a new stop is too far
+            from any street.
+        LimitError
+            If a factor gives a speed below 0.1 or above 500 km/h, or trips are moved to the day before.
+
+        See Also
+        --------
+        save_changes, load_changes : Keep changes in a file.
+        compare : Compare results before and after.
+
+        Notes
+        -----
+        Removing something never makes a trip shorter: points stay at their streets, junctions cost what they did, and
+        searches without a date are about the same day. The same departures are sampled before and after.
+
+        Examples
+        --------
+        >>> network = tl.sample_network()
+        >>> harbour = tl.sample_points().to_crs(network.crs).buffer(300).iloc[[0]]
+        >>> scenario = network.with_changes([tl.CloseStreets(harbour, modes="driving", name="fair")])
+        >>> print(scenario.report()["changes"]["1. CloseStreets 'fair'"])
+        99 edges, 6.94 km, closed to driving
+        """
+        added = changes_of(changes)
+        applied = apply_changes(self.streets, self.timetable, self.timezone, added)
+        day = self.history.typical_day
+        if self.transit is not None and day is None and applied.timetable is not self.timetable:
+            with contextlib.suppress(NoServiceError):
+                day = typical_day(self.transit)
+        changed = Network(
+            applied.tables,
+            water=self.water,
+            timezone=self.timezone,
+            is_left_hand=self.is_left_hand,
+            attribution=self.attribution,
+            timetable=applied.timetable,
+            history=History(
+                (*self.history.changes, *added),
+                (*self.history.facts, *applied.facts),
+                self.history.original or self.fingerprint,
+                day,
+            ),
+            streets=self.streets if applied.tables is self.tables else None,
+        )
+        check_stops(changed.streets, added)
+        return changed
 
     @property
     def tables(self) -> StreetTables:
@@ -222,6 +320,7 @@ class Network:
             ``restriction_conditions_ignored`` counts the conditions that are not honoured. ``timetable`` has,
             for each feed, the dates covered, the number of trips by day of the week, the rows that were dropped, with
             file and line, and the stops that cannot be used because they are too far from any walkable street.
+            ``changes`` says what each change has done, if the network has had any.
         """
         facts = Report(self.tables.report)
         facts["nodes"] = self.n_nodes
@@ -235,6 +334,9 @@ class Network:
         facts["modes"] = connectivity(self.streets)
         if self.transit is not None:
             facts["timetable"] = timetable_facts(self.transit)
+        if self.changes:
+            facts["changes"] = self.history.listed()
+            facts["fingerprint_before_changes"] = self.history.original
         return facts
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -274,5 +376,6 @@ class Network:
             attribution=self.attribution,
             timetable=self.timetable,
             fingerprint=self.fingerprint,
+            history=self.history,
         )
         return write_file(contents, path)

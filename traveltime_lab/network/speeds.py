@@ -134,6 +134,7 @@ def add_speeds(
         is_left_hand=network.is_left_hand,
         attribution=network.attribution,
         timetable=network.timetable,
+        history=network.history,
     )
 
 

@@ -17,7 +17,7 @@ from traveltime_lab.kernels.street import road
 from traveltime_lab.points import Points, plain
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
+from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps, on_closed_streets
 from traveltime_lab.transit import travel_times
 
 #: Reasons why a pair is unreachable.
@@ -26,6 +26,8 @@ REASONS: Final = (
     "origin_not_snapped",
     "destination_outside_network",
     "destination_not_snapped",
+    "origin_street_closed",
+    "destination_street_closed",
     "other_component",
     "over_limit",
 )
@@ -94,7 +96,11 @@ def reasons_of(
             # Certain only for origins in the strongly connected part: others may be upstream on the same street.
             inside = topology.can_leave[starts.edge[a]] & topology.can_arrive[starts.edge[a]]
             stuck = inside & ~topology.can_arrive[ends.edge[b]]
-            why[(part_a != part_b) | stuck] = REASONS.index("other_component")
+            is_known = (part_a >= 0) & (part_b >= 0)
+            why[is_known & ((part_a != part_b) | stuck)] = REASONS.index("other_component")
+        at_ends = topology if query.transit is None else query.transit.walking.topology
+        why[on_closed_streets(at_ends, ends)[b]] = REASONS.index("destination_street_closed")
+        why[on_closed_streets(topology, starts)[a]] = REASONS.index("origin_street_closed")
         why[ends.status[b] != SNAPPED] = REASONS.index("destination_not_snapped")
         why[ends.status[b] == OUTSIDE] = REASONS.index("destination_outside_network")
         why[starts.status[a] != SNAPPED] = REASONS.index("origin_not_snapped")
@@ -104,9 +110,10 @@ def reasons_of(
 
 
 def component_of(topology: Any, edge: Int32Array) -> Int32Array:
-    """Return the connected component of each edge, -1 for no edge."""
+    """Return the connected component of each edge, -1 for no edge and for a closed one."""
     part = np.full(edge.size, -1, np.int32)
     found = np.flatnonzero(edge >= 0)
+    found = found[topology.is_open[2 * edge[found]] | topology.is_open[2 * edge[found] + 1]]
     side = 2 * edge[found].astype(np.int64)
     side += ~topology.is_open[side]
     part[found] = topology.component[topology.entry_states[topology.entry_indptr[side]]]

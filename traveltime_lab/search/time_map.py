@@ -32,13 +32,15 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.search.tables import geo_frame
-from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
+from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps, on_closed_streets
 from traveltime_lab.surfaces import polygons, raster, road_buffer
 from traveltime_lab.surfaces.field import Field
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL, LevelOfDetail, parse_level_of_detail
 
 #: Reasons why an area is empty.
-_REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_snapped", "over_limit"])
+_REASONS: Final = pd.CategoricalDtype(
+    ["origin_outside_network", "origin_not_snapped", "origin_street_closed", "over_limit"]
+)
 
 
 @explained_keywords
@@ -102,7 +104,8 @@ def time_map(
     -------
     GeoDataFrame
         Indexed like `origins`: ``travel_time`` (int32, s), ``snap_distance`` (float64, m, NaN if not snapped),
-        ``reason`` (why the area is empty, NA if it is not) and ``geometry``, a valid MultiPolygon in EPSG:4326 with
+        ``reason`` (why the area is empty, or that a change has closed the street at the origin; otherwise NA) and
+        ``geometry``, a valid MultiPolygon in EPSG:4326 with
         counter-clockwise exterior rings, empty if the origin is not snapped. With a list of travel times, an origin has
         one row for each of them, in the order of the list, under the same label.
 
@@ -326,8 +329,9 @@ def area_table(query: Query, places: Points, limits: Sequence[int], style: Shape
     geometry = draw_shapes(query, snaps, limits, style).ravel()
     n_limits = len(limits)
     status = np.repeat(snaps.status, n_limits)
-    codes = np.where(status == OUTSIDE, 0, np.where(status == SNAPPED, 2, 1))
-    codes[(codes == 2) & ~shapely.is_empty(geometry)] = -1
+    codes = np.where(status == OUTSIDE, 0, np.where(status == SNAPPED, 3, 1))
+    codes[np.repeat(on_closed_streets(query.graph.topology, snaps), n_limits)] = 2
+    codes[(codes == 3) & ~shapely.is_empty(geometry)] = -1
     columns = {
         column: np.tile(np.array(limits, np.int32), len(places)),
         "snap_distance": np.repeat(finite(snaps.distance_m), n_limits),

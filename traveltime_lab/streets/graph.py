@@ -43,6 +43,8 @@ class Topology:
     ----------
     is_open : bool array of shape (n_directed,)
         Whether each directed edge is open to the mode.
+    takes_points : bool array of shape (n_directed,)
+        Whether points may be at each directed edge: those that are open, and those that a change has closed.
     indptr, indices : int32 arrays
         Forward CSR of states.
     arc_edge : int32 array of shape (n_arcs,)
@@ -62,7 +64,8 @@ class Topology:
     state_edge : int32 array of shape (n_states,)
         Directed edge that a state is about to enter, -1 in graphs of nodes.
     can_leave, can_arrive : bool arrays of shape (n_edges,)
-        Whether the edge leads to, and can be reached from, a part of the network that is not an island.
+        Whether the edge leads to, and can be reached from, a part of the network that is not an island; before the
+        closures of changes, so that points stay at their streets.
     component : int32 array of shape (n_states,)
         Weakly connected component of each state.
     memo : Memo
@@ -70,6 +73,7 @@ class Topology:
     """
 
     is_open: BoolArray
+    takes_points: BoolArray
     indptr: Int32Array
     indices: Int32Array
     arc_edge: Int32Array

@@ -24,6 +24,7 @@ from traveltime_lab.kernels.street.crossings import MOTORWAY, SHORE
 from traveltime_lab.kernels.street.grid import Grid, build_grid
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.settings import settings
+from traveltime_lab.streets.graph import Topology
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer, roads_key
 
 #: Snapping of the stops of a timetable, which is that of other points.
@@ -216,11 +217,11 @@ def snap_index(streets: StreetLayer, transportation: Transportation, accept_road
     def build() -> SegmentIndex:
         topology = streets.road_graph(transportation).topology
         uses = streets.tables.uses
-        usable = topology.is_open[0::2] | topology.is_open[1::2]
+        usable = topology.takes_points[0::2] | topology.takes_points[1::2]
         # Routes do not begin or end in the middle of a ferry crossing.
         usable &= ~uses["is_ferry"].to_numpy()[streets.tables.edge_use]
         if transportation.base == "driving" and accept_roads == "both_drivable_and_walkable":
-            on_foot = streets.road_graph(Transportation("walking")).topology.is_open
+            on_foot = streets.road_graph(Transportation("walking")).topology.takes_points
             usable &= on_foot[0::2] | on_foot[1::2]
         marks = CAN_LEAVE * topology.can_leave.astype(np.uint8) | CAN_ARRIVE * topology.can_arrive.astype(np.uint8)
         return SegmentIndex.build(streets, usable, marks)
@@ -407,6 +408,14 @@ def metres_to_streets(
     walls = no_barriers() if over_barriers else barriers(streets)
     found = nearest.nearest_segments(x, y, streets.frame.shrink(y), float(limit_m), index.grid, needed, walls)
     return np.asarray(found.distance)
+
+
+def on_closed_streets(topology: Topology, snaps: Snaps) -> BoolArray:
+    """Return which points are at streets that a change has closed, and at no other."""
+    assert snaps.places is not None
+    is_open = topology.is_open[0::2] | topology.is_open[1::2]
+    n_open = np.concatenate([[0], np.cumsum(is_open[snaps.places.edge])])[snaps.places.indptr]
+    return np.asarray((np.diff(n_open) == 0) & (np.diff(snaps.places.indptr) > 0))
 
 
 def _is_outside(streets: StreetLayer, x: FloatArray, y: FloatArray, margin_m: float) -> BoolArray:

@@ -34,6 +34,9 @@ ACCESS_NO = 0
 ACCESS_YES = 1
 ACCESS_DESTINATION = 2
 ACCESS_PRIVATE = 3
+#: Added to the access of a mode that a change of a scenario has closed. A closed street is still there: points stay at
+#: it, and the costs of turns, mandatory turns and destination-only zones are those of before.
+CLOSED_BY_CHANGE = 4
 
 BASE_MODES = ("walking", "cycling", "driving")
 

@@ -8,6 +8,7 @@ represent partly travelled restrictions via other ways, and destination-only zon
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from traveltime_lab.streets.tables import (
     ACCESS_DESTINATION,
     ACCESS_PRIVATE,
     ACCESS_YES,
+    CLOSED_BY_CHANGE,
     NODE_BLOCKS_CYCLING,
     NODE_BLOCKS_DRIVING,
     NODE_BLOCKS_WALKING,
@@ -40,9 +42,16 @@ _BLOCKS = {"walking": NODE_BLOCKS_WALKING, "cycling": NODE_BLOCKS_CYCLING, "driv
 MINIMUM_REACHABILITY = 50
 
 
-def open_edges(tables: StreetTables, transportation: Transportation) -> BoolArray:
+def open_edges(tables: StreetTables, transportation: Transportation, *, before_changes: bool = False) -> BoolArray:
     """
     Return which directed edges are open to a transportation.
+
+    Parameters
+    ----------
+    tables : StreetTables
+    transportation : Transportation
+    before_changes : bool, default False
+        Whether to include those that a change has closed.
 
     Returns
     -------
@@ -51,6 +60,8 @@ def open_edges(tables: StreetTables, transportation: Transportation) -> BoolArra
     base = transportation.base
     uses = tables.uses
     access = uses[f"{base}_access"].to_numpy()
+    if before_changes:
+        access = access & ~np.uint8(CLOSED_BY_CHANGE)
     allowed = (access == ACCESS_YES) | (access == ACCESS_DESTINATION)
     if base == "driving":
         if "restricted" in transportation.include_roads:
@@ -88,10 +99,56 @@ def build_topology(
     timed : bool array of shape (n_timed,)
         Which of the restrictions that do not always hold do so; see `traveltime_lab.streets.restriction_hours`.
     """
-    is_open = open_edges(tables, transportation)
+    # Closed streets take part until the end: without them a junction of three streets would be a bend, which costs
+    # less, a mandatory turn would not hold, and a street behind them would be part of a destination-only zone.
+    is_open = open_edges(tables, transportation, before_changes=True)
     if transportation.base == "driving":
-        return _topology_of_edges(tables, is_open, frame, is_left_hand=is_left_hand, holds=holding(tables, timed))
-    return _topology_of_nodes(tables, is_open, transportation.base)
+        whole = _topology_of_edges(tables, is_open, frame, is_left_hand=is_left_hand, holds=holding(tables, timed))
+    else:
+        whole = _topology_of_nodes(tables, is_open, transportation.base)
+    closed = is_open & ~open_edges(tables, transportation)
+    return _without(whole, closed) if closed.any() else whole
+
+
+def _without(whole: Topology, closed: BoolArray) -> Topology:
+    """Return a topology without travel along some directed edges; states, and where points may be, stay."""
+    kept = ~closed[whole.arc_edge]
+    place = np.cumsum(kept) - 1
+    source = np.repeat(np.arange(whole.n_states), np.diff(whole.indptr))[kept]
+    indices = whole.indices[kept]
+    indptr, _ = _csr_order(source, whole.n_states)
+    indptr_rev, order_rev = _csr_order(indices, whole.n_states)
+    entries = ~np.repeat(closed, np.diff(whole.entry_indptr))
+    exits = kept[whole.exit_arcs]
+    return replace(
+        whole,
+        is_open=whole.is_open & ~closed,
+        indptr=indptr,
+        indices=indices,
+        arc_edge=whole.arc_edge[kept],
+        arc_extra_ms=whole.arc_extra_ms[kept],
+        arc_boards=whole.arc_boards[kept],
+        indptr_rev=indptr_rev,
+        indices_rev=source[order_rev].astype(whole.indices_rev.dtype),
+        order_rev=order_rev,
+        entry_indptr=_rows_left(whole.entry_indptr, entries),
+        entry_states=whole.entry_states[entries],
+        exit_indptr=_rows_left(whole.exit_indptr, exits),
+        exit_states=whole.exit_states[exits],
+        exit_arcs=place[whole.exit_arcs[exits]],
+        component=_weak_components(source, indices, whole.n_states),
+    )
+
+
+def _rows_left(indptr: Int64Array, kept: BoolArray) -> Int64Array:
+    """Return the index pointer of a CSR of which some values are kept."""
+    return np.concatenate([[0], np.cumsum(kept)])[indptr].astype(np.int64)
+
+
+def _weak_components(source: AnyArray, target: AnyArray, n_states: int) -> Int32Array:
+    """Return the weakly connected component of each state."""
+    matrix = csr_array((np.ones(source.size), (source, target)), shape=(n_states, n_states))
+    return np.asarray(connected_components(matrix, directed=True, connection="weak")[1].astype(np.int32))
 
 
 def _interleave(forward: AnyArray, backward: AnyArray) -> AnyArray:
@@ -276,7 +333,7 @@ def _with_zones(
     """
     state_of_edge = np.full(is_open.size, -1, np.int32)
     state_of_edge[edges] = np.arange(edges.size, dtype=np.int32)
-    access = tables.uses["driving_access"].to_numpy()[tables.edge_use]
+    access = (tables.uses["driving_access"].to_numpy() & ~np.uint8(CLOSED_BY_CHANGE))[tables.edge_use]
     zones = access_zones(source, target, is_open, np.repeat(access == ACCESS_DESTINATION, 2) & is_open)
     # A street of a zone that was entered from outside has a state with arcs to other such streets only.
     inside = np.flatnonzero(zones.is_inside).astype(np.int32)
@@ -330,6 +387,7 @@ def _finish(
     _, weak = connected_components(matrix, directed=True, connection="weak")
     return Topology(
         is_open=is_open,
+        takes_points=is_open,
         indptr=indptr,
         indices=indices,
         arc_edge=arc_edge[order],

@@ -4,6 +4,8 @@ A timetable linked to the streets of a network.
 
 from __future__ import annotations
 
+import datetime as dt
+
 from traveltime_lab._memo import Memo
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.transit.timetable import Timetable
@@ -19,15 +21,24 @@ class TransitLayer:
     timetable : Timetable
     timezone : str
         IANA time zone of the network.
+    typical_day : date, optional
+        The day of searches without a date; by default the busiest working day of the timetable. Scenarios have that of
+        the timetable before the changes, so that searches before and after are of the same day.
 
     Attributes
     ----------
     memo : Memo
         Objects derived from timetable and streets together.
+    identity : object
+        Key of this layer in the memos of the streets, which several timetables may share.
     """
 
-    def __init__(self, streets: StreetLayer, timetable: Timetable, timezone: str) -> None:
+    def __init__(
+        self, streets: StreetLayer, timetable: Timetable, timezone: str, typical_day: dt.date | None = None
+    ) -> None:
         self.streets = streets
         self.timetable = timetable
         self.timezone = timezone
+        self.typical_day = typical_day
         self.memo = Memo()
+        self.identity = object()

@@ -229,7 +229,20 @@ def typical_moment(layer: TransitLayer, *, is_arrival: bool) -> dt.datetime:
     """
     Return the moment of ``"weekday_morning"``: between 8 and 9 on the busiest Tuesday to Thursday of a timetable.
 
-    Of equally busy days it is the first. A departure is at 8, an arrival at 9, local time (docs/contract.md, 4.9).
+    A departure is at 8, an arrival at 9, local time (docs/contract.md, 4.9).
+    """
+    day = typical_day(layer)
+    return dt.datetime(day.year, day.month, day.day, 9 if is_arrival else 8, tzinfo=ZoneInfo(layer.timezone))
+
+
+def typical_day(layer: TransitLayer) -> dt.date:
+    """
+    Return the busiest Tuesday to Thursday of a timetable, the first of equally busy ones.
+
+    Raises
+    ------
+    NoServiceError
+        If the timetable has no day with service.
     """
     timetable = layer.timetable
 
@@ -245,5 +258,4 @@ def typical_moment(layer: TransitLayer, *, is_arrival: bool) -> dt.datetime:
         busy = [int(per_service[timetable.services_on(day)].sum()) for day in days]
         return days[int(np.argmax(busy))]
 
-    day = _TYPICAL_DAY.of(layer, None, find)
-    return dt.datetime(day.year, day.month, day.day, 9 if is_arrival else 8, tzinfo=ZoneInfo(layer.timezone))
+    return layer.typical_day or _TYPICAL_DAY.of(layer, None, find)

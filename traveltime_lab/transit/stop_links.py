@@ -46,8 +46,8 @@ FEW: Final = 32
 _STOPS = Derived[RoadsKey, tuple[Snaps, StopsOnEdges]]("stops on streets", kept=8)
 #: Walks by budget and direction. They are large; usually there is one budget in both directions, and that of transfers.
 _WALKS = Derived[tuple[int, bool], "Walks"]("walks around stops", kept=6)
-#: Searches from points to all stops by direction, kept with their graph.
-_SEARCHES = Derived[bool, matrix.RowSearch]("searches for stops", kept=2)
+#: Searches from points to all stops by layer and direction, kept with their graph. Scenarios share graphs, not stops.
+_SEARCHES = Derived[tuple[object, bool], matrix.RowSearch]("searches for stops", kept=4)
 _TRANSFERS = Derived[None, Transfers]("changes")
 
 
@@ -276,7 +276,7 @@ def street_links(
         others = LinkedPoints.of(graph, stops.snaps, STOP_SNAPPING, is_entry=not is_leaving)
         return matrix.RowSearch.of(graph, others.part(slice(0, 0)), others, is_backward=is_leaving)
 
-    ready = _SEARCHES.of(graph, is_leaving, make_ready)
+    ready = _SEARCHES.of(graph, (layer.identity, is_leaving), make_ready)
     points = LinkedPoints.of(graph, snaps, snapping, is_entry=is_leaving)
     leaving, reached = (ready.columns, points) if is_leaving else (points, ready.columns)
     largest = limit_label(budget_s, graph.metric)

@@ -135,6 +135,9 @@ class Timetable:
         start + k * headway, which is assumed for rows without exact times, too.
     notes : list of dict
         Rows that were dropped or noted while reading, by feed.
+    feed_spans : tuple of (int, int), optional
+        First and last date of each feed as ordinals, first > last for none; by default those on which its trips run. A
+        changed timetable covers the dates of the one before, also if a feed has lost its trips.
     """
 
     feeds: pd.DataFrame
@@ -170,6 +173,7 @@ class Timetable:
     frequency_headway: Int32Array
     frequency_exact: BoolArray
     notes: list[dict[str, Any]] = field(default_factory=list)
+    feed_spans: tuple[tuple[int, int], ...] | None = None
 
     def __post_init__(self) -> None:
         """Make every array read-only."""
@@ -240,6 +244,8 @@ class Timetable:
         for table in TABLES:
             digest.update(pd.util.hash_pandas_object(getattr(self, table), index=False).to_numpy().data)
         digest.update("\0".join([*self.zones, *self.headsigns]).encode())
+        if self.feed_spans is not None:
+            digest.update(repr(self.feed_spans).encode())
         return digest.hexdigest()
 
     # Service dates
@@ -251,11 +257,17 @@ class Timetable:
     @cached_property
     def _feed_spans(self) -> Int64Array:
         """First and last date of each feed as ordinals, shape (n_feeds, 2); first > last for none."""
+        if self.feed_spans is not None:
+            return np.array(self.feed_spans, np.int64).reshape(-1, 2)
         first, last = self.services.spans()
         spans = np.full((len(self.feeds), 2), (2_000_000_000, -1), np.int64)
         np.minimum.at(spans[:, 0], self.hot.trip_feed, first[self.hot.trip_service])
         np.maximum.at(spans[:, 1], self.hot.trip_feed, last[self.hot.trip_service])
         return spans
+
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Return the first and last date of each feed as ordinals, as in `feed_spans`."""
+        return tuple((int(first), int(last)) for first, last in self._feed_spans)
 
     def _spans(self) -> list[tuple[str, dt.date | None, dt.date | None]]:
         """Return the name, the first and the last date of each feed."""

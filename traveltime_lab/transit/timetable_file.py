@@ -106,7 +106,8 @@ def to_tables(timetable: Timetable) -> tuple[dict[str, pa.Array], dict[str, Any]
         name: values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         for name, values in columns.items()
     }
-    return columns, {"zones": timetable.zones, "notes": json.loads(json.dumps(timetable.notes, default=str))}
+    notes = json.loads(json.dumps(timetable.notes, default=str))
+    return columns, {"zones": timetable.zones, "notes": notes, "feed_spans": timetable.feed_spans}
 
 
 def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Timetable:
@@ -119,6 +120,8 @@ def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Tim
         If a column is missing, or has row numbers outside of the table that it refers to.
     """
     values: dict[str, Any] = {"zones": list(meta["zones"]), "notes": list(meta["notes"])}
+    spans = meta.get("feed_spans")
+    values["feed_spans"] = None if spans is None else tuple((int(first), int(last)) for first, last in spans)
     services = {item.name: columns[f"services.{item.name}"].to_numpy(zero_copy_only=False) for item in fields(Services)}
     values["services"] = Services(**services)
     for table in TABLES:
@@ -142,6 +145,8 @@ def _check_consistent(timetable: Timetable) -> None:
     for name, what in _ARRAY_TARGETS.items():
         _check_range(getattr(timetable, name), sizes[what] + (what == "headsigns"), name)
     _check_range(timetable.services.exception_service, sizes["services"], "services.exception_service")
+    if timetable.feed_spans is not None and len(timetable.feed_spans) != len(timetable.feeds):
+        raise ValueError("feed_spans does not have one row per feed")
     lengths = {
         "trip_indptr": timetable.arrival.size,
         "pattern_indptr": timetable.pattern_stop.size,

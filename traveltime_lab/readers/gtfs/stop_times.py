@@ -312,7 +312,7 @@ def _summary(findings: Findings) -> str:
 
 def read_frequencies(
     files: FeedFiles, findings: Findings, trip_ids: pa.Array, new_number: Int32Array
-) -> dict[str, AnyArray]:
+) -> dict[str, Any]:
     """
     Read frequencies.txt.
 

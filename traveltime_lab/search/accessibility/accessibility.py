@@ -13,7 +13,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import AnyArray, FloatArray
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
 from traveltime_lab._checks import items, one_of, percent, travel_times_s, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
@@ -35,7 +35,7 @@ from traveltime_lab.search.accessibility.measures import (
 from traveltime_lab.search.amounts import amounts_of
 from traveltime_lab.search.query import MomentLike, ask
 from traveltime_lab.search.tables import geo_frame
-from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps
+from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps, on_closed_streets
 
 #: Methods of floating catchment areas.
 _CATCHMENTS: Final = {
@@ -46,7 +46,7 @@ _CATCHMENTS: Final = {
 }
 MEASURES: Final = ("opportunities", "nearest", *_CATCHMENTS)
 #: Reasons why an origin has no value.
-_REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_snapped"])
+_REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_snapped", "origin_street_closed"])
 #: Columns of the result that are not values.
 _RESERVED: Final = ("travel_time", "reason", "geometry")
 #: Name of the column if opportunities have no values.
@@ -122,7 +122,7 @@ def accessibility(
         ``opportunities``, with percentiles one for each of them, such as ``jobs_p50``; ``reason``; and the origin as a
         point in EPSG:4326. Amounts are float64, and 0 if nothing is in reach. Times of ``"nearest"`` are Int32, and NA
         if fewer than `k` opportunities are in reach. Both are missing for origins without a street, and ``reason``
-        (categorical) says why.
+        (categorical) says why. An origin at a street that a change has closed has nothing in reach, and a reason, too.
 
     Raises
     ------
@@ -215,12 +215,14 @@ def accessibility(
             found = weighted_opportunities(matrix, weights, amounts)
         else:
             found = floating_catchments(matrix, weights, amounts, needed, _CATCHMENTS[measure])
-    return _table(found, here, starts.index, starts.geometry, limits, names, percents)
+    is_closed = on_closed_streets(query.graph.topology, here)
+    return _table(found, here, is_closed, starts.index, starts.geometry, limits, names, percents)
 
 
 def _table(
     found: AnyArray,
     here: Snaps,
+    is_closed: BoolArray,
     index: pd.Index,
     geometry: AnyArray,
     limits: tuple[int, ...],
@@ -241,7 +243,7 @@ def _table(
                 columns[label] = pd.arrays.IntegerArray(np.where(missing, 0, values).astype(np.int32), missing)
             else:
                 columns[label] = np.where(is_lost, np.nan, values)
-    codes = np.where(is_lost, np.where(status == OUTSIDE, 0, 1), -1)
+    codes = np.where(is_lost, np.where(status == OUTSIDE, 0, 1), np.where(np.repeat(is_closed, n_limits), 2, -1))
     columns["reason"] = pd.Categorical.from_codes(codes, dtype=_REASONS)
     return geo_frame(columns, np.repeat(geometry, n_limits), index.repeat(n_limits))
 

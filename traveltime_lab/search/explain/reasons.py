@@ -63,7 +63,8 @@ class Reason:
     code : str
         Type of the reason. On streets: ``origin_outside_network``, ``destination_outside_network``,
         ``origin_not_snapped``, ``destination_not_snapped``, ``origin_moved``, ``destination_moved`` (not snapped to
-        the nearest street), ``other_component``, ``one_way_trap``, ``excluded_roads`` and ``over_limit``. With a
+        the nearest street), ``origin_street_closed`` and ``destination_street_closed`` (by a change),
+        ``other_component``, ``one_way_trap``, ``excluded_roads`` and ``over_limit``. With a
         timetable also ``outside_timetable``, ``no_vehicles``,
         ``no_stop_near_origin``, ``no_stop_near_destination``, ``stops_too_far``, ``no_service_that_day``,
         ``no_trip_that_day``, ``first_trip_not_yet``, ``last_trip_gone``, ``no_trip_then``, ``too_many_changes`` and

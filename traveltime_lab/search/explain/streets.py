@@ -17,7 +17,7 @@ from traveltime_lab.search.explain.reasons import Reason, distance, duration, pa
 from traveltime_lab.search.explain.relaxations import FARTHEST_M, Pair
 from traveltime_lab.search.explain.requests import Request, changed_options, cost
 from traveltime_lab.search.pairs import component_of
-from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED
+from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, on_closed_streets
 
 #: A street this much farther away than the nearest one is worth mentioning (assumed).
 _MOVED_M: Final = 3.0
@@ -169,6 +169,14 @@ def _add_disconnected(told: Findings, pair: Pair, request: Request) -> None:
     first, last = (int(component_of(topology, snaps.edge)[0]) for snaps in (starts, ends))
     how = ON_STREETS[request.transportation.base]
     side: str | None = None
+    for end, snaps in (("origin", starts), ("destination", ends)):
+        if on_closed_streets(topology, snaps)[0]:
+            told.add(
+                "snapping", f"{end}_street_closed",
+                f"A change of the network has closed the street at the {end} to {request.transportation.base}.", end,
+                main_distance=_main_distance(pair, request, end),
+            )  # fmt: skip
+            return
     if first != last:
         sizes = np.bincount(topology.component)
         if sizes[first] != sizes[last]:

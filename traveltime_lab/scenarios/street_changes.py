@@ -1,0 +1,215 @@
+"""
+Changes of streets: close, reopen, add, and give other speeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from traveltime_lab._checks import flag, one_of, words
+from traveltime_lab._keywords import explained_keywords
+from traveltime_lab.errors import InputError
+from traveltime_lab.scenarios.changes import Change, a_number, integers, line_of, modes, polygon_of
+from traveltime_lab.streets.tables import BASE_MODES
+
+#: Range of valid speeds in km/h, as of `add_speeds`.
+MIN_KPH, MAX_KPH = 0.1, 500.0
+
+
+@dataclass(frozen=True)
+class _Selection(Change):
+    """Streets by polygon, OSM way or edge."""
+
+    shapes: ClassVar[frozenset[str]] = frozenset({"polygon"})
+
+    polygon: Any = None
+    ways: Any = ()
+    edges: Any = ()
+    modes: Any = BASE_MODES
+
+    def __post_init__(self) -> None:
+        """Check the selection."""
+        super().__post_init__()
+        self._put(
+            polygon=None if self.polygon is None else polygon_of(self.polygon),
+            ways=integers(self.ways, "ways"),
+            edges=integers(self.edges, "edges"),
+            modes=modes(self.modes),
+        )
+        if self.polygon is None and not self.ways and not self.edges:
+            raise InputError(f"{type(self).__name__} needs at least one of polygon, ways and edges")
+
+
+@explained_keywords
+@dataclass(frozen=True)
+class CloseStreets(_Selection):
+    """
+    Close streets to some modes.
+
+    A closed street is still there, but nobody travels along it. Junctions, mandatory turns and destination-only zones
+    stay as they are, and so do points: whoever is at a closed street cannot leave or reach it, and results say so in
+    their reason. Vehicles of a timetable keep running.
+
+    Parameters
+    ----------
+    polygon : Polygon, MultiPolygon, GeoDataFrame or GeoSeries, optional
+        Close every street that meets it, from junction to junction, at all levels; no ferries. Shapes are in
+        EPSG:4326, tables in their own CRS.
+    ways : int or sequence of int, default ()
+        Close these OSM ways.
+    edges : int or sequence of int, default ()
+        Close these rows of `Network.edges_frame`, of the network that is changed.
+    modes : str or sequence of str, default ("walking", "cycling", "driving")
+        Whom to close the streets to.
+    name : str, default ""
+        A name for reports.
+
+    See Also
+    --------
+    ReopenStreets : The opposite.
+    Network.with_changes : Apply changes.
+
+    Examples
+    --------
+    >>> network = tl.sample_network()
+    >>> edges = network.edges_frame()
+    >>> way = int(edges.loc[edges["highway"] == "primary", "way_id"].iloc[0])
+    >>> scenario = network.with_changes([tl.CloseStreets(ways=way, modes="driving", name="works")])
+    >>> scenario.report()["changes"]
+    {"1. CloseStreets 'works'": '4 edges, 0.31 km, closed to driving'}
+    """
+
+
+@explained_keywords
+@dataclass(frozen=True)
+class ReopenStreets(_Selection):
+    """
+    Reopen streets that `CloseStreets` has closed, as if it had not.
+
+    Streets that are closed in the data stay closed.
+
+    Parameters
+    ----------
+    polygon, ways, edges, modes, name
+        As in `CloseStreets`.
+
+    Examples
+    --------
+    >>> network = tl.sample_network()
+    >>> closed = network.with_changes([tl.CloseStreets(edges=[7, 8])])
+    >>> closed.with_changes([tl.ReopenStreets(edges=[7, 8])]).fingerprint == network.fingerprint
+    True
+    """
+
+
+@explained_keywords
+@dataclass(frozen=True)
+class SetSpeed(_Selection):
+    """
+    Give streets other speeds.
+
+    Directions that are closed to a mode remain closed. Speeds for driving are those of free flow, which searches reduce
+    by the congestion of the hour.
+
+    Parameters
+    ----------
+    polygon : Polygon, MultiPolygon, GeoDataFrame or GeoSeries, optional
+        Change every street whose midpoint is in it; no ferries.
+    ways, edges : int or sequence of int, default ()
+        As in `CloseStreets`.
+    modes : str or sequence of str, default ("walking", "cycling", "driving")
+        Whose speeds to change.
+    kph : float, optional
+        The new speed in km/h, 0.1 to 500.
+    factor : float, optional
+        Number by which to multiply speeds, 0.01 to 100. Either `kph` or `factor` is needed.
+    name : str, default ""
+        A name for reports.
+
+    See Also
+    --------
+    add_speeds : Speeds by class of street, or for many streets.
+
+    Examples
+    --------
+    >>> network = tl.sample_network()
+    >>> edges = network.edges_frame()
+    >>> ways = edges.loc[edges["highway"] == "residential", "way_id"].unique()[:10]
+    >>> calmer = network.with_changes([tl.SetSpeed(ways=ways, modes="driving", kph=20)])
+    >>> int(calmer.edges_frame()["driving_kph_forward"][edges["way_id"].isin(ways)].max())
+    20
+    """
+
+    kph: float | None = None
+    factor: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check speed and factor."""
+        super().__post_init__()
+        if (self.kph is None) == (self.factor is None):
+            raise InputError("SetSpeed needs either kph or factor")
+        if self.kph is not None:
+            self._put(kph=a_number(self.kph, "kph", MIN_KPH, MAX_KPH, "km/h"))
+        if self.factor is not None:
+            self._put(factor=a_number(self.factor, "factor", 0.01, 100.0, "times the speed"))
+
+
+@explained_keywords
+@dataclass(frozen=True)
+class AddStreet(Change):
+    """
+    Add a street, joined to the streets that it crosses or touches.
+
+    Motorways and ferries are crossed without a junction. Points that are nearer to the new street than to any other use
+    it. Where it makes a junction, cars need as long for turns as at other junctions.
+
+    Parameters
+    ----------
+    line : LineString or sequence of (lng, lat)
+        The street in EPSG:4326, within the bounds of the network. Ends within 10 m of a street are moved onto it.
+    speeds : mapping
+        Speeds in km/h by mode, such as ``{"walking": 5, "cycling": 15}``, 0.1 to 500. Other modes cannot use it.
+    oneway : bool, default False
+        Whether cycling and driving are along the line only. Walking is in both directions, as in OpenStreetMap.
+    joins : {"crossings", "ends"}, default "crossings"
+        Whether to join all streets that the line crosses or touches, or those at its ends only, as for a bridge or a
+        tunnel.
+    highway : str, default "unclassified"
+        Class of the street, a value of OpenStreetMap's tag ``highway``. It decides the congestion, and how maps draw
+        the street.
+    name : str, default ""
+        Name of the street, also for reports.
+
+    Examples
+    --------
+    >>> network = tl.sample_network()
+    >>> ends = tl.sample_points().geometry.iloc[:2]
+    >>> path = tl.AddStreet(list(zip(ends.x, ends.y)), {"walking": 5, "cycling": 18}, joins="ends", name="Sea path")
+    >>> network.with_changes([path]).n_edges > network.n_edges
+    True
+    """
+
+    shapes: ClassVar[frozenset[str]] = frozenset({"line"})
+
+    line: Any
+    speeds: Any
+    oneway: bool = False
+    joins: Literal["crossings", "ends"] = "crossings"
+    highway: str = "unclassified"
+
+    def __post_init__(self) -> None:
+        """Check line and speeds."""
+        super().__post_init__()
+        self._put(line=line_of(self.line), oneway=flag(self.oneway, "oneway"))
+        one_of(self.joins, "joins", ("crossings", "ends"))
+        if not words(self.highway, "highway") or self.highway == "ferry":
+            raise InputError(f"highway must be a class of street such as 'residential'; got {self.highway!r}")
+        if not isinstance(self.speeds, Mapping):
+            raise InputError(f"speeds must map modes to km/h, such as {{'walking': 5}}; got {self.speeds!r}")
+        found = {
+            mode: a_number(self.speeds[mode], f"the speed of {mode}", MIN_KPH, MAX_KPH, "km/h")
+            for mode in modes(list(self.speeds), "speeds")
+        }
+        self._put(speeds=found)

@@ -1,0 +1,200 @@
+"""
+Apply changes to the tables of streets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import shapely
+
+from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int64Array
+from traveltime_lab.errors import InputError, LimitError
+from traveltime_lab.scenarios.changes import Change
+from traveltime_lab.scenarios.street_changes import (
+    MAX_KPH,
+    MIN_KPH,
+    AddStreet,
+    CloseStreets,
+    ReopenStreets,
+    SetSpeed,
+    _Selection,
+)
+from traveltime_lab.streets.tables import ACCESS_NO, CLOSED_BY_CHANGE, StreetTables
+
+#: Changes of streets.
+KINDS = (CloseStreets, ReopenStreets, SetSpeed, AddStreet)
+
+
+@dataclass(frozen=True)
+class Streets:
+    """
+    Streets that are being changed.
+
+    Attributes
+    ----------
+    tables : StreetTables
+    edge_before : int64 array of shape (n_edges,)
+        The edge before all changes that each edge is, or is a part of; -1 for new ones.
+    n_before : int
+        Number of edges before all changes.
+    """
+
+    tables: StreetTables
+    edge_before: Int64Array
+    n_before: int
+
+    @classmethod
+    def of(cls, tables: StreetTables) -> Streets:
+        """Return streets before changes."""
+        n = tables.edge_from.size
+        return cls(tables, np.arange(n), n)
+
+
+def apply(streets: Streets, change: Change) -> tuple[Streets, str]:
+    """Apply a change that selects streets; return the streets, and what has changed, for reports."""
+    assert isinstance(change, _Selection)
+    chosen = _chosen(streets, change)
+    if isinstance(change, SetSpeed):
+        how = f"factor {change.factor:g}" if change.kph is None else f"{change.kph:g} km/h"
+        done = f"{how} for {_and(change.modes)}"
+        tables = with_uses(streets.tables, chosen, lambda uses: _with_speeds(uses, change))
+    else:
+        closes = isinstance(change, CloseStreets)
+        done = f"{'closed' if closes else 'reopened'} to {_and(change.modes)}"
+        tables = with_uses(streets.tables, chosen, lambda uses: _with_access(uses, change.modes, closes=closes))
+    is_other = tables.edge_use != streets.tables.edge_use
+    km = float(tables.edge_length_m[is_other].sum() / 1000)
+    fact = f"{int(is_other.sum()):,} edge{'' if is_other.sum() == 1 else 's'}, {km:,.2f} km, {done}"
+    return replace(streets, tables=tables), fact
+
+
+def _and(names: tuple[str, ...]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _chosen(streets: Streets, change: _Selection) -> IndexArray:
+    """Return the edges that a change selects."""
+    tables = streets.tables
+    chosen = np.zeros(tables.edge_from.size, np.bool_)
+    if change.ways:
+        ways = np.array(change.ways, np.int64)
+        unknown = ways[~np.isin(ways, tables.edge_way_id)]
+        if unknown.size:
+            raise InputError(
+                f"{change.title}: the network has no OSM way {int(unknown[0])}; see edges_frame()['way_id']"
+            )
+        chosen |= np.isin(tables.edge_way_id, ways)
+    if change.edges:
+        edges = np.array(change.edges, np.int64)
+        unknown = edges[(edges < 0) | (edges >= streets.n_before)]
+        if unknown.size:
+            raise InputError(
+                f"{change.title}: the network has no edge {int(unknown[0])}; edges are from 0 to {streets.n_before - 1}"
+            )
+        chosen |= np.isin(streets.edge_before, edges)
+    if change.polygon is not None:
+        chosen |= _in_polygon(tables, change.polygon, by_midpoint=isinstance(change, SetSpeed))
+    return np.flatnonzero(chosen)
+
+
+def _in_polygon(tables: StreetTables, polygon: shapely.Geometry, *, by_midpoint: bool) -> BoolArray:
+    """Return which edges, without ferries, meet a polygon, or have their midpoint in it."""
+    found = np.zeros(tables.edge_from.size, np.bool_)
+    near = edges_in_box(tables, polygon.bounds)
+    near = near[~tables.uses["is_ferry"].to_numpy()[tables.edge_use[near]]]
+    lines = lines_of(tables, near)
+    if by_midpoint:
+        lines = shapely.line_interpolate_point(lines, 0.5, normalized=True)
+    shapely.prepare(polygon)
+    found[near[shapely.intersects(polygon, lines)]] = True
+    return found
+
+
+def edges_in_box(tables: StreetTables, box: tuple[float, float, float, float]) -> IndexArray:
+    """Return the edges whose bounding boxes meet a box in degrees."""
+    west, south, east, north = box
+    begins = tables.coord_indptr[:-1]
+    is_near = np.minimum.reduceat(tables.coord_lng, begins) <= east
+    is_near &= np.maximum.reduceat(tables.coord_lng, begins) >= west
+    is_near &= np.minimum.reduceat(tables.coord_lat, begins) <= north
+    is_near &= np.maximum.reduceat(tables.coord_lat, begins) >= south
+    return np.flatnonzero(is_near)
+
+
+def lines_of(tables: StreetTables, edges: IndexArray) -> np.ndarray:
+    """Return the lines of some edges in EPSG:4326."""
+    counts = np.diff(tables.coord_indptr)[edges]
+    owner = np.repeat(np.arange(edges.size), counts)
+    at = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    at += np.repeat(tables.coord_indptr[:-1][edges], counts)
+    places = np.column_stack([tables.coord_lng[at], tables.coord_lat[at]])
+    return np.asarray(shapely.linestrings(places, indices=owner)) if edges.size else np.zeros(0, object)
+
+
+def with_uses(tables: StreetTables, edges: IndexArray, changed: Callable[[pd.DataFrame], pd.DataFrame]) -> StreetTables:
+    """
+    Return tables in which some edges have other uses; arrays without changes are shared.
+
+    Parameters
+    ----------
+    tables : StreetTables
+    edges : integer array
+    changed : callable
+        Returns the changed rows of `StreetTables.uses`.
+    """
+    if not edges.size:
+        return tables
+    uses = tables.uses
+    rows, which = np.unique(tables.edge_use[edges], return_inverse=True)
+    new = changed(uses.iloc[rows].copy()).astype(uses.dtypes.to_dict())
+    # An equal row that exists is used, so that a change and its opposite give the tables of before.
+    known: dict[tuple[object, ...], int] = {}
+    for number, row in enumerate(pd.concat([uses, new]).itertuples(index=False, name=None)):
+        known.setdefault(row, number)
+    place = np.array([known[row] for row in new.itertuples(index=False, name=None)], np.int64)
+    if (place == rows).all():
+        return tables
+    edge_use = tables.edge_use.copy()
+    edge_use[edges] = place[which]
+    table = pd.concat([uses, new], ignore_index=True)
+    used, edge_use[:] = _numbered(edge_use, len(uses))
+    return replace(tables, uses=table.iloc[used].reset_index(drop=True), edge_use=edge_use.astype(np.int32))
+
+
+def _numbered(edge_use: AnyArray, n_before: int) -> tuple[Int64Array, Int64Array]:
+    """Return the rows to keep, those of before up to the last one that is used and used new ones, and new numbers."""
+    used = np.unique(edge_use)
+    old = used[used < n_before]
+    rows = np.concatenate([np.arange(int(old.max(initial=-1)) + 1), used[used >= n_before]])
+    number = np.full(int(rows.max()) + 1, -1, np.int64)
+    number[rows] = np.arange(rows.size)
+    return rows, number[edge_use]
+
+
+def _with_access(uses: pd.DataFrame, modes: tuple[str, ...], *, closes: bool) -> pd.DataFrame:
+    """Return uses that are closed to some modes, or open as they were."""
+    for mode in modes:
+        access = uses[f"{mode}_access"].to_numpy()
+        closed = np.where(access != ACCESS_NO, access | CLOSED_BY_CHANGE, ACCESS_NO)
+        uses[f"{mode}_access"] = (closed if closes else access & ~np.uint8(CLOSED_BY_CHANGE)).astype(np.uint8)
+    return uses
+
+
+def _with_speeds(uses: pd.DataFrame, change: SetSpeed) -> pd.DataFrame:
+    """Return uses with other speeds in the directions that are open."""
+    for mode in change.modes:
+        for side in ("forward", "backward"):
+            kph = uses[f"{mode}_kph_{side}"].to_numpy().astype(np.float64)
+            new = kph * change.factor if change.kph is None else np.full(kph.size, change.kph)
+            wrong = (kph > 0) & ~((new >= MIN_KPH) & (new <= MAX_KPH))
+            if wrong.any():
+                raise LimitError(
+                    f"{change.title}: factor {change.factor:g} makes {kph[wrong][0]:g} km/h {new[wrong][0]:g} km/h; "
+                    f"choose one that gives {MIN_KPH:g} to {MAX_KPH:g} km/h"
+                )
+            uses[f"{mode}_kph_{side}"] = np.where(kph > 0, new, 0.0)
+    return uses
