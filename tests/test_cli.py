@@ -95,11 +95,17 @@ def test_build_and_info(helsinki: Network, tmp_path: Path, capsys: pytest.Captur
 
     source = sample._locate(sample._SAMPLES["helsinki"])
     out = tmp_path / "helsinki.network"
-    assert cli.main(["build", str(source), str(out), "--timezone", "Europe/Helsinki"]) == 0
+    more = ["--timezone", "Europe/Helsinki", "--prepare", "walking"]
+    assert cli.main(["build", str(source), str(out), *more]) == 0
     assert str(out) in capsys.readouterr().out
     assert tl.load_network(out).n_edges == helsinki.n_edges
+    assert cli.main(["build", str(source), str(out), "--prepare", "public_transport"]) == 1
+    assert "no timetable" in capsys.readouterr().err
+    assert tl.load_network(out).prepared == ("walking",)
     assert cli.main(["info", str(out)]) == 0
-    assert "Europe/Helsinki" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "Europe/Helsinki" in told
+    assert "prepared for: walking" in told
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ DOCUMENTS = (
     "CONTRIBUTING.md",
     "benchmarks/README.md",
     "docs/contract.md",
+    "docs/growth.md",
     "docs/large-jobs.md",
 )
 #: What commands write, and the repository does not hold.

@@ -20,10 +20,12 @@ Examples
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from traveltime_lab._forks import Lock
 
@@ -45,11 +47,19 @@ class Memo:
     The cached values of one owner.
 
     A copy or a pickle of a memo is empty, because its values can be computed again.
+
+    Attributes
+    ----------
+    entries : dict
+        Values that may be dropped, by kind and key.
+    pinned : dict
+        Values that are never dropped, by kind and key; see `Derived.pin`.
     """
 
     def __init__(self) -> None:
         self.lock = Lock()
         self.entries: dict[Derived[Any, Any], OrderedDict[Hashable, _Entry]] = {}
+        self.pinned: dict[tuple[Derived[Any, Any], Hashable], Any] = {}
 
     def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
         """Pickle as an empty memo."""
@@ -62,6 +72,29 @@ class Owner(Protocol):
     @property
     def memo(self) -> Memo:
         """The cached values."""
+
+
+class Use(NamedTuple):
+    """A cached value that was requested; see `recording`."""
+
+    kind: Derived[Any, Any]
+    owner: Owner
+    key: Hashable
+    value: Any
+
+
+_uses: ContextVar[list[Use] | None] = ContextVar("uses of cached values", default=None)
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[list[Use]]:
+    """Collect the values that this thread requests in a ``with`` block, without those that others are made of."""
+    uses: list[Use] = []
+    token = _uses.set(uses)
+    try:
+        yield uses
+    finally:
+        _uses.reset(token)
 
 
 class Derived(Generic[K, V]):
@@ -98,7 +131,22 @@ class Derived(Generic[K, V]):
         make : callable
             Computes the value; must not request the same key. If it raises, nothing is cached.
         """
+        uses = _uses.get()
+        if uses is None:
+            return self._of(owner, key, make)
+        token = _uses.set(None)
+        try:
+            value = self._of(owner, key, make)
+        finally:
+            _uses.reset(token)
+        uses.append(Use(self, owner, key, value))
+        return value
+
+    def _of(self, owner: Owner, key: K, make: Callable[[], V]) -> V:
         memo = owner.memo
+        if (self, key) in memo.pinned:
+            pinned: V = memo.pinned[self, key]
+            return pinned
         with memo.lock:
             entries = memo.entries.setdefault(self, OrderedDict())
             entry = entries.setdefault(key, _Entry())
@@ -117,5 +165,23 @@ class Derived(Generic[K, V]):
     def is_ready(self, owner: Owner, key: K) -> bool:
         """Return whether the value of a key is cached."""
         with owner.memo.lock:
+            if (self, key) in owner.memo.pinned:
+                return True
             entry = owner.memo.entries.get(self, OrderedDict()).get(key)
             return entry is not None and entry.is_made
+
+    def pin(self, owner: Owner, key: K, value: V) -> None:
+        """
+        Cache a value for as long as its owner exists, whether or not it was computed before.
+
+        Parameters
+        ----------
+        owner : Owner
+        key : hashable
+            Everything that the value depends on besides the owner.
+        value : object
+            What `make` would return.
+        """
+        with owner.memo.lock:
+            owner.memo.pinned[self, key] = value
+            owner.memo.entries.get(self, OrderedDict()).pop(key, None)

@@ -79,6 +79,13 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--gtfs", metavar="FEED", nargs="+", default=[], help="timetables: zip files or folders")
     build.add_argument("--changes", metavar="FILE", type=Path, help="apply the changes of this JSON file")
     build.add_argument("--timezone", help="IANA name such as Europe/Helsinki; by default that of the place")
+    build.add_argument(
+        "--prepare",
+        metavar="TYPE",
+        nargs="+",
+        default=[],
+        help="types such as walking, driving or public_transport whose first searches take no longer than others",
+    )
     build.set_defaults(run=_build)
 
     info = commands.add_parser("info", help="print the report of a saved network")
@@ -265,9 +272,15 @@ def _named_network(text: str) -> tuple[str, tl.Network]:
 
 def _build(options: argparse.Namespace) -> None:
     writable(options.out, what="the network", example="city.network")  # before hours of work, not after
-    network = tl.build_network(options.osm, gtfs=options.gtfs, timezone=options.timezone, progress=sys.stderr.isatty())
+    # What is prepared is that of the changed network.
+    network = tl.build_network(
+        options.osm, gtfs=options.gtfs, timezone=options.timezone,
+        prepare=options.prepare if options.changes is None else (), progress=sys.stderr.isatty(),
+    )  # fmt: skip
     if options.changes is not None:
         network = network.with_changes(tl.load_changes(options.changes))
+        if options.prepare:
+            network.prepare(*options.prepare)
     print(network.report())
     print(f"\nSaved: {network.save(options.out).resolve()}")
 

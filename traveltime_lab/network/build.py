@@ -5,7 +5,7 @@ Building networks from source data, and loading them from files.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,11 @@ import pandas as pd
 from traveltime_lab._checks import flag, items
 from traveltime_lab._files import as_path
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab.errors import DataError, InputError
+from traveltime_lab.errors import DataError, FormatError, InputError
+from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.network.file import read_file
 from traveltime_lab.network.network import Network
+from traveltime_lab.network.prepared import check_timetable
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.layer import bounds_of, frame_of
@@ -34,6 +36,7 @@ def build_network(
     gtfs: Any = (),
     timezone: str | None = None,
     is_left_hand: bool | None = None,
+    prepare: str | Transportation | Iterable[str | Transportation | Mapping[str, Any]] = (),
     progress: bool | Callable[..., Any] = False,
 ) -> Network:
     """
@@ -51,6 +54,8 @@ def build_network(
         IANA name of the time zone; by default the time zone at the centre of the network.
     is_left_hand : bool, optional
         Whether traffic keeps left; by default as in the country of the time zone.
+    prepare : str, Transportation or iterable of these, default ()
+        Means of transportation to prepare the network for, such as ``("walking", "driving")``; see `Network.prepare`.
     progress : bool or callable, default False
         Whether to show a progress bar while reading a file, or a function that is called as ``progress(fraction)``.
 
@@ -66,6 +71,8 @@ def build_network(
         If the file or the tables are invalid or contain no street.
     CrsError
         If a GeoDataFrame has no CRS.
+    ModeError
+        If the network cannot be prepared for a means of transportation.
 
     See Also
     --------
@@ -93,7 +100,13 @@ def build_network(
         _check_timezone(timezone)
     if not callable(progress):
         flag(progress, "progress")
+    # Wrong names are found before the work, not after.
+    is_one = isinstance(prepare, str | Transportation | Mapping)
+    asked = [
+        as_transportation(each) for each in ((prepare,) if is_one else items(prepare, "prepare", "transportations"))
+    ]
     timetable = _timetable_from(gtfs)
+    check_timetable(asked, has_timetable=timetable is not None)
     tables = _tables_from(osm, progress)
     if tables.edge_from.size == 0:
         msg = "the input contains no street that is open to walking, cycling or driving; it cannot become a network"
@@ -110,7 +123,7 @@ def build_network(
     x, y = frame.to_xy(tables.node_lng[ashore], tables.node_lat[ashore])
     water = WaterBodies.build(tables.coastlines, tables.water, bounds, frame, street_xy=np.column_stack([x, y]))
     attribution = str(tables.report.get("attribution", ""))
-    return Network(
+    network = Network(
         tables,
         water=water,
         timezone=timezone,
@@ -118,6 +131,7 @@ def build_network(
         attribution=attribution,
         timetable=timetable,
     )
+    return network.prepare(*asked) if asked else network
 
 
 def _timetable_from(gtfs: Any) -> Timetable | None:
@@ -197,16 +211,11 @@ def load_network(path: str | os.PathLike[str], *, verify: bool = True) -> Networ
     'America/Santiago'
     """
     contents = read_file(path, verify=flag(verify, "verify"))
-    return Network(
-        contents.tables,
-        water=contents.water,
-        timezone=contents.timezone,
-        is_left_hand=contents.is_left_hand,
-        attribution=contents.attribution,
-        timetable=contents.timetable,
-        fingerprint=contents.fingerprint,
-        history=contents.history,
-    )
+    try:
+        return Network.of(contents)
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        msg = f"{path} is damaged ({type(error).__name__}: {error}); build and save the network again"
+        raise FormatError(msg) from error
 
 
 def _timezone_at(lng: float, lat: float) -> str:

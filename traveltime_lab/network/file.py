@@ -7,13 +7,17 @@ A saved network is an Arrow IPC file with a table of one row; every column is a 
 Loading reads the file into memory and verifies it; arrays are views of this private copy. A mapped file would load
 sooner, but when it is overwritten or truncated in place, the operating system changes the arrays of a running search or
 ends the process (SIGBUS). Mapping is left to callers that ask for it.
+
+What was prepared (`traveltime_lab.network.prepared`) is in columns that other versions of this package do not read.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -25,7 +29,7 @@ import pyarrow as pa
 from traveltime_lab._arrays import AnyArray
 from traveltime_lab._files import as_path, explained, is_file, replacing
 from traveltime_lab.errors import FileAccessError, FormatError, MissingFileError
-from traveltime_lab.network import checksums
+from traveltime_lab.network import checksums, prepared_file
 from traveltime_lab.network.history import History
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets.tables import (
@@ -62,6 +66,8 @@ class Contents:
         Hash of everything above.
     history : History
         The changes that the network has had.
+    prepared : tuple of mappings, optional
+        Header and columns of what was prepared; see `traveltime_lab.network.prepared_file.to_columns`.
     """
 
     tables: StreetTables
@@ -72,6 +78,7 @@ class Contents:
     timetable: Timetable | None
     fingerprint: str
     history: History
+    prepared: tuple[Mapping[str, Any], Mapping[str, AnyArray]] | None = None
 
 
 def write_file(contents: Contents, path: str | os.PathLike[str]) -> Path:
@@ -110,9 +117,9 @@ def read_file(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:
         if verify:
             with explained(source, "read"):
                 content, has_checksums = checksums.read_verified(source)
-            reader = pa.ipc.open_file(pa.BufferReader(content))
         else:
-            reader = pa.ipc.open_file(pa.memory_map(str(source), "rb"))
+            content = _mapped(source)
+        reader = pa.ipc.open_file(pa.BufferReader(content))
         meta = _header(source, reader.schema)
         if not has_checksums:
             msg = f"{source} is damaged (it has no checksums); copy the file again, or build and save the network again"
@@ -124,10 +131,23 @@ def read_file(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:
         msg = f"{source} is not a complete saved network ({str(error).splitlines()[0]}); build and save it again"
         raise FormatError(msg) from error
     try:
-        return _from_arrow(table, meta)
+        return _from_arrow(table, meta, content)
     except (KeyError, IndexError, TypeError, ValueError, pa.ArrowInvalid) as error:
         msg = f"{source} is damaged ({type(error).__name__}: {error}); build and save the network again"
         raise FormatError(msg) from error
+
+
+def _mapped(source: Path) -> pa.Buffer:
+    """
+    Return the content of a file, which is mapped into memory.
+
+    Pages are shared with other processes. The map is private, so that arrays are writeable as others are, which decides
+    on the version of a kernel; nothing is ever written to them.
+    """
+    with source.open("rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return pa.py_buffer(b"")
+        return pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
 
 
 def _header(source: Path, schema: pa.Schema) -> dict[str, Any]:
@@ -212,6 +232,10 @@ def _to_arrow(contents: Contents) -> pa.Table:
         rides, meta["timetable"] = timetable_file.to_tables(contents.timetable)
         for name, array in rides.items():
             add(f"{_TIMETABLE}{name}", array)
+    if contents.prepared is not None:
+        meta["prepared"], prepared_columns = contents.prepared
+        for name, array in prepared_columns.items():
+            add(name, pa.array(array))
     table = pa.table(columns)
     return table.replace_schema_metadata({_FORMAT_NAME: json.dumps(meta, default=str)})
 
@@ -223,8 +247,8 @@ def _plain_array(series: pd.Series) -> pa.Array:
     return pa.array(series.to_numpy())
 
 
-def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Contents:
-    """Return the contents of a table of one row; the arrays are views of the mapped file."""
+def _from_arrow(table: pa.Table, meta: dict[str, Any], content: pa.Buffer) -> Contents:
+    """Return the contents of a table of one row; the arrays are views of the content of the file."""
 
     def values(name: str) -> pa.Array:
         return table.column(name).chunk(0).values  # noqa: PD011 - Arrow, not pandas
@@ -255,6 +279,10 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Contents:
         rides = [name for name in table.column_names if name.startswith(_TIMETABLE)]
         columns = {name.removeprefix(_TIMETABLE): values(name) for name in rides}
         timetable = timetable_file.from_tables(columns, meta["timetable"])
+    prepared = None
+    if "prepared" in meta:
+        names = [name for name in table.column_names if name.startswith(prepared_file.PREFIX)]
+        prepared = meta["prepared"], {name: _writeable(values(name), content) for name in names}
     return Contents(
         tables=tables,
         water=WaterBodies.from_wkb(values("water")[0].as_py(), report=meta["water_report"]),
@@ -264,4 +292,15 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any]) -> Contents:
         timetable=timetable,
         fingerprint=meta["fingerprint"],
         history=History.from_json(meta["history"]) if "history" in meta else History(),
+        prepared=prepared,
     )
+
+
+def _writeable(values: pa.Array, content: pa.Buffer) -> AnyArray:
+    """Return numbers as an array that has the flags of other arrays; those of Arrow are read-only."""
+    view: AnyArray = values.to_numpy()
+    if not view.size:
+        return view.copy()
+    start = view.__array_interface__["data"][0] - content.address
+    found: AnyArray = np.frombuffer(content, view.dtype, view.size, start)
+    return found

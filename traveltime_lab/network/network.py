@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +16,14 @@ import shapely
 from traveltime_lab._checks import one_of
 from traveltime_lab._memo import Derived, Memo
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.errors import NoServiceError
+from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
+from traveltime_lab.network import prepared, prepared_file
 from traveltime_lab.network.file import Contents, hash_of_streets, plain_arrays, write_file
 from traveltime_lab.network.file import fingerprint as fingerprint_of
 from traveltime_lab.network.history import History
+from traveltime_lab.network.prepared import Prepared
 from traveltime_lab.network.report import Report, connectivity, timetable_facts
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.scenarios.apply import apply_changes, changes_of, check_stops
@@ -82,6 +84,8 @@ class Network:
         Local metric coordinates of the network.
     fingerprint : str
         Hash of all data. Networks with equal fingerprints give equal results.
+    prepared : tuple of str
+        Types of transportation that the network is prepared for.
 
     Examples
     --------
@@ -124,14 +128,49 @@ class Network:
             _HASH.of(streets, None, lambda: hash_of_streets(tables, water, timezone, is_left_hand)), timetable
         )
         self.memo = Memo()
+        self._prepared = Prepared()
+        #: Types that a file says were prepared by another version of this package.
+        self._prepared_before: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, contents: Contents) -> Network:
+        """Return the network of the contents of a file, with what was prepared."""
+        network = cls(
+            contents.tables,
+            water=contents.water,
+            timezone=contents.timezone,
+            is_left_hand=contents.is_left_hand,
+            attribution=contents.attribution,
+            timetable=contents.timetable,
+            fingerprint=contents.fingerprint,
+            history=contents.history,
+        )
+        if contents.prepared is not None:
+            header, columns = contents.prepared
+            if prepared_file.is_current(header, network.fingerprint):
+                network._prepared = prepared_file.from_columns(header, columns, network.streets, network.transit)
+                network._prepared.pin()
+            else:
+                network._prepared_before = tuple(header["types"])
+        return network
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, of which the memos are empty; what was prepared is kept."""
+        return self.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore what `__getstate__` returned."""
+        self.__dict__.update(state)
+        self._prepared.pin()
 
     def __repr__(self) -> str:
         """Return the size and the location in one line."""
         west, south, east, north = self.bounds
         rides = f", {self.timetable.n_trips:,} trips" if self.timetable else ""
+        ready = f", prepared for {prepared.listed(self.prepared)}" if self.prepared else ""
         return (
             f"<Network of {self.n_nodes:,} nodes and {self.n_edges:,} edges{rides} in "
-            f"({west:.4f}, {south:.4f}, {east:.4f}, {north:.4f}), {self.timezone}>"
+            f"({west:.4f}, {south:.4f}, {east:.4f}, {north:.4f}), {self.timezone}{ready}>"
         )
 
     @property
@@ -210,6 +249,11 @@ class Network:
         return changed
 
     @property
+    def prepared(self) -> tuple[str, ...]:
+        """Types of transportation that the network is prepared for; see `prepare`."""
+        return self._prepared.types
+
+    @property
     def tables(self) -> StreetTables:
         """Nodes, edges, lines and turn restrictions."""
         return self.streets.tables
@@ -276,6 +320,76 @@ class Network:
         when = resolve_moment(moment, self.timezone, name="moment")
         return self.streets.road_graph(as_transportation(transportation), when, metric=metric)
 
+    def prepare(self, *transportations: str | Transportation | Mapping[str, Any]) -> Network:
+        """
+        Prepare the network for means of transportation, so that their first searches take no longer than others.
+
+        Search graphs, snap indexes, contraction hierarchies, and the ties of stops to streets are made now instead of
+        by the first search that needs them, and `save` writes them with the network. Answers do not change.
+
+        Parameters
+        ----------
+        *transportations : str, Transportation or mapping
+            For a type with a timetable, the streets and stops of its access and of walking are prepared. Options of
+            which the streets depend are part of what is prepared: ``"driving+ferry"`` is another means than
+            ``"driving"``.
+
+        Returns
+        -------
+        Network
+            This network.
+
+        Raises
+        ------
+        ModeError
+            If a type is unknown, no street is open to it, or it needs a timetable and there is none.
+
+        Notes
+        -----
+        Driving has other speeds at other times of day. Prepared are the speeds of searches without a moment, and for
+        all moments the order of the hierarchy, which is most of the work. A network with other speeds (`add_speeds`)
+        keeps what does not depend on speeds. What another version of this package has prepared is not used.
+
+        Examples
+        --------
+        >>> network = tl.sample_network("helsinki").prepare("walking")
+        >>> network.prepared
+        ('walking',)
+        >>> path = network.save("helsinki.network")
+        >>> tl.load_network(path).prepared
+        ('walking',)
+        """
+        if not transportations:
+            msg = "prepare needs at least one means of transportation, such as network.prepare('walking', 'driving')"
+            raise InputError(msg)
+        asked = [as_transportation(each) for each in transportations]
+        made = prepared.prepare(self.streets, self.transit, asked)
+        made.pin()
+        self._prepared = self._prepared.merged(made)
+        self._prepared_before = ()
+        return self
+
+    def with_tables(self, tables: StreetTables) -> Network:
+        """
+        Return the network with tables that differ in speeds only.
+
+        It is prepared as this one is, as far as that does not depend on speeds.
+        """
+        network = Network(
+            tables,
+            water=self.water,
+            timezone=self.timezone,
+            is_left_hand=self.is_left_hand,
+            attribution=self.attribution,
+            timetable=self.timetable,
+            history=self.history,
+        )
+        network._prepared = self._prepared.without_speeds(
+            (self.streets, self.transit), (network.streets, network.transit)
+        )
+        network._prepared.pin()
+        return network
+
     def nodes_frame(self) -> gpd.GeoDataFrame:
         """Return the nodes as points in EPSG:4326, with OSM ids and flags."""
         import geopandas as gpd  # noqa: PLC0415
@@ -331,6 +445,7 @@ class Network:
         facts["water_bodies"] = dict(self.water.report)
         facts["attribution"] = self.attribution
         facts["fingerprint"] = self.fingerprint
+        facts["prepared_for"] = prepared.as_fact(self.prepared, self._prepared_before)
         facts["modes"] = connectivity(self.streets)
         if self.transit is not None:
             facts["timetable"] = timetable_facts(self.transit)
@@ -377,5 +492,8 @@ class Network:
             timetable=self.timetable,
             fingerprint=self.fingerprint,
             history=self.history,
+            prepared=prepared_file.to_columns(self._prepared, self.fingerprint, self.streets, self.transit)
+            if self._prepared.types
+            else None,
         )
         return write_file(contents, path)

@@ -127,15 +127,7 @@ def add_speeds(
     table[sides] = old_row[:, 1:].astype(np.float32)
     report = {**tables.report, "own_speeds": int((speed != uses[sides].to_numpy()[tables.edge_use]).any(axis=1).sum())}
     changed = replace(tables, uses=table, edge_use=new_row.reshape(-1).astype(np.int32), report=report)
-    return Network(
-        changed,
-        water=network.water,
-        timezone=network.timezone,
-        is_left_hand=network.is_left_hand,
-        attribution=network.attribution,
-        timetable=network.timetable,
-        history=network.history,
-    )
+    return network.with_tables(changed)
 
 
 def _kph(value: Any) -> float:

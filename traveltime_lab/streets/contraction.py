@@ -135,20 +135,20 @@ class Choice(NamedTuple):
     hierarchy_s: float
 
 
-_PART_SIZES = Derived[None, Int64Array]("sizes of connected parts")
-_CONTRACTION = Derived[None, Contraction]("contraction")
-_HIERARCHY = Derived[None, Hierarchy]("hierarchy")
+PART_SIZES = Derived[None, Int64Array]("sizes of connected parts")
+CONTRACTION = Derived[None, Contraction]("contraction")
+HIERARCHY = Derived[None, Hierarchy]("hierarchy")
 _EXPERIENCE = Derived[None, _Experience]("experience with searches")
 
 
 def contraction(streets: StreetLayer, topology: Topology) -> Contraction:
     """Return the contraction of a topology, which is computed once and kept."""
-    return _CONTRACTION.of(topology, None, lambda: _contract(streets, topology))
+    return CONTRACTION.of(topology, None, lambda: _contract(streets, topology))
 
 
 def hierarchy(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
     """Return the hierarchy of a search graph, which is computed once and kept."""
-    return _HIERARCHY.of(graph, None, lambda: _customize(streets, graph))
+    return HIERARCHY.of(graph, None, lambda: _customize(streets, graph))
 
 
 def pays_off(
@@ -206,14 +206,14 @@ def choose(
         return Choice(False, np.inf)
     experience = _EXPERIENCE.of(graph, None, _Experience)
     making_ns: float = 0
-    if not _HIERARCHY.is_ready(graph, None):
+    if not HIERARCHY.is_ready(graph, None):
         making_ns += n_states * _CUSTOMIZE_NS
-        if not _CONTRACTION.is_ready(graph.topology, None):
+        if not CONTRACTION.is_ready(graph.topology, None):
             making_ns += n_states * _CONTRACT_NS
     # Labels of large networks do not fit into the caches of a processor.
     search_ns = _SEARCH_NS * float(np.clip(np.sqrt(n_states / 70_000), 1.0, 2.7)) / min(settings.threads, n_near)
     parts_of_near = _parts(graph, near)
-    sizes = np.where(parts_of_near >= 0, _part_sizes(graph)[parts_of_near], 0)
+    sizes = np.where(parts_of_near >= 0, part_sizes(graph)[parts_of_near], 0)
 
     all_ns = search_ns * float(sizes.sum())
     asking_ns = _asking_ns(streets, graph, near, far, all_ns, is_backward=is_backward, are_pairs=are_pairs)
@@ -263,7 +263,7 @@ def _asking_ns(
     n_threads = min(settings.threads, n_sweeps)
     row_ns = _RESTRICT_NS + n_sweeps * _SWEEP_NS / n_threads
     n_states = graph.topology.n_states
-    if _HIERARCHY.is_ready(graph, None):
+    if HIERARCHY.is_ready(graph, None):
         made = hierarchy(streets, graph)
         # In a backward search, the downward arcs are traversed upwards.
         down = made.up if is_backward else made.down
@@ -271,14 +271,14 @@ def _asking_ns(
     else:
         # The upward searches from the destinations stay in their parts of the network.
         parts = np.unique(_parts(graph, far))
-        n_rows = min(int(_part_sizes(graph)[parts[parts >= 0]].sum()), _CONE * len(far.snaps) ** 0.75)
+        n_rows = min(int(part_sizes(graph)[parts[parts >= 0]].sum()), _CONE * len(far.snaps) ** 0.75)
     return n_states * _STATE_NS + len(near.snaps) * _CLIMB_NS / n_threads + n_rows * row_ns
 
 
-def _part_sizes(graph: RoadGraph) -> Int64Array:
+def part_sizes(graph: RoadGraph) -> Int64Array:
     """Return the number of states of each connected part of the network."""
     component = graph.topology.component
-    return _PART_SIZES.of(graph.topology, None, lambda: np.bincount(component, minlength=1).astype(np.int64))
+    return PART_SIZES.of(graph.topology, None, lambda: np.bincount(component, minlength=1).astype(np.int64))
 
 
 def _parts(graph: RoadGraph, ends: LinkedPoints) -> Int64Array:

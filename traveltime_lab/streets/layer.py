@@ -24,10 +24,10 @@ from traveltime_lab.streets.topology import build_topology
 RoadsKey = tuple[str, bool, tuple[str, ...], tuple[str, ...]]
 
 #: Topologies by roads and the turn restrictions that hold; the bits of the latter are empty where all always hold.
-_TOPOLOGIES = Derived[tuple[RoadsKey, bytes], Topology]("topologies", kept=24)
+TOPOLOGIES = Derived[tuple[RoadsKey, bytes], Topology]("topologies", kept=24)
 #: Search graphs by roads, restrictions, boarding time of ferries, congestion and metric; a day of driving has one for
 #: each hour, and for each time at which a turn restriction begins or ceases to hold.
-_GRAPHS = Derived[tuple[RoadsKey, bytes, int, float, Metric], RoadGraph]("road graphs", kept=32)
+GRAPHS = Derived[tuple[RoadsKey, bytes, int, float, Metric], RoadGraph]("road graphs", kept=32)
 
 
 class StreetLayer:
@@ -103,14 +103,14 @@ class StreetLayer:
         # Restrictions are for cars, so that the graphs of other modes are the same at all moments.
         timed = timed_holding(self.tables, moment if transportation.base == "driving" else None)
         bits = np.packbits(timed).tobytes() if timed.size else b""
-        topology = _TOPOLOGIES.of(
+        topology = TOPOLOGIES.of(
             self,
             (roads, bits),
             lambda: build_topology(
                 self.tables, transportation, self.frame, is_left_hand=self.is_left_hand, timed=timed
             ),
         )
-        return _GRAPHS.of(
+        return GRAPHS.of(
             self,
             (roads, bits, transportation.boarding_time, multiplier, metric),
             lambda: weigh(topology, self.tables, transportation, multiplier, metric=metric),

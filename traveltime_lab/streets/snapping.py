@@ -39,9 +39,9 @@ CAN_LEAVE, CAN_ARRIVE, MAIN = np.uint8(1), np.uint8(2), np.uint8(3)
 ANY = np.uint8(0)
 
 #: Snap indexes by roads and accepted roads.
-_INDEXES = Derived[tuple[RoadsKey, str], "SegmentIndex"]("snap indexes", kept=16)
-_ISLANDS = Derived[tuple[RoadsKey, str, int], "SegmentIndex"]("islands", kept=32)
-_BARRIERS = Derived[None, Grid]("barriers", kept=1)
+INDEXES = Derived[tuple[RoadsKey, str], "SegmentIndex"]("snap indexes", kept=16)
+ISLANDS = Derived[tuple[RoadsKey, str, int], "SegmentIndex"]("islands", kept=32)
+BARRIERS = Derived[None, Grid]("barriers", kept=1)
 _SEGMENTS = Derived[None, tuple[Any, ...]]("segments")
 
 #: Side of the cells of the index in metres: about a city block, so that a cell has few segments (90 m was the quickest
@@ -226,7 +226,7 @@ def snap_index(streets: StreetLayer, transportation: Transportation, accept_road
         marks = CAN_LEAVE * topology.can_leave.astype(np.uint8) | CAN_ARRIVE * topology.can_arrive.astype(np.uint8)
         return SegmentIndex.build(streets, usable, marks)
 
-    return _INDEXES.of(streets, index_key(transportation, accept_roads), build)
+    return INDEXES.of(streets, index_key(transportation, accept_roads), build)
 
 
 def island_index(
@@ -241,7 +241,7 @@ def island_index(
         return SegmentIndex.build(streets, wanted)
 
     key = (*index_key(transportation, accept_roads), int(needed))
-    return _ISLANDS.of(streets, key, build)
+    return ISLANDS.of(streets, key, build)
 
 
 def barriers(streets: StreetLayer) -> Grid:
@@ -259,7 +259,7 @@ def barriers(streets: StreetLayer) -> Grid:
         )  # fmt: skip
         return grid
 
-    return _BARRIERS.of(streets, None, build)
+    return BARRIERS.of(streets, None, build)
 
 
 @functools.cache

@@ -25,7 +25,7 @@ from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE
 from traveltime_lab.surfaces.tiles import Tile
 
-_EDGE_BOXES = Derived[None, EdgeBoxes]("boxes of edges")
+EDGE_BOXES = Derived[None, EdgeBoxes]("boxes of edges")
 
 
 class CellReader(NamedTuple):
@@ -300,7 +300,7 @@ def label_rows(
 
 def edge_boxes(streets: StreetLayer) -> EdgeBoxes:
     """Return the bounding boxes of all edges, and which edges are on land; they are kept."""
-    return _EDGE_BOXES.of(streets, None, lambda: _edge_boxes(streets))
+    return EDGE_BOXES.of(streets, None, lambda: _edge_boxes(streets))
 
 
 def _edge_boxes(streets: StreetLayer) -> EdgeBoxes:

@@ -43,7 +43,7 @@ TRANSFER_WALK_S: Final = 600
 FEW: Final = 32
 
 #: Snaps, connectors, and the stops on each edge, by the streets that are open.
-_STOPS = Derived[RoadsKey, tuple[Snaps, StopsOnEdges]]("stops on streets", kept=8)
+STOPS = Derived[RoadsKey, tuple[Snaps, StopsOnEdges]]("stops on streets", kept=8)
 #: Walks by budget and direction. They are large; usually there is one budget in both directions, and that of transfers.
 _WALKS = Derived[tuple[int, bool], "Walks"]("walks around stops", kept=6)
 #: Searches from points to all stops by layer and direction, kept with their graph. Scenarios share graphs, not stops.
@@ -163,7 +163,7 @@ def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transpor
         stops = owner[order].astype(np.int32)
         return snaps, StopsOnEdges(edge_indptr, stops, here.fraction[order], here.connector[order], len(snaps))
 
-    return LinkedStops(graph, *_STOPS.of(layer, roads_key(transportation), place))
+    return LinkedStops(graph, *STOPS.of(layer, roads_key(transportation), place))
 
 
 def walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving: bool) -> Walks:

@@ -1,0 +1,354 @@
+"""Prepared networks: the same answers, from what the file has, and never from what belongs to another question."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import traveltime_lab as tl
+from tests.network.test_saved_files import assert_refused
+from tests.support.oracles import random_points
+from tests.support.worlds import tables, towns, world
+from traveltime_lab import Transportation
+from traveltime_lab.errors import InputError, ModeError
+from traveltime_lab.network import checksums, prepared_file
+from traveltime_lab.network.network import Network
+from traveltime_lab.streets import contraction, layer, snapping
+from traveltime_lab.surfaces import field
+
+MODES = ("walking", "cycling", "driving")
+MOMENT = "2026-03-03T08:00"
+EVERY_MOMENT = (None, MOMENT)
+
+
+def points(network: Network, number: int, seed: int) -> gpd.GeoSeries:
+    return gpd.GeoSeries.from_xy(*random_points(network, number, seed), crs="EPSG:4326")
+
+
+def answers(network: Network, means: Any, moment: str | None = None) -> list[Any]:
+    """Matrices, areas and routes, as values that compare bit by bit."""
+    near, far = points(network, 3, 1), points(network, 40, 2)
+    when = {} if moment is None else {"departure_time": moment}
+    how = {"transportation": means, **when}
+    found: list[Any] = []
+    for engine in ("auto", "dijkstra", "hierarchy"):
+        with_engine = (
+            {}
+            if Transportation(**means if isinstance(means, dict) else {"type": means}).uses_timetable
+            else {"engine": engine}
+        )
+        table = tl.time_filter(
+            network, near, far, travel_time=3600, properties=("travel_time", "distance"), **with_engine, **how
+        )
+        found.append(table.reset_index().to_dict("list"))
+    areas = tl.time_map(network, near, travel_time=600, **how)
+    found.append([shape.wkb for shape in areas.geometry])
+    found.append(tl.routes(network, near, far.iloc[:3], **how).to_wkb(hex=True).to_csv())
+    return found
+
+
+def assert_equal(one: list[Any], other: list[Any]) -> None:
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_equal(a, b)
+
+
+@pytest.fixture(scope="module")
+def plain(helsinki: Network, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return helsinki.save(tmp_path_factory.mktemp("plain") / "helsinki.network")
+
+
+@pytest.fixture(scope="module")
+def ready(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    network = tl.load_network(plain)
+    assert network.prepared == ()
+    assert network.prepare(*MODES) is network
+    return network.save(tmp_path_factory.mktemp("ready") / "helsinki.network")
+
+
+@pytest.fixture
+def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever prepared values are made with fails."""
+
+    def fail(*_args: Any, **_more: Any) -> None:
+        raise AssertionError("made again")
+
+    for module, name in (
+        (layer, "build_topology"), (layer, "weigh"), (contraction, "_contract"), (contraction, "_customize"),
+        (snapping, "build_grid"), (snapping, "_segments"), (field, "_edge_boxes"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, fail)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("mode", MODES)
+def test_the_same_answers(plain: Path, ready: Path, mode: str, verify: bool) -> None:
+    before, after = tl.load_network(plain), tl.load_network(ready, verify=verify)
+    assert after.prepared == MODES
+    assert after.fingerprint == before.fingerprint
+    for moment in EVERY_MOMENT:
+        assert_equal(answers(after, mode, moment), answers(before, mode, moment))
+
+
+@pytest.mark.usefixtures("nothing_is_made")
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_is_made_again(ready: Path, mode: str) -> None:
+    network = tl.load_network(ready, verify=False)
+    near, far = points(network, 3, 1), points(network, 40, 2)
+    for engine in ("auto", "dijkstra", "hierarchy"):
+        tl.time_filter(network, near, far, travel_time=3600, transportation=mode, engine=engine)
+    tl.time_map(network, near, travel_time=600, transportation=mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_other_speeds(plain: Path, ready: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = tl.load_network(plain), tl.load_network(ready, verify=False)
+    speeds = {"classes": {"residential": 11, "primary": 23}, "mode": mode}
+    slow_before, slow_after = (tl.add_speeds(network, **speeds) for network in (before, after))
+    assert slow_after.fingerprint == slow_before.fingerprint != before.fingerprint
+    monkeypatch.setattr(contraction, "_contract", None)  # the order does not depend on speeds
+    monkeypatch.setattr(layer, "build_topology", None)
+    found = answers(slow_after, mode)
+    monkeypatch.undo()
+    assert_equal(found, answers(slow_before, mode))
+    assert_equal(answers(after, mode), answers(before, mode))
+
+
+def test_with_a_timetable(coquimbo: Network, tmp_path: Path) -> None:
+    before = tl.load_network(coquimbo.save(tmp_path / "before.network"))
+    path = tl.load_network(coquimbo.save(tmp_path / "after.network")).prepare("public_transport").save(tmp_path / "x")
+    after = tl.load_network(path)
+    assert after.prepared == ("public_transport",)
+    assert after.transit is not None
+    for moment in ("2019-03-05T08:00", "2019-03-09T17:30"):
+        assert_equal(answers(after, "public_transport", moment), answers(before, "public_transport", moment))
+    assert_equal(answers(after, "walking"), answers(before, "walking"))
+
+
+def test_stops_are_not_tied_again(coquimbo: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from traveltime_lab.transit import stop_links
+
+    path = tl.load_network(coquimbo.save(tmp_path / "a")).prepare("public_transport").save(tmp_path / "b")
+    network = tl.load_network(path)
+    assert network.transit is not None
+    monkeypatch.setattr(stop_links, "snap_points", None)
+    graph = network.road_graph("walking")
+    stops = stop_links.linked_stops(network.transit, graph, Transportation("walking"))
+    monkeypatch.undo()
+    assert coquimbo.transit is not None
+    other = stop_links.linked_stops(coquimbo.transit, coquimbo.road_graph("walking"), Transportation("walking"))
+    np.testing.assert_array_equal(stops.snaps.edge, other.snaps.edge)
+    np.testing.assert_array_equal(stops.on_edges.connector, other.on_edges.connector)
+
+
+def times_in_a_worker(path: Path | Network, mode: str) -> tuple[tuple[str, ...], bytes]:
+    network = tl.load_network(path, verify=False) if isinstance(path, Path) else path
+    ends = points(network, 30, 3)
+    table = tl.time_filter(network, ends, ends, travel_time=3600, transportation=mode, form="matrix")
+    return network.prepared, table.to_numpy().tobytes()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers(plain: Path, ready: Path, method: str) -> None:
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {method} here")
+    expected = times_in_a_worker(plain, "driving")[1]
+    network = tl.load_network(ready)
+    context = multiprocessing.get_context(method)
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        for source in (ready, network):
+            assert pool.submit(times_in_a_worker, source, "driving").result() == (MODES, expected)
+
+
+@pytest.mark.usefixtures("nothing_is_made")
+def test_a_pickle_is_prepared(ready: Path) -> None:
+    again = pickle.loads(pickle.dumps(tl.load_network(ready)))
+    assert times_in_a_worker(again, "driving") == times_in_a_worker(tl.load_network(ready), "driving")
+
+
+# Options and stale parts ---------------------------------------------------------------------------------------------
+
+#: Everything that decides on streets or speeds.
+MEANS = st.one_of(
+    st.builds(
+        Transportation,
+        st.sampled_from(["driving", "driving+ferry"]),
+        include_roads=st.sets(st.sampled_from(["restricted", "track"])).map(tuple),
+        exclude_roads=st.sets(st.sampled_from(["toll"])).map(tuple),
+        traffic_model=st.sampled_from([None, "peak", "off_peak", "pessimistic"]),
+    ),
+    st.sampled_from(["walking", "walking+ferry", "cycling", "cycling+ferry"]).map(Transportation),
+    st.builds(Transportation, st.just("driving+ferry"), boarding_time=st.sampled_from([0, 600])),
+)
+ACCEPTED = st.sampled_from(["both_drivable_and_walkable", "any_drivable"])
+
+
+@given(
+    towns(), MEANS, MEANS, ACCEPTED, st.sampled_from(["2026-03-03T08:30", None]), st.sampled_from(["time", "distance"])
+)
+@hypothesis_settings(max_examples=60, suppress_health_check=list(HealthCheck))
+def test_another_question_gets_its_own_answer(
+    network: Network, prepared_for: Transportation, asked: Transportation, accept: str, moment: str | None, metric: Any
+) -> None:
+    """A part that was prepared for some options is not used for others."""
+    fresh = pickle.loads(pickle.dumps(network))
+    try:
+        network.prepare(prepared_for)
+    except ModeError as error:
+        assert "no street" in str(error)
+    header, columns = prepared_file.to_columns(network._prepared, network.fingerprint, network.streets, network.transit)
+    header = json.loads(json.dumps(header))
+    read = pickle.loads(pickle.dumps(fresh))
+    read._prepared = prepared_file.from_columns(header, columns, read.streets, read.transit)
+    read._prepared.pin()
+    ends = points(network, 8, 5)
+    when = None if moment is None else dt.datetime.fromisoformat(moment).replace(tzinfo=dt.UTC)
+    for other in (network, read):
+        one, two = (each.road_graph(asked, when, metric=metric) for each in (fresh, other))
+        np.testing.assert_array_equal(one.weights, two.weights)
+        np.testing.assert_array_equal(one.topology.indices, two.topology.indices)
+        np.testing.assert_array_equal(one.core_backward.arcs.weights, two.core_backward.arcs.weights)
+        made = [contraction.hierarchy(each.streets, graph) for each, graph in ((fresh, one), (other, two))]
+        for mine, theirs in zip(made[0].up, made[1].up, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        how = {"transportation": asked, "snapping": {"accept_roads": accept}, "departure_time": when}
+        matrices = [
+            tl.time_filter(each, ends, ends, travel_time=3600, form="matrix", **how).to_numpy()
+            for each in (fresh, other)
+        ]
+        np.testing.assert_array_equal(*matrices)
+
+
+def header_of(path: Path) -> tuple[pa.Table, dict[str, Any]]:
+    with pa.OSFile(str(path), "rb") as source:
+        table = pa.ipc.open_file(source).read_all()
+    return table, json.loads(table.schema.metadata[b"traveltime_lab.network"])
+
+
+def written_with(path: Path, header: dict[str, Any], table: pa.Table) -> Path:
+    table = table.replace_schema_metadata({b"traveltime_lab.network": json.dumps(header)})
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    checksums.seal(path)
+    return path
+
+
+@pytest.mark.parametrize("what", ["made_with", "network"])
+def test_parts_of_another_version_or_network_are_not_used(ready: Path, tmp_path: Path, what: str) -> None:
+    table, header = header_of(ready)
+    header["prepared"][what] = "0" * 32
+    network = tl.load_network(written_with(tmp_path / "old.network", header, table))
+    assert network.prepared == ()
+    told = str(network.report())
+    assert "prepared for: nothing (the file was prepared for walking, cycling and driving by another version" in told
+    assert "call prepare and save again" in told
+    again = network.prepare("walking").save(tmp_path / "new.network")
+    assert tl.load_network(again).prepared == ("walking",)
+
+
+def test_what_changes_prepared_values_changes_the_digest() -> None:
+    """The digest covers every module of which prepared values are made."""
+    from traveltime_lab.kernels import compiled
+
+    found = {Path(path).name for path in covered(Path(prepared_file.prepared.__file__))}
+    assert {
+        "topology.py", "turns.py", "access_zones.py", "turn_restrictions.py", "restriction_hours.py", "costs.py",
+        "grid.py", "snapping.py", "dissection.py", "contraction.py", "reduction.py", "stop_links.py", "crs.py",
+        "graph.py", "labels.py", "tables.py",
+    } <= found  # fmt: skip
+    assert compiled._sources_digest(prepared_file.prepared.__file__).hex() == prepared_file.MADE_WITH
+
+
+def covered(path: Path) -> set[str]:
+    from traveltime_lab.kernels.compiled import _source
+
+    found, waiting = set(), [str(path)]
+    while waiting:
+        at = waiting.pop()
+        if at not in found:
+            found.add(at)
+            waiting += _source(at, 0, 0)[1]
+    return found
+
+
+def test_damage_is_found(ready: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.network"
+    copy.write_bytes(ready.read_bytes())
+    with pa.memory_map(str(copy), "rb") as mapped:
+        whole = mapped.read_buffer()
+        table = pa.ipc.open_file(pa.BufferReader(whole)).read_all()
+        names = [name for name in table.column_names if name.startswith(prepared_file.PREFIX)]
+        places = [
+            table.column(name).chunk(0).values.buffers()[1].address - whole.address
+            for name in names
+            if len(table.column(name).chunk(0).values)
+        ]
+        del table, whole
+    content = copy.read_bytes()
+    for at in places[:: max(1, len(places) // 20)]:
+        assert_refused(copy, at, bytes([content[at] ^ 1]))
+
+
+# What a user sees ----------------------------------------------------------------------------------------------------
+
+
+def test_it_says_what_it_is_prepared_for(helsinki: Network, ready: Path) -> None:
+    network = tl.load_network(ready)
+    assert "prepared for walking, cycling and driving" in repr(network)
+    assert "prepared for: walking, cycling and driving" in str(network.report())
+    assert "prepared" not in repr(helsinki)
+    assert "prepared for: nothing" in str(helsinki.report())
+
+
+def test_more_can_be_prepared_later(plain: Path, tmp_path: Path) -> None:
+    network = tl.load_network(plain).prepare("walking")
+    again = tl.load_network(network.save(tmp_path / "one.network")).prepare("driving", "walking")
+    assert again.prepared == ("walking", "driving")
+    both = tl.load_network(again.save(tmp_path / "two.network"))
+    assert both.prepared == ("walking", "driving")
+    assert_equal(answers(both, "driving"), answers(tl.load_network(plain), "driving"))
+    options = tl.load_network(plain).prepare({"type": "driving", "traffic_model": "peak"})
+    assert options.prepared == ("driving (traffic_model peak)",)
+
+
+def test_what_cannot_be_prepared(helsinki: Network) -> None:
+    with pytest.raises(ModeError, match="no timetable"):
+        helsinki.prepare("public_transport")
+    with pytest.raises(ModeError, match="hovering"):
+        helsinki.prepare("hovering")
+    with pytest.raises(InputError, match="at least one"):
+        helsinki.prepare()
+    only_cars = world({0: (0, 0), 1: (500, 0)}, [(0, 1, {"highway": "primary", "cycling_kph": 0.0})])
+    with pytest.raises(ModeError, match=r"'cycling' cannot be prepared, because no street .* is open to it"):
+        only_cars.prepare("cycling")
+    assert only_cars.prepare("driving").prepared == ("driving",)
+
+
+@pytest.mark.parametrize("prepare", ["walking", ("walking", "driving"), [Transportation("cycling")]])
+def test_building(prepare: Any) -> None:
+    streets = tables({0: (0, 0), 1: (500, 0)}, [(0, 1)])
+    network = tl.build_network(streets, timezone="UTC", prepare=prepare)
+    assert len(network.prepared) == (1 if isinstance(prepare, str) else len(prepare))
+    for wrong, kind in ((("flying",), ModeError), (5, InputError)):
+        with pytest.raises(kind):
+            tl.build_network(streets, timezone="UTC", prepare=wrong)
+
+
+def test_a_network_in_memory_uses_what_it_prepared(plain: Path) -> None:
+    network = tl.load_network(plain).prepare("walking")
+    graph = network.road_graph("walking")
+    for minute in range(40):  # more than the memo of graphs keeps
+        network.road_graph("driving", f"2026-03-{1 + minute % 28:02d}T{minute % 24:02d}:00")
+    assert network.road_graph("walking") is graph

@@ -1,0 +1,192 @@
+"""
+Prepare a network for some means of transportation, so that its first answer takes no longer than the others.
+
+Searches derive search graphs, snap indexes and hierarchies from the tables of a network when they need them, and keep
+them in memos (`traveltime_lab._memo`) under keys that name everything that they depend on besides their owner. What is
+prepared is exactly these values under these keys: they are made in advance, are never dropped, and are saved with the
+network. So a prepared value is used where the same value would have been found in the memo, and nowhere else.
+
+Most of them do not depend on speeds: topologies, contractions, snap indexes, barriers and the ties of stops to streets;
+`add_speeds` keeps these. The labels of a road graph and the customized hierarchy do; they are those of searches without
+a moment, and for walking and cycling those of all moments. Another moment of driving customizes the prepared
+contraction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from traveltime_lab._memo import Derived, Use, recording
+from traveltime_lab.errors import ModeError
+from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.streets import contraction, layer, snapping
+from traveltime_lab.streets.layer import StreetLayer
+from traveltime_lab.surfaces import field
+from traveltime_lab.transit import stop_links
+from traveltime_lab.transit.layer import TransitLayer
+
+#: Kinds of values that do not depend on speeds, by their names in a saved network.
+_OF_STREETS: Final[dict[str, Derived[Any, Any]]] = {
+    "topology": layer.TOPOLOGIES,
+    "part sizes": contraction.PART_SIZES,
+    "contraction": contraction.CONTRACTION,
+    "snap index": snapping.INDEXES,
+    "islands": snapping.ISLANDS,
+    "barriers": snapping.BARRIERS,
+    "boxes": field.EDGE_BOXES,
+    "stops": stop_links.STOPS,
+}
+#: Kinds of values that do.
+_OF_SPEEDS: Final[dict[str, Derived[Any, Any]]] = {"labels": layer.GRAPHS, "hierarchy": contraction.HIERARCHY}
+KINDS: Final = _OF_STREETS | _OF_SPEEDS
+_PLAIN: Final = Transportation("walking")
+_NAMES: Final = {kind: name for name, kind in KINDS.items()}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """
+    What was prepared of a network.
+
+    Attributes
+    ----------
+    types : tuple of str
+        Types of transportation, as the user named them.
+    values : tuple of Use
+        Values by kind, owner and key. Owners come before the values that are derived from them.
+    """
+
+    types: tuple[str, ...] = ()
+    values: tuple[Use, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the names of kinds, because each process has kinds of its own."""
+        rows = tuple((name_of(use), *use[1:]) for use in self.values)
+        return _restored, (self.types, rows)
+
+    def pin(self) -> None:
+        """Put the values into the memos of their owners."""
+        for kind, owner, key, value in self.values:
+            kind.pin(owner, key, value)
+
+    def merged(self, other: Prepared) -> Prepared:
+        """Return all values of both."""
+        known = {(name_of(use), id(use.owner), use.key) for use in self.values}
+        more = [use for use in other.values if (name_of(use), id(use.owner), use.key) not in known]
+        return Prepared(tuple(dict.fromkeys(self.types + other.types)), self.values + tuple(more))
+
+    def without_speeds(self, old: Sequence[Any], new: Sequence[Any]) -> Prepared:
+        """
+        Return the values that do not depend on speeds, for a network with other speeds.
+
+        Parameters
+        ----------
+        old, new : sequences
+            The layers of both networks, which are the owners of values.
+        """
+        of = {id(before): after for before, after in zip(old, new, strict=True) if before is not None}
+        return Prepared(
+            self.types,
+            tuple(
+                use._replace(owner=of.get(id(use.owner), use.owner))
+                for use in self.values
+                if name_of(use) in _OF_STREETS
+            ),
+        )
+
+
+def _restored(types: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> Prepared:
+    """Return what was pickled."""
+    return Prepared(types, tuple(Use(KINDS[name], *rest) for name, *rest in rows))
+
+
+def name_of(use: Use) -> str:
+    """Return the name of the kind of a value."""
+    return _NAMES[use.kind]
+
+
+def check_timetable(asked: Iterable[Transportation], *, has_timetable: bool) -> None:
+    """Raise ModeError if a means of transportation needs a timetable and there is none."""
+    for transportation in asked:
+        if transportation.uses_timetable and not has_timetable:
+            msg = (
+                f"{transportation.type!r} cannot be prepared, because the network has no timetable; "
+                "build it with gtfs=..., or prepare walking, cycling or driving"
+            )
+            raise ModeError(msg)
+
+
+def prepare(streets: StreetLayer, transit: TransitLayer | None, asked: Iterable[Transportation]) -> Prepared:
+    """
+    Make what the searches of some means of transportation derive from a network.
+
+    Parameters
+    ----------
+    streets : StreetLayer
+    transit : TransitLayer or None
+    asked : iterable of Transportation
+
+    Raises
+    ------
+    ModeError
+        If a means of transportation needs a timetable and there is none, or no street is open to it.
+    """
+    asked = tuple(asked)
+    check_timetable(asked, has_timetable=transit is not None)
+    with recording() as uses:
+        for transportation in asked:
+            is_ridden = transportation.uses_timetable
+            for means in {transportation.access, Transportation("walking")} if is_ridden else {transportation}:
+                _use(streets, means)
+                if transit is not None and (is_ridden or means.base == "walking"):
+                    stop_links.linked_stops(transit, streets.road_graph(means), means)
+    made = {(use.kind, id(use.owner), use.key): use for use in uses if use.kind in _NAMES}
+    # Owners first: labels belong to a topology, hierarchies to labels.
+    order = {name: place for place, name in enumerate(("topology", "labels"))}
+    values = sorted(made.values(), key=lambda use: order.get(name_of(use), len(order)))
+    return Prepared(tuple(dict.fromkeys(map(_in_words, asked))), tuple(values))
+
+
+def listed(types: tuple[str, ...]) -> str:
+    """Return types of transportation as "walking, cycling and driving"."""
+    return " and ".join(filter(None, (", ".join(types[:-1]), *types[-1:])))
+
+
+def as_fact(types: tuple[str, ...], before: tuple[str, ...]) -> str:
+    """Return what a report says, of the types that are prepared and of those that another version has prepared."""
+    told = listed(types) or "nothing"
+    if before:
+        told += f" (the file was prepared for {listed(before)} by another version of traveltime_lab: "
+        told += "call prepare and save again)"
+    return told
+
+
+def _in_words(means: Transportation) -> str:
+    """Return a type, with the options of which the prepared values depend."""
+    options = {
+        "include_roads": ", ".join(means.include_roads),
+        "exclude_roads": ", ".join(means.exclude_roads),
+        "traffic_model": means.traffic_model or "",
+        "boarding_time": "" if means.boarding_time == _PLAIN.boarding_time else str(means.boarding_time),
+    }
+    told = [f"{name} {value}" for name, value in options.items() if value]
+    return f"{means.type} ({'; '.join(told)})" if told else means.type
+
+
+def _use(streets: StreetLayer, means: Transportation) -> None:
+    """Ask for everything that searches on streets ask for."""
+    graph = streets.road_graph(means)
+    if not graph.topology.is_open.any():
+        msg = f"{means.type!r} cannot be prepared, because no street of the network is open to it; leave it out"
+        raise ModeError(msg)
+    contraction.contraction(streets, graph.topology)
+    contraction.hierarchy(streets, graph)
+    contraction.part_sizes(graph)
+    accept_roads = Snapping().accept_roads
+    snapping.snap_index(streets, means, accept_roads)
+    for needed in (snapping.CAN_LEAVE, snapping.CAN_ARRIVE, snapping.MAIN):
+        snapping.island_index(streets, means, accept_roads, needed)
+    snapping.barriers(streets)
+    field.edge_boxes(streets)

@@ -1,0 +1,159 @@
+"""
+Prepared values as columns of a saved network.
+
+Each array is a column, and a tree in the header of the file says which arrays, numbers and further objects each value
+consists of. An object that occurs several times is written once, such as a topology and the labels that belong to it.
+
+The tree has a digest of the source of everything that prepared values are made with. Where it differs, the values are
+not used: another version of this package might make others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from traveltime_lab._arrays import AnyArray
+from traveltime_lab._memo import Use
+from traveltime_lab.kernels.compiled import _sources_digest
+from traveltime_lab.kernels.raster.surface import EdgeBoxes
+from traveltime_lab.kernels.records import Arcs
+from traveltime_lab.kernels.street.grid import Grid
+from traveltime_lab.kernels.street.ties import Parts, Places
+from traveltime_lab.kernels.transit.walks import StopsOnEdges
+from traveltime_lab.network import prepared
+from traveltime_lab.network.prepared import KINDS, Prepared, name_of
+from traveltime_lab.streets.contraction import Contraction, Hierarchy
+from traveltime_lab.streets.graph import Core, RoadGraph, Topology
+from traveltime_lab.streets.layer import StreetLayer
+from traveltime_lab.streets.snapping import SegmentIndex, Snaps
+from traveltime_lab.transit.layer import TransitLayer
+
+#: Prefix of the columns.
+PREFIX: Final = "prepared/"
+_CLASSES: Final[dict[str, Callable[..., Any]]] = {
+    item.__name__: item
+    for item in (
+        Arcs, Contraction, Core, EdgeBoxes, Grid, Hierarchy, Parts, Places, RoadGraph, SegmentIndex, Snaps,
+        StopsOnEdges, Topology,
+    )
+}  # fmt: skip
+
+
+#: Digest of the source that prepared values are made with, as it is when this module is imported.
+MADE_WITH: Final = _sources_digest(str(prepared.__file__)).hex()
+
+
+class _Writer:
+    """Turns values into a tree and columns."""
+
+    def __init__(self, owners: Mapping[int, str]) -> None:
+        self.owners = owners
+        self.columns: dict[str, AnyArray] = {}
+        self._objects: dict[int, int] = {}
+        self._arrays: dict[bytes, str] = {}
+
+    def tree(self, value: Any) -> Any:
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, int | float | np.number):
+            return value.item() if isinstance(value, np.number) else value
+        if isinstance(value, bytes):
+            return {"bytes": value.hex()}
+        if isinstance(value, np.ndarray):
+            return {"array": self._column(value), "dtype": value.dtype.str, "shape": value.shape}
+        if id(value) in self.owners:
+            return {"owner": self.owners[id(value)]}
+        if type(value) is tuple:
+            return {"tuple": [self.tree(item) for item in value]}
+        if id(value) in self._objects:
+            return {"same": self._objects[id(value)]}
+        if is_dataclass(value):
+            parts = {item.name: self.tree(getattr(value, item.name)) for item in fields(value) if item.init}
+        else:
+            parts = {name: self.tree(item) for name, item in zip(value._fields, value, strict=True)}
+        # Numbered in the order in which a reader completes them.
+        self._objects[id(value)] = len(self._objects)
+        return {"class": type(value).__name__, "parts": parts}
+
+    def _column(self, array: AnyArray) -> str:
+        """Return the name of the column of an array; equal arrays have one."""
+        flat = np.ascontiguousarray(array).reshape(-1)
+        key = hashlib.blake2b(flat.data, key=flat.dtype.str.encode(), digest_size=16).digest()
+        if key not in self._arrays:
+            self._arrays[key] = f"{PREFIX}{len(self.columns)}"
+            # Arrow has booleans as bits, which would have to be copied.
+            self.columns[self._arrays[key]] = flat.view(np.uint8) if flat.dtype == np.bool_ else flat
+        return self._arrays[key]
+
+
+class _Reader:
+    """Turns a tree and columns into values."""
+
+    def __init__(self, owners: Mapping[str, Any], columns: Mapping[str, AnyArray]) -> None:
+        self.owners = owners
+        self._columns = columns
+        self._objects: list[Any] = []
+
+    def value(self, tree: Any) -> Any:
+        if not isinstance(tree, dict):
+            return tree
+        if "bytes" in tree:
+            return bytes.fromhex(tree["bytes"])
+        if "array" in tree:
+            return self._columns[tree["array"]].view(tree["dtype"]).reshape(tree["shape"])
+        if "owner" in tree:
+            return self.owners[tree["owner"]]
+        if "tuple" in tree:
+            return tuple(self.value(item) for item in tree["tuple"])
+        if "same" in tree:
+            return self._objects[tree["same"]]
+        parts = {name: self.value(item) for name, item in tree["parts"].items()}
+        self._objects.append(_CLASSES[tree["class"]](**parts))
+        return self._objects[-1]
+
+
+def to_columns(
+    made: Prepared, fingerprint: str, streets: StreetLayer, transit: TransitLayer | None
+) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """Return what the header of the file says about prepared values, and their columns."""
+    writer = _Writer({id(streets): "streets"} | ({} if transit is None else {id(transit): "transit"}))
+    values = []
+    for use in made.values:
+        # The owner last: topologies are written as values before they are owners.
+        key, value = writer.tree(use.key), writer.tree(use.value)
+        values.append({"kind": name_of(use), "key": key, "value": value, "owner": writer.tree(use.owner)})
+    return {"made_with": MADE_WITH, "network": fingerprint, "types": made.types, "values": values}, writer.columns
+
+
+def from_columns(
+    header: Mapping[str, Any],
+    columns: Mapping[str, AnyArray],
+    streets: StreetLayer,
+    transit: TransitLayer | None,
+) -> Prepared:
+    """
+    Return prepared values.
+
+    Parameters
+    ----------
+    header, columns : mappings
+        From `to_columns`.
+    streets, transit : StreetLayer and TransitLayer
+        The layers of the network.
+    """
+    reader = _Reader({"streets": streets, "transit": transit}, columns)
+    values = []
+    for item in header["values"]:
+        key, value = reader.value(item["key"]), reader.value(item["value"])
+        values.append(Use(KINDS[item["kind"]], reader.value(item["owner"]), key, value))
+    return Prepared(tuple(header["types"]), tuple(values))
+
+
+def is_current(header: Mapping[str, Any], fingerprint: str) -> bool:
+    """Return whether values were prepared by this version of the package, for the network with a fingerprint."""
+    return bool(header["made_with"] == MADE_WITH and header["network"] == fingerprint)
