@@ -50,7 +50,8 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "traveltime_lab"},
     "navbar_end": ["theme-switcher"],
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
+    "navbar_align": "left",
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
