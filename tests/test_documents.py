@@ -22,6 +22,10 @@ DOCUMENTS = (
     "docs/contract.md",
     "docs/growth.md",
     "docs/large-jobs.md",
+    "docs/guide/speeds.md",
+    "docs/performance.md",
+    "docs/project.md",
+    "docs/service.md",
 )
 #: What commands write, and the repository does not hold.
 WRITTEN = {"traveltime-lab-demo/"}
@@ -102,4 +106,5 @@ def test_citation() -> None:
     assert fields["title"] == project["name"]
     assert fields["version"] == project["version"] == tl.__version__
     assert fields["license"] == project["license"].partition(" AND ")[0], "the package's own, before that of Leaflet"
+    assert re.findall(r"^  - name: (.+)$", citation, re.MULTILINE) == [author["name"] for author in project["authors"]]
     assert re.findall(r"^  - (\w.*)$", citation.partition("keywords:")[2], re.MULTILINE) == project["keywords"]

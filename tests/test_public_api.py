@@ -129,12 +129,6 @@ def test_modules_are_documented_and_do_not_print(path: Path) -> None:
         assert not re.search(r"^\s*print\(", text, re.MULTILINE)
 
 
-def test_readme_mentions_every_public_name() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    missing = [name for name in NAMES if f"`{name}" not in readme]
-    assert not missing
-
-
 def test_version_is_one() -> None:
     assert PROJECT["project"]["version"] == tl.__version__
     assert f"## {tl.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

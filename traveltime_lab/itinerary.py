@@ -12,8 +12,11 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from html import escape
 from typing import Any, Literal
 
+import geopandas as gpd
+import pandas as pd
 import shapely
 
 #: Types of the parts of a route. Source: docs/contract.md, 6.4.
@@ -271,7 +274,7 @@ class Fares:
         return {currency: float(total) for currency, total in sums.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Route:
     """
     An itinerary from origin to destination.
@@ -295,8 +298,13 @@ class Route:
     ...     transportation="bus", departure_time="2016-01-18T08:00:00",
     ... )
     >>> route = found["route"].iloc[0]
-    >>> [leg.mode for leg in route.legs]
-    ['walk', 'bus', 'walk']
+    >>> route
+    <Route 32 min, 10.0 km: walk, bus 1, walk; 2016-01-18 08:00 to 08:32>
+    >>> route.legs_frame()[["mode", "line", "waiting_time", "travel_time"]]
+       mode line  waiting_time  travel_time
+    0  walk                  0          470
+    1   bus    1           250         1360
+    2  walk                  0          114
     >>> sum(leg.travel_time for leg in route.legs) == route.travel_time
     True
     """
@@ -305,6 +313,64 @@ class Route:
     departure_time: dt.datetime | None = None
     arrival_time: dt.datetime | None = None
     fares: Fares | None = None
+
+    def __repr__(self) -> str:
+        """Return the route in one line; the legs have the rest."""
+        ways = ", ".join(_mode_and_line(leg) for leg in self.legs) or "no legs"
+        return f"<Route {self._summary(f': {ways}')}>"
+
+    def _repr_html_(self) -> str:
+        """Return the route as a table of its legs, for notebooks."""
+        lines = [("Starts", "By", "Way", "Wait", "Time")]
+        for leg in self.legs:
+            start = leg.ride.board.time if leg.ride is not None else leg.departure_time
+            wait = _minutes(leg.waiting_time) if leg.waiting_time else ""
+            time = _minutes(leg.travel_time - leg.waiting_time)
+            lines.append((f"{start:%H:%M}" if start else "", _mode_and_line(leg), leg.directions, wait, time))
+        rows = ["".join(f"<td style='text-align: left'>{escape(cell)}</td>" for cell in line) for line in lines]
+        return f"<table><caption>{escape(self._summary())}</caption><tr>{'</tr><tr>'.join(rows)}</tr></table>"
+
+    def _summary(self, ways: str = "") -> str:
+        text = f"{_minutes(self.travel_time)}, {self.distance / 1000.0:.1f} km{ways}"
+        if self.departure_time is None or self.arrival_time is None:
+            return text
+        return f"{text}; {self.departure_time:%Y-%m-%d %H:%M} to {self.arrival_time:%H:%M}"
+
+    def legs_frame(self) -> gpd.GeoDataFrame:
+        """
+        Return the legs as a table.
+
+        Returns
+        -------
+        GeoDataFrame
+            One row per leg in travel order: ``mode``; ``line``, ``from_stop`` and ``to_stop`` (empty for other than
+            transit legs); ``departure_time``, ``boarding_time`` and ``arrival_time`` (in the time zone of the network,
+            NaT without a date; ``boarding_time`` is when the vehicle departs); ``waiting_time`` and ``travel_time``
+            (int64, s; the first is part of the second); ``distance`` (float64, m); ``directions`` and the line of the
+            leg in EPSG:4326.
+        """
+        zone = self.departure_time.tzinfo if self.departure_time is not None else dt.UTC
+        rides = [leg.ride for leg in self.legs]
+        moments = {
+            "departure_time": [leg.departure_time for leg in self.legs],
+            "boarding_time": [ride and ride.board.time for ride in rides],
+            "arrival_time": [leg.arrival_time for leg in self.legs],
+        }
+        columns = {
+            "mode": [leg.mode for leg in self.legs],
+            "line": [ride.line if ride else leg.name for ride, leg in zip(rides, self.legs, strict=True)],
+            "from_stop": [ride.board.name if ride else "" for ride in rides],
+            "to_stop": [ride.alight.name if ride else "" for ride in rides],
+            **{
+                name: pd.DatetimeIndex(pd.to_datetime(times, utc=True)).tz_convert(zone)
+                for name, times in moments.items()
+            },
+            "waiting_time": [leg.waiting_time for leg in self.legs],
+            "travel_time": [leg.travel_time for leg in self.legs],
+            "distance": [leg.distance for leg in self.legs],
+            "directions": [leg.directions for leg in self.legs],
+        }
+        return gpd.GeoDataFrame(columns, geometry=[leg.geometry for leg in self.legs], crs="EPSG:4326")
 
     @property
     def travel_time(self) -> int:
@@ -373,6 +439,16 @@ class Route:
                     }
                 parts.append(part)
         return parts
+
+
+def _mode_and_line(leg: Leg) -> str:
+    """Return how one travels, such as "bus 1" or "walk"."""
+    line = leg.ride.line if leg.ride is not None else leg.name
+    return f"{leg.mode.replace('_', ' ')} {line}".rstrip()
+
+
+def _minutes(seconds: int) -> str:
+    return f"{round(seconds / 60)} min" if seconds >= 60 else f"{seconds} s"
 
 
 def _whole_step(leg: Leg) -> Step:

@@ -1,0 +1,137 @@
+"""The documentation site: the code of its pages runs, its reference and gallery are complete."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import nbformat
+import pytest
+
+import traveltime_lab as tl
+from tests.support import ROOT
+from tests.support.feeds import feed
+from tests.support.osm_files import osm_xml
+
+if TYPE_CHECKING:
+    from traveltime_lab.network.network import Network
+
+DOCS = ROOT / "docs"
+sys.path.insert(0, str(DOCS / "_extensions"))
+
+import gallery  # noqa: E402
+import offline  # noqa: E402
+
+#: Pages whose code runs; that of large jobs needs files and clusters, and notebooks/13-large-jobs.ipynb runs it.
+PAGES = [
+    path
+    for path in sorted([ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("guide/*.md")])
+    if path.stem != "large-jobs"
+]
+FENCES = {
+    path.relative_to(ROOT).as_posix(): found
+    for path in PAGES
+    if (found := re.findall(r"^```python\n(.*?)^```$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL))
+}
+#: The calls of "Coming from another package".
+CALLS = re.findall(r"`((?:tl|network)\.[^`]*\))`", (DOCS / "coming-from.md").read_text("utf-8"))
+
+#: Four streets around a block of La Serena, a school, and a bus that stops at two of its corners.
+BLOCK = osm_xml(
+    {1: (-71.254, -29.904), 2: (-71.250, -29.904), 3: (-71.250, -29.900), 4: (-71.254, -29.900), 5: (-71.252, -29.902)},
+    [(10, "1 2 3 4 1", "highway=primary|name=Avenida del Mar")],
+    node_tags={5: "amenity=school|name=Escuela"},
+)
+BUS = {
+    "calendar": "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n"
+    "daily,1,1,1,1,1,1,1,20160101,20161231",
+    "stops": "stop_id,stop_name,stop_lat,stop_lon\na,A,-29.904,-71.254\nb,B,-29.900,-71.250",
+    "routes": "route_id,route_short_name,route_type\nR,1,3",
+    "trips": "route_id,service_id,trip_id\nR,daily,t",
+    "stop_times": "trip_id,stop_sequence,stop_id,arrival_time,departure_time\n"
+    "t,0,a,08:05:00,08:05:00\nt,1,b,08:09:00,08:09:00",
+}
+
+
+@pytest.fixture
+def names(coquimbo: Network, helsinki: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the pages take for granted: a network, points, areas, an osmnx graph and files of a city."""
+    import osmium
+    import osmnx
+    import requests
+
+    Path(tmp_path / "city.osm").write_bytes(BLOCK)
+    with osmium.SimpleWriter(str(tmp_path / "city.osm.pbf")) as writer:
+        for item in osmium.FileProcessor(str(tmp_path / "city.osm")):
+            writer.add(item)
+    for name in ("buses.zip", "metro.zip"):
+        feed(tmp_path, name, **BUS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    networks = {None: coquimbo, "coquimbo": coquimbo, "helsinki": helsinki}
+    monkeypatch.setattr(tl, "sample_network", lambda name=None: networks[name])
+    graph = osmnx.graph_from_xml("city.osm", simplify=False)
+    monkeypatch.setattr(osmnx, "graph_from_place", lambda *_arguments, **_options: graph)
+    nodes, edges = osmnx.graph_to_gdfs(graph)
+    places, zones = tl.sample_points(), tl.sample_points(kind="zones")
+    found = {"places": places, "homes": places.iloc[:3], "work": places.iloc[3:6], "zones": zones}
+    found["schools"] = places.iloc[4:].assign(pupils=100)
+    found["areas"] = tl.time_map(coquimbo, places.iloc[:2], travel_time=600)
+    coquimbo.save("city.network")
+    return {"tl": tl, "network": coquimbo, "graph": graph, "nodes": nodes, "edges": edges, "requests": requests} | found
+
+
+@pytest.mark.parametrize("page", FENCES)
+def test_the_code_of_a_page_runs(page: str, names: dict[str, Any]) -> None:
+    for fence in FENCES[page]:
+        exec(compile(fence, page, "exec"), names)
+
+
+def test_every_call_for_users_of_other_packages_runs(names: dict[str, Any]) -> None:
+    assert len(CALLS) > 35
+    for call in CALLS:
+        eval(call, dict(names))
+
+
+def test_the_reference_has_every_public_name_once() -> None:
+    listed: list[str] = []
+    for page in (DOCS / "reference").glob("*.md"):
+        for block in re.findall(
+            r"^\.\. autosummary::\n   :toctree: api/\n\n((?:   \w+\n)+)", page.read_text("utf-8"), re.M
+        ):
+            listed += block.split()
+    assert sorted(listed) == [name for name in tl.__all__ if not name.startswith("__")]
+
+
+def test_the_pages_name_public_names_only() -> None:
+    for page in [*PAGES, DOCS / "large-jobs.md"]:
+        for name in set(re.findall(r"\btl\.(\w+)", page.read_text("utf-8"))):
+            assert name in tl.__all__, f"{page.name}: tl.{name}"
+
+
+@pytest.mark.parametrize("path", sorted(gallery.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_the_gallery_has_a_picture_of_every_map(path: Path) -> None:
+    """A cell that has changed needs a new picture: ``python docs/draw_pictures.py NOTEBOOK``."""
+    notebook = nbformat.read(path, as_version=4)
+    wanted = {gallery.picture_name(path.stem, notebook.cells[number].source) for number in gallery.drawings(notebook)}
+    assert wanted == {picture.name for picture in gallery.PICTURES.glob(f"{path.stem}-*.png")}
+    assert f"(notebooks/{path.name})" in (DOCS / "gallery.md").read_text("utf-8")
+    shown = gallery.with_pictures(path)
+    assert sum(
+        "image/png" in output.get("data", {}) for cell in shown.cells for output in cell.get("outputs", [])
+    ) == len(wanted)
+
+
+def test_remote_parts_of_a_page_are_found() -> None:
+    harmless = '<a href="https://example.org">x</a> <img src="map.png"> <script src="_static/a.js"></script>'
+    assert not offline.remote_parts(harmless + '<link rel="canonical" href="https://example.org/">')
+    for part in (
+        '<script async src="https://example.org/a.js">',
+        '<img alt="x" src="//example.org/a.png">',
+        '<link href="https://example.org/a.css" rel="stylesheet">',
+        "@import url(https://example.org/a.css)",
+        "src: url('https://example.org/font.woff2')",
+    ):
+        assert offline.remote_parts(part), part
