@@ -157,9 +157,9 @@ VALUES: Final[dict[str, Callable[[], Any]]] = {
     "pd.Period": lambda: pd.Period("2026-03-02T08:00", freq="h"),
     "np.datetime64": lambda: np.datetime64("2026-03-02T08:00:00"),
     "np.datetime64, far": lambda: np.datetime64(2**62, "s"),
-    "np.datetime64 NaT": lambda: np.datetime64("NaT"),
+    "np.datetime64 NaT": lambda: np.datetime64("NaT", "s"),
     "np.timedelta64": lambda: np.timedelta64(600, "s"),
-    "np.timedelta64 NaT": lambda: np.timedelta64("NaT"),
+    "np.timedelta64 NaT": lambda: np.timedelta64("NaT", "s"),
     "np.timedelta64, years": lambda: np.timedelta64(3, "Y"),
     "np.timedelta64 of nothing": lambda: np.timedelta64(600),
     # Arrays and tables
