@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -144,6 +145,31 @@ class TestHelper:
         names = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbc")}
         last = warm_up.resolve(list(warm_up.listed(["demo"]))[-1])[0].py_func.__module__.split(".")[-1]
         assert {name.split(".")[0] for name in names} == {last}
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="looks for the process below /proc")
+    @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGKILL"])
+    def test_it_ends_when_its_parent_is_killed(self, signal_name: str, tmp_path: Path) -> None:
+        code = (
+            "import os, signal, subprocess\n"
+            "from traveltime_lab.kernels import warm_up\n"
+            "begin = subprocess.Popen\n"
+            "def begin_and_tell(*arguments, **options):\n"
+            "    process = begin(*arguments, **options)\n"
+            "    print(process.pid, flush=True)\n"
+            "    return process\n"
+            "subprocess.Popen = begin_and_tell\n"
+            "warm_up.start_helper(['demo'])\n"
+            f"os.kill(os.getpid(), signal.{signal_name})\n"
+        )
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(cli.__file__).parents[1])}
+        ended = subprocess.run([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, timeout=300)
+        command = Path(f"/proc/{int(ended.stdout)}/cmdline")
+        patience = time.monotonic() + 120.0
+        # Of a process that has ended and that nobody has asked for, the command is empty.
+        while command.exists() and command.read_bytes():
+            assert time.monotonic() < patience
+            time.sleep(0.1)
+        assert len(list(tmp_path.rglob("*.nbc"))) < len(list(warm_up.listed(["demo"]))), "it ended by itself"
 
     def test_old_lines_are_no_error(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

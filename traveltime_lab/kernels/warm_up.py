@@ -20,6 +20,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -151,7 +152,7 @@ def start_helper(sections: Iterable[str] = ()) -> int:
         helper = subprocess.Popen(
             [sys.executable, "-m", __name__, *sections],
             env={**os.environ, "PYTHONPATH": path},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # which closes when this process ends, in whatever way
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -166,8 +167,17 @@ def _stop(helper: subprocess.Popen[bytes]) -> None:
     if helper.poll() is None:
         helper.terminate()
     helper.wait()
+    if helper.stdin is not None:
+        helper.stdin.close()
+
+
+def _end_with_the_parent() -> None:
+    """Wait until the process that has started this one has ended, and end at once."""
+    sys.stdin.buffer.read()
+    os._exit(0)
 
 
 if __name__ == "__main__":
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
         compile_listed(sys.argv[1:], from_the_end=True)
