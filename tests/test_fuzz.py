@@ -138,6 +138,15 @@ def changing(name: str) -> Callable[[World], Callable[..., Any]]:
     return function
 
 
+def preparing(world: World) -> Callable[..., Any]:
+    """Return a function that prepares the network for one means of transportation."""
+
+    def prepare(transportation: Any) -> Any:
+        return world.network.prepare(transportation)
+
+    return prepare
+
+
 def trip(world: World) -> dict[str, Any]:
     return {"network": world.network, "origins": world.home, "destinations": world.work}
 
@@ -326,6 +335,7 @@ TARGETS = [
     Target("Nominatim", public("Nominatim"), lambda w: {"url": "http://127.0.0.1:9"}),
     Target("Nominatim.geocode", lambda w: nominatim().geocode, lambda w: {"query": "x"}),
     Target("Nominatim.reverse_geocode", lambda w: nominatim().reverse_geocode, lambda w: {"lng": 0.5, "lat": 0.5}),
+    Target("Network.prepare", preparing, lambda w: {"transportation": "walking"}, share=0.1),
     Target("Network.save", lambda w: w.network.save, lambda w: {"path": w.folder / "again.network"}),
     Target("Network.road_graph", lambda w: w.network.road_graph, lambda w: {"transportation": tl.Transportation()}),
     Target("TravelTimeMap", public("TravelTimeMap"), lambda w: {"network": w.network, "origins": w.home}, more=(

@@ -369,27 +369,6 @@ class Network:
         self._prepared_before = ()
         return self
 
-    def with_tables(self, tables: StreetTables) -> Network:
-        """
-        Return the network with tables that differ in speeds only.
-
-        It is prepared as this one is, as far as that does not depend on speeds.
-        """
-        network = Network(
-            tables,
-            water=self.water,
-            timezone=self.timezone,
-            is_left_hand=self.is_left_hand,
-            attribution=self.attribution,
-            timetable=self.timetable,
-            history=self.history,
-        )
-        network._prepared = self._prepared.without_speeds(
-            (self.streets, self.transit), (network.streets, network.transit)
-        )
-        network._prepared.pin()
-        return network
-
     def nodes_frame(self) -> gpd.GeoDataFrame:
         """Return the nodes as points in EPSG:4326, with OSM ids and flags."""
         import geopandas as gpd  # noqa: PLC0415
@@ -497,3 +476,21 @@ class Network:
             else None,
         )
         return write_file(contents, path)
+
+
+def with_speeds(network: Network, tables: StreetTables) -> Network:
+    """Return a network with tables that differ in speeds only; what was prepared and has no speeds in it is kept."""
+    changed = Network(
+        tables,
+        water=network.water,
+        timezone=network.timezone,
+        is_left_hand=network.is_left_hand,
+        attribution=network.attribution,
+        timetable=network.timetable,
+        history=network.history,
+    )
+    changed._prepared = network._prepared.without_speeds(
+        (network.streets, network.transit), (changed.streets, changed.transit)
+    )
+    changed._prepared.pin()
+    return changed

@@ -18,7 +18,7 @@ from traveltime_lab._arrays import AnyArray, FloatArray, IndexArray
 from traveltime_lab._checks import one_of
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import CrsError, InputError, LimitError
-from traveltime_lab.network.network import Network
+from traveltime_lab.network.network import Network, with_speeds
 from traveltime_lab.points import plain
 from traveltime_lab.streets.tables import BASE_MODES
 
@@ -127,7 +127,7 @@ def add_speeds(
     table[sides] = old_row[:, 1:].astype(np.float32)
     report = {**tables.report, "own_speeds": int((speed != uses[sides].to_numpy()[tables.edge_use]).any(axis=1).sum())}
     changed = replace(tables, uses=table, edge_use=new_row.reshape(-1).astype(np.int32), report=report)
-    return network.with_tables(changed)
+    return with_speeds(network, changed)
 
 
 def _kph(value: Any) -> float:

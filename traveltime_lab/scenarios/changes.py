@@ -131,7 +131,11 @@ def _shape_of(value: Any, what: str) -> Any:
     """Return the one shape in EPSG:4326 that a table stands for; other values as they are."""
     if not hasattr(value, "to_crs"):
         return value
-    if value.crs is None:
+    try:
+        crs = value.crs
+    except AttributeError as error:
+        raise InputError(f"{what} has no active geometry; name the column with {what}.set_geometry(...)") from error
+    if crs is None:
         raise InputError(f"{what} has no CRS; set it first, for example with set_crs('EPSG:4326')")
     if len(value) == 0:
         raise InputError(f"{what} is empty; give at least one shape")
