@@ -413,8 +413,9 @@ def metres_to_streets(
 def on_closed_streets(topology: Topology, snaps: Snaps) -> BoolArray:
     """Return which points are at streets that a change has closed, and at no other."""
     assert snaps.places is not None
-    is_open = topology.is_open[0::2] | topology.is_open[1::2]
-    n_open = np.concatenate([[0], np.cumsum(is_open[snaps.places.edge])])[snaps.places.indptr]
+    forward = 2 * snaps.places.edge.astype(np.int64)
+    is_open = topology.is_open[forward] | topology.is_open[forward + 1]
+    n_open = np.concatenate([[0], np.cumsum(is_open)])[snaps.places.indptr]
     return np.asarray((np.diff(n_open) == 0) & (np.diff(snaps.places.indptr) > 0))
 
 

@@ -138,21 +138,19 @@ def tied_within(tied_cell, tied_edge, tied_fraction, tied_distance, n_columns, t
 
 
 @kernel(inline="always")
-def _along_own_edge(f, origin, o):
-    """Return the value at a position on the edge of the origin, if the route follows that edge; inf if it is closed."""
-    ahead = f - origin.fraction[o]
-    if ahead == 0.0:  # even if the edge is closed in one direction: a closed edge times no way is not a number
-        return origin.start[o]
-    return origin.start[o] + (ahead * origin.ahead[o, 0] if ahead > 0.0 else -ahead * origin.ahead[o, 1])
-
-
-@kernel(inline="always")
 def _value_at(e, f, rows, origin):
     """Return the value at a position on an edge; see `gather`."""
     best = min(rows[e, 0] + f * rows[e, 1], rows[e, 2] + (np.float32(1.0) - f) * rows[e, 3])
     for o in range(origin.edge.size):
         if e == origin.edge[o]:
-            best = min(best, _along_own_edge(f, origin, o))
+            # At the origin itself a closed direction does not matter: 0 times inf would be NaN.
+            ahead = f - origin.fraction[o]
+            if ahead > 0.0:
+                best = min(best, origin.start[o] + ahead * origin.ahead[o, 0])
+            elif ahead < 0.0:
+                best = min(best, origin.start[o] - ahead * origin.ahead[o, 1])
+            else:
+                best = min(best, origin.start[o])
     return best
 
 
@@ -241,9 +239,14 @@ def _time_and_length_at(e, f, rows, origin, ahead_m, start_m):
         time, metres = other, rows[e, 6] + g * rows[e, 7]
     for o in range(origin.edge.size):
         if e == origin.edge[o]:
-            straight = _along_own_edge(f, origin, o)
+            ahead = f - origin.fraction[o]
+            straight = origin.start[o]
+            if ahead > 0.0:
+                straight += ahead * origin.ahead[o, 0]
+            elif ahead < 0.0:
+                straight -= ahead * origin.ahead[o, 1]
             if np.isfinite(straight) and straight <= time:
-                time, metres = np.float32(straight), np.float32(start_m[o] + abs(f - origin.fraction[o]) * ahead_m[o])
+                time, metres = np.float32(straight), np.float32(start_m[o] + abs(ahead) * ahead_m[o])
     return time, metres
 
 
