@@ -1,5 +1,5 @@
 """
-Type aliases for arrays.
+Type aliases for arrays, and rows of arrays in compressed form (CSR).
 """
 
 from __future__ import annotations
@@ -23,3 +23,16 @@ ObjectArray: TypeAlias = npt.NDArray[np.object_]
 UInt8Array: TypeAlias = npt.NDArray[np.uint8]
 UInt16Array: TypeAlias = npt.NDArray[np.uint16]
 UInt64Array: TypeAlias = npt.NDArray[np.uint64]
+
+
+def indptr_of(lengths: AnyArray) -> Int64Array:
+    """Return the index pointer of rows of some lengths."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def rows_of(indptr: AnyArray, chosen: AnyArray) -> tuple[Int64Array, Int64Array]:
+    """Return the index pointer of chosen rows, and the positions of their values, one row after the other."""
+    lengths = np.diff(indptr)[chosen]
+    new = indptr_of(lengths)
+    at = np.repeat(np.asarray(indptr)[:-1][chosen] - new[:-1], lengths) + np.arange(new[-1])
+    return new, at.astype(np.int64)

@@ -268,7 +268,7 @@ def test_what_changes_prepared_values_changes_the_digest() -> None:
         "grid.py", "snapping.py", "dissection.py", "contraction.py", "reduction.py", "stop_links.py", "crs.py",
         "graph.py", "labels.py", "tables.py",
     } <= found  # fmt: skip
-    assert compiled._sources_digest(prepared_file.prepared.__file__).hex() == prepared_file.MADE_WITH
+    assert compiled.sources_digest(prepared_file.prepared.__file__).hex() == prepared_file.MADE_WITH
 
 
 def covered(path: Path) -> set[str]:

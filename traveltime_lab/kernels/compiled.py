@@ -168,7 +168,7 @@ def _modules_below(folder: Path) -> Iterable[str]:
     return map(str, folder.rglob("*.py"))
 
 
-def _sources_digest(path: str) -> bytes:
+def sources_digest(path: str) -> bytes:
     """
     Return a digest of a module and of all modules of this package that it imports, directly or not.
 
@@ -216,7 +216,7 @@ class _Cache:
         self._name = f"{module}.{function.__qualname__}"
         self._started: dict[Any, float] = {}
         try:
-            self._sources: bytes | None = _sources_digest(function.__code__.co_filename)
+            self._sources: bytes | None = sources_digest(function.__code__.co_filename)
         except OSError:
             self._sources = None  # without a source there is no key: compiled in each process
 

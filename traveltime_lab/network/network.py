@@ -154,12 +154,8 @@ class Network:
                 network._prepared_before = tuple(header["types"])
         return network
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes, of which the memos are empty; what was prepared is kept."""
-        return self.__dict__
-
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore what `__getstate__` returned."""
+        """Restore the attributes; memos are pickled empty, and what was prepared is put into them again."""
         self.__dict__.update(state)
         self._prepared.pin()
 
@@ -230,21 +226,13 @@ class Network:
         if self.transit is not None and day is None and applied.timetable is not self.timetable:
             with contextlib.suppress(NoServiceError):
                 day = typical_day(self.transit)
-        changed = Network(
-            applied.tables,
-            water=self.water,
-            timezone=self.timezone,
-            is_left_hand=self.is_left_hand,
-            attribution=self.attribution,
-            timetable=applied.timetable,
-            history=History(
-                (*self.history.changes, *added),
-                (*self.history.facts, *applied.facts),
-                self.history.original or self.fingerprint,
-                day,
-            ),
-            streets=self.streets if applied.tables is self.tables else None,
+        history = History(
+            (*self.history.changes, *added),
+            (*self.history.facts, *applied.facts),
+            self.history.original or self.fingerprint,
+            day,
         )
+        changed = _like(self, applied.tables, applied.timetable, history)
         check_stops(changed.streets, added)
         return changed
 
@@ -478,17 +466,23 @@ class Network:
         return write_file(contents, path)
 
 
-def with_speeds(network: Network, tables: StreetTables) -> Network:
-    """Return a network with tables that differ in speeds only; what was prepared and has no speeds in it is kept."""
-    changed = Network(
+def _like(network: Network, tables: StreetTables, timetable: Timetable | None, history: History) -> Network:
+    """Return a network of the same place; streets that are the same are shared."""
+    return Network(
         tables,
         water=network.water,
         timezone=network.timezone,
         is_left_hand=network.is_left_hand,
         attribution=network.attribution,
-        timetable=network.timetable,
-        history=network.history,
+        timetable=timetable,
+        history=history,
+        streets=network.streets if tables is network.tables else None,
     )
+
+
+def with_speeds(network: Network, tables: StreetTables) -> Network:
+    """Return a network with tables that differ in speeds only; what was prepared and has no speeds in it is kept."""
+    changed = _like(network, tables, network.timetable, network.history)
     changed._prepared = network._prepared.without_speeds(
         (network.streets, network.transit), (changed.streets, changed.transit)
     )

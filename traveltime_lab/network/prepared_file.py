@@ -19,7 +19,7 @@ import numpy as np
 
 from traveltime_lab._arrays import AnyArray
 from traveltime_lab._memo import Use
-from traveltime_lab.kernels.compiled import _sources_digest
+from traveltime_lab.kernels.compiled import sources_digest
 from traveltime_lab.kernels.raster.surface import EdgeBoxes
 from traveltime_lab.kernels.records import Arcs
 from traveltime_lab.kernels.street.grid import Grid
@@ -45,7 +45,7 @@ _CLASSES: Final[dict[str, Callable[..., Any]]] = {
 
 
 #: Digest of the source that prepared values are made with, as it is when this module is imported.
-MADE_WITH: Final = _sources_digest(str(prepared.__file__)).hex()
+MADE_WITH: Final = sources_digest(str(prepared.__file__)).hex()
 
 
 class _Writer:

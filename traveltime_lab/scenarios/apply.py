@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,13 +14,16 @@ from traveltime_lab._checks import items
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes import Transportation
 from traveltime_lab.scenarios import new_streets, streets, timetables
-from traveltime_lab.scenarios.changes import KINDS, Change
+from traveltime_lab.scenarios.changes import Change
 from traveltime_lab.scenarios.street_changes import AddStreet
 from traveltime_lab.scenarios.transit_changes import AddStop
 from traveltime_lab.streets import snapping
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.tables import StreetTables
 from traveltime_lab.transit.timetable import Timetable
+
+#: All changes by name.
+KINDS: Final[dict[str, type[Change]]] = {kind.__name__: kind for kind in (*streets.KINDS, *timetables.KINDS)}
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,8 @@ def changes_of(value: Any) -> tuple[Change, ...]:
     found = (value,) if isinstance(value, Change) else items(value, "changes", "changes")
     for each in found:
         if not isinstance(each, Change):
-            raise InputError(f"each of changes must be one of {', '.join(KINDS_SHOWN)}; got {each!r}")
+            raise InputError(f"each of changes must be one of {', '.join(KINDS)}; got {each!r}")
     return found
-
-
-#: Names of changes for messages.
-KINDS_SHOWN = tuple(name for name in KINDS if not name.startswith("_"))
 
 
 def apply_changes(layer: StreetLayer, timetable: Timetable | None, timezone: str, changes: Sequence[Change]) -> Applied:

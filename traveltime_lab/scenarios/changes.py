@@ -20,8 +20,6 @@ from traveltime_lab.streets.tables import BASE_MODES
 #: Latest clock time, s: a week, as far as trips of a service date go.
 _LATEST_S: Final = 7 * 86_400
 _CLOCK: Final = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?")
-#: All changes by name; a subclass adds itself.
-KINDS: Final[dict[str, type[Change]]] = {}
 
 
 @dataclass(frozen=True)
@@ -39,10 +37,6 @@ class Change:
     shapes: ClassVar[frozenset[str]] = frozenset()
 
     name: str = field(default="", kw_only=True)
-
-    def __init_subclass__(cls) -> None:
-        """Add the class to `KINDS`."""
-        KINDS[cls.__name__] = cls
 
     def __post_init__(self) -> None:
         """Check the name; subclasses check the rest."""

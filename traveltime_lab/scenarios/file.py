@@ -21,8 +21,8 @@ import shapely
 from traveltime_lab._files import as_path, explained, is_file, write_bytes
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import DataError, InputError, MissingFileError
-from traveltime_lab.scenarios.apply import KINDS_SHOWN, changes_of
-from traveltime_lab.scenarios.changes import KINDS, Change
+from traveltime_lab.scenarios.apply import KINDS, changes_of
+from traveltime_lab.scenarios.changes import Change
 
 FORMAT: Final = "traveltime_lab.changes"
 VERSION: Final = 1
@@ -153,8 +153,8 @@ def from_json(rows: Sequence[Any], source: str) -> tuple[Change, ...]:
         if not isinstance(row, dict):
             raise DataError(f"{where} must be an object; got {type(row).__name__}")
         kind = KINDS.get(row["change"]) if isinstance(row.get("change"), str) else None
-        if kind is None or kind.__name__ not in KINDS_SHOWN:
-            raise DataError(f"{where}: change must be one of {', '.join(KINDS_SHOWN)}; got {row.get('change')!r}")
+        if kind is None:
+            raise DataError(f"{where}: change must be one of {', '.join(KINDS)}; got {row.get('change')!r}")
         where = f"{where} ({kind.__name__})"
         values = {name: value for name, value in row.items() if name != "change"}
         every = fields(kind)

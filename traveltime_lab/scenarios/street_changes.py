@@ -19,7 +19,7 @@ MIN_KPH, MAX_KPH = 0.1, 500.0
 
 
 @dataclass(frozen=True)
-class _Selection(Change):
+class Selection(Change):
     """Streets by polygon, OSM way or edge."""
 
     shapes: ClassVar[frozenset[str]] = frozenset({"polygon"})
@@ -44,7 +44,7 @@ class _Selection(Change):
 
 @explained_keywords
 @dataclass(frozen=True)
-class CloseStreets(_Selection):
+class CloseStreets(Selection):
     """
     Close streets to some modes.
 
@@ -84,7 +84,7 @@ class CloseStreets(_Selection):
 
 @explained_keywords
 @dataclass(frozen=True)
-class ReopenStreets(_Selection):
+class ReopenStreets(Selection):
     """
     Reopen streets that `CloseStreets` has closed, as if it had not.
 
@@ -106,7 +106,7 @@ class ReopenStreets(_Selection):
 
 @explained_keywords
 @dataclass(frozen=True)
-class SetSpeed(_Selection):
+class SetSpeed(Selection):
     """
     Give streets other speeds.
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int64Array
+from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int64Array, rows_of
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.scenarios.changes import Change
 from traveltime_lab.scenarios.street_changes import (
@@ -20,8 +20,8 @@ from traveltime_lab.scenarios.street_changes import (
     AddStreet,
     CloseStreets,
     ReopenStreets,
+    Selection,
     SetSpeed,
-    _Selection,
 )
 from traveltime_lab.streets.tables import ACCESS_NO, CLOSED_BY_CHANGE, StreetTables
 
@@ -56,7 +56,7 @@ class Streets:
 
 def apply(streets: Streets, change: Change) -> tuple[Streets, str]:
     """Apply a change that selects streets; return the streets, and what has changed, for reports."""
-    assert isinstance(change, _Selection)
+    assert isinstance(change, Selection)
     chosen = _chosen(streets, change)
     if isinstance(change, SetSpeed):
         how = f"factor {change.factor:g}" if change.kph is None else f"{change.kph:g} km/h"
@@ -76,7 +76,7 @@ def _and(names: tuple[str, ...]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _chosen(streets: Streets, change: _Selection) -> IndexArray:
+def _chosen(streets: Streets, change: Selection) -> IndexArray:
     """Return the edges that a change selects."""
     tables = streets.tables
     chosen = np.zeros(tables.edge_from.size, np.bool_)
@@ -127,10 +127,8 @@ def edges_in_box(tables: StreetTables, box: tuple[float, float, float, float]) -
 
 def lines_of(tables: StreetTables, edges: IndexArray) -> np.ndarray:
     """Return the lines of some edges in EPSG:4326."""
-    counts = np.diff(tables.coord_indptr)[edges]
-    owner = np.repeat(np.arange(edges.size), counts)
-    at = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    at += np.repeat(tables.coord_indptr[:-1][edges], counts)
+    indptr, at = rows_of(tables.coord_indptr, edges)
+    owner = np.repeat(np.arange(edges.size), np.diff(indptr))
     places = np.column_stack([tables.coord_lng[at], tables.coord_lat[at]])
     return np.asarray(shapely.linestrings(places, indices=owner)) if edges.size else np.zeros(0, object)
 

@@ -10,24 +10,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int32Array, Int64Array
+from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int32Array, Int64Array, indptr_of, rows_of
 from traveltime_lab.transit.timetable import Timetable
 
 #: Transfer type of GTFS that forbids to stay seated between two trips.
 _NOT_SEATED: Final = 5
-
-
-def indptr_of(lengths: AnyArray) -> Int64Array:
-    """Return the index pointer of rows of some lengths."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-def rows_of(indptr: AnyArray, chosen: AnyArray) -> tuple[Int64Array, Int64Array]:
-    """Return the index pointer of chosen rows of a CSR, and the positions of their values."""
-    lengths = np.diff(indptr)[chosen]
-    new = indptr_of(lengths)
-    at = np.repeat(np.asarray(indptr)[:-1][chosen] - new[:-1], lengths) + np.arange(new[-1])
-    return new, at.astype(np.int64)
 
 
 @dataclass

@@ -168,8 +168,7 @@ def gather(cells, rows, origin, values):
     values : float32 array of shape (n_rows, n_columns)
         Overwritten; inf where not reached.
     """
-    edge, fraction, distance = cells.edge, cells.fraction, cells.distance
-    per_metre, buffer_m = cells.per_metre, cells.buffer_m
+    edge, fraction, distance, per_metre, buffer_m, tied_cell, tied_edge, tied_fraction, tied_distance = cells
     n_rows, n_columns = edge.shape
     for r in range(n_rows):
         for c in range(n_columns):
@@ -179,11 +178,11 @@ def gather(cells, rows, origin, values):
                 values[r, c] = np.inf
             else:
                 values[r, c] = _value_at(e, fraction[r, c], rows, origin) + d * per_metre
-    for k in range(cells.tied_cell.size):
-        d = cells.tied_distance[k]
+    for k in range(tied_cell.size):
+        d = tied_distance[k]
         if d <= buffer_m:
-            r, c = cells.tied_cell[k] // n_columns, cells.tied_cell[k] % n_columns
-            value = _value_at(cells.tied_edge[k], cells.tied_fraction[k], rows, origin) + d * per_metre
+            r, c = tied_cell[k] // n_columns, tied_cell[k] % n_columns
+            value = _value_at(tied_edge[k], tied_fraction[k], rows, origin) + d * per_metre
             values[r, c] = min(values[r, c], np.float32(value))
 
 
@@ -266,7 +265,7 @@ def gather_lengths(cells, rows, origin, ahead_m, start_m, seconds_per_metre, val
     seconds_per_metre : float
         Time of one metre between a cell and its edge, which decides between edges that are as near.
     """
-    edge, fraction, distance = cells.edge, cells.fraction, cells.distance
+    edge, fraction, distance, per_metre, buffer_m, tied_cell, tied_edge, tied_fraction, tied_distance = cells
     n_rows, n_columns = edge.shape
     tied = 0
     for r in range(n_rows):
@@ -275,17 +274,17 @@ def gather_lengths(cells, rows, origin, ahead_m, start_m, seconds_per_metre, val
             d = distance[r, c]
             values[r, c] = np.inf
             best = np.inf
-            if e >= 0 and d <= cells.buffer_m:
+            if e >= 0 and d <= buffer_m:
                 time, metres = _time_and_length_at(e, fraction[r, c], rows, origin, ahead_m, start_m)
                 best = time + d * seconds_per_metre
-                values[r, c] = metres + d * cells.per_metre
-            while tied < cells.tied_cell.size and cells.tied_cell[tied] == r * n_columns + c:
-                d = cells.tied_distance[tied]
-                if d <= cells.buffer_m:
+                values[r, c] = metres + d * per_metre
+            while tied < tied_cell.size and tied_cell[tied] == r * n_columns + c:
+                d = tied_distance[tied]
+                if d <= buffer_m:
                     time, metres = _time_and_length_at(
-                        cells.tied_edge[tied], cells.tied_fraction[tied], rows, origin, ahead_m, start_m
+                        tied_edge[tied], tied_fraction[tied], rows, origin, ahead_m, start_m
                     )
                     if time + d * seconds_per_metre < best:
                         best = time + d * seconds_per_metre
-                        values[r, c] = metres + d * cells.per_metre
+                        values[r, c] = metres + d * per_metre
                 tied += 1

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from traveltime_lab._arrays import (
-    AnyArray,
     BoolArray,
     Float32Array,
     FloatArray,
@@ -21,6 +20,8 @@ from traveltime_lab._arrays import (
     Int32Array,
     Int64Array,
     UInt8Array,
+    indptr_of,
+    rows_of,
 )
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.kernels.transit import parse, stop_times
@@ -212,7 +213,7 @@ def _assembled(
         headsign = headsign[rows]
     keys = stop.astype(np.int64) << 8 | pickup.astype(np.int64) << 4 | drop_off
     pattern, leader = stop_times.group_rows(indptr, keys)
-    pattern_rows = _rows_of(indptr, leader)
+    pattern_rows = rows_of(indptr, leader)[1]
     shape = trip_shape[trips]
     _, first_of_pair, pair = np.unique(
         pattern.astype(np.int64) << 32 | (shape.astype(np.int64) + 1), return_index=True, return_inverse=True
@@ -222,7 +223,7 @@ def _assembled(
         course, course_leader = stop_times.group_rows(indptr, keys)
     else:
         course, course_leader = pair.astype(np.int32), first_of_pair.astype(np.int64)
-    course_rows = _rows_of(indptr, course_leader)
+    course_rows = rows_of(indptr, course_leader)[1]
     first, last = departure[indptr[:-1]], arrival[indptr[1:] - 1]
     order = np.lexsort((trips, last, first, pattern))
     sorted_arrival, sorted_departure = np.empty_like(arrival), np.empty_like(departure)
@@ -233,16 +234,16 @@ def _assembled(
         trip=trips[order],
         pattern=pattern[order],
         course=course[order],
-        indptr=_indptr(np.diff(indptr)[order]),
+        indptr=indptr_of(np.diff(indptr)[order]),
         arrival=sorted_arrival,
         departure=sorted_departure,
-        pattern_indptr=_indptr(np.diff(indptr)[leader]),
+        pattern_indptr=indptr_of(np.diff(indptr)[leader]),
         pattern_stop=stop[pattern_rows],
         pattern_pickup=pickup[pattern_rows],
         pattern_drop_off=drop_off[pattern_rows],
         course_pattern=pattern[course_leader],
         course_shape=shape[course_leader],
-        course_indptr=_indptr(np.diff(indptr)[course_leader]),
+        course_indptr=indptr_of(np.diff(indptr)[course_leader]),
         course_along=(along[course_rows] if along.size else np.full(n_course_calls, np.nan)).astype(np.float32),
         course_headsign=headsign[course_rows] if headsign.size else np.zeros(n_course_calls, np.int32),
         headsigns=headsigns,
@@ -252,17 +253,6 @@ def _assembled(
 
 def _seconds(times: Int64Array) -> Int32Array:
     return np.where(times == parse.MISSING, np.int64(stop_times.UNTIMED), times).astype(np.int32)
-
-
-def _indptr(lengths: AnyArray) -> Int64Array:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-def _rows_of(indptr: Int64Array, groups: Int64Array) -> Int64Array:
-    """Return the positions of the stop times of some trips, one trip after the other."""
-    lengths = np.diff(indptr)[groups]
-    starts = np.repeat(indptr[groups] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    return (starts + np.arange(lengths.sum())).astype(np.int64)
 
 
 def _in_order(trip: Int32Array, sequence: Int64Array, keep: BoolArray) -> IndexArray:
