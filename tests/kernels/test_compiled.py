@@ -10,6 +10,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -91,12 +92,12 @@ print(*sorted({made.name for made in compiled.compilations()}))
 
 
 def test_a_changed_constant_changes_every_caller(copy: Path) -> None:
-    both = ["transit.stop_times.distance_m", "transit.trip_instances.link_blocks"]
-    assert answer(start(copy, CALLERS)) == ["1000", "1", *both, "transit.walks.straight_ms"]
+    linked = "transit.trip_instances.link_blocks"
+    assert answer(start(copy, CALLERS)) == ["1000", "1", linked, "transit.walks.straight_ms"]
     assert answer(start(copy, CALLERS)) == ["1000", "1"], "the second process compiles nothing"
 
     edit(copy, "transit/stop_times.py", "_EARTH_RADIUS_M = 6371008.8", "_EARTH_RADIUS_M = 16371008.8")
-    assert answer(start(copy, CALLERS)) == ["1000", "-1", *both], "only what calls it is compiled again"
+    assert answer(start(copy, CALLERS)) == ["1000", "-1", linked], "only what calls it is compiled again"
 
     edit(copy, "street/road.py", "TIME_SHIFT = 32", "TIME_SHIFT = 31")
     assert answer(start(copy, CALLERS)) == ["2000", "-1", "transit.walks.straight_ms"]
@@ -319,7 +320,32 @@ def test_literals_are_no_types_of_their_own(load: Callable[[], ModuleType], tmp_
     module = load()
     assert module.both(5) == 6 + 6 + 10 + 6 + 6
     whole, truth = numba.int64, numba.boolean
-    assert sorted(module.add.signatures, key=str) == [(truth, whole), (whole, whole)]
+    assert sorted(module.add.part.signatures, key=str) == [(truth, whole), (whole, whole)]
+
+
+def test_parts_of_kernels_can_be_called(load: Callable[[], ModuleType], tmp_path: Path) -> None:
+    (tmp_path / "trial.py").write_text(MODULE + CALLING)
+    module = load()
+    assert n_compiled(lambda: module.both(5)) == 1, "a kernel is compiled with its parts"
+    assert not module.add.signatures
+    assert n_compiled(lambda: module.add(1, 2)) == 1, "and alone only if it is called alone"
+    assert module.add(1, 2) == 3 and module.both(2) == 3 + 3 + 4 + 3 + 3
+    again = load()
+    assert n_compiled(lambda: (again.both(5), again.add(1, 2))) == 0
+
+
+@pytest.mark.parametrize("missing", ["codegen", "compiler"])
+def test_another_numba_has_no_parts(
+    missing: str, load: Callable[[], ModuleType], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert compiled._PARTS and compiled._has_parts()
+    monkeypatch.setattr(compiled, "_internals", types.SimpleNamespace(**{missing: None}))
+    assert not compiled._has_parts()
+    monkeypatch.undo()
+    monkeypatch.setattr(compiled, "_PARTS", False)
+    (tmp_path / "trial.py").write_text(MODULE + CALLING)
+    module = load()
+    assert module.both(5) == 34 and module.add(1, 2) == 3
 
 
 def test_types_in_words_tell_fields() -> None:

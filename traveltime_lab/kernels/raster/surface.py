@@ -137,21 +137,44 @@ def tied_within(tied_cell, tied_edge, tied_fraction, tied_distance, n_columns, t
     return cell[:n], edge[:n], fraction[:n], distance[:n]
 
 
-@kernel(inline="always")
-def _value_at(e, f, rows, origin):
-    """Return the value at a position on an edge; see `gather`."""
-    best = min(rows[e, 0] + f * rows[e, 1], rows[e, 2] + (np.float32(1.0) - f) * rows[e, 3])
-    for o in range(origin.edge.size):
-        if e == origin.edge[o]:
-            # At the origin itself a closed direction does not matter: 0 times inf would be NaN.
-            ahead = f - origin.fraction[o]
-            if ahead > 0.0:
-                best = min(best, origin.start[o] + ahead * origin.ahead[o, 0])
-            elif ahead < 0.0:
-                best = min(best, origin.start[o] - ahead * origin.ahead[o, 1])
-            else:
-                best = min(best, origin.start[o])
-    return best
+# The loops over cells read local variables and call nothing: a field of a named tuple, or an array that is an argument
+# of a function called for each cell, would be counted as a reference each time, which takes several times as long.
+
+
+@kernel
+def _lower(cell, edge, fraction, distance, per_metre, buffer_m, rows, origin, values):
+    """
+    Lower the values of some cells; see `gather`.
+
+    Parameters
+    ----------
+    cell : int32 array of shape (n,)
+        Numbers of the cells, empty for all.
+    edge, fraction, distance : int32, float32, float32 arrays of shape (n,)
+    values : float32 array of shape (n_cells,)
+    """
+    own_edge, own_fraction, own_ahead, own_start = origin
+    is_all = cell.size == 0
+    for k in range(edge.size):
+        e, d = edge[k], distance[k]
+        if e < 0 or d > buffer_m:
+            continue
+        f = fraction[k]
+        best = min(rows[e, 0] + f * rows[e, 1], rows[e, 2] + (np.float32(1.0) - f) * rows[e, 3])
+        for o in range(own_edge.size):
+            if e == own_edge[o]:
+                # At the origin itself a closed direction does not matter: 0 times inf would be NaN.
+                ahead = f - own_fraction[o]
+                if ahead > 0.0:
+                    best = min(best, own_start[o] + ahead * own_ahead[o, 0])
+                elif ahead < 0.0:
+                    best = min(best, own_start[o] - ahead * own_ahead[o, 1])
+                else:
+                    best = min(best, own_start[o])
+        i = k if is_all else np.int64(cell[k])
+        value = np.float32(best + d * per_metre)
+        if value < values[i]:
+            values[i] = value
 
 
 @kernel
@@ -169,21 +192,13 @@ def gather(cells, rows, origin, values):
         Overwritten; inf where not reached.
     """
     edge, fraction, distance, per_metre, buffer_m, tied_cell, tied_edge, tied_fraction, tied_distance = cells
-    n_rows, n_columns = edge.shape
-    for r in range(n_rows):
-        for c in range(n_columns):
-            e = edge[r, c]
-            d = distance[r, c]
-            if e < 0 or d > buffer_m:
-                values[r, c] = np.inf
-            else:
-                values[r, c] = _value_at(e, fraction[r, c], rows, origin) + d * per_metre
-    for k in range(tied_cell.size):
-        d = tied_distance[k]
-        if d <= buffer_m:
-            r, c = tied_cell[k] // n_columns, tied_cell[k] % n_columns
-            value = _value_at(tied_edge[k], tied_fraction[k], rows, origin) + d * per_metre
-            values[r, c] = min(values[r, c], np.float32(value))
+    of_all, of_each = np.empty(0, np.int32), values.reshape(-1)
+    of_each.fill(np.inf)
+    _lower(
+        of_all, edge.reshape(-1), fraction.reshape(-1), distance.reshape(-1), per_metre, buffer_m, rows, origin, of_each
+    )
+    if tied_cell.size:
+        _lower(tied_cell, tied_edge, tied_fraction, tied_distance, per_metre, buffer_m, rows, origin, of_each)
 
 
 @kernel
@@ -228,25 +243,60 @@ def length_rows(start, traversal, is_backward, edge_boxes, limit, own_edges, row
     return np.array([west, south, east, north])
 
 
-@kernel(inline="always")
-def _time_and_length_at(e, f, rows, origin, ahead_m, start_m):
-    """Return the time and the length of the fastest route to a position on an edge; see `gather_lengths`."""
-    g = np.float32(1.0) - f
-    time, metres = rows[e, 0] + f * rows[e, 1], rows[e, 4] + f * rows[e, 5]
-    other = rows[e, 2] + g * rows[e, 3]
-    if other < time:
-        time, metres = other, rows[e, 6] + g * rows[e, 7]
-    for o in range(origin.edge.size):
-        if e == origin.edge[o]:
-            ahead = f - origin.fraction[o]
-            straight = origin.start[o]
-            if ahead > 0.0:
-                straight += ahead * origin.ahead[o, 0]
-            elif ahead < 0.0:
-                straight -= ahead * origin.ahead[o, 1]
-            if np.isfinite(straight) and straight <= time:
-                time, metres = np.float32(straight), np.float32(start_m[o] + abs(ahead) * ahead_m[o])
-    return time, metres
+@kernel
+def _lower_lengths(
+    cell,
+    edge,
+    fraction,
+    distance,
+    per_metre,
+    buffer_m,
+    rows,
+    origin,
+    ahead_m,
+    start_m,
+    seconds_per_metre,
+    times,
+    values,
+):
+    """
+    Set the values of those of some cells that a route reaches in less time than any before; see `gather_lengths`.
+
+    Parameters
+    ----------
+    cell, edge, fraction, distance
+        As in `_lower`.
+    times : float64 array of shape (n_cells,), s
+        Time of the fastest route to each cell, lowered with its value.
+    values : float32 array of shape (n_cells,), m
+    """
+    own_edge, own_fraction, own_ahead, own_start = origin
+    is_all = cell.size == 0
+    for k in range(edge.size):
+        e, d = edge[k], distance[k]
+        if e < 0 or d > buffer_m:
+            continue
+        f = fraction[k]
+        g = np.float32(1.0) - f
+        time, metres = rows[e, 0] + f * rows[e, 1], rows[e, 4] + f * rows[e, 5]
+        other = rows[e, 2] + g * rows[e, 3]
+        if other < time:
+            time, metres = other, rows[e, 6] + g * rows[e, 7]
+        for o in range(own_edge.size):
+            if e == own_edge[o]:
+                ahead = f - own_fraction[o]
+                straight = own_start[o]
+                if ahead > 0.0:
+                    straight += ahead * own_ahead[o, 0]
+                elif ahead < 0.0:
+                    straight -= ahead * own_ahead[o, 1]
+                if np.isfinite(straight) and straight <= time:
+                    time, metres = np.float32(straight), np.float32(start_m[o] + abs(ahead) * ahead_m[o])
+        i = k if is_all else np.int64(cell[k])
+        seconds = time + d * seconds_per_metre
+        if seconds < times[i]:
+            times[i] = seconds
+            values[i] = metres + d * per_metre
 
 
 @kernel
@@ -266,25 +316,37 @@ def gather_lengths(cells, rows, origin, ahead_m, start_m, seconds_per_metre, val
         Time of one metre between a cell and its edge, which decides between edges that are as near.
     """
     edge, fraction, distance, per_metre, buffer_m, tied_cell, tied_edge, tied_fraction, tied_distance = cells
-    n_rows, n_columns = edge.shape
-    tied = 0
-    for r in range(n_rows):
-        for c in range(n_columns):
-            e = edge[r, c]
-            d = distance[r, c]
-            values[r, c] = np.inf
-            best = np.inf
-            if e >= 0 and d <= buffer_m:
-                time, metres = _time_and_length_at(e, fraction[r, c], rows, origin, ahead_m, start_m)
-                best = time + d * seconds_per_metre
-                values[r, c] = metres + d * per_metre
-            while tied < tied_cell.size and tied_cell[tied] == r * n_columns + c:
-                d = tied_distance[tied]
-                if d <= buffer_m:
-                    time, metres = _time_and_length_at(
-                        tied_edge[tied], tied_fraction[tied], rows, origin, ahead_m, start_m
-                    )
-                    if time + d * seconds_per_metre < best:
-                        best = time + d * seconds_per_metre
-                        values[r, c] = metres + d * per_metre
-                tied += 1
+    of_all, of_each = np.empty(0, np.int32), values.reshape(-1)
+    times = np.full(of_each.size, np.inf)
+    of_each.fill(np.inf)
+    _lower_lengths(
+        of_all,
+        edge.reshape(-1),
+        fraction.reshape(-1),
+        distance.reshape(-1),
+        per_metre,
+        buffer_m,
+        rows,
+        origin,
+        ahead_m,
+        start_m,
+        seconds_per_metre,
+        times,
+        of_each,
+    )
+    if tied_cell.size:
+        _lower_lengths(
+            tied_cell,
+            tied_edge,
+            tied_fraction,
+            tied_distance,
+            per_metre,
+            buffer_m,
+            rows,
+            origin,
+            ahead_m,
+            start_m,
+            seconds_per_metre,
+            times,
+            of_each,
+        )

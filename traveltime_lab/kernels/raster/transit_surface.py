@@ -102,44 +102,44 @@ def _ask_all(d, part_ms, budget_ms, ports, around, stop_ms):
 
 
 @kernel
-def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, rides, on_edges, values):
+def _lower(
+    cell,
+    edge,
+    fraction,
+    distance,
+    per_metre,
+    buffer_m,
+    starts,
+    directed,
+    is_backward,
+    budget_ms,
+    limit_ms,
+    rides,
+    on_edges,
+    values,
+):
     """
-    Lower the value of each cell to its travel time by transit and a walk.
+    Lower the values of some cells; see `gather_rides`.
 
     Parameters
     ----------
-    cells : traveltime_lab.kernels.raster.surface.Cells
-    starts : int32 array of shape (n_edges, 8), ms
-        From `edge_starts`.
-    directed, is_backward, on_edges
-        As in `edge_starts`.
-    budget_ms : int
-        Longest walk, including the connector between the cell and its street.
-    limit_ms : int
-        Longest travel time of interest. Longer times may be missing from `starts`.
-    rides : Rides
-    values : float32 array of shape (n_rows, n_columns), s
-        Lowered in place.
+    cell : int32 array of shape (n,)
+        Numbers of the cells, empty for all.
+    edge, fraction, distance : int32, float32, float32 arrays of shape (n,)
+    values : float32 array of shape (n_cells,), s
     """
-    edge, fraction, distance, per_metre, buffer_m, tied_cell, tied_edge, tied_fraction, tied_distance = cells
     ports, around, stop_ms = rides
-    n_rows, n_columns = edge.shape
-    n_cells = n_rows * n_columns
-    # The cells, and then those that are as near to other edges.
-    for k in range(n_cells + tied_cell.size):
-        if k < n_cells:
-            r = k // n_columns
-            c = k - r * n_columns
-            e, f, metres = edge[r, c], np.float64(fraction[r, c]), distance[r, c]
-        else:
-            cell, e = tied_cell[k - n_cells], tied_edge[k - n_cells]
-            r = cell // n_columns
-            c = cell - r * n_columns
-            f, metres = np.float64(tied_fraction[k - n_cells]), tied_distance[k - n_cells]
+    indptr, stops, place, connector = on_edges.indptr, on_edges.stops, on_edges.fraction, on_edges.connector
+    most = limit_ms + 1.0
+    is_all = cell.size == 0
+    for k in range(edge.size):
+        e, metres = edge[k], distance[k]
         if e < 0 or metres > buffer_m:
             continue
+        i = k if is_all else np.int64(cell[k])
+        f = np.float64(fraction[k])
         off_ms = 1000.0 * per_metre * metres
-        bound = min(1000.0 * np.float64(values[r, c]), limit_ms + 1.0)
+        bound = min(1000.0 * np.float64(values[i]), most)
         best = bound
         first_ms = f * starts[e, 2] + off_ms
         second_ms = (1.0 - f) * starts[e, 6] + off_ms
@@ -160,12 +160,69 @@ def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, ride
                         best = min(best, time)
                     side, part_ms, time = (1, second_ms, second) if is_first else (0, first_ms, first)
         if starts[e, 3] + off_ms < best:
-            for m in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
-                stop = on_edges.stops[m]
-                to_street_ms = (on_edges.connector[m] >> TIME_SHIFT) + off_ms
+            for m in range(indptr[e], indptr[e + 1]):
+                stop = stops[m]
+                to_street_ms = (connector[m] >> TIME_SHIFT) + off_ms
                 if stop_ms[stop] + to_street_ms < best:
-                    walk = to_street_ms + straight_ms(e, f, on_edges.fraction[m], directed, not is_backward)
+                    walk = to_street_ms + straight_ms(e, f, place[m], directed, not is_backward)
                     if walk <= budget_ms:
                         best = min(best, stop_ms[stop] + walk)
         if best < bound:
-            values[r, c] = best / 1000.0
+            values[i] = best / 1000.0
+
+
+@kernel
+def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, rides, on_edges, values):
+    """
+    Lower the value of each cell to its travel time by transit and a walk.
+
+    Parameters
+    ----------
+    cells : traveltime_lab.kernels.raster.surface.Cells
+    starts : int32 array of shape (n_edges, 8), ms
+        From `edge_starts`.
+    directed, is_backward, on_edges
+        As in `edge_starts`.
+    budget_ms : int
+        Longest walk, including the connector between the cell and its street.
+    limit_ms : int
+        Longest travel time of interest. Longer times may be missing from `starts`.
+    rides : Rides
+    values : float32 array of shape (n_rows, n_columns), s
+        Lowered in place.
+    """
+    edge, fraction, distance, per_metre, buffer_m, tied_cell, tied_edge, tied_fraction, tied_distance = cells
+    of_all = np.empty(0, np.int32)
+    _lower(
+        of_all,
+        edge.reshape(-1),
+        fraction.reshape(-1),
+        distance.reshape(-1),
+        per_metre,
+        buffer_m,
+        starts,
+        directed,
+        is_backward,
+        budget_ms,
+        limit_ms,
+        rides,
+        on_edges,
+        values.reshape(-1),
+    )
+    if tied_cell.size:
+        _lower(
+            tied_cell,
+            tied_edge,
+            tied_fraction,
+            tied_distance,
+            per_metre,
+            buffer_m,
+            starts,
+            directed,
+            is_backward,
+            budget_ms,
+            limit_ms,
+            rides,
+            on_edges,
+            values.reshape(-1),
+        )

@@ -95,32 +95,54 @@ def drives_to_stops(arcs, stop_ms, ports, budget_ms, limit_ms):
     return Drives(label_indptr, label_ms, drive_ms)
 
 
-@kernel(inline="always")
-def _drive_ms(e, f, off_ms, best, directed, budget_ms, ports, drives, stop_ms, on_edges):
-    """Return the travel time of a position on an edge, `off_ms` away from it; `best` if it is not less."""
+@kernel
+def _lower(
+    cell, edge, fraction, distance, per_metre, buffer_m, directed, budget_ms, ports, drives, stop_ms, on_edges, values
+):
+    """
+    Lower the values of some cells; see `gather_drives`.
+
+    Parameters
+    ----------
+    cell : int32 array of shape (n,)
+        Numbers of the cells, empty for all.
+    edge, fraction, distance : int32, float32, float32 arrays of shape (n,)
+    values : float32 array of shape (n_cells,), s
+    """
+    # Local variables, see `traveltime_lab.kernels.raster.surface`.
     label_indptr, label_ms, drive_ms = drives
-    for side in range(2):
-        # The car drives from the cell to the end of the edge.
-        d = 2 * e + 1 - side
-        if not directed.is_open[d]:
+    traversal, is_open = directed
+    port_indptr, port_states, port_keys = ports.indptr, ports.states, ports.keys
+    indptr, stops, place, connector = on_edges.indptr, on_edges.stops, on_edges.fraction, on_edges.connector
+    is_all = cell.size == 0
+    for i in range(edge.size):
+        e, metres = edge[i], distance[i]
+        if e < 0 or metres > buffer_m:
             continue
-        part_ms = (f if side == 0 else 1.0 - f) * (directed.traversal[d] >> TIME_SHIFT) + off_ms
-        for k in range(ports.indptr[d], ports.indptr[d + 1]):
-            onward = part_ms + (ports.keys[k] >> TIME_SHIFT)
-            state = ports.states[k]
-            for j in range(label_indptr[state], label_indptr[state + 1]):
-                if drive_ms[j] + onward <= budget_ms:
-                    best = min(best, label_ms[j] + onward)
-                    break
-    for k in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
-        stop = on_edges.stops[k]
-        if stop_ms[stop] == NEVER:
-            continue
-        drive = straight_ms(e, f, on_edges.fraction[k], directed, np.bool_(False))
-        drive += (on_edges.connector[k] >> TIME_SHIFT) + off_ms
-        if drive <= budget_ms:
-            best = min(best, stop_ms[stop] + drive)
-    return best
+        at = i if is_all else np.int64(cell[i])
+        f, off_ms, best = np.float64(fraction[i]), 1000.0 * per_metre * metres, 1000.0 * np.float64(values[at])
+        for side in range(2):
+            # The car drives from the cell to the end of the edge.
+            d = 2 * e + 1 - side
+            if not is_open[d]:
+                continue
+            part_ms = (f if side == 0 else 1.0 - f) * (traversal[d] >> TIME_SHIFT) + off_ms
+            for k in range(port_indptr[d], port_indptr[d + 1]):
+                onward = part_ms + (port_keys[k] >> TIME_SHIFT)
+                state = port_states[k]
+                for j in range(label_indptr[state], label_indptr[state + 1]):
+                    if drive_ms[j] + onward <= budget_ms:
+                        best = min(best, label_ms[j] + onward)
+                        break
+        for k in range(indptr[e], indptr[e + 1]):
+            stop = stops[k]
+            if stop_ms[stop] == NEVER:
+                continue
+            drive = straight_ms(e, f, place[k], directed, np.bool_(False))
+            drive += (connector[k] >> TIME_SHIFT) + off_ms
+            if drive <= budget_ms:
+                best = min(best, stop_ms[stop] + drive)
+        values[at] = best / 1000.0
 
 
 @kernel
@@ -145,20 +167,35 @@ def gather_drives(cells, directed, budget_ms, ports, drives, stop_ms, on_edges, 
         Lowered in place.
     """
     edge, fraction, distance, per_metre, buffer_m, tied_cell, tied_edge, tied_fraction, tied_distance = cells
-    n_rows, n_columns = edge.shape
-    n_cells = n_rows * n_columns
-    # The cells, and then those that are as near to other edges.
-    for k in range(n_cells + tied_cell.size):
-        if k < n_cells:
-            r = k // n_columns
-            c = k - r * n_columns
-            e, f, metres = edge[r, c], np.float64(fraction[r, c]), distance[r, c]
-        else:
-            cell, e = tied_cell[k - n_cells], tied_edge[k - n_cells]
-            r = cell // n_columns
-            c = cell - r * n_columns
-            f, metres = np.float64(tied_fraction[k - n_cells]), tied_distance[k - n_cells]
-        if e < 0 or metres > buffer_m:
-            continue
-        off_ms, best = 1000.0 * per_metre * metres, 1000.0 * np.float64(values[r, c])
-        values[r, c] = _drive_ms(e, f, off_ms, best, directed, budget_ms, ports, drives, stop_ms, on_edges) / 1000.0
+    of_all, of_each = np.empty(0, np.int32), values.reshape(-1)
+    _lower(
+        of_all,
+        edge.reshape(-1),
+        fraction.reshape(-1),
+        distance.reshape(-1),
+        per_metre,
+        buffer_m,
+        directed,
+        budget_ms,
+        ports,
+        drives,
+        stop_ms,
+        on_edges,
+        of_each,
+    )
+    if tied_cell.size:
+        _lower(
+            tied_cell,
+            tied_edge,
+            tied_fraction,
+            tied_distance,
+            per_metre,
+            buffer_m,
+            directed,
+            budget_ms,
+            ports,
+            drives,
+            stop_ms,
+            on_edges,
+            of_each,
+        )
