@@ -21,8 +21,6 @@ from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.route_types import is_selected
 from traveltime_lab.transit.trip_instances import trip_table
 
-WALKING = Transportation("walking")
-
 
 class DoorOracle:
     """Trips with the timetable of a network between some origins and some destinations."""
@@ -39,15 +37,16 @@ class DoorOracle:
         means = self.means = transportation
         assert network.timetable is not None
         self.begin = begin
-        graph = network.road_graph(WALKING)
-        stops = stop_links.linked_stops(network.transit, graph, WALKING)
+        walking = Transportation("walking", walking_speed=means.walking_speed)
+        graph = network.road_graph(walking)
+        stops = stop_links.linked_stops(network.transit, graph, walking)
         groups = network.timetable.column("routes", "group")
         is_used = is_selected(groups, means.vehicles)
         changes = stop_links.changes(network.transit, stops)
         self.rides = TransitOracle(trip_table(network.timetable, begin, end, is_used=is_used, changes=changes))
-        on_foot = StreetOracle(network, "walking")
+        on_foot = StreetOracle(network, "walking", own_kph=means.walking_speed)
         self.starts, self.ends = (
-            snap_points(network.streets, *points, WALKING, Snapping(), needed)
+            snap_points(network.streets, *points, walking, Snapping(), needed)
             for points, needed in ((origins, CAN_LEAVE), (destinations, CAN_ARRIVE))
         )
         budget = means.walking_time * 1000
@@ -57,7 +56,10 @@ class DoorOracle:
             # Cars need ``peak`` or ``off_peak`` here, so that no moment decides their speed.
             is_car = means.access.base == "driving"
             multiplier = costs.congestion(means.access.traffic_model, None) if is_car else 1.0
-            access = StreetOracle(network, means.access.base, multiplier=multiplier, boarding_time=means.boarding_time)
+            access = StreetOracle(
+                network, means.access.base, multiplier=multiplier, boarding_time=means.boarding_time,
+                own_kph=means.cycling_speed,
+            )  # fmt: skip
             joined = stop_links.linked_stops(network.transit, network.road_graph(means.access), means.access)
             access_stops = joined.snaps
             access_starts = snap_points(network.streets, *origins, means.access, Snapping(), CAN_LEAVE)

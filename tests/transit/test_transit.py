@@ -27,8 +27,9 @@ from traveltime_lab.search.query import ask
 from traveltime_lab.streets.snapping import metres_to_streets, snap_index
 from traveltime_lab.surfaces import raster
 from traveltime_lab.transit import field as transit_fields
-from traveltime_lab.transit.query import WALKING
 from traveltime_lab.transit.stop_links import linked_stops
+
+WALKING = tl.Transportation("walking")
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.surfaces.field import CellReader, RoadValues, StreetField, edge_boxes, label_rows, needed_of_cells
 from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links as street_side
-from traveltime_lab.transit.query import WALKING, TransitQuery
+from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.stop_links import FEW, LinkedStops, Links, Walks
 from traveltime_lab.transit.stop_reach import StopLinks
 
@@ -129,17 +129,28 @@ class TransitField:
         """Whether values are metres; always False."""
         return False
 
+    @property
+    def connector_kph(self) -> float:
+        """Highest walking speed between points and streets, km/h: those who drive to stops have the usual one."""
+        return max(self.direct.graph.connector_kph, self.graph.connector_kph)
+
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
     ) -> tuple[list[CellReader], FloatArray]:
         """Return the functions that fill the values of cells, and a bounding box; see `Field`."""
         readers, box = StreetField(self.direct).cell_readers(
-            streets, transportation, limit=limit, per_metre=per_metre, buffer_m=buffer_m
-        )
+            streets, transportation, limit=limit, per_metre=self._scaled(per_metre, self.direct.graph),
+            buffer_m=buffer_m,
+        )  # fmt: skip
         needed = needed_of_cells(is_backward=self.is_backward)
-        readers.append(CellReader(self.transportation, needed, self._gatherer(per_metre, buffer_m)))
+        lower = self._gatherer(self._scaled(per_metre, self.graph), buffer_m)
+        readers.append(CellReader(self.transportation, needed, lower))
         other = self._box(streets, limit)
         return readers, np.concatenate([np.minimum(box[:2], other[:2]), np.maximum(box[2:], other[2:])])
+
+    def _scaled(self, per_metre: float, graph: RoadGraph) -> float:
+        """Return the value of one metre between a cell and a street of a graph."""
+        return per_metre * (self.connector_kph / graph.connector_kph)
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""
@@ -256,7 +267,7 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
         limit_ms=query.limit * 1000,
         around=around,
         stops=stops,
-        transportation=means.access if is_driven else WALKING,
+        transportation=means.access if is_driven else means.egress,
     )
 
 

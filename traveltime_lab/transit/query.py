@@ -39,10 +39,9 @@ from traveltime_lab.transit.trip_table import TripTable
 _HOUR_S: Final = 3600
 #: Seconds between two departures (or arrivals) of a window that percentiles are computed from (assumed, as in R5).
 SAMPLE_S: Final = 60
-WALKING: Final = Transportation("walking")
 
-#: Prepared trip tables by vehicles and interval.
-_SEARCHES = Derived[tuple[str, int, int], TransitSearch]("trip tables", kept=6)
+#: Prepared trip tables by vehicles, walking speed and interval.
+_SEARCHES = Derived[tuple[str, float | None, int, int], TransitSearch]("trip tables", kept=6)
 _TYPICAL_DAY = Derived[None, dt.date]("typical day")
 
 
@@ -89,12 +88,12 @@ class TransitQuery:
     @property
     def walking(self) -> RoadGraph:
         """The walking graph."""
-        return self.layer.streets.road_graph(WALKING)
+        return self.layer.streets.road_graph(self.transportation.egress)
 
     @property
     def is_walked_to(self) -> bool:
         """Whether access to the first stop is on foot."""
-        return self.transportation.access.type == WALKING.type
+        return self.transportation.access.type == self.transportation.egress.type
 
     def access_graph(self) -> RoadGraph:
         """Return the graph of the access to the first stop."""
@@ -102,14 +101,15 @@ class TransitQuery:
 
     def snap(self, lng: FloatArray, lat: FloatArray, *, is_origin: bool) -> Snaps:
         """Snap origins to the streets of the access, or destinations to walkable streets."""
-        means, needed = (self.transportation.access, CAN_LEAVE) if is_origin else (WALKING, CAN_ARRIVE)
-        return snap_points(self.layer.streets, lng, lat, means, self.snapping, needed)
+        means = self.transportation.access if is_origin else self.transportation.egress
+        return snap_points(self.layer.streets, lng, lat, means, self.snapping, CAN_LEAVE if is_origin else CAN_ARRIVE)
 
     def on_foot(self, snaps: Snaps, *, is_origin: bool) -> Snaps:
         """Return the snaps of the same points to walkable streets."""
         if self.is_walked_to or not is_origin:
             return snaps
-        return snap_points(self.layer.streets, snaps.lng, snaps.lat, WALKING, self.snapping, CAN_LEAVE)
+        means = self.transportation.egress
+        return snap_points(self.layer.streets, snaps.lng, snaps.lat, means, self.snapping, CAN_LEAVE)
 
     # Transit
 
@@ -120,7 +120,7 @@ class TransitQuery:
         last += 0 if self.is_arrival else self.window
         first = first // _HOUR_S * _HOUR_S
         last = (last // _HOUR_S + 1) * _HOUR_S
-        key = (self.transportation.vehicles, first, last)
+        key = (self.transportation.vehicles, self.transportation.walking_speed, first, last)
         return _SEARCHES.of(self.layer, key, lambda: TransitSearch(self._table(first, last)))
 
     def _table(self, first: int, last: int) -> TripTable:
@@ -135,7 +135,7 @@ class TransitQuery:
     @property
     def stops(self) -> LinkedStops:
         """The stops, linked to the walking graph."""
-        return street_side.linked_stops(self.layer, self.walking, WALKING)
+        return street_side.linked_stops(self.layer, self.walking, self.transportation.egress)
 
     @property
     def options(self) -> TransitOptions:
@@ -176,7 +176,7 @@ class TransitQuery:
                 self.layer, joined, snaps, self.snapping, means.access_time, is_leaving=False
             )
         elif len(snaps) <= street_side.FEW and not street_side.has_walks(
-            self.layer, means.walking_time, is_leaving=not is_origin
+            self.layer, self.stops, means.walking_time, is_leaving=not is_origin
         ):
             links = street_side.street_links(
                 self.layer, self.stops, snaps, self.snapping, means.walking_time, is_leaving=not is_origin

@@ -20,7 +20,7 @@ from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.street.nearest import TIE_M
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.streets import contraction, costs, matrix
+from traveltime_lab.streets import contraction, matrix
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
@@ -206,7 +206,7 @@ def _fastest_mps(graph: RoadGraph) -> float:
     """Return the highest speed on any street or connector, m/s."""
     ms, cm = label_parts.ms(graph.traversal), label_parts.cm(graph.traversal)
     # Times were rounded by up to half a millisecond.
-    return float((10.0 * cm / np.maximum(ms - 0.5, 0.1)).max(initial=costs.CONNECTOR_KPH / 3.6))
+    return float((10.0 * cm / np.maximum(ms - 0.5, 0.1)).max(initial=graph.connector_kph / 3.6))
 
 
 def _spread(query: TransitQuery, by_moment: list[Int32Array], direct: Int32Array) -> matrix.Spread:
