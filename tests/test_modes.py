@@ -55,6 +55,7 @@ def test_defaults_are_the_contract_ones() -> None:
         "max_changes": None,
         "walking_speed": None,
         "cycling_speed": None,
+        "modes": (),
     }
     assert dataclasses.asdict(Snapping()) == {
         "penalty": "enabled",
@@ -151,6 +152,7 @@ def test_not_a_transportation(value: object) -> None:
         ("train", "parking_time", 100),
         ("driving+train", "include_roads", ("track",)),
         ("driving", "walking_speed", 4),
+        ("walking", "modes", ("tram",)),
         ("cycling", "walking_speed", 4),
         ("walking", "cycling_speed", 20),
         ("bus", "cycling_speed", 20),
@@ -228,6 +230,17 @@ def test_speeds_out_of_range(value: float) -> None:
         Transportation("walking", walking_speed=value)
     with pytest.raises(LimitError, match=r"cycling_speed must be from 4 to 60 km/h; got 3"):
         Transportation("cycling", cycling_speed=3)
+
+
+def test_modes_of_routes() -> None:
+    means = Transportation("train", modes=["subway", "tram", "tram"])
+    assert means.modes == ("tram", "subway")
+    assert as_transportation({"type": "train", "modes": {"tram", "subway"}}) == means
+    with pytest.raises(ModeError, match=r"Each item of modes must be one of 'tram', .*; got 'metro'"):
+        Transportation("train", modes=("metro",))
+    for bad in ("tram", 0, (0,), {"tram": 1}):
+        with pytest.raises(ModeError, match="modes"):
+            Transportation("train", modes=bad)
 
 
 def test_negative_numbers() -> None:

@@ -41,6 +41,23 @@ TIMETABLE_TYPES: Final = (
     "driving+public_transport",
     "cycling+public_transport",
 )
+#: Modes of routes of a timetable, in the order of their basic route types in GTFS; those without one come last.
+ROUTE_MODES: Final = (
+    "tram",
+    "subway",
+    "rail",
+    "bus",
+    "ferry",
+    "cable_tram",
+    "aerial_lift",
+    "funicular",
+    "trolleybus",
+    "monorail",
+    "coach",
+    "air",
+    "taxi",
+    "other",
+)
 TRAFFIC_MODELS: Final = ("optimistic", "balanced", "pessimistic", "peak", "off_peak")
 INCLUDABLE_ROADS: Final = ("track", "restricted")
 EXCLUDABLE_ROADS: Final = ("toll",)
@@ -64,6 +81,7 @@ _APPLIES_TO: Final[Mapping[str, tuple[str, ...]]] = {
     "parking_time": (*_WITH_CAR_ACCESS, *_WITH_BICYCLE_ACCESS),
     "max_changes": TIMETABLE_TYPES,
     "walking_speed": ("walking", "walking+ferry", *TIMETABLE_TYPES),
+    "modes": TIMETABLE_TYPES,
     "cycling_speed": ("cycling", "cycling+ferry", *_WITH_BICYCLE_ACCESS),
 }
 _SECONDS: Final = (
@@ -143,6 +161,11 @@ class Transportation:
     cycling_speed : float, optional
         Cycling types: cycling speed in km/h from 4 to 60, instead of 15. Slower surfaces are slower in proportion, down
         to 4 km/h, at which bicycles are pushed; where they are pushed, and ferries, speeds are kept.
+    modes : tuple of str, default ()
+        Timetable types: modes of the routes that may be used, of those that the type uses; by default all. ``"tram"``,
+        ``"subway"``, ``"rail"``, ``"bus"``, ``"ferry"``, ``"cable_tram"``, ``"aerial_lift"``, ``"funicular"``,
+        ``"trolleybus"`` and ``"monorail"`` are those of ``route_type`` in GTFS; ``"coach"``, ``"air"`` and ``"taxi"``
+        have extended route types, and ``"other"`` is the rest.
 
     Raises
     ------
@@ -188,6 +211,7 @@ class Transportation:
     # Not in the contract.
     walking_speed: float | None = None
     cycling_speed: float | None = None
+    modes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check and normalise every field."""
@@ -203,6 +227,7 @@ class Transportation:
             "max_changes": _changes(self.max_changes),
             "walking_speed": _speed(self.walking_speed, "walking_speed", WALKING_SPEEDS_KPH),
             "cycling_speed": _speed(self.cycling_speed, "cycling_speed", CYCLING_SPEEDS_KPH),
+            "modes": subset(self.modes, ROUTE_MODES, "modes"),
         }
         values |= {option: whole(getattr(self, option), option, "seconds", MAX_OPTION_S) for option in _SECONDS}
         for option, types in _APPLIES_TO.items():

@@ -21,6 +21,9 @@ from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.route_types import is_selected
 from traveltime_lab.transit.trip_instances import trip_table
 
+#: Modes of some route types: GTFS Schedule reference, and Google's extended route types.
+MODES = {0: "tram", 1: "subway", 2: "rail", 3: "bus", 401: "subway", 704: "bus", 900: "tram"}
+
 
 class DoorOracle:
     """Trips with the timetable of a network between some origins and some destinations."""
@@ -42,6 +45,8 @@ class DoorOracle:
         stops = stop_links.linked_stops(network.transit, graph, walking)
         groups = network.timetable.column("routes", "group")
         is_used = is_selected(groups, means.vehicles)
+        if means.modes:
+            is_used &= [MODES[kind] in means.modes for kind in network.timetable.routes["route_type"]]
         changes = stop_links.changes(network.transit, stops)
         self.rides = TransitOracle(trip_table(network.timetable, begin, end, is_used=is_used, changes=changes))
         on_foot = StreetOracle(network, "walking", own_kph=means.walking_speed)

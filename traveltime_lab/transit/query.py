@@ -30,7 +30,7 @@ from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_p
 from traveltime_lab.transit import stop_links as street_side
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
-from traveltime_lab.transit.route_types import is_selected
+from traveltime_lab.transit.route_types import check_modes, ridden_routes
 from traveltime_lab.transit.stop_links import LinkedStops, Links, Walks
 from traveltime_lab.transit.trip_instances import trip_table
 from traveltime_lab.transit.trip_table import TripTable
@@ -40,8 +40,8 @@ _HOUR_S: Final = 3600
 #: Seconds between two departures (or arrivals) of a window that percentiles are computed from (assumed, as in R5).
 SAMPLE_S: Final = 60
 
-#: Prepared trip tables by vehicles, walking speed and interval.
-_SEARCHES = Derived[tuple[str, float | None, int, int], TransitSearch]("trip tables", kept=6)
+#: Prepared trip tables by vehicles, modes of routes, walking speed and interval.
+_SEARCHES = Derived[tuple[str, tuple[str, ...], float | None, int, int], TransitSearch]("trip tables", kept=6)
 _TYPICAL_DAY = Derived[None, dt.date]("typical day")
 
 
@@ -120,15 +120,14 @@ class TransitQuery:
         last += 0 if self.is_arrival else self.window
         first = first // _HOUR_S * _HOUR_S
         last = (last // _HOUR_S + 1) * _HOUR_S
-        key = (self.transportation.vehicles, self.transportation.walking_speed, first, last)
+        means = self.transportation
+        key = (means.vehicles, means.modes, means.walking_speed, first, last)
         return _SEARCHES.of(self.layer, key, lambda: TransitSearch(self._table(first, last)))
 
     def _table(self, first: int, last: int) -> TripTable:
         """Return the trip instances of an interval with times in milliseconds."""
         timetable = self.layer.timetable
-        is_used = None
-        if self.transportation.vehicles != "public_transport":
-            is_used = is_selected(timetable.column("routes", "group"), self.transportation.vehicles)
+        is_used = ridden_routes(timetable.routes, self.transportation)
         changes = street_side.changes(self.layer, self.stops)
         return trip_table(timetable, first, last, is_used=is_used, changes=changes).in_milliseconds()
 
@@ -207,6 +206,8 @@ def transit_query(
     ------
     InputError
         If the network has no timetable.
+    ModeError
+        If the timetable has no routes of a mode.
     MomentError
         If there is no moment, or the timetable does not cover it.
     """
@@ -217,6 +218,7 @@ def transit_query(
     if moment is None:
         msg = f"transportation {kind!r} needs departure_time or arrival_time: timetables differ by date and hour"
         raise MomentError(msg)
+    check_modes(layer.timetable.routes, transportation)
     if isinstance(moment, TypicalMoment):
         moment = typical_moment(layer, is_arrival=is_arrival)
     layer.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")

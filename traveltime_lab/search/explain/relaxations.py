@@ -251,7 +251,7 @@ class Pair:
         moment = request.moment
         assert isinstance(moment, dt.datetime)
         timetable = transit_of(self.network).timetable
-        trips = service_days.trips_of(timetable, request.transportation.vehicles)
+        trips = service_days.trips_of(timetable, request.transportation)
         for day in service_days.different_days(timetable, trips, moment.date(), _DAYS):
             # Conversion to UTC and back handles times that the clocks skip on that day.
             target = dt.datetime.combine(day, moment.time(), ZoneInfo(self.network.timezone))

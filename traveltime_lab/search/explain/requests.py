@@ -78,7 +78,8 @@ def loosened(request: Request, parameters: Iterable[str], most_s: int = MAX_TRAV
     if "travel_time" in chosen:
         request = replace(request, travel_time=max(request.travel_time, most_s))
     if "vehicles" in chosen:
-        request = request.using(type=ALL_VEHICLES.get(request.transportation.type, request.transportation.type))
+        kind = request.transportation.type
+        request = request.using(type=ALL_VEHICLES.get(kind, kind), modes=())
     if "max_changes" in chosen:
         request = request.using(max_changes=None)
     if "ways" in chosen:
@@ -101,7 +102,7 @@ def cost(given: Request, other: Request) -> float:
         total += math.log2((getattr(others, name) + 60) / (getattr(means, name) + 60))
     if means.max_changes is not None:
         total += 0.5 * ((others.max_changes or means.max_changes) - means.max_changes)
-    total += float(means.type != others.type)
+    total += float((means.type, means.modes) != (others.type, others.modes))
     total += math.log2((other.snapping.threshold + 100) / (given.snapping.threshold + 100))
     if isinstance(given.moment, dt.datetime) and isinstance(other.moment, dt.datetime):
         hours = abs((other.moment - given.moment).total_seconds()) / 3600.0

@@ -48,7 +48,7 @@ class Findings:
         options = changed_options(given.transportation, best.transportation)
         used = {"max_changes", "exclude_roads"} & set(options)
         used |= {"ways"} if any(name in options for name in given.ways) else set()
-        used |= {"vehicles"} if "type" in options else set()
+        used |= {"vehicles"} if {"type", "modes"} & set(options) else set()
         used |= {name for name in ("travel_time", "moment") if getattr(given, name) != getattr(best, name)}
         return used | ({"snapping"} if given.snapping != best.snapping else set())
 
