@@ -56,6 +56,8 @@ def test_defaults_are_the_contract_ones() -> None:
         "walking_speed": None,
         "cycling_speed": None,
         "modes": (),
+        "transfer_walking_time": 600,
+        "direct_walking_time": None,
     }
     assert dataclasses.asdict(Snapping()) == {
         "penalty": "enabled",
@@ -153,6 +155,8 @@ def test_not_a_transportation(value: object) -> None:
         ("driving+train", "include_roads", ("track",)),
         ("driving", "walking_speed", 4),
         ("walking", "modes", ("tram",)),
+        ("walking", "direct_walking_time", 0),
+        ("driving", "transfer_walking_time", 60),
         ("cycling", "walking_speed", 4),
         ("walking", "cycling_speed", 20),
         ("bus", "cycling_speed", 20),
@@ -241,6 +245,16 @@ def test_modes_of_routes() -> None:
     for bad in ("tram", 0, (0,), {"tram": 1}):
         with pytest.raises(ModeError, match="modes"):
             Transportation("train", modes=bad)
+
+
+def test_limits_of_walks() -> None:
+    means = as_transportation({"type": "bus", "transfer_walking_time": 0, "direct_walking_time": np.int64(0)})
+    assert (means.transfer_walking_time, means.direct_walking_time) == (0, 0)
+    for name in ("transfer_walking_time", "direct_walking_time"):
+        with pytest.raises(LimitError, match=f"{name} must be at most 86400 seconds"):
+            Transportation("bus", **{name: 86_401})
+        with pytest.raises(ModeError, match=f"{name} must be a whole number of seconds"):
+            Transportation("bus", **{name: "600"})
 
 
 def test_negative_numbers() -> None:

@@ -82,12 +82,15 @@ _APPLIES_TO: Final[Mapping[str, tuple[str, ...]]] = {
     "max_changes": TIMETABLE_TYPES,
     "walking_speed": ("walking", "walking+ferry", *TIMETABLE_TYPES),
     "modes": TIMETABLE_TYPES,
+    "transfer_walking_time": TIMETABLE_TYPES,
+    "direct_walking_time": TIMETABLE_TYPES,
     "cycling_speed": ("cycling", "cycling+ferry", *_WITH_BICYCLE_ACCESS),
 }
 _SECONDS: Final = (
     "boarding_time",
     "pt_change_delay",
     "walking_time",
+    "transfer_walking_time",
     "driving_time_to_station",
     "cycling_time_to_station",
     "parking_time",
@@ -166,6 +169,12 @@ class Transportation:
         ``"subway"``, ``"rail"``, ``"bus"``, ``"ferry"``, ``"cable_tram"``, ``"aerial_lift"``, ``"funicular"``,
         ``"trolleybus"`` and ``"monorail"`` are those of ``route_type`` in GTFS; ``"coach"``, ``"air"`` and ``"taxi"``
         have extended route types, and ``"other"`` is the rest.
+    transfer_walking_time : int, default 600
+        Timetable types: maximum walking time in seconds between two vehicles. Transfers that a feed lists are always
+        possible.
+    direct_walking_time : int, optional
+        Timetable types: maximum time in seconds of walking all the way, without a vehicle; 0 for trips with vehicles
+        only. By default the limit of the search.
 
     Raises
     ------
@@ -212,6 +221,8 @@ class Transportation:
     walking_speed: float | None = None
     cycling_speed: float | None = None
     modes: tuple[str, ...] = ()
+    transfer_walking_time: int = 600  # docs/contract.md, 5.4, where it is fixed
+    direct_walking_time: int | None = None
 
     def __post_init__(self) -> None:
         """Check and normalise every field."""
@@ -228,8 +239,13 @@ class Transportation:
             "walking_speed": _speed(self.walking_speed, "walking_speed", WALKING_SPEEDS_KPH),
             "cycling_speed": _speed(self.cycling_speed, "cycling_speed", CYCLING_SPEEDS_KPH),
             "modes": subset(self.modes, ROUTE_MODES, "modes"),
+            "direct_walking_time": None,
         }
         values |= {option: whole(getattr(self, option), option, "seconds", MAX_OPTION_S) for option in _SECONDS}
+        if self.direct_walking_time is not None:
+            values["direct_walking_time"] = whole(
+                self.direct_walking_time, "direct_walking_time", "seconds", MAX_OPTION_S
+            )
         for option, types in _APPLIES_TO.items():
             if values[option] != _DEFAULTS[option] and kind not in types:
                 raise _misplaced(option, kind, values[option])

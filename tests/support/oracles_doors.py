@@ -47,7 +47,7 @@ class DoorOracle:
         is_used = is_selected(groups, means.vehicles)
         if means.modes:
             is_used &= [MODES[kind] in means.modes for kind in network.timetable.routes["route_type"]]
-        changes = stop_links.changes(network.transit, stops)
+        changes = stop_links.changes(network.transit, stops, means.transfer_walking_time)
         self.rides = TransitOracle(trip_table(network.timetable, begin, end, is_used=is_used, changes=changes))
         on_foot = StreetOracle(network, "walking", own_kph=means.walking_speed)
         self.starts, self.ends = (
@@ -77,7 +77,14 @@ class DoorOracle:
         for stop in range(len(stops.snaps)):
             for j, ms in self._within(on_foot.times_ms(stops.snaps, stop, self.ends, cutoff_ms=budget), budget).items():
                 self.egress[j][stop] = ms
-        self.direct = [on_foot.times_ms(self.starts, i, self.ends) for i in range(len(self.starts))]
+        longest_walk = math.inf if means.direct_walking_time is None else means.direct_walking_time * 1000
+        self.direct = [
+            [
+                ms if ms is not None and ms <= longest_walk else None
+                for ms in on_foot.times_ms(self.starts, i, self.ends)
+            ]
+            for i in range(len(self.starts))
+        ]
 
     @staticmethod
     def _within(times: list[int | None], most: int) -> dict[int, int]:

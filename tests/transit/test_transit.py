@@ -166,6 +166,87 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:
     return tl.build_network(STREETS, gtfs=path, timezone="UTC")
 
 
+class TestLimitsOfWalks:
+    """Two buses whose stops are 500 m apart, b and d; from a to c one changes between them."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def town(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:
+        stops = {**STOPS, "d": (3500.0, 0.0)}
+        trips = [[("a", 28_800), ("b", 29_000)], [("d", 30_200), ("c", 30_400)]]
+        return tl.build_network(STREETS, gtfs=timetable(tmp_path_factory.mktemp("two"), stops, trips), timezone="UTC")
+
+    @staticmethod
+    def ask(town: tl.Network, end: float, **limits: Any) -> tuple[int | None, bool | None]:
+        means = {"type": "bus", **limits}
+        how: dict[str, Any] = {"transportation": means, "departure_time": "2026-03-03T07:50"}
+        (row,) = tl.time_filter(
+            town, at((0, 0)), at((end, 0)), travel_time=7200, properties=["travel_time", "on_foot"], **how
+        ).to_dict("records")  # fmt: skip
+        (route,) = tl.routes(town, at((0, 0)), at((end, 0)), properties=["travel_time", "on_foot"], **how).to_dict(
+            "records"
+        )
+        if pd.isna(row["travel_time"]):
+            assert pd.isna(row["on_foot"]) and pd.isna(route["on_foot"])
+            return None, None
+        assert (row["travel_time"], row["on_foot"]) == (route["travel_time"], route["on_foot"])
+        return int(row["travel_time"]), bool(row["on_foot"])
+
+    def test_between_vehicles(self, town: tl.Network) -> None:
+        assert self.ask(town, 6000) == (600 + 1600, False)
+        assert self.ask(town, 6000, transfer_walking_time=500) == (2200, False)
+        assert self.ask(town, 6000, transfer_walking_time=499) == (6000, True)
+        assert self.ask(town, 6000, transfer_walking_time=499, direct_walking_time=5999) == (None, None)
+        # At a faster walk the way to the other stop takes less.
+        assert self.ask(town, 6000, transfer_walking_time=499, walking_speed=5.2) == (2200, False)
+
+    def test_all_the_way(self, town: tl.Network) -> None:
+        assert self.ask(town, 700) == (700, True)
+        assert self.ask(town, 700, direct_walking_time=700) == (700, True)
+        assert self.ask(town, 700, direct_walking_time=699) == (None, None)
+        assert self.ask(town, 2500, direct_walking_time=0) == (600 + 200 + 500, False)
+        assert self.ask(town, 0, direct_walking_time=0) == (0, True)
+
+    def test_longer_walks_never_take_longer(self, town: tl.Network) -> None:
+        for end in (400, 2500, 6000):
+            for name in ("transfer_walking_time", "direct_walking_time"):
+                times = [
+                    self.ask(town, end, **{name: seconds})[0] or np.inf for seconds in (0, 300, 499, 501, 3000, 7000)
+                ]
+                assert times == sorted(times, reverse=True), (end, name)
+
+    def test_areas_of_rides_alone(self, town: tl.Network) -> None:
+        means = tl.Transportation("bus", direct_walking_time=200)
+        for how in ({}, {"render_mode": "road_buffering", "buffer_distance": 250}):
+            area = tl.time_map(
+                town, at((0, 0)), travel_time=1200, transportation=means, departure_time="2026-03-03T07:50", **how
+            ).geometry.iloc[0]  # fmt: skip
+            assert area.covers(at((150, 0), (2700, 0), (3300, 0)).union_all())
+            assert shapely.disjoint(area, at((500, 0), (1100, 0), (2300, 0)).union_all())
+            if not how:
+                assert shapely.disjoint(area, at((260, 0), (2550, 0)).union_all())
+
+    def test_reasons(self, town: tl.Network) -> None:
+        for limits, end in (
+            ({"direct_walking_time": 10}, 700), ({"transfer_walking_time": 10, "direct_walking_time": 10}, 6000),
+        ):  # fmt: skip
+            found = tl.explain(
+                town, at((0, 0)), at((end, 0)), travel_time=3000, departure_time="2026-03-03T07:50",
+                transportation={"type": "bus", **limits},
+            )  # fmt: skip
+            assert not found.is_reached
+            assert found.reasons and found.nearest_request is not None
+            times = tl.time_filter(town, at((0, 0)), at((end, 0)), **found.nearest_request)
+            assert times["travel_time"].notna().all()
+
+    def test_on_foot_where_it_is_not_known(self, town: tl.Network) -> None:
+        ask = {"travel_time": 600, "properties": "on_foot", "departure_time": "2026-03-03T07:50"}
+        with pytest.raises(tl.InputError, match="on_foot needs a timetable; transportation 'walking' has none"):
+            tl.time_filter(town, at((0, 0)), at((9, 0)), transportation="walking", **ask)
+        with pytest.raises(tl.UnsupportedError, match="on_foot are computed pair by pair"):
+            tl.time_filter(town, at((0, 0)), at((9, 0)), transportation="bus", form="matrix", **ask)
+
+
 class TestModes:
     def test_only_what_is_asked_for_is_ridden(self, lines: tl.Network) -> None:
         way = (0, 0), (6000, 0)

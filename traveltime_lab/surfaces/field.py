@@ -89,11 +89,14 @@ class RoadValues(NamedTuple):
     meeting : float64 array of shape (n_edges,), optional
         Fraction of each edge up to which the first two numbers of its row apply; after it the other two apply. Default:
         the smaller value applies everywhere.
+    most : float
+        Larger values do not count.
     """
 
     rows: AnyArray
     own: tuple[OwnEdge, ...] = ()
     meeting: FloatArray | None = None
+    most: float = np.inf
 
 
 class Field(Protocol):

@@ -40,8 +40,8 @@ _HOUR_S: Final = 3600
 #: Seconds between two departures (or arrivals) of a window that percentiles are computed from (assumed, as in R5).
 SAMPLE_S: Final = 60
 
-#: Prepared trip tables by vehicles, modes of routes, walking speed and interval.
-_SEARCHES = Derived[tuple[str, tuple[str, ...], float | None, int, int], TransitSearch]("trip tables", kept=6)
+#: Prepared trip tables by vehicles, modes of routes, walking speed, longest walk between vehicles, and interval.
+_SEARCHES = Derived[tuple[str, tuple[str, ...], float | None, int, int, int], TransitSearch]("trip tables", kept=6)
 _TYPICAL_DAY = Derived[None, dt.date]("typical day")
 
 
@@ -86,6 +86,12 @@ class TransitQuery:
     # Streets
 
     @property
+    def direct_limit(self) -> int:
+        """Longest walk all the way in seconds."""
+        longest = self.transportation.direct_walking_time
+        return self.limit if longest is None else min(self.limit, longest)
+
+    @property
     def walking(self) -> RoadGraph:
         """The walking graph."""
         return self.layer.streets.road_graph(self.transportation.egress)
@@ -121,14 +127,14 @@ class TransitQuery:
         first = first // _HOUR_S * _HOUR_S
         last = (last // _HOUR_S + 1) * _HOUR_S
         means = self.transportation
-        key = (means.vehicles, means.modes, means.walking_speed, first, last)
+        key = (means.vehicles, means.modes, means.walking_speed, means.transfer_walking_time, first, last)
         return _SEARCHES.of(self.layer, key, lambda: TransitSearch(self._table(first, last)))
 
     def _table(self, first: int, last: int) -> TripTable:
         """Return the trip instances of an interval with times in milliseconds."""
         timetable = self.layer.timetable
         is_used = ridden_routes(timetable.routes, self.transportation)
-        changes = street_side.changes(self.layer, self.stops)
+        changes = street_side.changes(self.layer, self.stops, self.transportation.transfer_walking_time)
         return trip_table(timetable, first, last, is_used=is_used, changes=changes).in_milliseconds()
 
     @property

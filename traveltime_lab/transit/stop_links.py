@@ -37,9 +37,6 @@ from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps, snap_points
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.trip_instances import Footpaths, Transfers, merge_transfers
 
-#: Longest walk between two vehicles, s. Source: docs/contract.md, 5.4 (from the documentation of the Java client).
-TRANSFER_WALK_S: Final = 600
-
 #: Largest number of points for which one street search each is faster than walks around all stops.
 FEW: Final = 32
 
@@ -52,8 +49,8 @@ OWN_STOPS = Derived[tuple[RoadsKey, float], tuple[Snaps, StopsOnEdges]]("stops o
 _WALKS = Derived[tuple[float, int, bool], "Walks"]("walks around stops", kept=6)
 #: Searches from points to all stops by layer and direction, kept with their graph. Scenarios share graphs, not stops.
 _SEARCHES = Derived[tuple[object, bool], matrix.RowSearch]("searches for stops", kept=4)
-#: Transfers by walking speed.
-_TRANSFERS = Derived[float, Transfers]("changes", kept=4)
+#: Transfers by walking speed and longest walk.
+_TRANSFERS = Derived[tuple[float, int], Transfers]("changes", kept=4)
 
 
 @dataclass(frozen=True)
@@ -308,12 +305,22 @@ def street_links(
     return Links(indptr, stop[order].astype(np.int32), time[order])
 
 
-def changes(layer: TransitLayer, stops: LinkedStops) -> Transfers:
-    """Return the transfers between stops, from walks along streets and the rules of the feeds; they are kept."""
+def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int) -> Transfers:
+    """
+    Return the transfers between stops, from walks along streets and the rules of the feeds; they are kept.
+
+    Parameters
+    ----------
+    layer : TransitLayer
+    stops : LinkedStops
+        Stops linked to the walking graph.
+    budget_s : int
+        Longest walk in seconds.
+    """
 
     def make() -> Transfers:
-        around = walks(layer, stops, TRANSFER_WALK_S, is_leaving=True)
-        links = walk_links(stops, around, stops.snaps, STOP_SNAPPING, TRANSFER_WALK_S)
+        around = walks(layer, stops, budget_s, is_leaving=True)
+        links = walk_links(stops, around, stops.snaps, STOP_SNAPPING, budget_s)
         # Links are grouped by the stop at the end of the walk. Timetables have whole seconds.
         indptr, to_stop, ms = kernel.turned(links.indptr, links.stops, links.ms, len(stops.snaps))
         from_stop = np.repeat(np.arange(len(stops.snaps)), np.diff(indptr))
@@ -322,4 +329,4 @@ def changes(layer: TransitLayer, stops: LinkedStops) -> Transfers:
         seconds = -(-ms[kept] // 1000)
         return merge_transfers(layer.timetable, Footpaths(row_of.astype(np.int64), to_stop[kept], seconds))
 
-    return _TRANSFERS.of(layer, stops.graph.connector_kph, make)
+    return _TRANSFERS.of(layer, (stops.graph.connector_kph, budget_s), make)

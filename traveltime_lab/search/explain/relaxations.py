@@ -211,7 +211,7 @@ class Pair:
         reach = asked.links(far, is_origin=request.is_arrival)
         if not (links.stops.size and reach.stops.size):
             # Nothing but walking, which is possible at any time.
-            walk = self.milliseconds(replace(request, transportation=request.transportation.egress, window=0))
+            walk = self.milliseconds(request.on_foot)
             return [] if walk is None else [Journey(walk, moment)]
         if links.stops.size <= _MANY_STOPS:
             zero = np.zeros(1, np.intp)
@@ -226,7 +226,7 @@ class Pair:
         )[:, 0]  # fmt: skip
         kept = np.flatnonzero(times <= request.travel_time * 1000)
         every = [Journey(int(times[k]), _shifted(moment, int(steps[k]))) for k in kept]
-        walk = self.milliseconds(replace(request, transportation=request.transportation.egress, window=0))
+        walk = self.milliseconds(request.on_foot)
         if walk is not None:
             every.append(Journey(walk, moment))
         return sorted(every, key=lambda journey: journey.moment)
@@ -308,11 +308,17 @@ def solutions(pair: Pair, request: Request) -> list[Solution]:
     walk = replace(request, transportation=request.transportation.egress, window=0, travel_time=MAX_TRAVEL_TIME_S)
     on_foot = pair.milliseconds(walk)
     most_s, found = MAX_TRAVEL_TIME_S, []
-    if on_foot is not None and on_foot > request.travel_time * 1000:
-        # An itinerary that takes less time than walking includes a transit leg.
-        most_s = (on_foot - 1) // 1000
+    longest = request.transportation.direct_walking_time
+    if on_foot is not None and on_foot > request.on_foot.travel_time * 1000:
+        seconds = -(-on_foot // 1000)
+        if longest is None:
+            # An itinerary that takes less time than walking includes a transit leg.
+            most_s = (on_foot - 1) // 1000
         if is_covered:
-            found.append(Solution(replace(request, travel_time=-(-on_foot // 1000)), frozenset({WALK}), None))
+            longer = replace(request, travel_time=max(request.travel_time, seconds))
+            if longest is not None:
+                longer = longer.using(direct_walking_time=max(longest, seconds))
+            found.append(Solution(longer, frozenset({WALK}), None))
     rides = _solutions(pair, request, most_s) if is_covered else []
     another_day = cost(request, replace(request, moment=_shifted(moment, _WINDOWS_S[-1])))
     if min((cost(request, each.request) for each in rides), default=math.inf) > another_day:

@@ -47,7 +47,8 @@ class Findings:
             return set()
         options = changed_options(given.transportation, best.transportation)
         used = {"max_changes", "exclude_roads"} & set(options)
-        used |= {"ways"} if any(name in options for name in given.ways) else set()
+        used |= {"ways"} if any(name in options for name in given.walks) else set()
+        used |= {"travel_time"} if "direct_walking_time" in options else set()
         used |= {"vehicles"} if {"type", "modes"} & set(options) else set()
         used |= {name for name in ("travel_time", "moment") if getattr(given, name) != getattr(best, name)}
         return used | ({"snapping"} if given.snapping != best.snapping else set())

@@ -188,7 +188,7 @@ def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Request
                 )
         elif parameter == "ways" and not told.has("no_stop_near_origin", "no_stop_near_destination"):
             longer = {
-                name: getattr(means, name) for name in request.ways if getattr(means, name) != getattr(given, name)
+                name: getattr(means, name) for name in request.walks if getattr(means, name) != getattr(given, name)
             }
             if longer:
                 words = " and ".join(f"{name} of {duration(value)}" for name, value in longer.items())
