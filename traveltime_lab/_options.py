@@ -38,7 +38,7 @@ def one_of(value: object, known: tuple[str, ...], name: str) -> str:
 
 def subset(value: object, known: tuple[str, ...], name: str) -> tuple[str, ...]:
     """Return the unique items of `value` in the order of `known`, so that equal options compare equal."""
-    if value is None:
+    if value is None or (type(value) is tuple and not value):
         return ()
     try:
         # What has no length may never end.
