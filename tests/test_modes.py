@@ -53,6 +53,11 @@ def test_defaults_are_the_contract_ones() -> None:
         "cycling_time_to_station": 900,
         "parking_time": 300,
         "max_changes": None,
+        "walking_speed": None,
+        "cycling_speed": None,
+        "modes": (),
+        "transfer_walking_time": 600,
+        "direct_walking_time": None,
     }
     assert dataclasses.asdict(Snapping()) == {
         "penalty": "enabled",
@@ -148,6 +153,14 @@ def test_not_a_transportation(value: object) -> None:
         ("driving+train", "cycling_time_to_station", 600),
         ("train", "parking_time", 100),
         ("driving+train", "include_roads", ("track",)),
+        ("driving", "walking_speed", 4),
+        ("walking", "modes", ("tram",)),
+        ("walking", "direct_walking_time", 0),
+        ("driving", "transfer_walking_time", 60),
+        ("cycling", "walking_speed", 4),
+        ("walking", "cycling_speed", 20),
+        ("bus", "cycling_speed", 20),
+        ("driving+train", "cycling_speed", 20),
     ],
 )
 def test_option_of_another_type(kind: str, option: str, value: object) -> None:
@@ -197,6 +210,51 @@ def test_not_whole_numbers(value: object) -> None:
         as_transportation({"type": "ferry", "boarding_time": value})
     with pytest.raises(ModeError, match="whole number of metres"):
         as_snapping({"threshold": value})
+
+
+@pytest.mark.parametrize("value", [4.5, np.float32(4.5), np.float64(4.5)])
+def test_speeds(value: object) -> None:
+    bus = as_transportation({"type": "bus", "walking_speed": value})
+    assert bus.walking_speed == bus.access.walking_speed == bus.egress.walking_speed == 4.5
+    assert type(bus.walking_speed) is float
+    ridden = as_transportation({"type": "cycling+public_transport", "walking_speed": 4, "cycling_speed": 20})
+    assert (ridden.access.cycling_speed, ridden.egress.walking_speed) == (20.0, 4.0)
+    assert as_transportation({"type": "driving+train", "walking_speed": 4}).access == as_transportation("driving")
+
+
+@pytest.mark.parametrize("value", ["4", float("nan"), True, [4], 1j])
+def test_not_speeds(value: object) -> None:
+    with pytest.raises(ModeError, match=r"walking_speed must be a number of km/h; got"):
+        Transportation("walking", walking_speed=value)
+
+
+@pytest.mark.parametrize("value", [0, -4, 0.4, 20.1, float("inf"), 10**400])
+def test_speeds_out_of_range(value: float) -> None:
+    with pytest.raises(LimitError, match=r"walking_speed must be from 0.5 to 20 km/h; got"):
+        Transportation("walking", walking_speed=value)
+    with pytest.raises(LimitError, match=r"cycling_speed must be from 4 to 60 km/h; got 3"):
+        Transportation("cycling", cycling_speed=3)
+
+
+def test_modes_of_routes() -> None:
+    means = Transportation("train", modes=["subway", "tram", "tram"])
+    assert means.modes == ("tram", "subway")
+    assert as_transportation({"type": "train", "modes": {"tram", "subway"}}) == means
+    with pytest.raises(ModeError, match=r"Each item of modes must be one of 'tram', .*; got 'metro'"):
+        Transportation("train", modes=("metro",))
+    for bad in ("tram", 0, (0,), {"tram": 1}):
+        with pytest.raises(ModeError, match="modes"):
+            Transportation("train", modes=bad)
+
+
+def test_limits_of_walks() -> None:
+    means = as_transportation({"type": "bus", "transfer_walking_time": 0, "direct_walking_time": np.int64(0)})
+    assert (means.transfer_walking_time, means.direct_walking_time) == (0, 0)
+    for name in ("transfer_walking_time", "direct_walking_time"):
+        with pytest.raises(LimitError, match=f"{name} must be at most 86400 seconds"):
+            Transportation("bus", **{name: 86_401})
+        with pytest.raises(ModeError, match=f"{name} must be a whole number of seconds"):
+            Transportation("bus", **{name: "600"})
 
 
 def test_negative_numbers() -> None:

@@ -383,6 +383,11 @@ class Route:
         return sum(round(leg.distance * 100.0) for leg in self.legs) / 100.0
 
     @property
+    def on_foot(self) -> bool:
+        """Whether the whole route is walked."""
+        return all(leg.mode == "walk" for leg in self.legs)
+
+    @property
     def geometry(self) -> shapely.LineString:
         """Line of the whole route in EPSG:4326; empty if it has no legs."""
         coordinates: list[tuple[float, ...]] = []
@@ -425,9 +430,7 @@ class Route:
                     "travel_time": step.travel_time,
                     "coords": [{"lat": float(lat), "lng": float(lng)} for lng, lat in step.geometry.coords],
                 }
-                for key in ("direction", "road", "turn"):
-                    if getattr(step, key) is not None:
-                        part[key] = getattr(step, key)
+                part |= {key: it for key in ("direction", "road", "turn") if (it := getattr(step, key)) is not None}
                 if leg.ride is not None:
                     part |= {
                         "line": leg.ride.line,
@@ -482,8 +485,7 @@ def timed(legs: tuple[Leg, ...], moment: dt.datetime | None, *, is_arrival: bool
     """
     if moment is None:
         return Route(legs, fares=fares)
-    total = sum(leg.travel_time for leg in legs)
-    begin = _later(moment, -total) if is_arrival else moment
+    begin = _later(moment, -sum(leg.travel_time for leg in legs)) if is_arrival else moment
     now, dated = begin, []
     for leg in legs:
         after = _later(now, leg.travel_time)

@@ -23,6 +23,11 @@ MAX_POLYGONS: Final = 1_000_000
 MAX_OPTION_S: Final = 86_400
 #: Maximum number of transfers (assumed: no trip of twelve hours has as many).
 MAX_CHANGES: Final = 1_000
+#: Slowest and fastest walking speed in km/h (assumed: slower than with a walking frame, faster than most runners).
+WALKING_SPEEDS_KPH: Final = (0.5, 20.0)
+#: Slowest and fastest cycling speed in km/h: that of pushing a bicycle (bicycle.lua of OSRM), and (assumed) faster than
+#: a speed pedelec.
+CYCLING_SPEEDS_KPH: Final = (4.0, 60.0)
 #: Maximum of the snapping threshold in metres: half the way round the earth.
 MAX_THRESHOLD_M: Final = 20_000_000
 #: Maximum travel time in seconds where only the distance is limited: a week.

@@ -7,18 +7,15 @@ raises an error; it is never silently ignored.
 
 from __future__ import annotations
 
-import difflib
 import functools
-import math
-import numbers
-import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, cast
 
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab.errors import LimitError, ModeError, UnsupportedError
-from traveltime_lab.limits import MAX_CHANGES, MAX_OPTION_S, MAX_THRESHOLD_M
+from traveltime_lab._options import flag, guess, listed, number, one_of, subset, whole
+from traveltime_lab.errors import ModeError, UnsupportedError
+from traveltime_lab.limits import CYCLING_SPEEDS_KPH, MAX_CHANGES, MAX_OPTION_S, MAX_THRESHOLD_M, WALKING_SPEEDS_KPH
 
 BaseMode = Literal["walking", "cycling", "driving"]
 Penalty = Literal["enabled", "disabled"]
@@ -44,6 +41,23 @@ TIMETABLE_TYPES: Final = (
     "driving+public_transport",
     "cycling+public_transport",
 )
+#: Modes of routes of a timetable, in the order of their basic route types in GTFS; those without one come last.
+ROUTE_MODES: Final = (
+    "tram",
+    "subway",
+    "rail",
+    "bus",
+    "ferry",
+    "cable_tram",
+    "aerial_lift",
+    "funicular",
+    "trolleybus",
+    "monorail",
+    "coach",
+    "air",
+    "taxi",
+    "other",
+)
 TRAFFIC_MODELS: Final = ("optimistic", "balanced", "pessimistic", "peak", "off_peak")
 INCLUDABLE_ROADS: Final = ("track", "restricted")
 EXCLUDABLE_ROADS: Final = ("toll",)
@@ -66,11 +80,17 @@ _APPLIES_TO: Final[Mapping[str, tuple[str, ...]]] = {
     "cycling_time_to_station": _WITH_BICYCLE_ACCESS,
     "parking_time": (*_WITH_CAR_ACCESS, *_WITH_BICYCLE_ACCESS),
     "max_changes": TIMETABLE_TYPES,
+    "walking_speed": ("walking", "walking+ferry", *TIMETABLE_TYPES),
+    "modes": TIMETABLE_TYPES,
+    "transfer_walking_time": TIMETABLE_TYPES,
+    "direct_walking_time": TIMETABLE_TYPES,
+    "cycling_speed": ("cycling", "cycling+ferry", *_WITH_BICYCLE_ACCESS),
 }
 _SECONDS: Final = (
     "boarding_time",
     "pt_change_delay",
     "walking_time",
+    "transfer_walking_time",
     "driving_time_to_station",
     "cycling_time_to_station",
     "parking_time",
@@ -99,65 +119,6 @@ def meant_type(value: str, known: Collection[str] = (*STREET_TYPES, *TIMETABLE_T
     name = value.strip().lower().rpartition(".")[2].replace(" ", "_").replace("-", "_")
     meant = name if name in known else _SYNONYMS.get(name)
     return meant if meant in known else None
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(repr(name) for name in names)
-
-
-def _guess(value: object, known: Iterable[str]) -> str:
-    """Return a sentence that lists similar known names, or all of them."""
-    known = tuple(known)
-    text = str(value).strip().lower().replace(" ", "_").replace("-", "_")
-    close = difflib.get_close_matches(text, known, n=3, cutoff=0.6)
-    if close:
-        return f"Did you mean {_listed(close)}?"
-    return f"Known: {_listed(known)}."
-
-
-def _one_of(value: object, known: tuple[str, ...], name: str) -> str:
-    if isinstance(value, str) and value in known:
-        return value
-    raise ModeError(f"{name} must be one of {_listed(known)}; got {value!r}. {_guess(value, known)}")
-
-
-def _subset(value: object, known: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """Return the unique items of `value` in the order of `known`, so that equal options compare equal."""
-    if value is None:
-        return ()
-    try:
-        # What has no length may never end.
-        items = None if isinstance(value, str | Mapping) or not isinstance(value, Collection) else tuple(value)
-    except TypeError:
-        items = None
-    if items is None:
-        raise ModeError(f"{name} must be a tuple or list of {_listed(known)}; got {value!r}.")
-    given = {_one_of(item, known, f"Each item of {name}") for item in items}
-    return tuple(item for item in known if item in given)
-
-
-def _whole(value: object, name: str, unit: str, most: int) -> int:
-    """Return a whole number from 0 to a maximum; numpy integers and whole floats are accepted."""
-    is_number = not isinstance(value, bool) and (hasattr(value, "__index__") or isinstance(value, numbers.Real))
-    try:
-        number = float(cast(Any, value)) if is_number else math.nan
-    except OverflowError:
-        number = sys.float_info.max if cast(Any, value) > 0 else -sys.float_info.max
-    except (TypeError, ValueError):
-        number = math.nan
-    if not number.is_integer():
-        raise ModeError(f"{name} must be a whole number of {unit}; got {value!r}.")
-    if number < 0:
-        raise LimitError(f"{name} must be 0 {unit} or more; got {value!r}.")
-    if number > most:
-        raise LimitError(f"{name} must be at most {most} {unit}; got {value!r}.")
-    return int(number)
-
-
-def _flag(value: object, name: str) -> bool:
-    if type(value).__name__ not in ("bool", "bool_"):
-        raise ModeError(f"{name} must be True or False; got {value!r}.")
-    return bool(value)
 
 
 @explained_keywords
@@ -197,13 +158,30 @@ class Transportation:
     max_changes : int or mapping, optional
         Timetable types: maximum number of transfers; None for any number. The contract's
         ``{"enabled": ..., "limit": ...}`` is accepted too.
+    walking_speed : float, optional
+        Walking and timetable types: walking speed in km/h from 0.5 to 20, instead of 5. Stairs and rough paths are
+        slower in proportion; elevators and ferries keep their speeds.
+    cycling_speed : float, optional
+        Cycling types: cycling speed in km/h from 4 to 60, instead of 15. Slower surfaces are slower in proportion, down
+        to 4 km/h, at which bicycles are pushed; where they are pushed, and ferries, speeds are kept.
+    modes : tuple of str, default ()
+        Timetable types: modes of the routes that may be used, of those that the type uses; by default all. ``"tram"``,
+        ``"subway"``, ``"rail"``, ``"bus"``, ``"ferry"``, ``"cable_tram"``, ``"aerial_lift"``, ``"funicular"``,
+        ``"trolleybus"`` and ``"monorail"`` are those of ``route_type`` in GTFS; ``"coach"``, ``"air"`` and ``"taxi"``
+        have extended route types, and ``"other"`` is the rest.
+    transfer_walking_time : int, default 600
+        Timetable types: maximum walking time in seconds between two vehicles. Transfers that a feed lists are always
+        possible.
+    direct_walking_time : int, optional
+        Timetable types: maximum time in seconds of walking all the way, without a vehicle; 0 for trips with vehicles
+        only. By default the limit of the search.
 
     Raises
     ------
     ModeError
         If the type or a value is unknown, or an option does not apply to the type.
     LimitError
-        If a number is negative, a time above 86,400 seconds, or `max_changes` above 1,000.
+        If a number is negative, a time above 86,400 seconds, `max_changes` above 1,000, or a speed out of range.
     UnsupportedError
         If `disable_border_crossing` is True.
 
@@ -239,6 +217,12 @@ class Transportation:
     cycling_time_to_station: int = 900
     parking_time: int = 300
     max_changes: int | None = None
+    # Not in the contract.
+    walking_speed: float | None = None
+    cycling_speed: float | None = None
+    modes: tuple[str, ...] = ()
+    transfer_walking_time: int = 600  # docs/contract.md, 5.4, where it is fixed
+    direct_walking_time: int | None = None
 
     def __post_init__(self) -> None:
         """Check and normalise every field."""
@@ -246,14 +230,22 @@ class Transportation:
         values: dict[str, object] = {
             "type": kind,
             "traffic_model": (
-                None if self.traffic_model is None else _one_of(self.traffic_model, TRAFFIC_MODELS, "traffic_model")
+                None if self.traffic_model is None else one_of(self.traffic_model, TRAFFIC_MODELS, "traffic_model")
             ),
-            "include_roads": _subset(self.include_roads, INCLUDABLE_ROADS, "include_roads"),
-            "exclude_roads": _subset(self.exclude_roads, EXCLUDABLE_ROADS, "exclude_roads"),
-            "disable_border_crossing": _flag(self.disable_border_crossing, "disable_border_crossing"),
+            "include_roads": subset(self.include_roads, INCLUDABLE_ROADS, "include_roads"),
+            "exclude_roads": subset(self.exclude_roads, EXCLUDABLE_ROADS, "exclude_roads"),
+            "disable_border_crossing": flag(self.disable_border_crossing, "disable_border_crossing"),
             "max_changes": _changes(self.max_changes),
+            "walking_speed": _speed(self.walking_speed, "walking_speed", WALKING_SPEEDS_KPH),
+            "cycling_speed": _speed(self.cycling_speed, "cycling_speed", CYCLING_SPEEDS_KPH),
+            "modes": subset(self.modes, ROUTE_MODES, "modes"),
+            "direct_walking_time": None,
         }
-        values |= {option: _whole(getattr(self, option), option, "seconds", MAX_OPTION_S) for option in _SECONDS}
+        values |= {option: whole(getattr(self, option), option, "seconds", MAX_OPTION_S) for option in _SECONDS}
+        if self.direct_walking_time is not None:
+            values["direct_walking_time"] = whole(
+                self.direct_walking_time, "direct_walking_time", "seconds", MAX_OPTION_S
+            )
         for option, types in _APPLIES_TO.items():
             if values[option] != _DEFAULTS[option] and kind not in types:
                 raise _misplaced(option, kind, values[option])
@@ -289,6 +281,11 @@ class Transportation:
         return _access(self)
 
     @property
+    def egress(self) -> Transportation:
+        """The means of transportation of egress, of changes and of trips without a vehicle: walking."""
+        return _egress(self.walking_speed)
+
+    @property
     def access_time(self) -> int:
         """Maximum access time in seconds, without parking."""
         if self.type in _WITH_CAR_ACCESS:
@@ -307,8 +304,16 @@ def _access(transportation: Transportation) -> Transportation:
     if transportation.type in _WITH_CAR_ACCESS:
         return Transportation("driving", traffic_model=transportation.traffic_model)
     if transportation.type in _WITH_BICYCLE_ACCESS:
-        return Transportation("cycling+ferry", boarding_time=transportation.boarding_time)
-    return Transportation("walking")
+        return Transportation(
+            "cycling+ferry", boarding_time=transportation.boarding_time, cycling_speed=transportation.cycling_speed
+        )
+    return transportation.egress
+
+
+@functools.lru_cache(maxsize=256)
+def _egress(walking_speed: float | None) -> Transportation:
+    """Return the means of transportation of egress; cached, as every step of a search needs it."""
+    return Transportation("walking", walking_speed=walking_speed)
 
 
 _DEFAULTS: Final[Mapping[str, object]] = {field.name: field.default for field in fields(Transportation)}
@@ -320,8 +325,13 @@ def _changes(value: object) -> int | None:
         unknown = set(value) - {"enabled", "limit"}
         if unknown or "enabled" not in value or (value["enabled"] and "limit" not in value):
             raise ModeError(f"max_changes must be a number or {{'enabled': ..., 'limit': ...}}; got {dict(value)!r}.")
-        value = value["limit"] if _flag(value["enabled"], "max_changes 'enabled'") else None
-    return None if value is None else _whole(value, "max_changes", "changes", MAX_CHANGES)
+        value = value["limit"] if flag(value["enabled"], "max_changes 'enabled'") else None
+    return None if value is None else whole(value, "max_changes", "changes", MAX_CHANGES)
+
+
+def _speed(value: object, name: str, limits: tuple[float, float]) -> float | None:
+    """Return a speed in km/h, None for that of the network."""
+    return None if value is None else number(value, name, "km/h", *limits)
 
 
 def _known_type(value: object) -> str:
@@ -334,7 +344,7 @@ def _known_type(value: object) -> str:
     meant = meant_type(value)
     if meant is not None:
         raise ModeError(f"Unknown transportation type {value!r}. Here it is {meant!r}.")
-    raise ModeError(f"Unknown transportation type {value!r}. {_guess(value, known)}")
+    raise ModeError(f"Unknown transportation type {value!r}. {guess(value, known)}")
 
 
 @explained_keywords
@@ -373,9 +383,9 @@ class Snapping:
 
     def __post_init__(self) -> None:
         """Check and normalise every field."""
-        object.__setattr__(self, "penalty", _one_of(self.penalty, PENALTIES, "snapping penalty"))
-        object.__setattr__(self, "accept_roads", _one_of(self.accept_roads, ACCEPTABLE_ROADS, "snapping accept_roads"))
-        far = _whole(self.threshold, "snapping threshold", "metres", MAX_THRESHOLD_M)
+        object.__setattr__(self, "penalty", one_of(self.penalty, PENALTIES, "snapping penalty"))
+        object.__setattr__(self, "accept_roads", one_of(self.accept_roads, ACCEPTABLE_ROADS, "snapping accept_roads"))
+        far = whole(self.threshold, "snapping threshold", "metres", MAX_THRESHOLD_M)
         object.__setattr__(self, "threshold", far)
 
 
@@ -419,7 +429,7 @@ def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transp
         if kind not in _APPLIES_TO.get(key, (kind,)):
             raise _misplaced(key, kind, given[key])
         if key not in known:
-            raise ModeError(f"Unknown transportation option {key!r}. {_guess(key, known)}")
+            raise ModeError(f"Unknown transportation option {key!r}. {guess(key, known)}")
     return Transportation(**given)
 
 
@@ -431,7 +441,7 @@ def applies(option: str, kind: str) -> bool:
 def _misplaced(option: str, kind: str, value: object) -> ModeError:
     """Return the error for an option that does not apply to the type."""
     return ModeError(
-        f"{option} does not apply to transportation type {kind!r}; it applies to {_listed(_APPLIES_TO[option])}. "
+        f"{option} does not apply to transportation type {kind!r}; it applies to {listed(_APPLIES_TO[option])}. "
         f"Leave it out; got {value!r}."
     )
 
@@ -468,5 +478,5 @@ def as_snapping(value: Snapping | Mapping[str, Any] | None) -> Snapping:
     known = tuple(field.name for field in fields(Snapping))
     for key in value:
         if key not in known:
-            raise ModeError(f"Unknown snapping option {key!r}. {_guess(key, known)}")
+            raise ModeError(f"Unknown snapping option {key!r}. {guess(key, known)}")
     return Snapping(**{key: item for key, item in value.items() if item is not None})

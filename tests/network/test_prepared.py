@@ -126,6 +126,26 @@ def test_other_speeds(plain: Path, ready: Path, mode: str, monkeypatch: pytest.M
     assert_equal(answers(after, mode), answers(before, mode))
 
 
+OWN = {"type": "public_transport", "walking_speed": 3.5}
+
+
+def test_own_speeds(coquimbo: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from traveltime_lab.transit import stop_links
+
+    before = tl.load_network(coquimbo.save(tmp_path / "before.network"))
+    after = tl.load_network(tl.load_network(tmp_path / "before.network").prepare(OWN).save(tmp_path / "x"))
+    assert after.prepared == ("public_transport (walking_speed 3.5 km/h)",)
+    monkeypatch.setattr(layer, "weigh", None)
+    monkeypatch.setattr(stop_links, "STOP_SNAPPING", None)
+    graph = after.road_graph({"type": "walking", "walking_speed": 3.5})
+    assert after.transit is not None
+    stop_links.linked_stops(after.transit, graph, Transportation("walking"))
+    monkeypatch.undo()
+    own, usual = (answers(before, means, "2019-03-05T08:00") for means in (OWN, "public_transport"))
+    assert_equal(answers(after, OWN, "2019-03-05T08:00"), own)
+    assert own[0]["travel_time"] != usual[0]["travel_time"]
+
+
 def test_with_a_timetable(coquimbo: Network, tmp_path: Path) -> None:
     before = tl.load_network(coquimbo.save(tmp_path / "before.network"))
     path = tl.load_network(coquimbo.save(tmp_path / "after.network")).prepare("public_transport").save(tmp_path / "x")

@@ -11,8 +11,9 @@ import pytest
 
 from tests.support.feeds import LINE, feed, text
 from traveltime_lab.errors import DataError, GtfsError, InputError, MissingFileError
+from traveltime_lab.modes import ROUTE_MODES
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
-from traveltime_lab.transit.route_types import is_selected, route_class
+from traveltime_lab.transit.route_types import is_selected, route_class, route_mode
 from traveltime_lab.transit.timetable import Timetable
 
 pytestmark = pytest.mark.quick
@@ -504,6 +505,26 @@ def test_equal_ids_of_two_feeds_are_kept_apart(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_route_types(route_type: int, mode: str, group: str) -> None:
     assert route_class(route_type) == (mode, group)
+
+
+def test_modes_of_routes() -> None:
+    basic = ["tram", "subway", "rail", "bus", "ferry", "cable_tram", "aerial_lift", "funicular"]
+    assert [route_mode(kind) for kind in range(8)] == basic
+    assert [route_mode(kind) for kind in (11, 12, 8, 1700, 5000)] == [
+        "trolleybus",
+        "monorail",
+        "other",
+        "other",
+        "other",
+    ]
+    extended = {106: "rail", 200: "coach", 401: "subway", 405: "monorail", 702: "bus", 800: "trolleybus", 906: "tram"}
+    extended |= {1000: "ferry", 1200: "ferry", 1100: "air", 1303: "aerial_lift", 1400: "funicular", 1501: "taxi"}
+    assert {kind: route_mode(kind) for kind in extended} == extended
+    # What has a name here is read there, and the other way around.
+    known = {kind for kind in range(2000) if route_class(kind) is not None}
+    assert {kind for kind in known if route_mode(kind) == "other"} == {1700, 1702}
+    assert {route_mode(kind) for kind in range(2000)} == set(ROUTE_MODES)
+    assert not any(route_mode(kind) != "other" for kind in range(2000) if kind not in known)
 
 
 def test_transportation_types_select_routes() -> None:

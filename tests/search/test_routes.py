@@ -324,7 +324,7 @@ def test_a_night_when_the_clocks_change(helsinki):
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"properties": ["price"]}, tl.InputError, "'distance_breakdown', 'fares', 'route'; got 'price'"),
+        ({"properties": ["price"]}, tl.InputError, "'distance_breakdown', 'fares', 'on_foot', 'route'; got 'price'"),
         ({"pairs": "some"}, tl.InputError, "pairs must be"),
         ({"transportation": "flying"}, tl.ModeError, "flying"),
         ({"departure_time": "2024-05-14", "arrival_time": "2024-05-14"}, tl.InputError, "not both"),
@@ -371,3 +371,15 @@ def test_rides_have_the_parts_of_the_contract():
     ]
     assert_adds_up(route, 420, 1100.0)
     assert (leg.origin, leg.destination) == ((0.0, 0.0), (0.01, 0.0))
+
+
+@pytest.mark.parametrize(("kind", "on_foot"), [("walking", True), ("cycling", False), ("driving", False)])
+def test_which_routes_are_walked(helsinki, kind, on_foot):
+    origins, destinations = (
+        gpd.GeoSeries.from_xy(*random_points(helsinki, 2, seed), crs="EPSG:4326") for seed in (1, 2)
+    )
+    found = tl.routes(helsinki, origins, destinations, transportation=kind, properties=["on_foot", "route"])
+    assert found["on_foot"].dtype == "boolean"
+    assert found["on_foot"].dropna().tolist() == [on_foot] * found["on_foot"].notna().sum()
+    assert found["on_foot"].notna().any()
+    assert [route is None for route in found["route"]] == found["on_foot"].isna().tolist()

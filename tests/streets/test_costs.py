@@ -13,6 +13,7 @@ from tests.support.osm_files import osm_xml
 from tests.support.worlds import at, tables
 from traveltime_lab import build_network, time_filter
 from traveltime_lab.moments import WEEKDAY_MORNING
+from traveltime_lab.readers.osm import tags
 from traveltime_lab.streets import costs
 
 pytestmark = pytest.mark.quick
@@ -54,6 +55,20 @@ def test_named_models_and_outlooks():
         assert costs.congestion(None, when) == middle
         assert costs.congestion("optimistic", when) == pytest.approx(1.0 + (middle - 1.0) / 2)
         assert costs.congestion("pessimistic", when) == pytest.approx(1.0 + (middle - 1.0) * 1.5)
+
+
+def test_the_usual_speeds_are_those_of_the_reader():
+    assert costs.USUAL_KPH == {"walking": tags.WALKING_KPH, "cycling": tags.CYCLING_KPH}
+    assert costs.PUSHING_KPH == tags.PUSHING_KPH
+    assert costs.CONNECTOR_KPH == tags.WALKING_KPH
+
+
+def test_own_speeds():
+    kph = np.array([15.0, 10.0, 4.0, 1.0, 5.0, 0.0])
+    keeps = np.array([False, False, False, False, True, False])
+    assert costs.at_own_speed(kph, "cycling", 30.0, keeps).tolist() == [30.0, 20.0, 4.0, 1.0, 5.0, 0.0]
+    assert costs.at_own_speed(kph, "cycling", 5.0, keeps).tolist() == pytest.approx([5.0, 4.0, 4.0, 1.0, 5.0, 0.0])
+    assert costs.at_own_speed(kph, "walking", 10.0, keeps).tolist() == [30.0, 20.0, 8.0, 2.0, 5.0, 0.0]
 
 
 def test_classes_suffer_their_share():

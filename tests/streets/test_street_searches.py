@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support.oracles import StreetOracle, random_points, simple_oracle
-from tests.support.worlds import towns
+from tests.support.worlds import at, towns, world
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.streets.layer import OWN_GRAPHS
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, snap_points
 
 quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -82,6 +83,52 @@ def test_times_equal_networkx_in_coquimbo(coquimbo, mode):
     compare_with_networkx(coquimbo, mode, 2, 40, 1)
 
 
+@pytest.mark.parametrize(
+    "means",
+    [{"type": "walking", "walking_speed": 3.3}, {"type": "walking+ferry", "walking_speed": 9.0},
+     {"type": "cycling", "cycling_speed": 22}, {"type": "cycling+ferry", "cycling_speed": 7.5}],
+)  # fmt: skip
+def test_times_at_own_speeds_equal_networkx_in_helsinki(helsinki, means):
+    compare_with_networkx(helsinki, means, 3, 30, 1)
+
+
+def test_a_speed_scales_every_answer():
+    """At twice the usual speed everything takes half as long, at the usual one exactly as long."""
+    network = world({0: (0, 0), 1: (3000, 0)}, [(0, 1, {"walking_kph": 5.0, "cycling_kph": 15.0})])
+    home, work = at((0, 30)), at((1000, -30), (2500, 60))
+
+    def ask(**means):
+        means = {"transportation": tl.Transportation(**means)}
+        times = tl.time_filter(network, home, work, travel_time=7200, **means)["travel_time"].tolist()
+        route = tl.routes(network, home, work, **means)["travel_time"].tolist()
+        near = tl.nearest(network, home, work, k=2, travel_time=7200, **means)["travel_time"].tolist()
+        assert times == route == near
+        return times
+
+    assert ask(type="walking", walking_speed=5) == ask(type="walking") == [763, 1865]
+    assert ask(type="walking", walking_speed=10) == [382, 932]
+    assert ask(type="cycling", cycling_speed=15.0) == ask(type="cycling") == [283, 665]
+    # Only what is ridden is quicker: 60 m and 90 m beside the street are walked.
+    assert ask(type="cycling", cycling_speed=30) == [163, 365]
+    shapes = [
+        tl.time_map(network, home, travel_time=seconds, transportation=tl.Transportation("walking", walking_speed=kph))
+        for seconds, kph in ((900, 5.0), (450, 10.0), (900, 2.5))
+    ]
+    areas = [float(shape.geometry.to_crs(network.crs).area.iloc[0]) for shape in shapes]
+    assert areas[0] == pytest.approx(areas[1], rel=0.001)
+    assert areas[2] < 0.6 * areas[0]
+
+
+def test_few_graphs_of_own_speeds_are_kept():
+    network = world({0: (0, 0), 1: (3000, 0)}, [(0, 1, {"walking_kph": 5.0})])
+    usual = network.road_graph("walking")
+    for tenths in range(30, 60):
+        graph = network.road_graph({"type": "walking", "walking_speed": tenths / 10})
+        assert (graph is usual) == (tenths == 50)
+    assert len(network.streets.memo.entries[OWN_GRAPHS]) == OWN_GRAPHS.kept
+    assert network.road_graph("walking") is usual
+
+
 @pytest.mark.parametrize("clock", [None, "08:00", "20:00", "23:00"])
 def test_times_equal_networkx_where_restrictions_have_hours(shared_data, clock):
     """Two restrictions hold on working days, one of them until 18 o'clock, and one from 6 to 23 o'clock."""
@@ -94,7 +141,8 @@ def test_times_equal_networkx_where_restrictions_have_hours(shared_data, clock):
 def compare_with_networkx(network, mode, n_origins, n_targets, seed, moment=None):
     """Every pair, searched forwards and backwards and with each engine, to the second, with the same reachability."""
     transportation = tl.Transportation(mode, traffic_model="off_peak") if "driving" in mode else as_transportation(mode)
-    oracle = StreetOracle(network, mode, moment=moment)
+    own_kph = transportation.walking_speed or transportation.cycling_speed
+    oracle = StreetOracle(network, transportation.type, moment=moment, own_kph=own_kph)
     starts, ends = random_points(network, n_origins, seed), random_points(network, n_targets, seed + 1)
     snaps, goals = (
         snap_points(network.streets, *points, transportation, as_snapping(None), needed)

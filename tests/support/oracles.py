@@ -55,8 +55,11 @@ class StreetOracle:
         multiplier: float = 1.0,
         boarding_time: int = 0,
         moment: dt.datetime | None = None,
+        own_kph: float | None = None,
     ) -> None:
         self.network = network
+        #: Speed of walking between points and streets: that of the walker, or 5 km/h.
+        self.off_street_kph = own_kph if own_kph is not None and mode.startswith("walking") else 5.0
         self.base = mode.removesuffix("+ferry")
         self.with_ferry = mode.endswith("+ferry")
         self.boarding_ms = boarding_time * 1000
@@ -79,6 +82,11 @@ class StreetOracle:
                 kph = float(use[f"{self.base}_kph_{name}"])
                 if kph <= 0:
                     continue
+                if own_kph is not None and not use["is_ferry"] and use["highway"] != "elevator":
+                    if self.base == "walking":
+                        kph = kph * (own_kph / 5.0)
+                    elif kph > 4.0:  # otherwise the bicycle is pushed
+                        kph = max(kph * (own_kph / 15.0), 4.0)
                 d = 2 * edge + side
                 if self.base == "driving":
                     kph /= 1.0 + (multiplier - 1.0) * shares[t.edge_use[edge]]
@@ -265,7 +273,7 @@ class StreetOracle:
         self, snaps: Snaps, i: int, targets: Snaps, *, with_walk: bool = True, cutoff_ms: int | None = None
     ) -> list[int | None]:
         """Return milliseconds from one snapped position to others, None where there is no way (or beyond a cutoff)."""
-        starts = places_of(snaps, i, with_walk=with_walk)
+        starts = places_of(snaps, i, with_walk=with_walk, kph=self.off_street_kph)
         if not starts:
             return [None] * len(targets)
         source = "source"
@@ -283,7 +291,7 @@ class StreetOracle:
         answers: list[int | None] = []
         for j in range(len(targets)):
             best = math.inf
-            for target, there, last in places_of(targets, j, with_walk=with_walk):
+            for target, there, last in places_of(targets, j, with_walk=with_walk, kph=self.off_street_kph):
                 for d in (2 * target, 2 * target + 1):
                     if d not in self.traversal:
                         continue
@@ -314,11 +322,11 @@ def lifted_restrictions(network: Network, moment: dt.datetime | None) -> set[int
     return lifted
 
 
-def places_of(snaps: Snaps, i: int, *, with_walk: bool = True) -> list[tuple[int, float, int]]:
+def places_of(snaps: Snaps, i: int, *, with_walk: bool = True, kph: float = 5.0) -> list[tuple[int, float, int]]:
     """Return the edge, the position on it and the milliseconds of the walk of each place of a point."""
     indptr, edge, fraction, distance = snaps.places
     return [
-        (int(edge[k]), float(fraction[k]), round(float(distance[k]) * (3600.0 / costs.CONNECTOR_KPH)) * with_walk)
+        (int(edge[k]), float(fraction[k]), round(float(distance[k]) * (3600.0 / kph)) * with_walk)
         for k in range(int(indptr[i]), int(indptr[i + 1]))
     ]
 

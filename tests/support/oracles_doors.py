@@ -21,7 +21,8 @@ from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.route_types import is_selected
 from traveltime_lab.transit.trip_instances import trip_table
 
-WALKING = Transportation("walking")
+#: Modes of some route types: GTFS Schedule reference, and Google's extended route types.
+MODES = {0: "tram", 1: "subway", 2: "rail", 3: "bus", 401: "subway", 704: "bus", 900: "tram"}
 
 
 class DoorOracle:
@@ -39,15 +40,18 @@ class DoorOracle:
         means = self.means = transportation
         assert network.timetable is not None
         self.begin = begin
-        graph = network.road_graph(WALKING)
-        stops = stop_links.linked_stops(network.transit, graph, WALKING)
+        walking = Transportation("walking", walking_speed=means.walking_speed)
+        graph = network.road_graph(walking)
+        stops = stop_links.linked_stops(network.transit, graph, walking)
         groups = network.timetable.column("routes", "group")
         is_used = is_selected(groups, means.vehicles)
-        changes = stop_links.changes(network.transit, stops)
+        if means.modes:
+            is_used &= [MODES[kind] in means.modes for kind in network.timetable.routes["route_type"]]
+        changes = stop_links.changes(network.transit, stops, means.transfer_walking_time)
         self.rides = TransitOracle(trip_table(network.timetable, begin, end, is_used=is_used, changes=changes))
-        on_foot = StreetOracle(network, "walking")
+        on_foot = StreetOracle(network, "walking", own_kph=means.walking_speed)
         self.starts, self.ends = (
-            snap_points(network.streets, *points, WALKING, Snapping(), needed)
+            snap_points(network.streets, *points, walking, Snapping(), needed)
             for points, needed in ((origins, CAN_LEAVE), (destinations, CAN_ARRIVE))
         )
         budget = means.walking_time * 1000
@@ -57,7 +61,10 @@ class DoorOracle:
             # Cars need ``peak`` or ``off_peak`` here, so that no moment decides their speed.
             is_car = means.access.base == "driving"
             multiplier = costs.congestion(means.access.traffic_model, None) if is_car else 1.0
-            access = StreetOracle(network, means.access.base, multiplier=multiplier, boarding_time=means.boarding_time)
+            access = StreetOracle(
+                network, means.access.base, multiplier=multiplier, boarding_time=means.boarding_time,
+                own_kph=means.cycling_speed,
+            )  # fmt: skip
             joined = stop_links.linked_stops(network.transit, network.road_graph(means.access), means.access)
             access_stops = joined.snaps
             access_starts = snap_points(network.streets, *origins, means.access, Snapping(), CAN_LEAVE)
@@ -70,7 +77,14 @@ class DoorOracle:
         for stop in range(len(stops.snaps)):
             for j, ms in self._within(on_foot.times_ms(stops.snaps, stop, self.ends, cutoff_ms=budget), budget).items():
                 self.egress[j][stop] = ms
-        self.direct = [on_foot.times_ms(self.starts, i, self.ends) for i in range(len(self.starts))]
+        longest_walk = math.inf if means.direct_walking_time is None else means.direct_walking_time * 1000
+        self.direct = [
+            [
+                ms if ms is not None and ms <= longest_walk else None
+                for ms in on_foot.times_ms(self.starts, i, self.ends)
+            ]
+            for i in range(len(self.starts))
+        ]
 
     @staticmethod
     def _within(times: list[int | None], most: int) -> dict[int, int]:

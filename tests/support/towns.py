@@ -99,5 +99,8 @@ MEANS = st.fixed_dictionaries(
         "walking_time": st.sampled_from([0, 60, 200, 400]),
         "pt_change_delay": st.sampled_from([0, 45]),
         "max_changes": st.integers(0, 2),
+        "transfer_walking_time": st.sampled_from([0, 100, 1500]),
+        "direct_walking_time": st.sampled_from([0, 120, 600]),
+        "walking_speed": st.sampled_from([3.0, 5.0, 8.2]),
     },
 )

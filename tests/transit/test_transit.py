@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support.feeds import posix
-from tests.support.oracles_doors import DoorOracle
+from tests.support.oracles_doors import MODES, DoorOracle
 from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, TRIPS, clock, timetable, towns
 from tests.support.worlds import FRAME, at, tables
 from traveltime_lab.maps.widget.answers import rides_in_words
@@ -27,8 +27,9 @@ from traveltime_lab.search.query import ask
 from traveltime_lab.streets.snapping import metres_to_streets, snap_index
 from traveltime_lab.surfaces import raster
 from traveltime_lab.transit import field as transit_fields
-from traveltime_lab.transit.query import WALKING
 from traveltime_lab.transit.stop_links import linked_stops
+
+WALKING = tl.Transportation("walking")
 
 
 @pytest.fixture(scope="module")
@@ -152,19 +153,163 @@ class TestByHand:
         assert shapely.disjoint(area, at((1150, 0), (3850, 0), (6150, 0)).union_all())
 
 
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:
+    """A tram from a to b, faster than the bus; an underground line from b to c; a bus all the way."""
+    trips = [
+        [("a", 28_800), ("b", 29_000)],
+        [("b", 29_100), ("c", 29_300)],
+        [("a", 28_800), ("b", 29_400), ("c", 30_000)],
+    ]
+    routes = "route_id,route_short_name,route_type\nR0,0,900\nR1,1,1\nR2,2,3"
+    path = timetable(tmp_path_factory.mktemp("lines"), STOPS, trips, routes=routes)
+    return tl.build_network(STREETS, gtfs=path, timezone="UTC")
+
+
+class TestLimitsOfWalks:
+    """Two buses whose stops are 500 m apart, b and d; from a to c one changes between them."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def town(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:
+        stops = {**STOPS, "d": (3500.0, 0.0)}
+        trips = [[("a", 28_800), ("b", 29_000)], [("d", 30_200), ("c", 30_400)]]
+        return tl.build_network(STREETS, gtfs=timetable(tmp_path_factory.mktemp("two"), stops, trips), timezone="UTC")
+
+    @staticmethod
+    def ask(town: tl.Network, end: float, **limits: Any) -> tuple[int | None, bool | None]:
+        means = {"type": "bus", **limits}
+        how: dict[str, Any] = {"transportation": means, "departure_time": "2026-03-03T07:50"}
+        (row,) = tl.time_filter(
+            town, at((0, 0)), at((end, 0)), travel_time=7200, properties=["travel_time", "on_foot"], **how
+        ).to_dict("records")  # fmt: skip
+        (route,) = tl.routes(town, at((0, 0)), at((end, 0)), properties=["travel_time", "on_foot"], **how).to_dict(
+            "records"
+        )
+        if pd.isna(row["travel_time"]):
+            assert pd.isna(row["on_foot"]) and pd.isna(route["on_foot"])
+            return None, None
+        assert (row["travel_time"], row["on_foot"]) == (route["travel_time"], route["on_foot"])
+        return int(row["travel_time"]), bool(row["on_foot"])
+
+    def test_between_vehicles(self, town: tl.Network) -> None:
+        assert self.ask(town, 6000) == (600 + 1600, False)
+        assert self.ask(town, 6000, transfer_walking_time=500) == (2200, False)
+        assert self.ask(town, 6000, transfer_walking_time=499) == (6000, True)
+        assert self.ask(town, 6000, transfer_walking_time=499, direct_walking_time=5999) == (None, None)
+        # At a faster walk the way to the other stop takes less.
+        assert self.ask(town, 6000, transfer_walking_time=499, walking_speed=5.2) == (2200, False)
+
+    def test_all_the_way(self, town: tl.Network) -> None:
+        assert self.ask(town, 700) == (700, True)
+        assert self.ask(town, 700, direct_walking_time=700) == (700, True)
+        assert self.ask(town, 700, direct_walking_time=699) == (None, None)
+        assert self.ask(town, 2500, direct_walking_time=0) == (600 + 200 + 500, False)
+        assert self.ask(town, 0, direct_walking_time=0) == (0, True)
+
+    def test_longer_walks_never_take_longer(self, town: tl.Network) -> None:
+        for end in (400, 2500, 6000):
+            for name in ("transfer_walking_time", "direct_walking_time"):
+                times = [
+                    self.ask(town, end, **{name: seconds})[0] or np.inf for seconds in (0, 300, 499, 501, 3000, 7000)
+                ]
+                assert times == sorted(times, reverse=True), (end, name)
+
+    def test_areas_of_rides_alone(self, town: tl.Network) -> None:
+        means = tl.Transportation("bus", direct_walking_time=200)
+        for how in ({}, {"render_mode": "road_buffering", "buffer_distance": 250}):
+            area = tl.time_map(
+                town, at((0, 0)), travel_time=1200, transportation=means, departure_time="2026-03-03T07:50", **how
+            ).geometry.iloc[0]  # fmt: skip
+            assert area.covers(at((150, 0), (2700, 0), (3300, 0)).union_all())
+            assert shapely.disjoint(area, at((500, 0), (1100, 0), (2300, 0)).union_all())
+            if not how:
+                assert shapely.disjoint(area, at((260, 0), (2550, 0)).union_all())
+
+    def test_reasons(self, town: tl.Network) -> None:
+        for limits, end in (
+            ({"direct_walking_time": 10}, 700), ({"transfer_walking_time": 10, "direct_walking_time": 10}, 6000),
+        ):  # fmt: skip
+            found = tl.explain(
+                town, at((0, 0)), at((end, 0)), travel_time=3000, departure_time="2026-03-03T07:50",
+                transportation={"type": "bus", **limits},
+            )  # fmt: skip
+            assert not found.is_reached
+            assert found.reasons and found.nearest_request is not None
+            times = tl.time_filter(town, at((0, 0)), at((end, 0)), **found.nearest_request)
+            assert times["travel_time"].notna().all()
+
+    def test_on_foot_where_it_is_not_known(self, town: tl.Network) -> None:
+        ask = {"travel_time": 600, "properties": "on_foot", "departure_time": "2026-03-03T07:50"}
+        with pytest.raises(tl.InputError, match="on_foot needs a timetable; transportation 'walking' has none"):
+            tl.time_filter(town, at((0, 0)), at((9, 0)), transportation="walking", **ask)
+        with pytest.raises(tl.UnsupportedError, match="on_foot are computed pair by pair"):
+            tl.time_filter(town, at((0, 0)), at((9, 0)), transportation="bus", form="matrix", **ask)
+
+
+class TestModes:
+    def test_only_what_is_asked_for_is_ridden(self, lines: tl.Network) -> None:
+        way = (0, 0), (6000, 0)
+        assert seconds(lines, *way) == 600 + 500
+        for modes, expected in (
+            (("tram", "subway"), 1100), (["bus"], 1800), (("subway",), 6000), ({"tram"}, 6000),
+        ):  # fmt: skip
+            means = {"type": "public_transport", "modes": modes}
+            assert seconds(lines, *way, means) == expected, modes
+            route = tl.routes(
+                lines, at(way[0]), at(way[1]), transportation=means, departure_time="2026-03-03T07:50"
+            )["route"].iloc[0]  # fmt: skip
+            assert route.travel_time == expected
+            lines_ridden = {leg.ride.line for leg in route.legs if leg.ride is not None}
+            assert lines_ridden <= {str(i) for i, mode in enumerate(("tram", "subway", "bus")) if mode in modes}
+        assert seconds(lines, (0, 0), (3500, 0), {"type": "train", "modes": ["tram"]}) == 600 + 200 + 500
+
+    def test_a_mode_alone_is_the_network_without_the_other_routes(self, lines: tl.Network) -> None:
+        less = lines.with_changes([tl.RemoveRoutes(["R0", "R1"])])
+        for way in (((0, 0), (6000, 0)), ((100, 0), (2000, 0)), ((0, 0), (3100, 0))):
+            assert seconds(lines, *way, {"type": "public_transport", "modes": ["bus"]}) == seconds(less, *way)
+        # A mode that a scenario has removed is no error, so that before and after can be compared.
+        assert seconds(less, (0, 0), (6000, 0), {"type": "public_transport", "modes": ["tram"]}) == 6000
+
+    def test_modes_that_the_feed_has_not(self, lines: tl.Network) -> None:
+        with pytest.raises(tl.ModeError, match=r"modes has 'rail', but .*; it has 'tram', 'subway', 'bus'"):
+            seconds(lines, (0, 0), (1, 0), {"type": "public_transport", "modes": ["tram", "rail"]})
+        with pytest.raises(tl.ModeError, match=r"modes has 'tram', but .*'bus'; it has 'bus'\."):
+            seconds(lines, (0, 0), (1, 0), {"type": "bus", "modes": ["tram"]})
+
+    def test_an_excluded_mode_is_a_reason(self, lines: tl.Network) -> None:
+        found = tl.explain(
+            lines, at((0, 0)), at((6000, 0)), travel_time=1200, departure_time="2026-03-03T07:50",
+            transportation={"type": "public_transport", "modes": ["bus"]},
+        )  # fmt: skip
+        assert not found.is_reached
+        by_code = {reason.code: reason for reason in found.reasons}
+        assert str(by_code["no_vehicles"]).startswith("No bus leads there in time; other vehicles do")
+        times = tl.time_filter(lines, at((0, 0)), at((6000, 0)), **found.nearest_request)
+        assert times["travel_time"].notna().all()
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), MEANS, st.integers(-120, 900), st.integers(0, 2**32 - 1))
 def test_matrices_equal_the_oracle(
     tmp_path_factory: pytest.TempPathFactory, town: Any, means: dict[str, Any], when: int, seed: int
 ) -> None:
     nodes, links, stops, trips = town
-    path = timetable(tmp_path_factory.mktemp("town"), stops, trips)
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice([0, 1, 3, 401, 704, 900], len(trips))
+    lines = [f"R{i},{i},{kind}" for i, kind in enumerate(kinds)]
+    path = timetable(
+        tmp_path_factory.mktemp("town"), stops, trips,
+        routes="\n".join(["route_id,route_short_name,route_type", *lines]),
+    )  # fmt: skip
     streets = tables(nodes, [(*link, ON_FOOT) for link in links])
     network = tl.build_network(streets, gtfs=path, timezone="UTC")
+    if rng.random() < 0.5:
+        some = [MODES[int(kind)] for kind in kinds[: rng.integers(0, 3)]]
+        means = {**means, "modes": [mode for mode in some if means["type"] != "bus" or mode == "bus"]}
     transportation = as_transportation(
         {**means, **({"traffic_model": "off_peak"} if means["type"].startswith("driving") else {})}
     )
-    rng = np.random.default_rng(seed)
     side = max(x for x, _ in nodes.values()) + 60
     origins, destinations = (FRAME.to_lnglat(rng.uniform(-60, side, n), rng.uniform(-60, side, n)) for n in (3, 4))
     moment = posix("2026-03-03T08:00:00") + when

@@ -37,10 +37,16 @@ _OF_STREETS: Final[dict[str, Derived[Any, Any]]] = {
     "barriers": snapping.BARRIERS,
     "boxes": field.EDGE_BOXES,
     "stops": stop_links.STOPS,
+    "stops at own speeds": stop_links.OWN_STOPS,
 }
 #: Kinds of values that do.
-_OF_SPEEDS: Final[dict[str, Derived[Any, Any]]] = {"labels": layer.GRAPHS, "hierarchy": contraction.HIERARCHY}
+_OF_SPEEDS: Final[dict[str, Derived[Any, Any]]] = {
+    "labels": layer.GRAPHS,
+    "labels at own speeds": layer.OWN_GRAPHS,
+    "hierarchy": contraction.HIERARCHY,
+}
 KINDS: Final = _OF_STREETS | _OF_SPEEDS
+_SPEEDS: Final = ("walking_speed", "cycling_speed")
 _PLAIN: Final = Transportation("walking")
 _NAMES: Final = {kind: name for name, kind in KINDS.items()}
 
@@ -138,13 +144,13 @@ def prepare(streets: StreetLayer, transit: TransitLayer | None, asked: Iterable[
     with recording() as uses:
         for transportation in asked:
             is_ridden = transportation.uses_timetable
-            for means in {transportation.access, Transportation("walking")} if is_ridden else {transportation}:
+            for means in {transportation.access, transportation.egress} if is_ridden else {transportation}:
                 _use(streets, means)
                 if transit is not None and (is_ridden or means.base == "walking"):
                     stop_links.linked_stops(transit, streets.road_graph(means), means)
     made = {(use.kind, id(use.owner), use.key): use for use in uses if use.kind in _NAMES}
     # Owners first: labels belong to a topology, hierarchies to labels.
-    order = {name: place for place, name in enumerate(("topology", "labels"))}
+    order = {name: place for place, name in enumerate(("topology", "labels", "labels at own speeds"))}
     values = sorted(made.values(), key=lambda use: order.get(name_of(use), len(order)))
     return Prepared(tuple(dict.fromkeys(map(_in_words, asked))), tuple(values))
 
@@ -169,6 +175,7 @@ def _in_words(means: Transportation) -> str:
         "include_roads": ", ".join(means.include_roads),
         "exclude_roads": ", ".join(means.exclude_roads),
         "traffic_model": means.traffic_model or "",
+        **{name: "" if (kph := getattr(means, name)) is None else f"{kph:g} km/h" for name in _SPEEDS},
         "boarding_time": "" if means.boarding_time == _PLAIN.boarding_time else str(means.boarding_time),
     }
     told = [f"{name} {value}" for name, value in options.items() if value]

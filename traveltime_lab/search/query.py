@@ -35,7 +35,7 @@ from traveltime_lab.surfaces.field import DistanceField, Field, StreetField
 from traveltime_lab.transit import travel_times
 from traveltime_lab.transit.field import transit_field
 from traveltime_lab.transit.layer import TransitLayer
-from traveltime_lab.transit.query import WALKING, TransitQuery, transit_query
+from traveltime_lab.transit.query import TransitQuery, transit_query
 
 MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
 
@@ -72,7 +72,7 @@ class Query:
     @property
     def egress_transportation(self) -> Transportation:
         """Means of transportation at the egress side; with a timetable, this is walking."""
-        return self.transportation if self.transit is None else WALKING
+        return self.transportation if self.transit is None else self.transportation.egress
 
     def field_from(self, snaps: Snaps, limit: float) -> Field:
         """Return the travel-time field of a search from (or to) a snapped point."""

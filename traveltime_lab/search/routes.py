@@ -39,7 +39,7 @@ from traveltime_lab.streets.paths import paths
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.itineraries import Found, transit_routes
 
-ROUTE_PROPERTIES: Final = ("travel_time", "distance", "distance_breakdown", "fares", "route")
+ROUTE_PROPERTIES: Final = ("travel_time", "distance", "distance_breakdown", "fares", "on_foot", "route")
 #: Maximum number of routes of a call; each has its own line and directions.
 _MOST_ROUTES: Final = 100_000
 
@@ -72,7 +72,7 @@ def routes(
     departure_time, arrival_time : datetime, str, optional
         As in `time_filter`. With a date, routes have departure and arrival times.
     properties : sequence of str, default ("travel_time", "distance", "route")
-        Any of ``travel_time``, ``distance``, ``distance_breakdown``, ``fares`` and ``route``.
+        Any of ``travel_time``, ``distance``, ``distance_breakdown``, ``fares``, ``on_foot`` and ``route``.
     pairs : {"all", "aligned"} or DataFrame, default "all"
         As in `time_filter`; at most 100,000 pairs.
     snapping : Snapping or mapping, optional
@@ -86,8 +86,9 @@ def routes(
         One row per pair or itinerary: ``origin`` and ``destination`` (labels), ``departure_time`` and ``arrival_time``
         (in the time zone of the network, NaT without a date), ``travel_time`` (Int32, s), ``distance`` (Float64, m),
         ``distance_breakdown`` (dict of metres by mode), ``fares`` (`Fares`: the cheapest tickets; None if the feed does
-        not have them), ``route`` (`Route`), ``reason`` (why there is no route, NA if there is one) and the line of the
-        route in EPSG:4326. If there is no route, these values are missing or empty.
+        not have them), ``on_foot`` (boolean: whether the whole route is walked), ``route`` (`Route`), ``reason`` (why
+        there is no route, NA if there is one) and the line of the route in EPSG:4326. If there is no route, these
+        values are missing or empty.
 
     Raises
     ------
@@ -184,6 +185,8 @@ def routes(
             columns[name] = pd.arrays.FloatingArray(metres_of(labels), ~is_reached)
         elif name in ("distance_breakdown", "fares"):
             columns[name] = _objects([None if route is None else getattr(route, name) for route in found])
+        elif name == "on_foot":
+            columns[name] = pd.array([None if route is None else route.on_foot for route in found], dtype="boolean")
         else:
             columns[name] = found
     columns["reason"] = reasons_of(query, start_snaps, end_snaps, origin_of, destination_of, is_reached)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray
+from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, IndexArray, Int64Array
 from traveltime_lab._checks import finite, items, one_of, percent, travel_time_s, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
@@ -34,12 +34,14 @@ from traveltime_lab.search.pairs import (
 )
 from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.search.tables import geo_frame
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import matrix, paths
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.itineraries import transit_routes
 from traveltime_lab.transit.query import TransitQuery
+from traveltime_lab.transit.travel_times import direct_labels
 
-PROPERTIES: Final = ("travel_time", "distance", "route", "snap_distance", "share")
+PROPERTIES: Final = ("travel_time", "distance", "route", "snap_distance", "share", "on_foot")
 FORMS: Final = ("pairs", "matrix", "sparse")
 #: Maximum number of rows for ``form="pairs"``, which has a row for every pair.
 _MOST_PAIRS = 20_000_000
@@ -82,8 +84,9 @@ def time_filter(
         restrictions with hours that hold, both for the whole trip.
     properties : sequence of str, default ("travel_time",)
         Any of ``travel_time``, ``distance`` (along the fastest route, including the walks between points and streets),
-        ``route`` (the line of the fastest route), ``snap_distance`` and, with a window, ``share``. With percentiles it
-        may be empty, which saves the search for the shortest travel time in the window.
+        ``route`` (the line of the fastest route), ``snap_distance``, with a window ``share``, and with a timetable
+        ``on_foot`` (whether the whole trip is walked; ``form="pairs"`` only). With percentiles it may be empty, which
+        saves the search for the shortest travel time in the window.
     pairs : {"all", "aligned"} or DataFrame, default "all"
         ``"all"`` combines all origins with all destinations, ``"aligned"`` the first origin with the first destination
         and so on. A DataFrame must have the columns ``origin`` and ``destination`` with index labels.
@@ -112,7 +115,8 @@ def time_filter(
         (categorical; why the pair is unreachable, NA if it is reachable) and the geometry in EPSG:4326: the route if it
         is among `properties`, otherwise the destination. With a window also ``departure_time`` and ``arrival_time``;
         with percentiles one column each, such as ``travel_time_p80`` (Int32, s); with ``share`` the share of departures
-        that reach the destination (float64, 0 to 1).
+        that reach the destination (float64, 0 to 1); with ``on_foot`` whether the trip is walked (boolean, NA if
+        unreachable).
         ``matrix``: float32, NaN if unreachable, with ``origins.index`` as rows and ``destinations.index`` as columns;
         if there are several properties, they are the first level of the columns.
         ``sparse``: the reachable rows of ``pairs`` without ``reason`` and geometry.
@@ -226,6 +230,8 @@ def time_filter(
     if "snap_distance" in properties:
         columns["origin_snap_distance"] = finite(start_snaps.distance_m)[origin_of]
         columns["destination_snap_distance"] = finite(end_snaps.distance_m)[destination_of]
+    if query.transit is not None and "on_foot" in properties:
+        columns["on_foot"] = _on_foot(query.transit, start_snaps, end_snaps, origin_of, destination_of, labels)
     columns["reason"] = reasons_of(query, start_snaps, end_snaps, origin_of, destination_of, is_reached)
     if "route" in properties and lines is not None:
         geometry = lines
@@ -237,6 +243,23 @@ def time_filter(
     else:
         geometry = ends.geometry[destination_of]
     return geo_frame(columns, geometry, pd.RangeIndex(labels.size))
+
+
+def _on_foot(
+    query: TransitQuery,
+    starts: Snaps,
+    ends: Snaps,
+    origin_of: IndexArray,
+    destination_of: IndexArray,
+    labels: Int64Array,
+) -> pd.arrays.BooleanArray:
+    """Return whether trips are walked all the way; NA where there is none. Equally fast rides are not taken."""
+    is_reached = labels != road.UNREACHED
+    reached = np.flatnonzero(is_reached)
+    walked = direct_labels(query, starts, ends, origin_of[reached], destination_of[reached])
+    found = np.zeros(labels.size, np.bool_)
+    found[reached] = (walked != road.UNREACHED) & (label_parts.ms(walked) <= label_parts.ms(labels[reached]))
+    return pd.arrays.BooleanArray(found, ~is_reached)
 
 
 @dataclass(frozen=True)
@@ -281,13 +304,16 @@ def table_query(
     properties = _properties(properties, may_be_empty=bool(percents))
     one_of(form, "form", FORMS)
     matrix.check_engine(engine)
-    needs_least = not percents or not {"travel_time", "distance", "route"}.isdisjoint(properties)
+    needs_least = not percents or not {"travel_time", "distance", "route", "on_foot"}.isdisjoint(properties)
     query = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window,
         percents=percents, with_share="share" in properties, with_least=needs_least,
     )  # fmt: skip
     if query.transit is not None:
         _check_transit_table(query.transit, properties, form, engine)
+    elif "on_foot" in properties:
+        msg = f"on_foot needs a timetable; transportation {query.transportation.type!r} has none. Leave it out"
+        raise InputError(msg)
     if form != "pairs" and "route" in properties:
         msg = f"form={form!r} cannot contain routes; use form='pairs'"
         raise InputError(msg)
@@ -296,10 +322,10 @@ def table_query(
 
 def _check_transit_table(asked: TransitQuery, properties: tuple[str, ...], form: str, engine: str) -> None:
     """Raise an error for options that are not supported with a timetable."""
-    if ("distance" in properties or "route" in properties) and form != "pairs":
+    if not {"distance", "route", "on_foot"}.isdisjoint(properties) and form != "pairs":
         msg = (
-            "with a timetable, distances and routes are computed pair by pair; use form='pairs', and fewer pairs if it "
-            "takes too long"
+            "with a timetable, distances, routes and on_foot are computed pair by pair; use form='pairs', and fewer "
+            "pairs if it takes too long"
         )
         raise UnsupportedError(msg)
     if engine != "auto":

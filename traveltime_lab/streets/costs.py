@@ -11,10 +11,18 @@ import datetime as dt
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int64Array
+from traveltime_lab.modes import Transportation
 
 #: Walking speed between a point and its street, km/h. Source: OSRM profiles/foot.lua, `walking_speed = 5`.
 CONNECTOR_KPH = 5.0
+
+#: Speeds of the network in km/h that own speeds replace. Sources: `walking_speed` and `default_speed` of OSRM's
+#: profiles/foot.lua and profiles/bicycle.lua; `traveltime_lab.readers.osm.tags` has the same numbers.
+USUAL_KPH = {"walking": 5.0, "cycling": 15.0}
+#: Cyclists push their bicycles where the network has this speed or less. Source: OSRM profiles/bicycle.lua,
+#: `walking_speed = 4`.
+PUSHING_KPH = 4.0
 
 #: Longest time along one edge, ms: 33 hours, or 166 km on foot without a junction. Searches are limited to 4 hours, but
 #: labels have 30 bits for the milliseconds of a route (those of pandana, in sixteenths, 27), and a ferry with a
@@ -122,6 +130,35 @@ def crossing_ms(length_m: FloatArray, kph: FloatArray) -> Int64Array:
     return np.rint(np.minimum(ms, LONGEST_CROSSING_MS)).astype(np.int64)
 
 
-def connector_ms(distance_m: FloatArray) -> Int64Array:
+def connector_ms(distance_m: FloatArray, kph: float = CONNECTOR_KPH) -> Int64Array:
     """Return the walking time of connectors in whole milliseconds."""
-    return np.rint(np.asarray(distance_m, dtype=np.float64) * (3600.0 / CONNECTOR_KPH)).astype(np.int64)
+    return np.rint(np.asarray(distance_m, dtype=np.float64) * (3600.0 / kph)).astype(np.int64)
+
+
+def own_kph(transportation: Transportation) -> float | None:
+    """Return the speed on streets that a means of transportation has instead of that of the network, None if none."""
+    base = transportation.base
+    if base == "driving":
+        return None
+    own = transportation.walking_speed if base == "walking" else transportation.cycling_speed
+    return None if own == USUAL_KPH[base] else own
+
+
+def at_own_speed(kph: FloatArray, base: str, own: float, keeps: BoolArray) -> FloatArray:
+    """
+    Return the speeds of streets for somebody with a speed of their own.
+
+    Parameters
+    ----------
+    kph : float64 array of shape (n,)
+        Speeds of the network.
+    base : {"walking", "cycling"}
+    own : float
+        Speed where the network has the usual one.
+    keeps : bool array of shape (n,)
+        Ferries and elevators, whose speeds do not depend on who rides.
+    """
+    own_speeds = kph * (own / USUAL_KPH[base])
+    if base == "cycling":
+        own_speeds = np.where(kph > PUSHING_KPH, np.maximum(own_speeds, PUSHING_KPH), kph)
+    return np.where(keeps, kph, own_speeds)

@@ -174,6 +174,8 @@ class RoadGraph:
         The arcs without the states that need no queue.
     metric : {"time", "distance"}
         The part of the labels that is minimised.
+    connector_kph : float
+        Walking speed between points and streets, km/h.
     memo : Memo
         Objects derived from the graph.
     """
@@ -189,6 +191,7 @@ class RoadGraph:
     core_forward: Core
     core_backward: Core
     metric: Metric
+    connector_kph: float = costs.CONNECTOR_KPH
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     def core(self, *, is_backward: bool) -> Core:
@@ -242,9 +245,13 @@ def weigh(
     factor = np.ones(len(uses))
     if base == "driving":
         factor += (multiplier - 1.0) * costs.delay_shares(uses["highway"].to_numpy())
+    own = costs.own_kph(transportation)
     for side, name in enumerate(("forward", "backward")):
-        kph = (uses[f"{base}_kph_{name}"].to_numpy().astype(np.float64) / factor)[tables.edge_use]
-        traversal_ms[side::2] = costs.crossing_ms(tables.edge_length_m, kph)
+        kph = uses[f"{base}_kph_{name}"].to_numpy().astype(np.float64) / factor
+        if own is not None:
+            keeps = uses["is_ferry"].to_numpy() | (uses["highway"].to_numpy() == "elevator")
+            kph = costs.at_own_speed(kph, base, own, keeps)
+        traversal_ms[side::2] = costs.crossing_ms(tables.edge_length_m, kph[tables.edge_use])
     length_cm = np.repeat(np.rint(tables.edge_length_m * 100.0).astype(np.int64), 2)
     boarding_ms = transportation.boarding_time * 1000
     extra_ms = topology.arc_extra_ms + np.where(topology.arc_boards, boarding_ms, 0)
@@ -269,6 +276,7 @@ def weigh(
         shift=shift,
         n_buckets=_ring_size(weights, shift),
         metric=metric,
+        connector_kph=own if own is not None and base == "walking" else costs.CONNECTOR_KPH,
     )
 
 

@@ -57,12 +57,14 @@ def make_labels(time_ms: Int64Array | np.int64, length_cm: Int64Array | np.int64
     return np.asarray((time_ms << road.TIME_SHIFT) + length_cm)
 
 
-def connector_labels(distance_m: npt.NDArray[np.floating[Any]], metric: Metric, *, is_counted: bool) -> Int64Array:
-    """Return the labels of connectors, or 0 if connectors are not counted."""
+def connector_labels(
+    distance_m: npt.NDArray[np.floating[Any]], metric: Metric, *, is_counted: bool, kph: float = costs.CONNECTOR_KPH
+) -> Int64Array:
+    """Return the labels of connectors walked at a speed in km/h, or 0 if connectors are not counted."""
     if not is_counted:
         return np.zeros(distance_m.shape, np.int64)
     metres = np.where(np.isfinite(distance_m), distance_m, 0.0)
-    return make_labels(costs.connector_ms(metres), np.rint(metres * 100.0).astype(np.int64), metric)
+    return make_labels(costs.connector_ms(metres, kph), np.rint(metres * 100.0).astype(np.int64), metric)
 
 
 def limit_label(limit: float, metric: Metric) -> np.int64:

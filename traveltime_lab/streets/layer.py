@@ -28,6 +28,9 @@ TOPOLOGIES = Derived[tuple[RoadsKey, bytes], Topology]("topologies", kept=24)
 #: Search graphs by roads, restrictions, boarding time of ferries, congestion and metric; a day of driving has one for
 #: each hour, and for each time at which a turn restriction begins or ceases to hold.
 GRAPHS = Derived[tuple[RoadsKey, bytes, int, float, Metric], RoadGraph]("road graphs", kept=32)
+#: The same of people with a walking or cycling speed of their own, by speed; few, so that a study of many speeds needs
+#: no more memory than one of some.
+OWN_GRAPHS = Derived[tuple[RoadsKey, int, Metric, float], RoadGraph]("road graphs at own speeds", kept=6)
 
 
 class StreetLayer:
@@ -110,6 +113,13 @@ class StreetLayer:
                 self.tables, transportation, self.frame, is_left_hand=self.is_left_hand, timed=timed
             ),
         )
+        own = costs.own_kph(transportation)
+        if own is not None:
+            return OWN_GRAPHS.of(
+                self,
+                (roads, transportation.boarding_time, metric, own),
+                lambda: weigh(topology, self.tables, transportation, multiplier, metric=metric),
+            )
         return GRAPHS.of(
             self,
             (roads, bits, transportation.boarding_time, multiplier, metric),

@@ -21,7 +21,9 @@ def positions(graph: RoadGraph, snaps: Snaps, snapping: Snapping) -> Positions:
     """Return the positions of snapped points, with the labels of the connectors between points and positions."""
     assert snaps.places is not None
     indptr, edge, fraction, distance = snaps.places
-    connector = connector_labels(distance, graph.metric, is_counted=snapping.penalty == "enabled")
+    connector = connector_labels(
+        distance, graph.metric, is_counted=snapping.penalty == "enabled", kph=graph.connector_kph
+    )
     return Positions(indptr, edge, fraction, connector)
 
 

@@ -17,7 +17,6 @@ from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, Int32Arra
 from traveltime_lab._memo import Derived
 from traveltime_lab.kernels.raster.surface import EdgeBoxes, Origin, edge_rows, gather, gather_lengths, length_rows
 from traveltime_lab.modes import Transportation
-from traveltime_lab.streets import costs
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.field import EdgeField
 from traveltime_lab.streets.graph import RoadGraph
@@ -90,11 +89,14 @@ class RoadValues(NamedTuple):
     meeting : float64 array of shape (n_edges,), optional
         Fraction of each edge up to which the first two numbers of its row apply; after it the other two apply. Default:
         the smaller value applies everywhere.
+    most : float
+        Larger values do not count.
     """
 
     rows: AnyArray
     own: tuple[OwnEdge, ...] = ()
     meeting: FloatArray | None = None
+    most: float = np.inf
 
 
 class Field(Protocol):
@@ -103,6 +105,10 @@ class Field(Protocol):
     @property
     def is_length(self) -> bool:
         """Whether values are metres; otherwise they are seconds."""
+
+    @property
+    def connector_kph(self) -> float:
+        """Walking speed between points and streets, km/h; the highest if there are several."""
 
     def start(self) -> float:
         """Return the value at the position of the origin: that of the connector between the point and its street."""
@@ -121,7 +127,7 @@ class Field(Protocol):
         limit : float
             Limit in seconds, or in metres.
         per_metre : float
-            Value of one metre between a cell and its street.
+            Value of one metre between a cell and its street, at the speed `connector_kph`.
         buffer_m : float
             Largest distance of a cell from its street, m.
 
@@ -153,6 +159,11 @@ class StreetField:
     def is_length(self) -> bool:
         """Whether values are metres."""
         return self.edges.graph.metric == "distance"
+
+    @property
+    def connector_kph(self) -> float:
+        """Walking speed between points and streets, km/h."""
+        return self.edges.graph.connector_kph
 
     def start(self) -> float:
         """Return the value at the position of the origin."""
@@ -198,6 +209,11 @@ class DistanceField:
         """Whether values are metres; always True."""
         return True
 
+    @property
+    def connector_kph(self) -> float:
+        """Walking speed between points and streets, km/h."""
+        return self.times.graph.connector_kph
+
     def start(self) -> float:
         """Return the length of the connector in metres, or 0 if connectors are not counted."""
         return float(self._starts_m().min())
@@ -227,7 +243,7 @@ class DistanceField:
         times = self.times
         origin = origin_of(times)
         ahead_m, start_m = self._own_m(), self._starts_m()
-        seconds_per_metre = per_metre * 3.6 / costs.CONNECTOR_KPH
+        seconds_per_metre = per_metre * 3.6 / self.connector_kph
 
         def read(tile: Tile, values: Any) -> None:
             gather_lengths(tile.cells(per_metre, buffer_m), rows, origin, ahead_m, start_m, seconds_per_metre, values)

@@ -18,7 +18,6 @@ from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import LimitError
 from traveltime_lab.modes import Snapping, Transportation
-from traveltime_lab.streets import costs
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.surfaces.field import CellReader, Field
 from traveltime_lab.surfaces.polygons import Surface
@@ -239,7 +238,7 @@ def _per_metre(field: Field, snapping: Snapping) -> float:
     """Return the value of one metre between a point and its street, in seconds or metres."""
     if snapping.penalty == "disabled":
         return 0.0
-    return 1.0 if field.is_length else 3.6 / costs.CONNECTOR_KPH
+    return 1.0 if field.is_length else 3.6 / field.connector_kph
 
 
 def origin_radius(field: Field, snapping: Snapping, cell_m: float, limit: float) -> float:
@@ -267,5 +266,5 @@ def origin_radius(field: Field, snapping: Snapping, cell_m: float, limit: float)
         return 0.0
     if snapping.penalty == "disabled":
         return cell_m / 2.0
-    left_m = (limit - 2.0 * walk) * (1.0 if field.is_length else costs.CONNECTOR_KPH / 3.6)
+    left_m = (limit - 2.0 * walk) * (1.0 if field.is_length else field.connector_kph / 3.6)
     return float(np.clip(left_m / 2.0, 1.0, cell_m / 2.0))

@@ -40,6 +40,7 @@ def reached_pieces(streets: StreetLayer, field: Field, limit: float) -> FloatArr
 def _pieces(streets: StreetLayer, values: RoadValues, limit: float) -> FloatArray:
     """Return the segments of roads whose values are within a limit."""
     x1, y1, x2, y2, edge, start, span = segments(streets)
+    limit = min(limit, values.most)
     rows = values.rows.astype(np.float64)
     is_land = edge_boxes(streets).is_land
 

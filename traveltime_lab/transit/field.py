@@ -33,7 +33,7 @@ from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.surfaces.field import CellReader, RoadValues, StreetField, edge_boxes, label_rows, needed_of_cells
 from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links as street_side
-from traveltime_lab.transit.query import WALKING, TransitQuery
+from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.stop_links import FEW, LinkedStops, Links, Walks
 from traveltime_lab.transit.stop_reach import StopLinks
 
@@ -100,6 +100,8 @@ class TransitField:
         Longest walk, or drive, between a stop and a place.
     limit_ms : int
         Longest travel time. Beyond it values may be higher than they would be without a limit.
+    direct_s : float
+        Longest walk all the way; inf if only the limit applies.
     around : Walks, optional
         Walks from, or to, the stops, unless stops are reached by vehicle.
     stops : LinkedStops
@@ -116,6 +118,7 @@ class TransitField:
     percent: float
     budget_ms: int
     limit_ms: int
+    direct_s: float
     around: Walks | None
     stops: LinkedStops
     transportation: Transportation
@@ -129,21 +132,44 @@ class TransitField:
         """Whether values are metres; always False."""
         return False
 
+    @property
+    def connector_kph(self) -> float:
+        """Highest walking speed between points and streets, km/h: those who drive to stops have the usual one."""
+        return max(self.direct.graph.connector_kph, self.graph.connector_kph)
+
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
     ) -> tuple[list[CellReader], FloatArray]:
         """Return the functions that fill the values of cells, and a bounding box; see `Field`."""
         readers, box = StreetField(self.direct).cell_readers(
-            streets, transportation, limit=limit, per_metre=per_metre, buffer_m=buffer_m
-        )
+            streets, transportation, limit=limit, per_metre=self._scaled(per_metre, self.direct.graph),
+            buffer_m=buffer_m,
+        )  # fmt: skip
+        if self.direct_s < np.inf:
+            readers = [reader._replace(read=self._up_to_direct(reader.read)) for reader in readers]
         needed = needed_of_cells(is_backward=self.is_backward)
-        readers.append(CellReader(self.transportation, needed, self._gatherer(per_metre, buffer_m)))
+        lower = self._gatherer(self._scaled(per_metre, self.graph), buffer_m)
+        readers.append(CellReader(self.transportation, needed, lower))
         other = self._box(streets, limit)
         return readers, np.concatenate([np.minimum(box[:2], other[:2]), np.maximum(box[2:], other[2:])])
 
+    def _up_to_direct(self, read: Callable[[Tile, Any], None]) -> Callable[[Tile, Any], None]:
+        """Return a function that sets the values of cells as another does, without walks that take too long."""
+
+        def read_some(tile: Tile, values: Any) -> None:
+            read(tile, values)
+            values[values > self.direct_s] = np.inf
+
+        return read_some
+
+    def _scaled(self, per_metre: float, graph: RoadGraph) -> float:
+        """Return the value of one metre between a cell and a street of a graph."""
+        return per_metre * (self.connector_kph / graph.connector_kph)
+
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""
-        return [*StreetField(self.direct).road_values(streets, limit), RoadValues(self._rows(streets, limit)[0])]
+        walks = StreetField(self.direct).road_values(streets, limit)
+        return [*(each._replace(most=self.direct_s) for each in walks), RoadValues(self._rows(streets, limit)[0])]
 
     def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
         """Return the values along all edges by transit, and the bounding box of the reached edges."""
@@ -235,7 +261,7 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
     feet = query.on_foot(snaps, is_origin=not is_arrival)
 
     def walk() -> EdgeField:
-        return edge_field(query.walking, feet, query.snapping, limit=query.limit, is_backward=is_arrival)
+        return edge_field(query.walking, feet, query.snapping, limit=query.direct_limit, is_backward=is_arrival)
 
     def reach(stop_ms: Int32Array, n_parts: int = 1) -> Any:
         if around is None:
@@ -254,9 +280,10 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
         percent=query.percents[0] if query.percents else 0.0,
         budget_ms=(means.access_time if is_driven else means.walking_time) * 1000,
         limit_ms=query.limit * 1000,
+        direct_s=np.inf if means.direct_walking_time is None else means.direct_walking_time,
         around=around,
         stops=stops,
-        transportation=means.access if is_driven else WALKING,
+        transportation=means.access if is_driven else means.egress,
     )
 
 

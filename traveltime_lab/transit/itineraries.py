@@ -195,7 +195,7 @@ class ItineraryBuilder:
         query = self.query
         found = {}
         for path in paths(
-            self.walking, self.start_feet, self.end_snaps, query.snapping, origins, destinations, query.limit
+            self.walking, self.start_feet, self.end_snaps, query.snapping, origins, destinations, query.direct_limit
         ):
             i, j = origins[path.pair], destinations[path.pair]
             sides = ((self.start_snaps, i), (self.end_snaps, j))

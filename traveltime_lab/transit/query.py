@@ -30,7 +30,7 @@ from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_p
 from traveltime_lab.transit import stop_links as street_side
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
-from traveltime_lab.transit.route_types import is_selected
+from traveltime_lab.transit.route_types import check_modes, ridden_routes
 from traveltime_lab.transit.stop_links import LinkedStops, Links, Walks
 from traveltime_lab.transit.trip_instances import trip_table
 from traveltime_lab.transit.trip_table import TripTable
@@ -39,10 +39,9 @@ from traveltime_lab.transit.trip_table import TripTable
 _HOUR_S: Final = 3600
 #: Seconds between two departures (or arrivals) of a window that percentiles are computed from (assumed, as in R5).
 SAMPLE_S: Final = 60
-WALKING: Final = Transportation("walking")
 
-#: Prepared trip tables by vehicles and interval.
-_SEARCHES = Derived[tuple[str, int, int], TransitSearch]("trip tables", kept=6)
+#: Prepared trip tables by vehicles, modes of routes, walking speed, longest walk between vehicles, and interval.
+_SEARCHES = Derived[tuple[str, tuple[str, ...], float | None, int, int, int], TransitSearch]("trip tables", kept=6)
 _TYPICAL_DAY = Derived[None, dt.date]("typical day")
 
 
@@ -87,14 +86,20 @@ class TransitQuery:
     # Streets
 
     @property
+    def direct_limit(self) -> int:
+        """Longest walk all the way in seconds."""
+        longest = self.transportation.direct_walking_time
+        return self.limit if longest is None else min(self.limit, longest)
+
+    @property
     def walking(self) -> RoadGraph:
         """The walking graph."""
-        return self.layer.streets.road_graph(WALKING)
+        return self.layer.streets.road_graph(self.transportation.egress)
 
     @property
     def is_walked_to(self) -> bool:
         """Whether access to the first stop is on foot."""
-        return self.transportation.access.type == WALKING.type
+        return self.transportation.access.type == self.transportation.egress.type
 
     def access_graph(self) -> RoadGraph:
         """Return the graph of the access to the first stop."""
@@ -102,14 +107,15 @@ class TransitQuery:
 
     def snap(self, lng: FloatArray, lat: FloatArray, *, is_origin: bool) -> Snaps:
         """Snap origins to the streets of the access, or destinations to walkable streets."""
-        means, needed = (self.transportation.access, CAN_LEAVE) if is_origin else (WALKING, CAN_ARRIVE)
-        return snap_points(self.layer.streets, lng, lat, means, self.snapping, needed)
+        means = self.transportation.access if is_origin else self.transportation.egress
+        return snap_points(self.layer.streets, lng, lat, means, self.snapping, CAN_LEAVE if is_origin else CAN_ARRIVE)
 
     def on_foot(self, snaps: Snaps, *, is_origin: bool) -> Snaps:
         """Return the snaps of the same points to walkable streets."""
         if self.is_walked_to or not is_origin:
             return snaps
-        return snap_points(self.layer.streets, snaps.lng, snaps.lat, WALKING, self.snapping, CAN_LEAVE)
+        means = self.transportation.egress
+        return snap_points(self.layer.streets, snaps.lng, snaps.lat, means, self.snapping, CAN_LEAVE)
 
     # Transit
 
@@ -120,22 +126,21 @@ class TransitQuery:
         last += 0 if self.is_arrival else self.window
         first = first // _HOUR_S * _HOUR_S
         last = (last // _HOUR_S + 1) * _HOUR_S
-        key = (self.transportation.vehicles, first, last)
+        means = self.transportation
+        key = (means.vehicles, means.modes, means.walking_speed, means.transfer_walking_time, first, last)
         return _SEARCHES.of(self.layer, key, lambda: TransitSearch(self._table(first, last)))
 
     def _table(self, first: int, last: int) -> TripTable:
         """Return the trip instances of an interval with times in milliseconds."""
         timetable = self.layer.timetable
-        is_used = None
-        if self.transportation.vehicles != "public_transport":
-            is_used = is_selected(timetable.column("routes", "group"), self.transportation.vehicles)
-        changes = street_side.changes(self.layer, self.stops)
+        is_used = ridden_routes(timetable.routes, self.transportation)
+        changes = street_side.changes(self.layer, self.stops, self.transportation.transfer_walking_time)
         return trip_table(timetable, first, last, is_used=is_used, changes=changes).in_milliseconds()
 
     @property
     def stops(self) -> LinkedStops:
         """The stops, linked to the walking graph."""
-        return street_side.linked_stops(self.layer, self.walking, WALKING)
+        return street_side.linked_stops(self.layer, self.walking, self.transportation.egress)
 
     @property
     def options(self) -> TransitOptions:
@@ -176,7 +181,7 @@ class TransitQuery:
                 self.layer, joined, snaps, self.snapping, means.access_time, is_leaving=False
             )
         elif len(snaps) <= street_side.FEW and not street_side.has_walks(
-            self.layer, means.walking_time, is_leaving=not is_origin
+            self.layer, self.stops, means.walking_time, is_leaving=not is_origin
         ):
             links = street_side.street_links(
                 self.layer, self.stops, snaps, self.snapping, means.walking_time, is_leaving=not is_origin
@@ -207,6 +212,8 @@ def transit_query(
     ------
     InputError
         If the network has no timetable.
+    ModeError
+        If the timetable has no routes of a mode.
     MomentError
         If there is no moment, or the timetable does not cover it.
     """
@@ -217,6 +224,7 @@ def transit_query(
     if moment is None:
         msg = f"transportation {kind!r} needs departure_time or arrival_time: timetables differ by date and hour"
         raise MomentError(msg)
+    check_modes(layer.timetable.routes, transportation)
     if isinstance(moment, TypicalMoment):
         moment = typical_moment(layer, is_arrival=is_arrival)
     layer.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")

@@ -20,6 +20,8 @@ route_type          GTFS name                                      mode in answe
 1700, 1702          miscellaneous, horse-drawn carriage            bus                 other   mode
 ==================  =============================================  ==================  ======  ==========
 
+`_MODES` has finer names, by which `Transportation.modes` selects: those of GTFS, without regard to the contract.
+
 Codes and names: GTFS Schedule reference, ``routes.txt``, and Google's extended route types
 (developers.google.com/transit/gtfs/reference/extended-route-types). Modes are those of the parts of a route in
 docs/contract.md, 6.4, which has none for trams, taxis and carriages. The contract defines ``train`` as "walk + rail"
@@ -33,8 +35,12 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from traveltime_lab._arrays import BoolArray, ObjectArray
+from traveltime_lab._options import listed
+from traveltime_lab.errors import ModeError
+from traveltime_lab.modes import ROUTE_MODES, Transportation
 
 GROUPS: Final = ("train", "bus", "coach", "ferry", "other")
 
@@ -74,6 +80,33 @@ _RANGES: Final[tuple[tuple[int, int, RouteClass], ...]] = (
     (1702, 1702, RouteClass("bus", "other")),
 )
 
+#: Names of GTFS for the route types above: first and last code, and an item of `traveltime_lab.modes.ROUTE_MODES`.
+_MODES: Final[tuple[tuple[int, int, str], ...]] = (
+    (0, 0, "tram"),
+    (1, 1, "subway"),
+    (2, 2, "rail"),
+    (3, 3, "bus"),
+    (4, 4, "ferry"),
+    (5, 5, "cable_tram"),
+    (6, 6, "aerial_lift"),
+    (7, 7, "funicular"),
+    (11, 11, "trolleybus"),
+    (12, 12, "monorail"),
+    (100, 117, "rail"),
+    (200, 209, "coach"),
+    (400, 404, "subway"),
+    (405, 405, "monorail"),
+    (700, 716, "bus"),
+    (800, 800, "trolleybus"),
+    (900, 906, "tram"),
+    (1000, 1000, "ferry"),
+    (1100, 1114, "air"),
+    (1200, 1200, "ferry"),
+    (1300, 1307, "aerial_lift"),
+    (1400, 1400, "funicular"),
+    (1500, 1507, "taxi"),
+)
+
 _ALL: Final = frozenset(GROUPS)
 #: Groups that each transportation type uses.
 SELECTS: Final[Mapping[str, frozenset[str]]] = {
@@ -94,6 +127,58 @@ def route_class(route_type: int) -> RouteClass | None:
         if first <= route_type <= last:
             return kind
     return None
+
+
+def route_mode(route_type: int) -> str:
+    """Return the mode of a basic or extended route type, as `Transportation.modes` names it; "other" if unknown."""
+    return next((mode for first, last, mode in _MODES if first <= route_type <= last), "other")
+
+
+def ridden_routes(routes: pd.DataFrame, transportation: Transportation) -> BoolArray | None:
+    """
+    Return for each route whether a means of transportation uses it, None if it uses all.
+
+    Parameters
+    ----------
+    routes : DataFrame
+        The routes of a timetable, with the columns ``group`` and ``route_type``.
+    transportation : Transportation
+        A timetable type.
+    """
+    if transportation.vehicles == "public_transport" and not transportation.modes:
+        return None
+    is_used = is_selected(routes["group"].to_numpy(), transportation.vehicles)
+    if transportation.modes:
+        is_used &= np.isin(_modes_of(routes), transportation.modes)
+    return is_used
+
+
+def check_modes(routes: pd.DataFrame, transportation: Transportation) -> None:
+    """
+    Check that a timetable has routes of each mode of a means of transportation.
+
+    Raises
+    ------
+    ModeError
+        If there are none; routes that a scenario has removed count.
+    """
+    if not transportation.modes:
+        return
+    kind = transportation.type
+    there = set(_modes_of(routes)[is_selected(routes["group"].to_numpy(), transportation.vehicles)])
+    lost = [mode for mode in transportation.modes if mode not in there]
+    if lost:
+        has = f"it has {listed(mode for mode in ROUTE_MODES if mode in there)}" if there else "it has none at all"
+        raise ModeError(
+            f"modes has {listed(lost)}, but the timetable of this network has no such routes for transportation type "
+            f"{kind!r}; {has}. Leave out what the timetable has not."
+        )
+
+
+def _modes_of(routes: pd.DataFrame) -> ObjectArray:
+    """Return the mode of each route."""
+    codes, place = np.unique(routes["route_type"].to_numpy(), return_inverse=True)
+    return np.array([route_mode(int(code)) for code in codes], dtype=object)[place]
 
 
 def is_selected(groups: ObjectArray | list[str], transportation_type: str) -> BoolArray:

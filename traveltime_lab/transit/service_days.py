@@ -11,7 +11,8 @@ from typing import Final
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int32Array
-from traveltime_lab.transit.route_types import is_selected
+from traveltime_lab.modes import Transportation
+from traveltime_lab.transit.route_types import ridden_routes
 from traveltime_lab.transit.timetable import Timetable
 
 Trips = BoolArray
@@ -21,19 +22,20 @@ _DAY_S: Final = 86_400
 _FARTHEST: Final = 400
 
 
-def trips_of(timetable: Timetable, vehicles: str) -> Trips:
+def trips_of(timetable: Timetable, transportation: Transportation) -> Trips:
     """
-    Return for each trip whether it is run by a kind of vehicle.
+    Return for each trip whether a means of transportation uses it.
 
     Parameters
     ----------
     timetable : Timetable
-    vehicles : str
-        As `Transportation.vehicles`.
+    transportation : Transportation
+        A timetable type.
     """
-    if vehicles == "public_transport":
+    is_used = ridden_routes(timetable.routes, transportation)
+    if is_used is None:
         return np.ones(timetable.n_trips, np.bool_)
-    return np.asarray(is_selected(timetable.column("routes", "group"), vehicles)[timetable.hot.trip_route])
+    return np.asarray(is_used[timetable.hot.trip_route])
 
 
 def trips_at(timetable: Timetable, trips: Trips, stops: Int32Array, *, is_boarding: bool) -> Trips:

@@ -28,6 +28,7 @@ from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction, matrix
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links as travel_times
+from traveltime_lab.streets.costs import CONNECTOR_KPH
 from traveltime_lab.streets.graph import RoadGraph, take_rows
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import RoadsKey, roads_key
@@ -36,19 +37,20 @@ from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps, snap_points
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.trip_instances import Footpaths, Transfers, merge_transfers
 
-#: Longest walk between two vehicles, s. Source: docs/contract.md, 5.4 (from the documentation of the Java client).
-TRANSFER_WALK_S: Final = 600
-
 #: Largest number of points for which one street search each is faster than walks around all stops.
 FEW: Final = 32
 
 #: Snaps, connectors, and the stops on each edge, by the streets that are open.
 STOPS = Derived[RoadsKey, tuple[Snaps, StopsOnEdges]]("stops on streets", kept=8)
-#: Walks by budget and direction. They are large; usually there is one budget in both directions, and that of transfers.
-_WALKS = Derived[tuple[int, bool], "Walks"]("walks around stops", kept=6)
+#: The same for people with a walking speed of their own, whose connectors differ.
+OWN_STOPS = Derived[tuple[RoadsKey, float], tuple[Snaps, StopsOnEdges]]("stops on streets at own speeds", kept=4)
+#: Walks by speed, budget and direction. They are large; usually there is one budget in both directions, and that of
+#: transfers.
+_WALKS = Derived[tuple[float, int, bool], "Walks"]("walks around stops", kept=6)
 #: Searches from points to all stops by layer and direction, kept with their graph. Scenarios share graphs, not stops.
 _SEARCHES = Derived[tuple[object, bool], matrix.RowSearch]("searches for stops", kept=4)
-_TRANSFERS = Derived[None, Transfers]("changes")
+#: Transfers by walking speed and longest walk.
+_TRANSFERS = Derived[tuple[float, int], Transfers]("changes", kept=4)
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transpor
     ----------
     layer : TransitLayer
     graph : RoadGraph
-        Any graph of the mode.
+        Any graph of the mode with the walking speed in question.
     transportation : Transportation
         Transportation on streets.
     """
@@ -163,7 +165,10 @@ def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transpor
         stops = owner[order].astype(np.int32)
         return snaps, StopsOnEdges(edge_indptr, stops, here.fraction[order], here.connector[order], len(snaps))
 
-    return LinkedStops(graph, *STOPS.of(layer, roads_key(transportation), place))
+    roads = roads_key(transportation)
+    if graph.connector_kph != CONNECTOR_KPH:
+        return LinkedStops(graph, *OWN_STOPS.of(layer, (roads, graph.connector_kph), place))
+    return LinkedStops(graph, *STOPS.of(layer, roads, place))
 
 
 def walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving: bool) -> Walks:
@@ -180,12 +185,13 @@ def walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving:
     is_leaving : bool
         True for walks from the stops, False for walks to them.
     """
-    return _WALKS.of(layer, (budget_s, is_leaving), lambda: _walks(stops, budget_s, is_leaving))
+    key = (stops.graph.connector_kph, budget_s, is_leaving)
+    return _WALKS.of(layer, key, lambda: _walks(stops, budget_s, is_leaving))
 
 
-def has_walks(layer: TransitLayer, budget_s: int, *, is_leaving: bool) -> bool:
+def has_walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving: bool) -> bool:
     """Return whether `walks` exist already; if not, a search from each of few points is faster than computing them."""
-    return _WALKS.is_ready(layer, (budget_s, is_leaving))
+    return _WALKS.is_ready(layer, (stops.graph.connector_kph, budget_s, is_leaving))
 
 
 def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
@@ -299,12 +305,22 @@ def street_links(
     return Links(indptr, stop[order].astype(np.int32), time[order])
 
 
-def changes(layer: TransitLayer, stops: LinkedStops) -> Transfers:
-    """Return the transfers between stops, from walks along streets and the rules of the feeds; they are kept."""
+def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int) -> Transfers:
+    """
+    Return the transfers between stops, from walks along streets and the rules of the feeds; they are kept.
+
+    Parameters
+    ----------
+    layer : TransitLayer
+    stops : LinkedStops
+        Stops linked to the walking graph.
+    budget_s : int
+        Longest walk in seconds.
+    """
 
     def make() -> Transfers:
-        around = walks(layer, stops, TRANSFER_WALK_S, is_leaving=True)
-        links = walk_links(stops, around, stops.snaps, STOP_SNAPPING, TRANSFER_WALK_S)
+        around = walks(layer, stops, budget_s, is_leaving=True)
+        links = walk_links(stops, around, stops.snaps, STOP_SNAPPING, budget_s)
         # Links are grouped by the stop at the end of the walk. Timetables have whole seconds.
         indptr, to_stop, ms = kernel.turned(links.indptr, links.stops, links.ms, len(stops.snaps))
         from_stop = np.repeat(np.arange(len(stops.snaps)), np.diff(indptr))
@@ -313,4 +329,4 @@ def changes(layer: TransitLayer, stops: LinkedStops) -> Transfers:
         seconds = -(-ms[kept] // 1000)
         return merge_transfers(layer.timetable, Footpaths(row_of.astype(np.int64), to_stop[kept], seconds))
 
-    return _TRANSFERS.of(layer, None, make)
+    return _TRANSFERS.of(layer, (stops.graph.connector_kph, budget_s), make)

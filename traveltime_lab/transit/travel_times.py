@@ -20,7 +20,7 @@ from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.street.nearest import TIE_M
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.streets import contraction, costs, matrix
+from traveltime_lab.streets import contraction, matrix
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
@@ -140,7 +140,7 @@ class _Walks:
         # Use the smallest shrink of all points, so that straight-line distances are lower bounds.
         shrink = streets.frame.shrink(np.concatenate([near_xy[:, 1], far_xy[:, 1]]))
         reached, leaving = ends if is_arrival else ends[::-1]
-        largest = limit_label(query.limit, graph.metric)
+        largest = limit_label(query.direct_limit, graph.metric)
         if len(near) > FEW:
             # Queries of this size need the walks around all stops, too, which take longer to compute.
             contraction.hierarchy(streets, graph)
@@ -155,7 +155,7 @@ class _Walks:
             far_free_m=far_free_m,
             shrink=np.array([np.nanmin(shrink, initial=1.0), 1.0]),
             fastest=_FASTEST_MPS.of(graph, None, lambda: _fastest_mps(graph)),
-            limit_ms=query.limit * 1000,
+            limit_ms=query.direct_limit * 1000,
         )
 
     def of_rows(self, part: slice, bounds: Int32Array) -> Int32Array:
@@ -182,7 +182,7 @@ class _Walks:
         labels = np.empty((part.stop - part.start, len(far.snaps)), np.int64)
         leaving, reached = (far, near) if is_arrival else (near, far)
         for block in matrix.blocks_between(
-            query.layer.streets, query.walking, leaving, reached, limit=query.limit, engine="hierarchy"
+            query.layer.streets, query.walking, leaving, reached, limit=query.direct_limit, engine="hierarchy"
         ):
             rows, columns = (block.columns, block.rows) if is_arrival else (block.rows, block.columns)
             labels[rows, columns] = block.labels.T if is_arrival else block.labels
@@ -206,7 +206,7 @@ def _fastest_mps(graph: RoadGraph) -> float:
     """Return the highest speed on any street or connector, m/s."""
     ms, cm = label_parts.ms(graph.traversal), label_parts.cm(graph.traversal)
     # Times were rounded by up to half a millisecond.
-    return float((10.0 * cm / np.maximum(ms - 0.5, 0.1)).max(initial=costs.CONNECTOR_KPH / 3.6))
+    return float((10.0 * cm / np.maximum(ms - 0.5, 0.1)).max(initial=graph.connector_kph / 3.6))
 
 
 def _spread(query: TransitQuery, by_moment: list[Int32Array], direct: Int32Array) -> matrix.Spread:
@@ -228,6 +228,16 @@ def _spread(query: TransitQuery, by_moment: list[Int32Array], direct: Int32Array
         range_raptor.percentiles(times, np.array(query.percents, np.float64), ms[row])
         range_raptor.share_within(times, query.limit * 1000, share[row])
     return matrix.Spread(ms, share.astype(np.float32))
+
+
+def direct_labels(
+    query: TransitQuery, origins: Snaps, destinations: Snaps, origin_of: IndexArray, destination_of: IndexArray
+) -> Int64Array:
+    """Return the labels of walking all the way between chosen pairs."""
+    return matrix.pair_labels(
+        query.layer.streets, query.walking, query.on_foot(origins, is_origin=True), destinations,
+        query.snapping, origin_of, destination_of, limit=query.direct_limit, engine="dijkstra",
+    )  # fmt: skip
 
 
 def pair_labels(
@@ -309,10 +319,7 @@ def window_itineraries(
     egress_links = query.links(far, is_origin=is_arrival)
     search, options = query.search(), query.options
     begin = query.at(search)
-    walked = matrix.pair_labels(
-        query.layer.streets, query.walking, query.on_foot(origins, is_origin=True), destinations,
-        query.snapping, origin_of, destination_of, limit=query.limit, engine="dijkstra",
-    )  # fmt: skip
+    walked = direct_labels(query, origins, destinations, origin_of, destination_of)
     walk_ms = np.where(walked == road.UNREACHED, UNREACHED, label_parts.ms(walked)).astype(np.int32)
     ms = np.full((near_of.size, n_best), UNREACHED, np.int64)
     starts = np.full((near_of.size, n_best), begin, np.int64)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from traveltime_lab.itinerary import Route
+from traveltime_lab.modes import Transportation
 from traveltime_lab.search.pairs import REASONS
 
 #: Values of `Reason.code`, beginning with those of `time_filter`.
@@ -51,6 +52,13 @@ _PARTS: Final[Mapping[str, str]] = {
     "rail_underground": "by underground",
     "cable_car": "by cable car",
 }
+
+
+def vehicle_words(transportation: Transportation) -> tuple[str, str]:
+    """Return words for the vehicles of a means of transportation, and for their stops."""
+    if transportation.modes:
+        return " or ".join(mode.replace("_", " ") for mode in transportation.modes), "stop"
+    return VEHICLES[transportation.vehicles]
 
 
 @dataclass(frozen=True)

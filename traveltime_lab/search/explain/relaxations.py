@@ -31,14 +31,12 @@ from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.costs import CONNECTOR_KPH
 from traveltime_lab.streets.snapping import ANY, CAN_ARRIVE, CAN_LEAVE, SNAPPED, Snaps, metres_to_streets
 from traveltime_lab.transit import service_days, travel_times
-from traveltime_lab.transit.query import SAMPLE_S, WALKING, TransitQuery
+from traveltime_lab.transit.query import SAMPLE_S, TransitQuery
 from traveltime_lab.transit.stop_reach import StopLinks
 from traveltime_lab.transit.timetable import service_warnings_to
 
 #: Maximum travel time of the itineraries considered, in seconds; that of `routes`.
 LONGEST_S: Final = MAX_ROUTE_TIME_S
-#: Maximum distance to a street that is suggested as a threshold; the walk to a farther one takes longer than any limit.
-FARTHEST_M: Final = CONNECTOR_KPH / 3.6 * MAX_TRAVEL_TIME_S
 #: Ends of the windows that are searched for departures, in seconds from the given time. The first ones are short, as
 #: most services run often and a search takes as long as its window.
 _WINDOWS_S: Final = (3_600, 10_800, 28_800, 57_600, 86_400)
@@ -149,7 +147,11 @@ class Pair:
         means = request.transportation
         if not means.uses_timetable:
             return means
-        return means.access if side == "origin" else WALKING
+        return means.access if side == "origin" else means.egress
+
+    def farthest_m(self, request: Request, side: str) -> float:
+        """Return the largest distance to a street that is suggested; a farther one is beyond any limit on foot."""
+        return (self.means(request, side).walking_speed or CONNECTOR_KPH) / 3.6 * MAX_TRAVEL_TIME_S
 
     def street_distances(self, request: Request, side: str) -> tuple[float, float]:
         """
@@ -182,7 +184,8 @@ class Pair:
         """Return the thresholds with which both sides are snapped, in increasing order from the given one."""
         given = request.snapping.threshold
         sides = [self.street_distances(request, side) for side in ("origin", "destination")]
-        every = {given} | {math.floor(metres) + 1 for side in sides for metres in side if metres < FARTHEST_M}
+        most_m = max(self.farthest_m(request, side) for side in ("origin", "destination"))
+        every = {given} | {math.floor(metres) + 1 for side in sides for metres in side if metres < most_m}
         tried = [replace(request, snapping=replace(request.snapping, threshold=t)) for t in sorted(every) if t >= given]
         return [each.snapping.threshold for each in tried if self.is_snapped(each)]
 
@@ -208,7 +211,7 @@ class Pair:
         reach = asked.links(far, is_origin=request.is_arrival)
         if not (links.stops.size and reach.stops.size):
             # Nothing but walking, which is possible at any time.
-            walk = self.milliseconds(replace(request, transportation=WALKING, window=0))
+            walk = self.milliseconds(request.on_foot)
             return [] if walk is None else [Journey(walk, moment)]
         if links.stops.size <= _MANY_STOPS:
             zero = np.zeros(1, np.intp)
@@ -223,7 +226,7 @@ class Pair:
         )[:, 0]  # fmt: skip
         kept = np.flatnonzero(times <= request.travel_time * 1000)
         every = [Journey(int(times[k]), _shifted(moment, int(steps[k]))) for k in kept]
-        walk = self.milliseconds(replace(request, transportation=WALKING, window=0))
+        walk = self.milliseconds(request.on_foot)
         if walk is not None:
             every.append(Journey(walk, moment))
         return sorted(every, key=lambda journey: journey.moment)
@@ -248,7 +251,7 @@ class Pair:
         moment = request.moment
         assert isinstance(moment, dt.datetime)
         timetable = transit_of(self.network).timetable
-        trips = service_days.trips_of(timetable, request.transportation.vehicles)
+        trips = service_days.trips_of(timetable, request.transportation)
         for day in service_days.different_days(timetable, trips, moment.date(), _DAYS):
             # Conversion to UTC and back handles times that the clocks skip on that day.
             target = dt.datetime.combine(day, moment.time(), ZoneInfo(self.network.timezone))
@@ -302,14 +305,20 @@ def solutions(pair: Pair, request: Request) -> list[Solution]:
     moment = request.moment
     assert isinstance(moment, dt.datetime)
     is_covered = pair.is_covered(moment)
-    walk = replace(request, transportation=WALKING, window=0, travel_time=MAX_TRAVEL_TIME_S)
+    walk = replace(request, transportation=request.transportation.egress, window=0, travel_time=MAX_TRAVEL_TIME_S)
     on_foot = pair.milliseconds(walk)
     most_s, found = MAX_TRAVEL_TIME_S, []
-    if on_foot is not None and on_foot > request.travel_time * 1000:
-        # An itinerary that takes less time than walking includes a transit leg.
-        most_s = (on_foot - 1) // 1000
+    longest = request.transportation.direct_walking_time
+    if on_foot is not None and on_foot > request.on_foot.travel_time * 1000:
+        seconds = -(-on_foot // 1000)
+        if longest is None:
+            # An itinerary that takes less time than walking includes a transit leg.
+            most_s = (on_foot - 1) // 1000
         if is_covered:
-            found.append(Solution(replace(request, travel_time=-(-on_foot // 1000)), frozenset({WALK}), None))
+            longer = replace(request, travel_time=max(request.travel_time, seconds))
+            if longest is not None:
+                longer = longer.using(direct_walking_time=max(longest, seconds))
+            found.append(Solution(longer, frozenset({WALK}), None))
     rides = _solutions(pair, request, most_s) if is_covered else []
     another_day = cost(request, replace(request, moment=_shifted(moment, _WINDOWS_S[-1])))
     if min((cost(request, each.request) for each in rides), default=math.inf) > another_day:

@@ -28,6 +28,8 @@ ALL_VEHICLES: Final = {
 }
 #: Options that limit access and egress times.
 WAYS: Final = ("walking_time", "driving_time_to_station", "cycling_time_to_station")
+#: Longest walk between vehicles that is suggested: the default, because more of them make searches slow.
+USUAL_TRANSFER_S: Final = Transportation("public_transport").transfer_walking_time
 #: Hours up to which another time costs as much as doubling a number for each of them (see `cost`); each doubling beyond
 #: costs half as much.
 _NEAR_H: Final = 6.0
@@ -64,6 +66,19 @@ class Request:
         return replace(self, transportation=replace(self.transportation, **options))
 
     @property
+    def on_foot(self) -> Request:
+        """The request for walking all the way, within its limit."""
+        longest = self.transportation.direct_walking_time
+        seconds = self.travel_time if longest is None else min(self.travel_time, longest)
+        return replace(self, transportation=self.transportation.egress, window=0, travel_time=seconds)
+
+    @property
+    def walks(self) -> tuple[str, ...]:
+        """The options that limit walks and ways, and that can be relaxed."""
+        is_less = self.transportation.transfer_walking_time < USUAL_TRANSFER_S
+        return (*self.ways, "transfer_walking_time") if is_less else self.ways
+
+    @property
     def ways(self) -> tuple[str, ...]:
         """The options that limit the access and egress times of this request, access last."""
         kind = self.transportation.type
@@ -78,12 +93,15 @@ def loosened(request: Request, parameters: Iterable[str], most_s: int = MAX_TRAV
     if "travel_time" in chosen:
         request = replace(request, travel_time=max(request.travel_time, most_s))
     if "vehicles" in chosen:
-        request = request.using(type=ALL_VEHICLES.get(request.transportation.type, request.transportation.type))
+        kind = request.transportation.type
+        request = request.using(type=ALL_VEHICLES.get(kind, kind), modes=())
     if "max_changes" in chosen:
         request = request.using(max_changes=None)
     if "ways" in chosen:
         # Access and egress cannot take longer than the whole itinerary.
         wide = {name: max(getattr(request.transportation, name), request.travel_time) for name in request.ways}
+        if "transfer_walking_time" in request.walks:
+            wide["transfer_walking_time"] = USUAL_TRANSFER_S
         request = request.using(**wide)
     return request
 
@@ -97,11 +115,11 @@ def cost(given: Request, other: Request) -> float:
     """
     means, others = given.transportation, other.transportation
     total = 2.0 * math.log2(other.travel_time / given.travel_time)
-    for name in WAYS:
+    for name in (*WAYS, "transfer_walking_time"):
         total += math.log2((getattr(others, name) + 60) / (getattr(means, name) + 60))
     if means.max_changes is not None:
         total += 0.5 * ((others.max_changes or means.max_changes) - means.max_changes)
-    total += float(means.type != others.type)
+    total += float((means.type, means.modes) != (others.type, others.modes))
     total += math.log2((other.snapping.threshold + 100) / (given.snapping.threshold + 100))
     if isinstance(given.moment, dt.datetime) and isinstance(other.moment, dt.datetime):
         hours = abs((other.moment - given.moment).total_seconds()) / 3600.0

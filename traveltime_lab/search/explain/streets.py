@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from traveltime_lab.limits import FOREVER_S, MAX_TRAVEL_TIME_S
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes import Transportation, applies
 from traveltime_lab.search.explain.reasons import Reason, distance, duration, parts_words
-from traveltime_lab.search.explain.relaxations import FARTHEST_M, Pair
+from traveltime_lab.search.explain.relaxations import Pair
 from traveltime_lab.search.explain.requests import Request, changed_options, cost
 from traveltime_lab.search.pairs import component_of
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, on_closed_streets
@@ -47,8 +47,9 @@ class Findings:
             return set()
         options = changed_options(given.transportation, best.transportation)
         used = {"max_changes", "exclude_roads"} & set(options)
-        used |= {"ways"} if any(name in options for name in given.ways) else set()
-        used |= {"vehicles"} if "type" in options else set()
+        used |= {"ways"} if any(name in options for name in given.walks) else set()
+        used |= {"travel_time"} if "direct_walking_time" in options else set()
+        used |= {"vehicles"} if {"type", "modes"} & set(options) else set()
         used |= {name for name in ("travel_time", "moment") if getattr(given, name) != getattr(best, name)}
         return used | ({"snapping"} if given.snapping != best.snapping else set())
 
@@ -123,7 +124,7 @@ def add_unsnapped(told: Findings, pair: Pair, request: Request) -> None:
             continue
         metres = min(pair.street_distances(request, side))
         how = ON_STREETS[pair.means(request, side).base]
-        needed = math.floor(metres) + 1 if metres < FARTHEST_M else None
+        needed = math.floor(metres) + 1 if metres < pair.farthest_m(request, side) else None
         code = f"{side}_outside_network" if status == OUTSIDE else f"{side}_not_snapped"
         where = "lies outside the network" if status == OUTSIDE else "is not near a street"
         sentence = f"The {side} {where}: there is no street {how} at all."
@@ -218,6 +219,7 @@ def by_other_means(pair: Pair, request: Request) -> list[Request]:
     found = []
     for kind in kinds:
         model = means.traffic_model if kind.startswith("driving") else None
-        other = replace(request, transportation=Transportation(kind, traffic_model=model), window=0)
+        speeds = {name: getattr(means, name) for name in ("walking_speed", "cycling_speed") if applies(name, kind)}
+        other = replace(request, transportation=Transportation(kind, traffic_model=model, **speeds), window=0)
         found += [(cost(request, each), each) for each in street_requests(pair, other)]
     return [each for _, each in sorted(found, key=lambda one: one[0])]

@@ -12,9 +12,9 @@ from typing import Any, Final, TypeAlias
 from traveltime_lab._arrays import Int32Array
 from traveltime_lab.itinerary import Route
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
-from traveltime_lab.search.explain.reasons import VEHICLES, clock, day, duration, parts_of
+from traveltime_lab.search.explain.reasons import clock, day, duration, parts_of, vehicle_words
 from traveltime_lab.search.explain.relaxations import LONGEST_S, Around, Pair, Solution, solutions
-from traveltime_lab.search.explain.requests import ALL_VEHICLES, WALK, Request
+from traveltime_lab.search.explain.requests import WALK, Request
 from traveltime_lab.search.explain.streets import Findings, add_unsnapped
 from traveltime_lab.search.query import transit_of
 from traveltime_lab.transit import service_days
@@ -36,14 +36,14 @@ def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Findings:
     moment = request.moment
     assert isinstance(moment, dt.datetime)
     is_covered = pair.is_covered(moment)
-    trips = service_days.trips_of(timetable, request.transportation.vehicles)
+    trips = service_days.trips_of(timetable, request.transportation)
     if not is_covered:
         _add_outside(told, pair, request)
     if not trips.any():
         kinds = service_days.groups(timetable)
         told.add(
             "vehicles", "no_vehicles",
-            f"No {VEHICLES[request.transportation.vehicles][0]} runs in this network; its timetable has "
+            f"No {vehicle_words(request.transportation)[0]} runs in this network; its timetable has "
             f"{'only ' + ', '.join(kinds) if kinds else 'no trips at all'}.",
             type=request.transportation.type, available=tuple(kinds),
         )  # fmt: skip
@@ -120,7 +120,7 @@ def _add_stops(told: Findings, pair: Pair, request: Request, trips: service_days
     near: Int32Array = stops[ms <= budget * 1000]
     if near.size:
         return near
-    kind = VEHICLES[means.vehicles][1]
+    kind = vehicle_words(means)[1]
     code = f"no_stop_near_{side}"
     if not stops.size:
         told.add("ways", code, f"No {kind} is within {way} of 4 h of the {side}.", side, option=option, budget=budget,
@@ -149,7 +149,7 @@ def _add_service(
     """Add the reason that there is no service on the day, in the whole timetable or at the stops near a side."""
     timetable, moment = transit_of(pair.network).timetable, request.moment
     assert isinstance(moment, dt.datetime)
-    vehicle = VEHICLES[request.transportation.vehicles][0]
+    vehicle = vehicle_words(request.transportation)[0]
     date = moment.date()
     chosen: list[tuple[str | None, service_days.Trips]] = [(None, trips)]
     for near_side, stops in near.items():
@@ -177,7 +177,7 @@ def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Request
     for solution in found[1:]:
         if len(solution.parameters) == 1:
             wanted.setdefault(next(iter(solution.parameters)), solution)
-    given, vehicles = request.transportation, VEHICLES[request.transportation.vehicles][0]
+    given, vehicles = request.transportation, vehicle_words(request.transportation)[0]
     for parameter, (other, parameters, around) in wanted.items():
         means = other.transportation
         if parameter in ("travel_time", WALK) and not told.has("over_limit"):
@@ -188,7 +188,7 @@ def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Request
                 )
         elif parameter == "ways" and not told.has("no_stop_near_origin", "no_stop_near_destination"):
             longer = {
-                name: getattr(means, name) for name in request.ways if getattr(means, name) != getattr(given, name)
+                name: getattr(means, name) for name in request.walks if getattr(means, name) != getattr(given, name)
             }
             if longer:
                 words = " and ".join(f"{name} of {duration(value)}" for name, value in longer.items())
@@ -205,7 +205,7 @@ def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Request
             kinds = service_days.groups(transit_of(pair.network).timetable)
             told.add(
                 "vehicles", "no_vehicles", f"No {vehicles} leads there in time; other vehicles do.",
-                type=given.type, available=tuple(kinds), needed=ALL_VEHICLES[given.type],
+                type=given.type, available=tuple(kinds), needed=means.type,
             )  # fmt: skip
         elif parameter == "moment" and around is not None and not told.has("outside_timetable", "no_service_that_day"):
             _add_moment(told, route, request, other, around)
