@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,12 +37,22 @@ WIDTH = "() => document.querySelector('.leaflet-areas-pane path').getBBox().widt
 
 
 @contextlib.contextmanager
-def serve_lab(folder: Path) -> Iterator[str]:
-    """Start a JupyterLab with copies of the notebooks in a folder and yield its address."""
+def serve_lab(folder: Path, short: Iterable[str] = ()) -> Iterator[str]:
+    """
+    Start a JupyterLab with copies of the notebooks in a folder and yield its address.
+
+    Of notebooks whose names are in `short` only the first cell of code and that with the widget are kept.
+    """
     work, config = folder / "work", folder / "config"
     shutil.copytree(
         ROOT / "notebooks", work, ignore=shutil.ignore_patterns("*.py", "__pycache__", ".ipynb_checkpoints")
     )
+    for name in short:
+        path = work / f"{name}.ipynb"
+        notebook = json.loads(path.read_text("utf-8"))
+        code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+        notebook["cells"] = [code[0], next(cell for cell in code if "TravelTimeMap(" in "".join(cell["source"]))]
+        path.write_text(json.dumps(notebook), "utf-8")
     (config / "labconfig").mkdir(parents=True)
     quiet = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
     (config / "labconfig" / "page_config.json").write_text(json.dumps(quiet))
