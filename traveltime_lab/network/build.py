@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.network.file import read_file
 from traveltime_lab.network.network import Network
 from traveltime_lab.network.prepared import check_timetable
+from traveltime_lab.network.sources import described
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.layer import bounds_of, frame_of
@@ -105,13 +107,18 @@ def build_network(
     asked = [
         as_transportation(each) for each in ((prepare,) if is_one else items(prepare, "prepare", "transportations"))
     ]
-    timetable = _timetable_from(gtfs)
+    feeds = _feeds_of(gtfs)
+    timetable = _timetable_from(feeds)
     check_timetable(asked, has_timetable=timetable is not None)
     tables = _tables_from(osm, progress)
     if tables.edge_from.size == 0:
         msg = "the input contains no street that is open to walking, cycling or driving; it cannot become a network"
         raise DataError(msg)
     tables = in_order_of_place(tables)
+    files = [described(Path(osm), "streets")] if _is_file(osm) else []
+    files += [described(path, "timetable") for path in feeds]
+    if files:
+        tables = replace(tables, report={**tables.report, "files": files})
     bounds = bounds_of(tables.node_lng, tables.node_lat)
     frame = frame_of(bounds)
     if timezone is None:
@@ -134,11 +141,15 @@ def build_network(
     return network.prepare(*asked) if asked else network
 
 
-def _timetable_from(gtfs: Any) -> Timetable | None:
-    """Return the timetable of GTFS feeds, None if there are none."""
+def _feeds_of(gtfs: Any) -> list[Path]:
+    """Return the paths of GTFS feeds."""
     if isinstance(gtfs, str | os.PathLike):
         gtfs = (gtfs,)
-    sources = [as_path(source, "gtfs") for source in items(gtfs, "gtfs", "paths of feeds")]
+    return [as_path(source, "gtfs") for source in items(gtfs, "gtfs", "paths of feeds")]
+
+
+def _timetable_from(sources: list[Path]) -> Timetable | None:
+    """Return the timetable of GTFS feeds, None if there are none."""
     if not sources:
         return None
     from traveltime_lab.readers.gtfs.feed import read_timetable  # noqa: PLC0415 - readers are not needed to load and search
@@ -150,7 +161,7 @@ def _tables_from(osm: Any, progress: bool | Callable[..., Any]) -> StreetTables:
     """Return the street tables of any accepted input."""
     if isinstance(osm, StreetTables):
         return osm
-    if isinstance(osm, os.PathLike) or (isinstance(osm, str) and _looks_like_path(osm)):
+    if _is_file(osm):
         from traveltime_lab.readers.osm.streets import read_osm  # noqa: PLC0415 - readers are not needed to load and search
 
         return read_osm(osm, progress=progress)
@@ -165,6 +176,11 @@ def _tables_from(osm: Any, progress: bool | Callable[..., Any]) -> StreetTables:
     from traveltime_lab.readers.overpass import tables_from_place  # noqa: PLC0415 - as above
 
     return tables_from_place(osm)
+
+
+def _is_file(osm: Any) -> bool:
+    """Return whether the streets come from a file."""
+    return isinstance(osm, os.PathLike) or (isinstance(osm, str) and _looks_like_path(osm))
 
 
 def _looks_like_path(text: str) -> bool:

@@ -25,6 +25,7 @@ from traveltime_lab.network.file import fingerprint as fingerprint_of
 from traveltime_lab.network.history import History
 from traveltime_lab.network.prepared import Prepared
 from traveltime_lab.network.report import Report, connectivity, timetable_facts
+from traveltime_lab.network.sources import in_words
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.scenarios.apply import apply_changes, changes_of, check_stops
 from traveltime_lab.scenarios.changes import Change
@@ -401,9 +402,12 @@ class Network:
             ``restriction_conditions_ignored`` counts the conditions that are not honoured. ``timetable`` has,
             for each feed, the dates covered, the number of trips by day of the week, the rows that were dropped, with
             file and line, and the stops that cannot be used because they are too far from any walkable street.
+            ``files`` are those that the network was built from, with their dates and hashes.
             ``changes`` says what each change has done, if the network has had any.
         """
         facts = Report(self.tables.report)
+        if "files" in facts:
+            facts["files"] = in_words(facts["files"])
         facts["nodes"] = self.n_nodes
         facts["edges"] = self.n_edges
         facts["timezone"] = self.timezone

@@ -1,0 +1,243 @@
+"""
+The receipt that goes along with a result, in its ``attrs``.
+
+A receipt costs a search some microseconds: it keeps references to what was asked (coordinates, labels, options, a few
+facts about the network, but not the network), and becomes text when somebody looks at it or a file is written. pandas
+copies ``attrs`` deeply in every operation, so a receipt is its own copy.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import enum
+import functools
+import inspect
+import numbers
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any, Final, NamedTuple, TypeVar, cast
+
+import numpy as np
+import pandas as pd
+import shapely
+
+import traveltime_lab
+from traveltime_lab.network.network import Network
+from traveltime_lab.scenarios.file import to_json
+from traveltime_lab.search.receipts.asked import AskedTable, asked_table
+
+FORMAT: Final = "traveltime_lab.receipt"
+FORMAT_VERSION: Final = 1
+#: Key of a receipt in ``attrs``, and in the metadata of files.
+KEY: Final = "traveltime_lab"
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+#: Arguments that are points, and those with the names of their columns that count.
+_POINTS: Final[Mapping[str, str | None]] = {
+    "origins": "demand",
+    "destinations": None,
+    "opportunities": "values",
+    "places": None,
+    "points": None,
+}
+#: Values that nobody can change after the search.
+_FIXED: Final = (str, int, float, bool, type(None), dt.date, dt.timedelta, enum.Enum)
+
+
+class NetworkFacts(NamedTuple):
+    """What a receipt says about a network; it does not keep the network alive."""
+
+    fingerprint: str
+    timezone: str
+    licence: str
+    report: Mapping[str, Any]
+    history: Any
+
+    @classmethod
+    def of(cls, network: Network) -> NetworkFacts:
+        """Return the facts of a network."""
+        return cls(network.fingerprint, network.timezone, network.attribution, network.tables.report, network.history)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the facts as values of JSON."""
+        found: dict[str, Any] = {
+            "fingerprint": self.fingerprint,
+            "timezone": self.timezone,
+            "source": str(self.report.get("source", "")),
+            "files": [dict(file) for file in self.report.get("files", ())],
+        }
+        if self.history.changes:
+            found["changes"] = to_json(self.history.changes)
+            found["what_changed"] = self.history.listed()
+            found["fingerprint_before_changes"] = self.history.original
+        return found
+
+
+class Asked(NamedTuple):
+    """What was asked: the function, its arguments, its tables and the network."""
+
+    function: str
+    arguments: Mapping[str, Any]
+    tables: Mapping[str, AskedTable]
+    network: NetworkFacts
+    with_points: bool = True
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the receipt as values of JSON."""
+        return {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "function": self.function,
+            "arguments": {name: plain_argument(value) for name, value in self.arguments.items()},
+            "points": {name: table.as_json(with_points=self.with_points) for name, table in self.tables.items()},
+            "network": self.network.as_json(),
+            "licence": self.network.licence,
+            "versions": {
+                "traveltime_lab": traveltime_lab.__version__,
+                "shapely": f"{shapely.__version__} (GEOS {shapely.geos_version_string})",
+            },
+        }
+
+
+class Receipt(dict[str, Any]):
+    """
+    A receipt in ``attrs``: a dict that is filled when it is first read.
+
+    It is made for reading. Copies of it, also deep ones, are the same object.
+    """
+
+    _asked: Asked | None = None
+
+    @classmethod
+    def of(cls, asked: Asked) -> Receipt:
+        """Return a receipt that is filled later."""
+        made = cls(format=FORMAT)  # an empty dict would be written as such without being read
+        made._asked = asked
+        return made
+
+    def _filled(self) -> Receipt:
+        asked = self._asked
+        if asked is not None:
+            super().update(asked.as_json())
+            self._asked = None
+        return self
+
+    def __getitem__(self, name: str) -> Any:
+        """Return an entry."""
+        return dict.__getitem__(self._filled(), name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of entries."""
+        return dict.__iter__(self._filled())
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return dict.__len__(self._filled())
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is an entry."""
+        return dict.__contains__(self._filled(), name)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether two receipts say the same."""
+        if self is other:
+            return True
+        if isinstance(other, Receipt):
+            other._filled()
+        return dict.__eq__(self._filled(), other)
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        """Return one line; `traveltime_lab.receipt` returns all of it."""
+        return f"<Receipt of {self['function']}; read it with traveltime_lab.receipt>"
+
+    def __copy__(self) -> Receipt:
+        """Return the receipt itself."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Receipt:
+        """Return the receipt itself: pandas copies ``attrs`` deeply in every operation."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the filled receipt, for pickles."""
+        return Receipt, (dict(self.items()),)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return an entry, or the default."""
+        return dict.get(self._filled(), name, default)
+
+    def keys(self) -> Any:
+        """Return the names of entries."""
+        return dict.keys(self._filled())
+
+    def values(self) -> Any:
+        """Return the entries."""
+        return dict.values(self._filled())
+
+    def items(self) -> Any:
+        """Return names and entries; the json module reads these."""
+        return dict.items(self._filled())
+
+
+def with_receipt(function: _F) -> _F:
+    """Have a search put a receipt into the ``attrs`` of its result."""
+    every = inspect.signature(function).parameters
+    names = tuple(every)
+    defaults = {name: item.default for name, item in every.items() if item.default is not item.empty}
+
+    @functools.wraps(function)
+    def answered(*arguments: Any, **keywords: Any) -> Any:
+        result = function(*arguments, **keywords)
+        given = dict(zip(names, arguments, strict=False)) | keywords
+        result.attrs = {KEY: Receipt.of(asked_of(function.__name__, given, defaults))}
+        return result
+
+    return cast(_F, answered)
+
+
+def asked_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Asked:
+    """Return what a call with valid arguments has asked."""
+    arguments, tables = dict(defaults), {}
+    for name, value in given.items():
+        if name in _POINTS or (name == "pairs" and isinstance(value, pd.DataFrame)):
+            columns = ("origin", "destination") if name == "pairs" else given.get(_POINTS[name] or "", ())
+            tables[name] = asked_table(value, (columns,) if isinstance(columns, str) else tuple(columns or ()))
+            arguments.pop(name, None)
+        elif name != "network":
+            arguments[name] = value if type(value) in _FIXED else copy.deepcopy(value)
+    return Asked(function, arguments, tables, NetworkFacts.of(given["network"]))
+
+
+def plain_argument(value: Any) -> Any:
+    """Return an argument as values of JSON from which the same call can be made."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, np.datetime64):
+        return str(value)
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, dt.timedelta):
+        return int(value.total_seconds()) if value == dt.timedelta(seconds=int(value.total_seconds())) else str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        plain = asdict(value)
+        given = {item.name: plain[item.name] for item in fields(value) if plain[item.name] != item.default}
+        if "type" in plain:
+            given = {"type": plain["type"], **given}
+        return plain_argument(given)
+    if isinstance(value, Mapping):
+        return {str(name): plain_argument(item) for name, item in value.items()}
+    if isinstance(value, str) or value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    if hasattr(value, "__iter__"):
+        return [plain_argument(item) for item in value]
+    return str(value)
