@@ -18,7 +18,7 @@ from traveltime_lab.maps.widget.origins import Origin, called
 from traveltime_lab.maps.widget.state import Query
 from traveltime_lab.moments import resolve_moments
 from traveltime_lab.search.receipts.asked import asked_table
-from traveltime_lab.search.receipts.record import KEY, Asked, NetworkFacts, Receipt
+from traveltime_lab.search.receipts.record import KEY, Asked, NetworkFacts, late_receipt
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.set_operations import difference, intersection, union
 from traveltime_lab.search.time_filter import time_filter
@@ -126,7 +126,7 @@ def with_receipt(network: Network, query: Query, drawn: gpd.GeoDataFrame) -> gpd
     tables = {"origins": asked_table(table_of(query.origins), ())}
     facts = NetworkFacts.of(network)
     found = drawn.copy(deep=False)
-    found.attrs = {KEY: Receipt.of(Asked("TravelTimeMap", {**asked, "code": code_of(query)}, tables, facts))}
+    found.attrs = {KEY: late_receipt(Asked("TravelTimeMap", {**asked, "code": code_of(query)}, tables, facts))}
     return found
 
 

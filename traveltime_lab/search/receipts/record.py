@@ -14,7 +14,7 @@ import enum
 import functools
 import inspect
 import numbers
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
@@ -23,6 +23,7 @@ import pandas as pd
 import shapely
 
 import traveltime_lab
+from traveltime_lab.network.attrs import LateDict
 from traveltime_lab.network.network import Network
 from traveltime_lab.scenarios.file import to_json
 from traveltime_lab.search.receipts.asked import AskedTable, asked_table
@@ -101,86 +102,9 @@ class Asked(NamedTuple):
         }
 
 
-class Receipt(dict[str, Any]):
-    """
-    A receipt in ``attrs``: a dict that is filled when it is first read.
-
-    It is made for reading. Copies of it, also deep ones, are the same object.
-    """
-
-    _asked: Asked | None = None
-
-    @classmethod
-    def of(cls, asked: Asked) -> Receipt:
-        """Return a receipt that is filled later."""
-        made = cls(format=FORMAT)  # an empty dict would be written as such without being read
-        made._asked = asked
-        return made
-
-    def _filled(self) -> Receipt:
-        asked = self._asked
-        if asked is not None:
-            super().update(asked.as_json())
-            self._asked = None
-        return self
-
-    def __getitem__(self, name: str) -> Any:
-        """Return an entry."""
-        return dict.__getitem__(self._filled(), name)
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of entries."""
-        return dict.__iter__(self._filled())
-
-    def __len__(self) -> int:
-        """Return the number of entries."""
-        return dict.__len__(self._filled())
-
-    def __contains__(self, name: object) -> bool:
-        """Return whether there is an entry."""
-        return dict.__contains__(self._filled(), name)
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether two receipts say the same."""
-        if self is other:
-            return True
-        if isinstance(other, Receipt):
-            other._filled()
-        return dict.__eq__(self._filled(), other)
-
-    __hash__ = None
-
-    def __repr__(self) -> str:
-        """Return one line; `traveltime_lab.receipt` returns all of it."""
-        return f"<Receipt of {self['function']}; read it with traveltime_lab.receipt>"
-
-    def __copy__(self) -> Receipt:
-        """Return the receipt itself."""
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Receipt:
-        """Return the receipt itself: pandas copies ``attrs`` deeply in every operation."""
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return the filled receipt, for pickles."""
-        return Receipt, (dict(self.items()),)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return an entry, or the default."""
-        return dict.get(self._filled(), name, default)
-
-    def keys(self) -> Any:
-        """Return the names of entries."""
-        return dict.keys(self._filled())
-
-    def values(self) -> Any:
-        """Return the entries."""
-        return dict.values(self._filled())
-
-    def items(self) -> Any:
-        """Return names and entries; the json module reads these."""
-        return dict.items(self._filled())
+def late_receipt(asked: Asked) -> LateDict:
+    """Return a receipt that is written when somebody reads it."""
+    return LateDict.of(FORMAT, asked.as_json)
 
 
 def with_receipt(function: _F) -> _F:
@@ -193,7 +117,7 @@ def with_receipt(function: _F) -> _F:
     def answered(*arguments: Any, **keywords: Any) -> Any:
         result = function(*arguments, **keywords)
         given = dict(zip(names, arguments, strict=False)) | keywords
-        result.attrs = {KEY: Receipt.of(asked_of(function.__name__, given, defaults))}
+        result.attrs = {KEY: late_receipt(asked_of(function.__name__, given, defaults))}
         return result
 
     return cast(_F, answered)
