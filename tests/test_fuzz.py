@@ -51,7 +51,7 @@ PATIENCE_S = 20.0
 
 MORNING = "2026-03-02T07:50:00"
 #: Classes that the library makes and callers read; their constructors check nothing.
-ANSWERS = {"Explanation", "Fares", "Leg", "Reason", "Ride", "Route", "Step", "StopCall", "Ticket"}
+ANSWERS = {"Explanation", "Fares", "Leg", "Reason", "Replay", "Ride", "Route", "Step", "StopCall", "Ticket"}
 
 
 @dataclass(eq=False)
@@ -317,6 +317,11 @@ TARGETS = [
     Target("load_changes", public("load_changes"), lambda w: {
         "path": tl.save_changes([tl.RemoveRoutes("R")], w.folder / "changes.json")}),
     Target("compare", public("compare"), lambda w: {"before": w.cells, "after": w.cells}),
+    Target("receipt", public("receipt"), lambda w: {"result": w.areas}),
+    Target("replay", public("replay"), lambda w: {"receipt": w.areas, "network": w.network}, share=0.3),
+    Target("replay, a table", public("replay"), lambda w: {
+        "receipt": tl.receipt(w.areas), "network": w.network, "origins": w.home,
+    }, share=0.3),
     Target("build_network", public("build_network"), lambda w: {
         "osm": w.folder / "town.osm", "gtfs": w.folder / "feed.zip", "timezone": "UTC"
     }, callbacks=("progress",), share=0.3),

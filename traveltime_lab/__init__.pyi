@@ -205,6 +205,15 @@ from .search.nearest import (
 from .search.places import (
     places as places,
 )
+from .search.receipts.receipt import (
+    receipt as receipt,
+)
+from .search.receipts.replay import (
+    Replay as Replay,
+)
+from .search.receipts.replay import (
+    replay as replay,
+)
 from .search.routes import (
     routes as routes,
 )

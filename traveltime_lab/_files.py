@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import json
 import os
 import tempfile
 import threading
@@ -134,16 +135,21 @@ def write_bytes(path: Any, content: bytes, *, what: str, example: str) -> None:
         temporary.write_bytes(content)
 
 
-def geojson(frame: Any) -> bytes:
+def geojson(frame: Any, **members: Any) -> bytes:
     """
-    Return a GeoDataFrame as GeoJSON in full precision.
+    Return a GeoDataFrame as GeoJSON in full precision, with further members, which readers of RFC 7946 ignore.
 
     GDAL writes into memory, because it does not report every file that it could not complete. Text is written as it
     is, also if a spreadsheet program would take it for a formula.
     """
     buffer = io.BytesIO()
     frame.to_file(buffer, driver="GeoJSON")
-    return buffer.getvalue()
+    content = buffer.getvalue()
+    if members:
+        # At the end: GDAL looks for the type of the file at its beginning.
+        body = content.rstrip().removesuffix(b"}").rstrip()
+        content = body + b",\n" + json.dumps(members, ensure_ascii=False).encode()[1:] + b"\n"
+    return content
 
 
 def geoparquet(frame: Any) -> bytes:

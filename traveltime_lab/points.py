@@ -82,7 +82,7 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
     CoordinateError
         If coordinates are missing, not finite, out of range or swapped.
     """
-    loose = _loose_points(table)
+    loose = loose_points(table)
     if loose is not None:
         series = loose
     elif isinstance(table, gpd.GeoDataFrame | gpd.GeoSeries):
@@ -151,7 +151,7 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
     return Points(series.index, lng, lat, values)
 
 
-def _loose_points(given: Any) -> gpd.GeoSeries | None:
+def loose_points(given: Any) -> gpd.GeoSeries | None:
     """Return points and (lng, lat) pairs as a GeoSeries, None for anything else."""
     several = given if isinstance(given, list) else [given]
     points = []

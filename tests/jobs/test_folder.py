@@ -99,15 +99,19 @@ def test_a_full_disk(town: Network, whole: dict[str, str], tmp_path: Path, at: s
 
 
 def test_a_disk_that_is_full_when_the_list_is_written(town: Network, tmp_path: Path) -> None:
-    target, most = tmp_path / "m", {"part_size": 45}
+    target, homes = tmp_path / "m", points(120, 1)  # so many parts that their list is larger than each of them
+
+    def write_all(folder: Path, progress: Any = False) -> Path:
+        return tl.write_matrix(town, homes, SHOPS, folder, progress=progress, **SMALL | {"part_size": 45})
+
     with pytest.raises(ZeroDivisionError):
-        write(town, target, progress=stop_after(50, ZeroDivisionError()), **most)
+        write_all(target, stop_after(110, ZeroDivisionError()))
     size = (target / folders.LIST).stat().st_size + 20
     with size_limit(size), pytest.raises(tl.UnfinishedJobError, match="cannot save the list of parts") as caught:
-        write(town, target, **most)
-    assert "50 of 60 parts" in str(caught.value)
-    write(town, target, **most)
-    assert checksums(target) == checksums(write(town, tmp_path / "whole", **most))
+        write_all(target)
+    assert "110 of 120 parts" in str(caught.value)
+    write_all(target)
+    assert checksums(target) == checksums(write_all(tmp_path / "whole"))
 
 
 def test_ctrl_c_says_how_far_it_came(town: Network, whole: dict[str, str], tmp_path: Path) -> None:

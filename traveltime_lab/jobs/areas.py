@@ -23,7 +23,7 @@ from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.crs import WGS84
-from traveltime_lab.jobs.job import Job, Places, moments_of, open_network, question_of, schema_of
+from traveltime_lab.jobs.job import Job, Places, moments_of, open_network, question_of, receipt_of, schema_of
 from traveltime_lab.jobs.run import Progress, run
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
@@ -134,22 +134,24 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
         "reason": (pa.dictionary(pa.int8(), pa.string()), ""),
         "geometry": (pa.binary(), "degree"),
     }
+    known = {
+        "travel_time": limit,
+        "transportation": query.transportation,
+        **moments_of(query),
+        "snapping": query.snapping,
+        "window": seconds,
+        "percentile": percentile,
+        "level_of_detail": level_of_detail,
+        **shape_options,
+    }
+    receipt = receipt_of(opened, "write_areas", known, origins=starts)
     job = AreaJob(
         network=opened,
         source=source,
         fingerprint=opened.fingerprint,
-        arguments={
-            "travel_time": limit,
-            "transportation": query.transportation,
-            **moments_of(query),
-            "snapping": query.snapping,
-            "window": seconds,
-            "percentile": percentile,
-            "level_of_detail": level_of_detail,
-            **shape_options,
-        },
+        arguments=known,
         question=question,
-        schema=schema_of(opened, question, columns, geo=_geo_metadata()),
+        schema=schema_of(opened, question, columns, receipt, geo=_geo_metadata()),
         origins=starts,
         rows_per_part=min(size, len(starts)),
     )

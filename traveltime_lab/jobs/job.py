@@ -25,11 +25,14 @@ import traveltime_lab
 from traveltime_lab._arrays import AnyArray, FloatArray
 from traveltime_lab._files import as_path
 from traveltime_lab._forks import Lock
+from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import InputError
 from traveltime_lab.network.build import load_network
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, plain, read_points
 from traveltime_lab.search.query import Query
+from traveltime_lab.search.receipts.asked import AskedTable
+from traveltime_lab.search.receipts.record import Asked, NetworkFacts
 
 #: Rows of a row group: what a reader has to hold at least, 12 MB with origin, destination and travel time.
 ROW_GROUP: Final = 1_000_000
@@ -307,8 +310,21 @@ def moments_of(query: Query) -> dict[str, Any]:
     return {"departure_time": None, "arrival_time": None, name: query.moment}
 
 
+def receipt_of(network: Network, function: str, arguments: dict[str, Any], **places: Places) -> dict[str, Any]:
+    """Return the receipt of a job, which has hashes of the places but not their coordinates."""
+    tables = {
+        name: AskedTable(pd.Index(each.labels), np.column_stack([each.lng, each.lat]), WGS84, {})
+        for name, each in places.items()
+    }
+    return Asked(function, arguments, tables, NetworkFacts.of(network), with_points=False).as_json()
+
+
 def schema_of(
-    network: Network, question: dict[str, Any], columns: dict[str, tuple[pa.DataType, str]], **more: str
+    network: Network,
+    question: dict[str, Any],
+    columns: dict[str, tuple[pa.DataType, str]],
+    receipt: dict[str, Any],
+    **more: str,
 ) -> pa.Schema:
     """
     Return a schema with units, coordinate reference system and licence in its metadata.
@@ -320,6 +336,8 @@ def schema_of(
         From `question_of`.
     columns : dict of str to (DataType, str)
         Type and unit of each column; an empty text for none.
+    receipt : dict
+        From `receipt_of`.
     **more : str
         More metadata.
     """
@@ -331,6 +349,7 @@ def schema_of(
         "network": network.fingerprint,
         "parameters": question,
         "versions": versions(),
+        "receipt": receipt,
     }
     fields = [pa.field(name, kind, metadata={"unit": unit} if unit else None) for name, (kind, unit) in columns.items()]
     return pa.schema(fields, metadata={"traveltime_lab": json.dumps(about, ensure_ascii=False), **more})

@@ -18,7 +18,7 @@ import pyarrow as pa
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import MissingDependencyError
-from traveltime_lab.jobs.job import ROW_GROUP, Job, Places, moments_of, open_network, question_of, schema_of
+from traveltime_lab.jobs.job import ROW_GROUP, Job, Places, moments_of, open_network, question_of, receipt_of, schema_of
 from traveltime_lab.jobs.run import Progress, run
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
@@ -266,22 +266,24 @@ def matrix_job(
     if "share" in asked.properties:
         columns["share"] = pa.float64(), "1"
     question = question_of(query, asked.limit, properties=list(columns)[2:], window=seconds)
+    known = {
+        "travel_time": asked.limit,
+        "transportation": query.transportation,
+        **moments_of(query),
+        "properties": asked.properties,
+        "snapping": query.snapping,
+        "window": seconds,
+        "percentiles": percents,
+        "engine": engine,
+    }
+    receipt = receipt_of(opened, "write_matrix", known, origins=starts, destinations=ends)
     return MatrixJob(
         network=opened,
         source=source,
         fingerprint=opened.fingerprint,
-        arguments={
-            "travel_time": asked.limit,
-            "transportation": query.transportation,
-            **moments_of(query),
-            "properties": asked.properties,
-            "snapping": query.snapping,
-            "window": seconds,
-            "percentiles": percents,
-            "engine": engine,
-        },
+        arguments=known,
         question=question,
-        schema=schema_of(opened, question, columns),
+        schema=schema_of(opened, question, columns, receipt),
         origins=starts,
         rows_per_part=min(max(1, size // len(ends)), len(starts)),
         destinations=ends,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,14 @@ import pandas as pd
 from traveltime_lab._checks import flag, items
 from traveltime_lab._files import as_path
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import DataError, FormatError, InputError
 from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.network.file import read_file
+from traveltime_lab.network.frames import Besides, are_frames_of_a_network, tables_of
 from traveltime_lab.network.network import Network
 from traveltime_lab.network.prepared import check_timetable
+from traveltime_lab.network.sources import described
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.layer import bounds_of, frame_of
@@ -46,8 +50,9 @@ def build_network(
     ----------
     osm : path-like, str, networkx.MultiDiGraph, tuple or StreetTables
         One of: a file (``.osm.pbf``, ``.osm``, ``.xml``, the last two also ``.gz`` or ``.bz2``); an osmnx graph; a
-        pair ``(nodes, edges)`` of GeoDataFrames; a place name, a shapely Polygon, a ``(west, south, east, north)``
-        bounding box, or a ``((lat, lng), distance_m)`` pair, for which osmnx downloads the streets from Overpass.
+        pair ``(nodes, edges)`` of GeoDataFrames, also those of `Network.nodes_frame` and `Network.edges_frame`; a place
+        name, a shapely Polygon, a ``(west, south, east, north)`` bounding box, or a ``((lat, lng), distance_m)`` pair,
+        for which osmnx downloads the streets from Overpass.
     gtfs : path-like or sequence of path-like, default ()
         GTFS feeds: zip files or folders.
     timezone : str, optional
@@ -73,6 +78,11 @@ def build_network(
         If a GeoDataFrame has no CRS.
     ModeError
         If the network cannot be prepared for a means of transportation.
+
+    Warns
+    -----
+    UserWarning
+        If tables of a network do not hold all of it: named places and the timetable are not in them.
 
     See Also
     --------
@@ -105,24 +115,28 @@ def build_network(
     asked = [
         as_transportation(each) for each in ((prepare,) if is_one else items(prepare, "prepare", "transportations"))
     ]
-    timetable = _timetable_from(gtfs)
+    feeds = _feeds_of(gtfs)
+    timetable = _timetable_from(feeds)
     check_timetable(asked, has_timetable=timetable is not None)
-    tables = _tables_from(osm, progress)
+    tables, besides = _tables_from(osm, progress, has_feeds=bool(feeds))
     if tables.edge_from.size == 0:
         msg = "the input contains no street that is open to walking, cycling or driving; it cannot become a network"
         raise DataError(msg)
     tables = in_order_of_place(tables)
+    files = [described(Path(osm), "streets")] if _is_file(osm) else []
+    files += [described(path, "timetable") for path in feeds]
+    if files:
+        tables = replace(tables, report={**tables.report, "files": files})
     bounds = bounds_of(tables.node_lng, tables.node_lat)
     frame = frame_of(bounds)
     if timezone is None:
-        timezone = _timezone_at(frame.lng0, frame.lat0)
+        timezone = besides.timezone if besides else _timezone_at(frame.lng0, frame.lat0)
     if is_left_hand is None:
-        is_left_hand = costs.drives_on_left(timezone)
-    on_land = ~tables.uses["is_ferry"].to_numpy()[tables.edge_use]
-    ashore = np.unique(np.concatenate([tables.edge_from[on_land], tables.edge_to[on_land]]))
-    x, y = frame.to_xy(tables.node_lng[ashore], tables.node_lat[ashore])
-    water = WaterBodies.build(tables.coastlines, tables.water, bounds, frame, street_xy=np.column_stack([x, y]))
-    attribution = str(tables.report.get("attribution", ""))
+        is_left_hand = besides.is_left_hand if besides else costs.drives_on_left(timezone)
+    if besides:
+        water, attribution = besides.water_in(frame), besides.attribution
+    else:
+        water, attribution = _water_of(tables, bounds, frame), str(tables.report.get("attribution", ""))
     network = Network(
         tables,
         water=water,
@@ -134,11 +148,23 @@ def build_network(
     return network.prepare(*asked) if asked else network
 
 
-def _timetable_from(gtfs: Any) -> Timetable | None:
-    """Return the timetable of GTFS feeds, None if there are none."""
+def _water_of(tables: StreetTables, bounds: tuple[float, float, float, float], frame: LocalFrame) -> WaterBodies:
+    """Return the water of streets that were read from a source."""
+    on_land = ~tables.uses["is_ferry"].to_numpy()[tables.edge_use]
+    ashore = np.unique(np.concatenate([tables.edge_from[on_land], tables.edge_to[on_land]]))
+    x, y = frame.to_xy(tables.node_lng[ashore], tables.node_lat[ashore])
+    return WaterBodies.build(tables.coastlines, tables.water, bounds, frame, street_xy=np.column_stack([x, y]))
+
+
+def _feeds_of(gtfs: Any) -> list[Path]:
+    """Return the paths of GTFS feeds."""
     if isinstance(gtfs, str | os.PathLike):
         gtfs = (gtfs,)
-    sources = [as_path(source, "gtfs") for source in items(gtfs, "gtfs", "paths of feeds")]
+    return [as_path(source, "gtfs") for source in items(gtfs, "gtfs", "paths of feeds")]
+
+
+def _timetable_from(sources: list[Path]) -> Timetable | None:
+    """Return the timetable of GTFS feeds, None if there are none."""
     if not sources:
         return None
     from traveltime_lab.readers.gtfs.feed import read_timetable  # noqa: PLC0415 - readers are not needed to load and search
@@ -146,25 +172,34 @@ def _timetable_from(gtfs: Any) -> Timetable | None:
     return read_timetable(sources)
 
 
-def _tables_from(osm: Any, progress: bool | Callable[..., Any]) -> StreetTables:
-    """Return the street tables of any accepted input."""
-    if isinstance(osm, StreetTables):
-        return osm
-    if isinstance(osm, os.PathLike) or (isinstance(osm, str) and _looks_like_path(osm)):
-        from traveltime_lab.readers.osm.streets import read_osm  # noqa: PLC0415 - readers are not needed to load and search
+def _tables_from(
+    osm: Any, progress: bool | Callable[..., Any], *, has_feeds: bool
+) -> tuple[StreetTables, Besides | None]:
+    """Return the street tables of any accepted input, and what else tables of a network hold."""
+    if isinstance(osm, tuple) and len(osm) == 2 and all(isinstance(part, pd.DataFrame) for part in osm):
+        if are_frames_of_a_network(*osm):
+            return tables_of(*osm, has_feeds=has_feeds)
+        from traveltime_lab.readers.frames import tables_from_frames  # noqa: PLC0415 - readers are not needed to load and search
 
-        return read_osm(osm, progress=progress)
+        return tables_from_frames(*osm), None
+    if isinstance(osm, StreetTables):
+        return osm, None
+    if _is_file(osm):
+        from traveltime_lab.readers.osm.streets import read_osm  # noqa: PLC0415 - as above
+
+        return read_osm(osm, progress=progress), None
     if hasattr(osm, "edges") and hasattr(osm, "nodes"):
         from traveltime_lab.readers.osmnx import tables_from_osmnx  # noqa: PLC0415 - as above
 
-        return tables_from_osmnx(osm)
-    if isinstance(osm, tuple) and len(osm) == 2 and all(isinstance(part, pd.DataFrame) for part in osm):
-        from traveltime_lab.readers.frames import tables_from_frames  # noqa: PLC0415 - as above
-
-        return tables_from_frames(*osm)
+        return tables_from_osmnx(osm), None
     from traveltime_lab.readers.overpass import tables_from_place  # noqa: PLC0415 - as above
 
-    return tables_from_place(osm)
+    return tables_from_place(osm), None
+
+
+def _is_file(osm: Any) -> bool:
+    """Return whether the streets come from a file."""
+    return isinstance(osm, os.PathLike) or (isinstance(osm, str) and _looks_like_path(osm))
 
 
 def _looks_like_path(text: str) -> bool:

@@ -10,21 +10,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import shapely
-
 from traveltime_lab._checks import one_of
 from traveltime_lab._memo import Derived, Memo
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
-from traveltime_lab.network import prepared, prepared_file
+from traveltime_lab.network import frames, prepared, prepared_file
 from traveltime_lab.network.file import Contents, hash_of_streets, plain_arrays, write_file
 from traveltime_lab.network.file import fingerprint as fingerprint_of
 from traveltime_lab.network.history import History
 from traveltime_lab.network.prepared import Prepared
 from traveltime_lab.network.report import Report, connectivity, timetable_facts
+from traveltime_lab.network.sources import in_words
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.scenarios.apply import apply_changes, changes_of, check_stops
 from traveltime_lab.scenarios.changes import Change
@@ -358,35 +356,18 @@ class Network:
         return self
 
     def nodes_frame(self) -> gpd.GeoDataFrame:
-        """Return the nodes as points in EPSG:4326, with OSM ids and flags."""
-        import geopandas as gpd  # noqa: PLC0415
-
-        return gpd.GeoDataFrame(
-            {"osm_id": self.tables.node_osm_id, "flags": self.tables.node_flags},
-            geometry=shapely.points(self.tables.node_lng, self.tables.node_lat),
-            crs="EPSG:4326",
-        )
+        """Return the nodes as points in EPSG:4326, with OSM ids and flags; see `edges_frame`."""
+        return frames.nodes_frame(self)
 
     def edges_frame(self) -> gpd.GeoDataFrame:
-        """Return the edges as lines in EPSG:4326, with end nodes, lengths (m), names and speeds (km/h)."""
-        import geopandas as gpd  # noqa: PLC0415
+        """
+        Return the edges as lines in EPSG:4326, with end nodes, lengths (m), names and speeds (km/h).
 
-        t = self.tables
-        parts = np.repeat(np.arange(self.n_edges), np.diff(t.coord_indptr))
-        frame = gpd.GeoDataFrame(
-            {
-                "from_node": t.edge_from,
-                "to_node": t.edge_to,
-                "way_id": t.edge_way_id,
-                "length_m": t.edge_length_m,
-                "name": np.array(t.names, dtype=object)[t.edge_name],
-            },
-            geometry=shapely.linestrings(np.column_stack([t.coord_lng, t.coord_lat]), indices=parts),
-            crs="EPSG:4326",
-        )
-        for column in t.uses.columns:
-            frame[column] = t.uses[column].to_numpy()[t.edge_use]
-        return frame
+        Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
+        network of both tables again. Rows may be removed and values changed, but the index of each table names its
+        rows: keep it.
+        """
+        return frames.edges_frame(self)
 
     def report(self) -> Report:
         """
@@ -401,9 +382,12 @@ class Network:
             ``restriction_conditions_ignored`` counts the conditions that are not honoured. ``timetable`` has,
             for each feed, the dates covered, the number of trips by day of the week, the rows that were dropped, with
             file and line, and the stops that cannot be used because they are too far from any walkable street.
+            ``files`` are those that the network was built from, with their dates and hashes.
             ``changes`` says what each change has done, if the network has had any.
         """
         facts = Report(self.tables.report)
+        if "files" in facts:
+            facts["files"] = in_words(facts["files"])
         facts["nodes"] = self.n_nodes
         facts["edges"] = self.n_edges
         facts["timezone"] = self.timezone

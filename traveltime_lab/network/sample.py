@@ -8,11 +8,13 @@ imported. The first call builds the network and caches it, later calls load it f
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import difflib
 import hashlib
 import importlib.metadata
 import importlib.util
 import logging
+import os
 import sqlite3
 import zipfile
 from collections.abc import Callable
@@ -221,9 +223,12 @@ def _extracted(archive: Path, name: str, folder: Path) -> Path:
     """Extract one file of an archive."""
     try:
         with zipfile.ZipFile(archive) as zipped:
-            return Path(zipped.extract(name, folder))
+            path = Path(zipped.extract(name, folder))
+            changed = dt.datetime(*zipped.getinfo(name).date_time, tzinfo=dt.UTC).timestamp()
     except (zipfile.BadZipFile, KeyError) as error:
         raise DataError(f"{archive.name} is damaged or not the expected sample: {error}") from error
+    os.utime(path, (changed, changed))
+    return path
 
 
 def _version(package: str) -> str:

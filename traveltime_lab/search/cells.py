@@ -27,6 +27,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.search.cell_times import CELL_PROPERTIES, SHARE, cell_times, outlines
 from traveltime_lab.search.query import MomentLike, Query, ask
+from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.surfaces import grids
 from traveltime_lab.surfaces.grids import Grid
 
@@ -35,6 +36,7 @@ _COLUMNS: Final = (*CELL_PROPERTIES, SHARE)
 
 
 @explained_keywords
+@with_receipt
 def h3_cells(
     network: Network,
     origins: PointsLike,
@@ -145,6 +147,7 @@ def h3_cells(
 
 
 @explained_keywords
+@with_receipt
 def geohash_cells(
     network: Network,
     origins: PointsLike,

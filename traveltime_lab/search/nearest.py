@@ -23,6 +23,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.search.pairs import metres_of, seconds_of
 from traveltime_lab.search.query import MomentLike
+from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.search.time_filter import table_query
 from traveltime_lab.streets import labels as label_parts
@@ -37,6 +38,7 @@ _NONE: Final = np.iinfo(np.int64).max
 
 
 @explained_keywords
+@with_receipt
 def nearest(
     network: Network,
     origins: PointsLike,

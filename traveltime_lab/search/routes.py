@@ -34,6 +34,7 @@ from traveltime_lab.search.pairs import (
     seconds_of,
 )
 from traveltime_lab.search.query import MomentLike, Query, ask
+from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.paths import paths
 from traveltime_lab.streets.snapping import Snaps
@@ -45,6 +46,7 @@ _MOST_ROUTES: Final = 100_000
 
 
 @explained_keywords
+@with_receipt
 def routes(
     network: Network,
     origins: PointsLike,

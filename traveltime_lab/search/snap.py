@@ -18,10 +18,12 @@ from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.search.query import ask
+from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.streets.snapping import metres_to_streets, snapped_coordinates
 
 
 @explained_keywords
+@with_receipt
 def snap(
     network: Network,
     points: PointsLike,

@@ -33,6 +33,7 @@ from traveltime_lab.search.pairs import (
     seconds_of,
 )
 from traveltime_lab.search.query import MomentLike, Query, ask
+from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import matrix, paths
@@ -48,6 +49,7 @@ _MOST_PAIRS = 20_000_000
 
 
 @explained_keywords
+@with_receipt
 def time_filter(
     network: Network,
     origins: PointsLike,

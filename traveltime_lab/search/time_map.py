@@ -31,6 +31,7 @@ from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.search.query import MomentLike, Query, ask
+from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps, on_closed_streets
 from traveltime_lab.surfaces import polygons, raster, road_buffer
@@ -44,6 +45,7 @@ _REASONS: Final = pd.CategoricalDtype(
 
 
 @explained_keywords
+@with_receipt
 def time_map(
     network: Network,
     origins: PointsLike,
@@ -160,6 +162,7 @@ def time_map(
 
 
 @explained_keywords
+@with_receipt
 def distance_map(
     network: Network,
     origins: PointsLike,

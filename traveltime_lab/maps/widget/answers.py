@@ -17,6 +17,8 @@ from traveltime_lab.maps import style
 from traveltime_lab.maps.widget.origins import Origin, called
 from traveltime_lab.maps.widget.state import Query
 from traveltime_lab.moments import resolve_moments
+from traveltime_lab.search.receipts.asked import asked_table
+from traveltime_lab.search.receipts.record import KEY, Asked, NetworkFacts, late_receipt
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.set_operations import difference, intersection, union
 from traveltime_lab.search.time_filter import time_filter
@@ -114,7 +116,18 @@ def areas(network: Network, query: Query, *, step: Step = _no_step) -> gpd.GeoDa
     order = [origin.name for origin in query.origins]
     if query.combine == "each" and len(order) > 1:
         drawn = drawn.iloc[drawn["origin"].map(order.index).argsort(kind="stable")].reset_index(drop=True)
+    drawn.attrs = {}  # the receipt of one of several searches
     return drawn
+
+
+def with_receipt(network: Network, query: Query, drawn: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
+    """Return the areas of a query with the receipt of the map."""
+    asked = {"measure": query.measure, "limits": query.limits, "combine": query.combine, **query.options}
+    tables = {"origins": asked_table(table_of(query.origins), ())}
+    facts = NetworkFacts.of(network)
+    found = drawn.copy(deep=False)
+    found.attrs = {KEY: late_receipt(Asked("TravelTimeMap", {**asked, "code": code_of(query)}, tables, facts))}
+    return found
 
 
 def _batches(network: Network, origins: tuple[Origin, ...]) -> list[tuple[Origin, ...]]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from traveltime_lab._files import as_path, geojson, geoparquet, writable, write_bytes
 from traveltime_lab.errors import InputError, MissingFileError
 from traveltime_lab.maps.widget import answers
+from traveltime_lab.search.receipts.receipt import receipt
+from traveltime_lab.search.receipts.record import KEY
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -79,11 +81,11 @@ class Exports:
         FileAccessError
             If the file cannot be written, as on a full disk.
         """
-        return self._written(path, ".geojson", lambda: geojson(self._answered()))
+        return self._written(path, ".geojson", self._geojson)
 
     def to_parquet(self, path: str | Path | None = None) -> Path:
         """Write the areas on the map as GeoParquet and return the path of the file; see `to_geojson`."""
-        return self._written(path, ".parquet", lambda: geoparquet(self._answered()))
+        return self._written(path, ".parquet", lambda: geoparquet(self._with_receipt()))
 
     def to_png(self, path: str | Path | None = None) -> Path:
         """Write a PNG image, drawn by `traveltime_lab.plot`, and return the path of the file; see `to_geojson`."""
@@ -96,6 +98,15 @@ class Exports:
             return buffer.getvalue()
 
         return self._written(path, ".png", drawn)
+
+    def _with_receipt(self) -> gpd.GeoDataFrame:
+        """Return the areas with a receipt."""
+        return answers.with_receipt(self.network, self.state.query(), self._answered())
+
+    def _geojson(self) -> bytes:
+        """Return the areas as GeoJSON with a receipt."""
+        table = self._with_receipt()
+        return geojson(table, **{KEY: receipt(table)})
 
     def _written(self, path: str | Path | None, suffix: str, content: Callable[[], bytes]) -> Path:
         """Write a file, by default a new one in the folder of the map, and return its path."""

@@ -34,6 +34,7 @@ from traveltime_lab.search.accessibility.measures import (
 )
 from traveltime_lab.search.amounts import amounts_of
 from traveltime_lab.search.query import MomentLike, ask
+from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps, on_closed_streets
 
@@ -56,6 +57,7 @@ _MOST_K: Final = 1_000
 
 
 @explained_keywords
+@with_receipt
 def accessibility(
     network: Network,
     origins: PointsLike,

@@ -1,0 +1,1 @@
+"""Receipts: what a result is the answer to, and whether asking again gives the same answer."""

@@ -1,0 +1,167 @@
+"""
+The receipt that goes along with a result, in its ``attrs``.
+
+A receipt costs a search some microseconds: it keeps references to what was asked (coordinates, labels, options, a few
+facts about the network, but not the network), and becomes text when somebody looks at it or a file is written. pandas
+copies ``attrs`` deeply in every operation, so a receipt is its own copy.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import enum
+import functools
+import inspect
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any, Final, NamedTuple, TypeVar, cast
+
+import numpy as np
+import pandas as pd
+import shapely
+
+import traveltime_lab
+from traveltime_lab.network.attrs import LateDict
+from traveltime_lab.network.network import Network
+from traveltime_lab.scenarios.file import to_json
+from traveltime_lab.search.receipts.asked import AskedTable, asked_table
+
+FORMAT: Final = "traveltime_lab.receipt"
+FORMAT_VERSION: Final = 1
+#: Key of a receipt in ``attrs``, and in the metadata of files.
+KEY: Final = "traveltime_lab"
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+#: Arguments that are points, and those with the names of their columns that count.
+_POINTS: Final[Mapping[str, str | None]] = {
+    "origins": "demand",
+    "destinations": None,
+    "opportunities": "values",
+    "places": None,
+    "points": None,
+}
+#: Values that nobody can change after the search.
+_FIXED: Final = (str, int, float, bool, type(None), dt.date, dt.timedelta, enum.Enum)
+
+
+class NetworkFacts(NamedTuple):
+    """What a receipt says about a network; it does not keep the network alive."""
+
+    fingerprint: str
+    timezone: str
+    licence: str
+    report: Mapping[str, Any]
+    history: Any
+
+    @classmethod
+    def of(cls, network: Network) -> NetworkFacts:
+        """Return the facts of a network."""
+        return cls(network.fingerprint, network.timezone, network.attribution, network.tables.report, network.history)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the facts as values of JSON."""
+        found: dict[str, Any] = {
+            "fingerprint": self.fingerprint,
+            "timezone": self.timezone,
+            "source": str(self.report.get("source", "")),
+            "files": [dict(file) for file in self.report.get("files", ())],
+        }
+        if self.history.changes:
+            found["changes"] = to_json(self.history.changes)
+            found["what_changed"] = self.history.listed()
+            found["fingerprint_before_changes"] = self.history.original
+        return found
+
+
+class Asked(NamedTuple):
+    """What was asked: the function, its arguments, its tables and the network."""
+
+    function: str
+    arguments: Mapping[str, Any]
+    tables: Mapping[str, AskedTable]
+    network: NetworkFacts
+    with_points: bool = True
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the receipt as values of JSON."""
+        return {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "function": self.function,
+            "arguments": {name: plain_argument(value) for name, value in self.arguments.items()},
+            "points": {name: table.as_json(with_points=self.with_points) for name, table in self.tables.items()},
+            "network": self.network.as_json(),
+            "licence": self.network.licence,
+            "versions": {
+                "traveltime_lab": traveltime_lab.__version__,
+                "shapely": f"{shapely.__version__} (GEOS {shapely.geos_version_string})",
+            },
+        }
+
+
+def late_receipt(asked: Asked) -> LateDict:
+    """Return a receipt that is written when somebody reads it."""
+    return LateDict.of(FORMAT, asked.as_json)
+
+
+def with_receipt(function: _F) -> _F:
+    """Have a search put a receipt into the ``attrs`` of its result."""
+    every = inspect.signature(function).parameters
+    names = tuple(every)
+    defaults = {name: item.default for name, item in every.items() if item.default is not item.empty}
+
+    @functools.wraps(function)
+    def answered(*arguments: Any, **keywords: Any) -> Any:
+        result = function(*arguments, **keywords)
+        given = dict(zip(names, arguments, strict=False)) | keywords
+        result.attrs = {KEY: late_receipt(asked_of(function.__name__, given, defaults))}
+        return result
+
+    return cast(_F, answered)
+
+
+def asked_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Asked:
+    """Return what a call with valid arguments has asked."""
+    arguments, tables = dict(defaults), {}
+    for name, value in given.items():
+        if name in _POINTS or (name == "pairs" and isinstance(value, pd.DataFrame)):
+            columns = ("origin", "destination") if name == "pairs" else given.get(_POINTS[name] or "", ())
+            tables[name] = asked_table(value, (columns,) if isinstance(columns, str) else tuple(columns or ()))
+            arguments.pop(name, None)
+        elif name != "network":
+            arguments[name] = value if type(value) in _FIXED else copy.deepcopy(value)
+    return Asked(function, arguments, tables, NetworkFacts.of(given["network"]))
+
+
+def plain_argument(value: Any) -> Any:
+    """Return an argument as values of JSON from which the same call can be made."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, np.datetime64):
+        return str(value)
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, dt.timedelta):
+        return int(value.total_seconds()) if value == dt.timedelta(seconds=int(value.total_seconds())) else str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        plain = asdict(value)
+        given = {item.name: plain[item.name] for item in fields(value) if plain[item.name] != item.default}
+        if "type" in plain:
+            given = {"type": plain["type"], **given}
+        return plain_argument(given)
+    if isinstance(value, Mapping):
+        return {str(name): plain_argument(item) for name, item in value.items()}
+    if isinstance(value, str) or value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    if hasattr(value, "__iter__"):
+        return [plain_argument(item) for item in value]
+    return str(value)

@@ -1,0 +1,258 @@
+"""
+Ask the question of a receipt again (`replay`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+
+import traveltime_lab
+from traveltime_lab._keywords import explained_keywords
+from traveltime_lab.crs import WGS84
+from traveltime_lab.errors import DataError, InputError, UnsupportedError
+from traveltime_lab.network.network import Network
+from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.scenarios.file import from_json
+from traveltime_lab.search.accessibility.accessibility import accessibility
+from traveltime_lab.search.cells import geohash_cells, h3_cells
+from traveltime_lab.search.nearest import nearest
+from traveltime_lab.search.receipts.asked import AskedTable, asked_table, table_of
+from traveltime_lab.search.receipts.digest import digest_of
+from traveltime_lab.search.receipts.receipt import checked
+from traveltime_lab.search.receipts.receipt import receipt as receipt_of
+from traveltime_lab.search.routes import routes
+from traveltime_lab.search.snap import snap
+from traveltime_lab.search.time_filter import time_filter
+from traveltime_lab.search.time_map import distance_map, time_map
+
+
+def _matrix(network: Network, **arguments: Any) -> pd.DataFrame:
+    """Return the rows of `write_matrix`."""
+    return time_filter(network, **arguments, form="sparse")
+
+
+def _areas(network: Network, **arguments: Any) -> gpd.GeoDataFrame:
+    """Return the rows of `write_areas`."""
+    found = time_map(network, **arguments)
+    columns = ["origin", "travel_time", "snap_distance", "reason", "geometry"]
+    return found.reset_index(names="origin")[columns]
+
+
+_ANSWERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "time_filter": time_filter,
+    "nearest": nearest,
+    "snap": snap,
+    "time_map": time_map,
+    "distance_map": distance_map,
+    "routes": routes,
+    "h3_cells": h3_cells,
+    "geohash_cells": geohash_cells,
+    "accessibility": accessibility,
+    "write_matrix": _matrix,
+    "write_areas": _areas,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """
+    What came of asking again; see `replay`.
+
+    Attributes
+    ----------
+    is_same : bool
+        Whether the answer is the same, to the last bit.
+    digest : str
+        Hash of the new answer.
+    differences : tuple of str
+        What is not as it was: the answer, the network, its files, the version. Empty if all is the same.
+    answer : DataFrame or GeoDataFrame
+        The new answer, with its own receipt.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> found = tl.snap(network, places)
+    >>> tl.replay(found, network)
+    <Replay of snap: the same answer>
+    """
+
+    function: str
+    is_same: bool
+    digest: str
+    differences: tuple[str, ...]
+    answer: Any
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        told = "the same answer" if self.is_same else "another answer"
+        return f"<Replay of {self.function}: {'; '.join((told, *self.differences))}>"
+
+
+@explained_keywords
+def replay(
+    receipt: Mapping[str, Any] | pd.DataFrame | str | os.PathLike[str],
+    network: Network,
+    *,
+    origins: PointsLike | None = None,
+    destinations: PointsLike | None = None,
+    opportunities: PointsLike | None = None,
+    places: PointsLike | None = None,
+    points: PointsLike | None = None,
+    pairs: pd.DataFrame | None = None,
+) -> Replay:
+    """
+    Ask the question of a receipt again, and compare the answers.
+
+    Parameters
+    ----------
+    receipt : mapping, DataFrame, GeoDataFrame or path-like
+        A receipt, or what the function `receipt` reads one from.
+    network : Network
+        The network of the receipt. If the receipt is of a network with changes and this one is the network before them,
+        the changes are made first.
+    origins, destinations, opportunities, places, points, pairs : optional
+        The tables of the question that the receipt has only a hash of, because they have more than 10,000 rows, labels
+        other than whole numbers and texts, or were written by `write_matrix` or `write_areas`.
+
+    Returns
+    -------
+    Replay
+        Whether the answer is the same, what differs, and the new answer.
+
+    Raises
+    ------
+    InputError
+        If there is no receipt, or a table is missing or has another hash than the one of the receipt.
+    UnsupportedError
+        If the receipt is that of a map, which has code to run instead.
+    DataError
+        If the receipt is damaged or of another version.
+    MissingFileError
+        If the file does not exist.
+
+    See Also
+    --------
+    receipt : What a result is the answer to.
+
+    Notes
+    -----
+    Another network or version is a difference, not an error: the question is asked all the same. Files are compared by
+    their SHA-256, so that a change that no answer depends on is noticed, too.
+
+    Examples
+    --------
+    >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> times = tl.time_filter(network, places.iloc[:3], places, travel_time=1800, transportation="cycling")
+    >>> times.to_parquet("times.parquet")
+    >>> tl.replay("times.parquet", network).is_same
+    True
+    >>> slower = tl.add_speeds(network, edges={0: 5.0})
+    >>> tl.replay("times.parquet", slower).differences[-1].partition(":")[0]
+    'the network is another one'
+    """
+    if not isinstance(network, Network):
+        raise InputError(f"network must be a Network; got {type(network).__name__}. Create one with build_network")
+    kept = checked(receipt, "receipt") if isinstance(receipt, Mapping) else receipt_of(receipt)
+    answer_before = kept.get("answer")
+    if not isinstance(answer_before, Mapping) or not isinstance(answer_before.get("digest"), str):
+        raise InputError("the receipt has no answer to compare with; read it with receipt(...)")
+    function = kept["function"]
+    if function == "TravelTimeMap":
+        msg = "the receipt is that of a map; its code is in receipt['arguments']['code'], run it with the network"
+        raise UnsupportedError(msg)
+    if function not in _ANSWERS:
+        raise DataError(f"the receipt is of {function!r}, which this version does not know")
+    given = {
+        "origins": origins, "destinations": destinations, "opportunities": opportunities, "places": places,
+        "points": points, "pairs": pairs,
+    }  # fmt: skip
+    for name, value in given.items():
+        if value is not None and name not in kept["points"]:
+            raise InputError(f"{function} of the receipt has no table {name}; it has {', '.join(kept['points'])}")
+    network = _changed(kept["network"], network)
+    tables = {name: _table(kept, name, given[name], network) for name in kept["points"] if name in given}
+    try:
+        answer = _ANSWERS[function](network, **tables, **_arguments(kept))
+    except TypeError as error:
+        raise DataError(f"the receipt is damaged or of another version: {error}") from error
+    digest = digest_of(answer)
+    is_same = digest == answer_before["digest"]
+    return Replay(function, is_same, digest, tuple(_differences(kept, network)), answer)
+
+
+def _arguments(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call; keys of JSON are texts, those of steps are numbers."""
+    found = dict(kept["arguments"])
+    decay = found.get("decay")
+    if isinstance(decay, Mapping) and isinstance(decay.get("steps"), Mapping):
+        steps = {float(key): value for key, value in decay["steps"].items()}
+        found["decay"] = {**decay, "steps": {int(key) if key.is_integer() else key: steps[key] for key in steps}}
+    return found
+
+
+def _changed(about: Mapping[str, Any], network: Network) -> Network:
+    """Return the network with the changes of the receipt, if it is the network before them."""
+    changes, before = about.get("changes"), about.get("fingerprint_before_changes")
+    if not changes or network.fingerprint != before or network.fingerprint == about.get("fingerprint"):
+        return network
+    return network.with_changes(from_json(changes, "the receipt"))
+
+
+def _table(kept: Mapping[str, Any], name: str, given: Any, network: Network) -> Any:
+    """Return a table of the question: that of the receipt, or the one given if it is the same."""
+    about = kept["points"][name]
+    if not isinstance(about, Mapping):
+        raise DataError(f"the receipt is damaged: its {name} are of another type")
+    if given is None:
+        table = table_of(about, name)
+        if table is None:
+            msg = f"the receipt has only a hash of its {about.get('count')} {name}; pass them as {name}="
+            raise InputError(msg)
+        return table
+    if about.get("digest") not in set(_digests(given, name, kept, network)):
+        msg = f"{name} are not those of the receipt: labels, coordinates, CRS or the columns that count are others"
+        raise InputError(msg)
+    return given
+
+
+def _digests(given: Any, name: str, kept: Mapping[str, Any], network: Network) -> Iterator[str]:
+    """Yield the hashes that a table may have in a receipt: as given, and in longitude and latitude."""
+    argument = {"origins": "demand", "opportunities": "values"}.get(name, "")
+    wanted = ("origin", "destination") if name == "pairs" else kept["arguments"].get(argument) or ()
+    columns = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    if name == "pairs":
+        if not isinstance(given, pd.DataFrame) or not {*columns} <= {*given.columns}:
+            raise InputError("pairs must be a DataFrame with the columns origin and destination")
+        yield asked_table(pd.DataFrame(given), columns).digest
+        return
+    found = read_points(given, name, network.bounds)
+    for column in columns:
+        if column not in getattr(given, "columns", ()):
+            raise InputError(f"{name} has no column {column!r}, which the question of the receipt needs")
+    yield asked_table(given, columns).digest
+    yield AskedTable(found.index, np.column_stack([found.lng, found.lat]), WGS84, {}).digest
+
+
+def _differences(kept: Mapping[str, Any], network: Network) -> Iterator[str]:
+    """Yield what is not as the receipt says, in words."""
+    about, version = kept["network"], kept.get("versions", {}).get("traveltime_lab")
+    if version != traveltime_lab.__version__:
+        yield f"this is version {traveltime_lab.__version__}, the receipt is of {version}"
+    before = {file["name"]: file["sha256"] for file in about.get("files", ())}
+    now = {file["name"]: file["sha256"] for file in network.tables.report.get("files", ())}
+    for name in before.keys() & now.keys():
+        if before[name] != now[name]:
+            yield f"the file {name} has another SHA-256: {now[name][:16]}..., not {before[name][:16]}..."
+    if before.keys() != now.keys():
+        listed = [", ".join(sorted(each)) or "no file" for each in (now, before)]
+        yield f"the network was built from {listed[0]}, not from {listed[1]}"
+    if about.get("fingerprint") != network.fingerprint:
+        yield f"the network is another one: fingerprint {network.fingerprint}, not {about.get('fingerprint')}"
