@@ -15,6 +15,7 @@ import pandas as pd
 from traveltime_lab._checks import flag, items
 from traveltime_lab._files import as_path
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._progress import Progress, check_progress, shown
 from traveltime_lab.errors import DataError, FormatError, InputError
 from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.network.file import read_file
@@ -28,6 +29,10 @@ from traveltime_lab.streets.tables import StreetTables, in_order_of_place
 if TYPE_CHECKING:
     from traveltime_lab.transit.timetable import Timetable
 
+#: Shares of the work of building, for the progress: reading streets, reading feeds, the rest, and preparing for a means
+#: of transportation (assumed).
+_STREETS, _TIMETABLE, _REST, _PREPARED = 60, 30, 10, 15
+
 
 @explained_keywords
 def build_network(
@@ -37,7 +42,7 @@ def build_network(
     timezone: str | None = None,
     is_left_hand: bool | None = None,
     prepare: str | Transportation | Iterable[str | Transportation | Mapping[str, Any]] = (),
-    progress: bool | Callable[..., Any] = False,
+    progress: Progress = False,
 ) -> Network:
     """
     Build a network from OpenStreetMap data.
@@ -57,7 +62,8 @@ def build_network(
     prepare : str, Transportation or iterable of these, default ()
         Means of transportation to prepare the network for, such as ``("walking", "driving")``; see `Network.prepare`.
     progress : bool or callable, default False
-        Whether to show a progress bar while reading a file, or a function that is called as ``progress(fraction)``.
+        Whether to show a progress bar, or a function that is called as ``progress(done, total)``. Both numbers are
+        shares of the work, estimated before it.
 
     Returns
     -------
@@ -98,16 +104,34 @@ def build_network(
         flag(is_left_hand, "is_left_hand")
     if timezone is not None:
         _check_timezone(timezone)
-    if not callable(progress):
-        flag(progress, "progress")
+    check_progress(progress)
     # Wrong names are found before the work, not after.
     is_one = isinstance(prepare, str | Transportation | Mapping)
     asked = [
         as_transportation(each) for each in ((prepare,) if is_one else items(prepare, "prepare", "transportations"))
     ]
-    timetable = _timetable_from(gtfs)
-    check_timetable(asked, has_timetable=timetable is not None)
-    tables = _tables_from(osm, progress)
+    feeds = _feeds(gtfs)
+    check_timetable(asked, has_timetable=bool(feeds))
+    total = _STREETS + _REST + bool(feeds) * _TIMETABLE + len(asked) * _PREPARED
+    with shown(progress, total, "Building the network", "", is_share=True) as advance:
+        timetable = None
+        if feeds:
+            from traveltime_lab.readers.gtfs.feed import read_timetable  # noqa: PLC0415 - not needed to load and search
+
+            timetable = read_timetable(feeds)
+            advance(_TIMETABLE)
+        network = _network_of(_tables_from(osm, advance), timetable, timezone, is_left_hand)
+        advance(_REST)
+        for each in asked:
+            network.prepare(each)
+            advance(_PREPARED)
+    return network
+
+
+def _network_of(
+    tables: StreetTables, timetable: Timetable | None, timezone: str | None, is_left_hand: bool | None
+) -> Network:
+    """Return the network of street tables, with what follows from its place."""
     if tables.edge_from.size == 0:
         msg = "the input contains no street that is open to walking, cycling or driving; it cannot become a network"
         raise DataError(msg)
@@ -123,7 +147,7 @@ def build_network(
     x, y = frame.to_xy(tables.node_lng[ashore], tables.node_lat[ashore])
     water = WaterBodies.build(tables.coastlines, tables.water, bounds, frame, street_xy=np.column_stack([x, y]))
     attribution = str(tables.report.get("attribution", ""))
-    network = Network(
+    return Network(
         tables,
         water=water,
         timezone=timezone,
@@ -131,29 +155,37 @@ def build_network(
         attribution=attribution,
         timetable=timetable,
     )
-    return network.prepare(*asked) if asked else network
 
 
-def _timetable_from(gtfs: Any) -> Timetable | None:
-    """Return the timetable of GTFS feeds, None if there are none."""
+def _feeds(gtfs: Any) -> list[Path]:
+    """Return the paths of GTFS feeds."""
     if isinstance(gtfs, str | os.PathLike):
         gtfs = (gtfs,)
-    sources = [as_path(source, "gtfs") for source in items(gtfs, "gtfs", "paths of feeds")]
-    if not sources:
-        return None
-    from traveltime_lab.readers.gtfs.feed import read_timetable  # noqa: PLC0415 - readers are not needed to load and search
-
-    return read_timetable(sources)
+    return [as_path(source, "gtfs") for source in items(gtfs, "gtfs", "paths of feeds")]
 
 
-def _tables_from(osm: Any, progress: bool | Callable[..., Any]) -> StreetTables:
+def _tables_from(osm: Any, advance: Callable[[int], None]) -> StreetTables:
+    """Return the street tables of any accepted input, and report `_STREETS` parts of the work."""
+    read = 0
+
+    def on_step(_name: str, share: float) -> None:
+        nonlocal read
+        advance(int(_STREETS * share) - read)
+        read = int(_STREETS * share)
+
+    tables = _read(osm, on_step)
+    advance(_STREETS - read)
+    return tables
+
+
+def _read(osm: Any, on_step: Callable[[str, float], None]) -> StreetTables:
     """Return the street tables of any accepted input."""
     if isinstance(osm, StreetTables):
         return osm
     if isinstance(osm, os.PathLike) or (isinstance(osm, str) and _looks_like_path(osm)):
         from traveltime_lab.readers.osm.streets import read_osm  # noqa: PLC0415 - readers are not needed to load and search
 
-        return read_osm(osm, progress=progress)
+        return read_osm(osm, on_step=on_step)
     if hasattr(osm, "edges") and hasattr(osm, "nodes"):
         from traveltime_lab.readers.osmnx import tables_from_osmnx  # noqa: PLC0415 - as above
 

@@ -15,8 +15,10 @@ import shapely
 
 from traveltime_lab._checks import one_of
 from traveltime_lab._memo import Derived, Memo
+from traveltime_lab._progress import CompilationBar
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import InputError, NoServiceError
+from traveltime_lab.kernels import compiled
 from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network import prepared, prepared_file
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
     import geopandas as gpd
     from pyproj import CRS
+
+compiled.watchers.append(CompilationBar())
 
 #: The state of the hash of streets and water, to which that of the timetable is added.
 _HASH = Derived[None, Any]("hash of streets")

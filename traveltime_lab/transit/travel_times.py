@@ -15,6 +15,7 @@ import numpy as np
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Array
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
+from traveltime_lab._progress import advance, unwatched
 from traveltime_lab._threads import map_ahead, row_blocks
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.street.nearest import TIE_M
@@ -256,6 +257,7 @@ def pair_labels(
                 if spread is not None and block.spread is not None:
                     spread.ms[rows] = block.spread.ms.reshape(rows.size, -1)
                     spread.share[rows] = block.spread.share.ravel()
+            advance(rows.size)
     return labels, spread
 
 
@@ -309,10 +311,11 @@ def window_itineraries(
     egress_links = query.links(far, is_origin=is_arrival)
     search, options = query.search(), query.options
     begin = query.at(search)
-    walked = matrix.pair_labels(
-        query.layer.streets, query.walking, query.on_foot(origins, is_origin=True), destinations,
-        query.snapping, origin_of, destination_of, limit=query.limit, engine="dijkstra",
-    )  # fmt: skip
+    with unwatched():
+        walked = matrix.pair_labels(
+            query.layer.streets, query.walking, query.on_foot(origins, is_origin=True), destinations,
+            query.snapping, origin_of, destination_of, limit=query.limit, engine="dijkstra",
+        )  # fmt: skip
     walk_ms = np.where(walked == road.UNREACHED, UNREACHED, label_parts.ms(walked)).astype(np.int32)
     ms = np.full((near_of.size, n_best), UNREACHED, np.int64)
     starts = np.full((near_of.size, n_best), begin, np.int64)
@@ -329,6 +332,7 @@ def window_itineraries(
             direct_time=walk_ms[None, rows],
         )  # fmt: skip
         ms[rows], starts[rows] = times[0], moments[0]
+        advance(rows.size)
     pair, column = np.nonzero(ms < UNREACHED)
     zone = ZoneInfo(query.layer.timezone)
     epoch = search.table.reference
