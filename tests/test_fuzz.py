@@ -338,6 +338,11 @@ TARGETS = [
     Target("Network.prepare", preparing, lambda w: {"transportation": "walking"}, share=0.1),
     Target("Network.save", lambda w: w.network.save, lambda w: {"path": w.folder / "again.network"}),
     Target("Network.road_graph", lambda w: w.network.road_graph, lambda w: {"transportation": tl.Transportation()}),
+    Target("Network.plot", lambda w: w.network.plot, lambda w: {
+        "areas": w.areas, "points": w.home, "size": 2.0
+    }, share=0.02),
+    Target("Network.explore", lambda w: w.network.explore, lambda w: {"origins": w.home}, share=0.02),
+    Target("Network.stops_frame", lambda w: w.network.stops_frame, lambda w: {}),
     Target("TravelTimeMap", public("TravelTimeMap"), lambda w: {"network": w.network, "origins": w.home}, more=(
         "travel_time", "distance", "transportation", "departure_time", "arrival_time", "level_of_detail", "snapping",
     ), share=0.05),

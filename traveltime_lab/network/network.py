@@ -10,9 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import shapely
-
 from traveltime_lab._checks import one_of
 from traveltime_lab._memo import Derived, Memo
 from traveltime_lab._progress import CompilationBar
@@ -27,6 +24,7 @@ from traveltime_lab.network.file import fingerprint as fingerprint_of
 from traveltime_lab.network.history import History
 from traveltime_lab.network.prepared import Prepared
 from traveltime_lab.network.report import Report, connectivity, timetable_facts
+from traveltime_lab.network.views import NetworkViews
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.scenarios.apply import apply_changes, changes_of, check_stops
 from traveltime_lab.scenarios.changes import Change
@@ -41,7 +39,6 @@ from traveltime_lab.transit.timetable import Timetable
 if TYPE_CHECKING:
     import datetime as dt
 
-    import geopandas as gpd
     from pyproj import CRS
 
 compiled.watchers.append(CompilationBar())
@@ -50,7 +47,7 @@ compiled.watchers.append(CompilationBar())
 _HASH = Derived[None, Any]("hash of streets")
 
 
-class Network:
+class Network(NetworkViews):
     """
     The streets, timetable and water of a region, for repeated searches.
 
@@ -360,37 +357,6 @@ class Network:
         self._prepared = self._prepared.merged(made)
         self._prepared_before = ()
         return self
-
-    def nodes_frame(self) -> gpd.GeoDataFrame:
-        """Return the nodes as points in EPSG:4326, with OSM ids and flags."""
-        import geopandas as gpd  # noqa: PLC0415
-
-        return gpd.GeoDataFrame(
-            {"osm_id": self.tables.node_osm_id, "flags": self.tables.node_flags},
-            geometry=shapely.points(self.tables.node_lng, self.tables.node_lat),
-            crs="EPSG:4326",
-        )
-
-    def edges_frame(self) -> gpd.GeoDataFrame:
-        """Return the edges as lines in EPSG:4326, with end nodes, lengths (m), names and speeds (km/h)."""
-        import geopandas as gpd  # noqa: PLC0415
-
-        t = self.tables
-        parts = np.repeat(np.arange(self.n_edges), np.diff(t.coord_indptr))
-        frame = gpd.GeoDataFrame(
-            {
-                "from_node": t.edge_from,
-                "to_node": t.edge_to,
-                "way_id": t.edge_way_id,
-                "length_m": t.edge_length_m,
-                "name": np.array(t.names, dtype=object)[t.edge_name],
-            },
-            geometry=shapely.linestrings(np.column_stack([t.coord_lng, t.coord_lat]), indices=parts),
-            crs="EPSG:4326",
-        )
-        for column in t.uses.columns:
-            frame[column] = t.uses[column].to_numpy()[t.edge_use]
-        return frame
 
     def report(self) -> Report:
         """

@@ -56,7 +56,7 @@ def time_filter(
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
     arrival_time: MomentLike = None,
-    properties: Sequence[str] = ("travel_time",),
+    properties: Sequence[str] | None = None,
     pairs: Literal["all", "aligned"] | pd.DataFrame = "all",
     form: Literal["pairs", "matrix", "sparse"] = "pairs",
     snapping: Snapping | Mapping[str, Any] | None = None,
@@ -82,10 +82,11 @@ def time_filter(
         At most one of the two: a datetime or an ISO 8601 string, in the time zone of the network if naive, or
         ``"weekday_morning"``. Required for types with a timetable; for driving, it selects the congestion and the turn
         restrictions with hours that hold, both for the whole trip.
-    properties : sequence of str, default ("travel_time",)
+    properties : sequence of str, optional
         Any of ``travel_time``, ``distance`` (along the fastest route, including the walks between points and streets),
         ``route`` (the line of the fastest route), ``snap_distance`` and, with a window, ``share``. With percentiles it
-        may be empty, which saves the search for the shortest travel time in the window.
+        may be empty, which saves the search for the shortest travel time in the window. Default: ``("travel_time",)``,
+        or of a matrix with percentiles none, so that one percentile gives a plain matrix.
     pairs : {"all", "aligned"} or DataFrame, default "all"
         ``"all"`` combines all origins with all destinations, ``"aligned"`` the first origin with the first destination
         and so on. A DataFrame must have the columns ``origin`` and ``destination`` with index labels.
@@ -174,6 +175,9 @@ def time_filter(
     >>> (matrix // 60).to_numpy().tolist()
     [[0.0, 21.0], [21.0, 0.0]]
     """
+    if properties is None:
+        is_spread = isinstance(form, str) and form == "matrix" and bool(_percents(percentiles))
+        properties = () if is_spread else ("travel_time",)
     asked = table_query(
         network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
         arrival_time=arrival_time, properties=properties, form=form, snapping=snapping, window=window,
