@@ -160,7 +160,6 @@ class Screen:
 def test_the_first_search_says_that_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(isinstance(watch, _progress.CompilationBar) for watch in compiled.watchers)
     bar = _progress.CompilationBar()
-    monkeypatch.setattr(_progress, "_DELAY_S", 0.0)
 
     def compile_two() -> str:
         monkeypatch.setattr(sys, "stderr", Screen())

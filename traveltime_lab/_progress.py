@@ -35,8 +35,7 @@ Progress: TypeAlias = bool | Callable[[int, int], Any]
 
 #: Parts of which a search that is watched consists at least, if it can be divided.
 PARTS: Final = 100
-#: Seconds of work before a bar of compilation appears, and seconds without compilation after which it ends.
-_DELAY_S: Final = 1.0
+#: Seconds without compilation after which its bar ends.
 _REST_S: Final = 2.0
 
 _advance: ContextVar[Callable[[int], None] | None] = ContextVar("advance", default=None)
@@ -178,7 +177,7 @@ class CompilationBar:
                 from tqdm.auto import tqdm  # noqa: PLC0415 - as above
 
                 self._bar = tqdm(
-                    desc="Compiling searches, once per machine", unit=" kernels", delay=_DELAY_S, mininterval=0.2,
+                    desc="Compiling searches, once per machine", unit=" kernels", miniters=1, mininterval=0.0,
                     bar_format="{desc}: {n_fmt}{unit} [{elapsed}]",
                 )  # fmt: skip
             # Kernels that a kernel calls are compiled within it.
