@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+# Notebooks that run as tests compile, and their outputs are compared.
+os.environ.setdefault("TRAVELTIME_LAB_PROGRESS", "0")
+
 #: A process takes up to 1.5 GB.
 MOST_WORKERS = 4
 

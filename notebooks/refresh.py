@@ -7,6 +7,7 @@ not, as they are large and made anew by whoever runs the notebook.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -14,6 +15,9 @@ import nbformat
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parent
+
+
+os.environ["TRAVELTIME_LAB_PROGRESS"] = "0"  # what is stored does not depend on what had to be compiled
 
 
 def refresh(path: Path) -> None:

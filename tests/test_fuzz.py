@@ -105,7 +105,7 @@ class Target:
     #: Arguments that get odd values besides those of the signature.
     more: tuple[str, ...] = ()
     #: Arguments that may be functions of the caller, whose exceptions are the caller's.
-    callbacks: tuple[str, ...] = ()
+    callbacks: tuple[str, ...] = ("progress",)
     #: Share of its calls that are made; small where a right call takes long.
     share: float = 1.0
 
@@ -249,7 +249,7 @@ TARGETS = [
         Target(name, public(name), lambda w, more=more: {
             "network": w.network, "origins": w.home, "path": tempfile.mkdtemp(dir=w.folder), "travel_time": 300,
             "transportation": "walking", "progress": False, **more(w),
-        }, callbacks=("progress",), share=0.2)
+        }, share=0.2)
         for name, more in (
             ("write_matrix", lambda w: {"destinations": w.work}), ("write_areas", lambda w: {"level_of_detail": "low"})
         )
@@ -324,7 +324,7 @@ TARGETS = [
     }, share=0.3),
     Target("build_network", public("build_network"), lambda w: {
         "osm": w.folder / "town.osm", "gtfs": w.folder / "feed.zip", "timezone": "UTC"
-    }, callbacks=("progress",), share=0.3),
+    }, share=0.3),
     Target("load_network", public("load_network"), lambda w: {"path": w.folder / "town.network"}),
     Target("sample_network", public("sample_network"), lambda w: {}),
     Target("sample_points", public("sample_points"), lambda w: {}),
@@ -343,6 +343,11 @@ TARGETS = [
     Target("Network.prepare", preparing, lambda w: {"transportation": "walking"}, share=0.1),
     Target("Network.save", lambda w: w.network.save, lambda w: {"path": w.folder / "again.network"}),
     Target("Network.road_graph", lambda w: w.network.road_graph, lambda w: {"transportation": tl.Transportation()}),
+    Target("Network.plot", lambda w: w.network.plot, lambda w: {
+        "areas": w.areas, "points": w.home, "size": 2.0
+    }, share=0.02),
+    Target("Network.explore", lambda w: w.network.explore, lambda w: {"origins": w.home}, share=0.02),
+    Target("Network.stops_frame", lambda w: w.network.stops_frame, lambda w: {}),
     Target("TravelTimeMap", public("TravelTimeMap"), lambda w: {"network": w.network, "origins": w.home}, more=(
         "travel_time", "distance", "transportation", "departure_time", "arrival_time", "level_of_detail", "snapping",
     ), share=0.05),

@@ -23,6 +23,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from traveltime_lab._forks import after_fork
 from traveltime_lab._interrupts import checkpoint
+from traveltime_lab._progress import PARTS, is_watched
 from traveltime_lab.settings import settings
 
 _S = TypeVar("_S")
@@ -143,12 +144,15 @@ def row_blocks(n_rows: int, n_columns: int, *, multiple: int = 1) -> list[slice]
     """
     Split the rows of a matrix into blocks of at most `BLOCK` values, and into at least one block per thread.
 
+    There are more blocks if someone watches the progress.
+
     Parameters
     ----------
     n_rows, n_columns : int
     multiple : int, default 1
         The number of rows of a block is a multiple of this number; the last block may have fewer.
     """
-    size = min(BLOCK // max(n_columns, 1), -(-n_rows // settings.threads))
+    n_least = max(settings.threads, PARTS) if is_watched() else settings.threads
+    size = min(BLOCK // max(n_columns, 1), -(-n_rows // n_least))
     size = max(1, -(-size // multiple)) * multiple
     return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]

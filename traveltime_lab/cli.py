@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import traveltime_lab as tl
 from traveltime_lab._files import explained, geojson, geoparquet, writable, write_bytes
 from traveltime_lab.jobs.commands import add_commands
+from traveltime_lab.settings import settings
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -48,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     _tell_of_compiling()
     try:
-        options.run(options)
+        with settings.override(progress=False):  # said by a line, as other lines follow
+            options.run(options)
     except tl.UnfinishedJobError as error:
         print(f"traveltime-lab: {error}", file=sys.stderr)
         return 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import sys
 from typing import TYPE_CHECKING, Any
 
 import geopandas as gpd
@@ -200,6 +201,80 @@ def test_cells_are_coloured_by_minutes(helsinki: Network, column: str | None, wo
     assert scale.get_ylabel().startswith(words)
     assert scale.get_ylim()[1] == pytest.approx(cells[column or "mean"].max() / 60)
     assert len([patch for patch in ax.patches if patch.get_alpha() == style.AREA_OPACITY]) == cells["cell"].nunique()
+
+
+def scale_of(ax: Any) -> Any:
+    return next(other for other in ax.figure.axes if other is not ax)
+
+
+def dots(network: Network, values: list[float]) -> gpd.GeoDataFrame:
+    west, south, east, north = network.bounds
+    step = (east - west) / (len(values) + 1)
+    points = [shapely.Point(west + step * (i + 1), (south + north) / 2) for i in range(len(values))]
+    return gpd.GeoDataFrame({"value": values}, geometry=points, crs="EPSG:4326")
+
+
+def colours_of(ax: Any) -> list[str]:
+    return [mpl.colors.to_hex(colour) for colour in ax.collections[-1].get_facecolors()]
+
+
+@pytest.mark.parametrize("scheme", ["quantiles", "NaturalBreaks", "equal_interval", "fisher_jenks"])
+def test_schemes_are_those_of_mapclassify(helsinki: Network, scheme: str) -> None:
+    mapclassify = pytest.importorskip("mapclassify")
+    values = [1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0, 34.0, 55.0, 89.0]
+    points = dots(helsinki, values)
+    ax = tl.plot(helsinki, points=points, column="value", scheme=scheme, k=4, cmap="viridis", street_names=False)
+    expected = mapclassify.classify(points["value"].to_numpy(), scheme, k=4)
+    tones = [mpl.colors.to_hex(mpl.colormaps["viridis"](code / 3)) for code in range(4)]
+    assert colours_of(ax) == [tones[code] for code in expected.yb]
+    assert scale_of(ax).get_yticks()[1:] == pytest.approx(expected.bins)
+
+
+def test_given_ends_of_the_scale(helsinki: Network) -> None:
+    points = dots(helsinki, [0.0, 50.0, 100.0, 150.0])
+    ax = tl.plot(helsinki, points=points, column="value", cmap="gray", vmin=50, vmax=100, street_names=False)
+    assert colours_of(ax) == ["#000000", "#000000", "#ffffff", "#ffffff"]
+    assert scale_of(ax).get_ylim() == (50, 100)
+
+
+def test_values_that_are_far_out_do_not_wash_out_the_others(helsinki: Network) -> None:
+    homes = tl.sample_points("helsinki").iloc[[0]]
+    cells = tl.h3_cells(helsinki, homes, travel_time=420, resolution=10, transportation="walking")
+    plain = tl.plot(helsinki, cells, street_names=False)
+    odd = cells.assign(mean=cells["mean"].where(cells.index > 0, 100_000))
+    drawn = tl.plot(helsinki, odd, street_names=False)
+    assert scale_of(drawn).get_ylim() == pytest.approx(scale_of(plain).get_ylim(), rel=0.1)
+    everything = tl.plot(helsinki, odd, vmax=100_000, street_names=False)
+    assert scale_of(everything).get_ylim()[1] == pytest.approx(100_000 / 60)
+
+
+def test_rings_with_colours_of_a_scale(helsinki: Network) -> None:
+    homes = tl.sample_points("helsinki").iloc[[0]]
+    ax = tl.plot(helsinki, rings(helsinki, homes, 120, 240, 360), cmap="magma", street_names=False)
+    assert ax.get_legend() is None and scale_of(ax).get_ylim() == (2, 6)
+
+
+@pytest.mark.parametrize("values", [[5.0], [5.0, 5.0, 5.0], [0.0, 0.0, 7.0]])
+def test_schemes_of_few_values(helsinki: Network, values: list[float]) -> None:
+    pytest.importorskip("mapclassify")
+    tl.plot(helsinki, points=dots(helsinki, values), column="value", scheme="quantiles", street_names=False)
+
+
+def test_wrong_colours(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {"points": dots(helsinki, [1.0, 2.0]), "column": "value"}
+    for wrong, words in (
+        ({"cmap": "no such map"}, "cmap 'no such map' is unknown"),
+        ({"cmap": 5}, "cmap must be the name of a colormap"),
+        ({"scheme": "circles"}, "scheme 'circles' is unknown; mapclassify has .*Quantiles"),
+        ({"scheme": "quantiles", "vmin": 1}, "vmin and vmax are for a continuous scale"),
+        ({"vmin": 2, "vmax": 2}, "vmin must be less than vmax"),
+        ({"scheme": "quantiles", "k": 1}, "k must be"),
+    ):
+        with pytest.raises(tl.InputError, match=words):
+            tl.plot(helsinki, **asked, **wrong)
+    monkeypatch.setitem(sys.modules, "mapclassify", None)
+    with pytest.raises(tl.MissingDependencyError, match=r"scheme needs mapclassify; .*traveltime_lab\[notebook\]"):
+        tl.plot(helsinki, **asked, scheme="quantiles")
 
 
 def test_a_mean_that_is_not_of_cells_is_no_time(helsinki: Network) -> None:

@@ -687,7 +687,7 @@ class TestFiles:
     def test_progress(self, tmp_path):
         (tmp_path / "a.osm").write_bytes(self.STREET)
         steps: list[tuple[str, float]] = []
-        read_osm(tmp_path / "a.osm", progress=lambda step, share: steps.append((step, share)))
+        read_osm(tmp_path / "a.osm", on_step=lambda step, share: steps.append((step, share)))
         shares = [share for _, share in steps]
         assert shares == sorted(shares)
         assert (shares[0], steps[-1]) == (0.0, ("done", 1.0))

@@ -21,10 +21,11 @@ import shapely
 
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._progress import Progress
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.crs import WGS84
 from traveltime_lab.jobs.job import Job, Places, moments_of, open_network, question_of, receipt_of, schema_of
-from traveltime_lab.jobs.run import Progress, run
+from traveltime_lab.jobs.run import run
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike
@@ -81,7 +82,7 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
     part_size : int, default 200
         Number of origins of a part.
     progress : bool or callable, default True
-        Whether to show a progress bar, or a function that is called as ``progress(n_done, n_parts)``.
+        Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of parts.
     executor : concurrent.futures.Executor, optional
         Workers that make the parts, as in `write_matrix`.
 

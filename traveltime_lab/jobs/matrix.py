@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._progress import Progress
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.jobs.job import ROW_GROUP, Job, Places, moments_of, open_network, question_of, receipt_of, schema_of
-from traveltime_lab.jobs.run import Progress, run
+from traveltime_lab.jobs.run import run
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike
@@ -81,7 +82,7 @@ def write_matrix(
         Maximum number of pairs of a part, reachable or not; a part has one origin at least. While it is made, a part
         takes up to 50 bytes of memory per reachable pair, once per worker.
     progress : bool or callable, default True
-        Whether to show a progress bar, or a function that is called as ``progress(n_done, n_parts)``.
+        Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of parts.
     executor : concurrent.futures.Executor, optional
         Workers that make the parts, such as a `concurrent.futures.ProcessPoolExecutor` or ``client.get_executor()``
         of a Dask client; by default the threads of this process. Each task uses one thread. This process writes all

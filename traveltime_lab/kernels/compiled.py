@@ -75,6 +75,8 @@ class Compilation:
 
 
 _compilations: list[Compilation] = []
+#: Called with the name of a kernel when its compilation begins, and with None when it ends.
+watchers: list[Callable[[str | None], Any]] = []
 _n_read = 0
 
 
@@ -331,6 +333,8 @@ class _Cache:
             if "compiling" not in _told:
                 _told.add("compiling")
                 logger.info("compiling, once per machine")
+            for watch in watchers:
+                watch(self._name)
         return found
 
     def save_overload(self, sig: Any, compiled: Any) -> None:
@@ -346,6 +350,8 @@ class _Cache:
         seconds = time.perf_counter() - self._started.pop(_arguments(sig), time.perf_counter())
         _compilations.append(Compilation(self._name, seconds, path))
         logger.debug("compiled kernel=%s seconds=%.2f path=%s", self._name, seconds, path)
+        for watch in watchers:
+            watch(None)
 
     def _load(self, path: Path, key: bytes, sig: Any, target_context: Any) -> Any:
         try:

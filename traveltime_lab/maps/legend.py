@@ -34,12 +34,22 @@ def draw_scale(figure: Any, ax: Any, scene: Scene, unit: str | None) -> None:
     low, high = scene.limits
     words, in_seconds = scene.measure
     factor = 60.0 if in_seconds else 1.0
-    colours = matplotlib_module("colors")
-    tones = [style.diverging_colour(k / 5.0) for k in range(-5, 6)] if scene.is_diverging else style.ramp(9)
-    ramp = colours.LinearSegmentedColormap.from_list("traveltime", tones)
-    norm = colours.Normalize(low / factor, high / factor)
+    colours, edges = matplotlib_module("colors"), scene.edges
+    if edges is not None:
+        n_classes = len(edges) - 1
+        tones = [scene.colour(code / max(n_classes - 1, 1)) for code in range(n_classes)]
+        bounds = edges / factor
+        ramp, norm = colours.ListedColormap(tones), colours.BoundaryNorm(bounds, n_classes)
+        layout: dict[str, Any] = {"ticks": bounds, "spacing": "uniform", "format": _tick}
+    else:
+        tones = [scene.colour(k / 10.0) for k in range(11)]
+        ramp = colours.LinearSegmentedColormap.from_list("traveltime", tones)
+        norm = colours.Normalize(low / factor, high / factor)
+        # Pointed ends say that there are values beyond.
+        ends = ("max" if values[np.isfinite(values)].max() > high else "", "min" if np.nanmin(values) < low else "")
+        layout = {"extend": {("max", "min"): "both", ("", ""): "neither"}.get(ends, ends[0] or ends[1])}
     drawn = matplotlib_module("cm").ScalarMappable(norm, ramp)
-    bar = figure.colorbar(drawn, ax=ax, shrink=0.6, pad=0.01, aspect=30)
+    bar = figure.colorbar(drawn, ax=ax, shrink=0.6, pad=0.01, aspect=30, **layout)
     if scene.point_values is None:
         # The same transparency as on the map; edges of the same colour hide the seams between the pieces.
         bar.solids.set(alpha=style.AREA_OPACITY + 0.1, edgecolor="face", linewidth=0.0)
@@ -47,6 +57,11 @@ def draw_scale(figure: Any, ax: Any, scene: Scene, unit: str | None) -> None:
     bar.outline.set_linewidth(0.5)
     if not np.isfinite(values).all():
         _explain_unknown(bar.ax, scene, is_time=in_seconds or _is_time(unit or words))
+
+
+def _tick(value: float, _position: int | None = None) -> str:
+    """Return the label of an end of a class."""
+    return f"{value:.3g}" if abs(value) < 100.0 else f"{value:.6g}"
 
 
 def _is_time(words: str) -> bool:

@@ -32,6 +32,7 @@ from traveltime_lab.maps.artists import (
 from traveltime_lab.maps.labels import Room, draw_attribution, draw_names, draw_note, draw_scale_bar, draw_street_names
 from traveltime_lab.maps.legend import draw_legend, draw_scale, is_outside
 from traveltime_lab.maps.scene import Scene, scene_of
+from traveltime_lab.maps.shading import CLASSES, shading_of
 from traveltime_lab.network.network import Network
 
 #: Longest side of a map in inches; at 150 pixels per inch this is a picture of 225 megapixels (assumed).
@@ -50,6 +51,11 @@ def plot(
     lines: gpd.GeoDataFrame | gpd.GeoSeries | None = None,
     column: str | None = None,
     unit: str | None = None,
+    scheme: str | None = None,
+    k: int = CLASSES,
+    cmap: Any = None,
+    vmin: float | None = None,
+    vmax: float | None = None,
     labels: bool | None = None,
     street_names: bool = True,
     legend: bool = True,
@@ -86,6 +92,17 @@ def plot(
         whose names begin with ``travel_time``, and ``min``, ``max`` and ``mean`` of cells.
         The column ``difference`` of `compare`, which is the default for its results, has a diverging scale, centred on
         zero: orange is less, purple is more.
+    scheme : str, optional
+        Classify the values as `GeoDataFrame.plot` of geopandas does: the name of a classifier of mapclassify (extra
+        ``notebook``), such as ``"quantiles"``, ``"naturalbreaks"`` or ``"equalinterval"``.
+    k : int, default 5
+        Number of classes of the scheme, 2 to 50.
+    cmap : str or Colormap, optional
+        Colormap of matplotlib, from small to large values; by default viridis, without its ends.
+    vmin, vmax : float, optional
+        Ends of the colour bar, in the unit of the column (seconds for travel times). By default those of the values,
+        without outliers: values beyond the quartiles by more than three times their distance have the colour of the
+        end, which is then pointed.
     labels : bool, optional
         Whether to label points; by default if the index contains strings and there are at most 30 points.
     street_names : bool, default True
@@ -109,13 +126,14 @@ def plot(
     Raises
     ------
     InputError
-        If a layer is not a GeoDataFrame or GeoSeries, or `column` does not exist or is not numeric.
+        If a layer is not a GeoDataFrame or GeoSeries, `column` does not exist or is not numeric, or `scheme` or `cmap`
+        is unknown.
     LimitError
-        If `size` is not from 1 to 100 inches.
+        If `size` is not from 1 to 100 inches, or `k` not from 2 to 50.
     CrsError
         If a layer has no CRS.
     MissingDependencyError
-        If matplotlib is not installed.
+        If matplotlib is not installed, or with `scheme`, mapclassify.
 
     See Also
     --------
@@ -129,7 +147,7 @@ def plot(
     >>> ax = tl.plot(network, areas, origin, title="15 minutes on foot")
     >>> ax.figure.savefig("map.png")
     """
-    scene = scene_of(network, areas, points, lines, column, bounds)
+    scene = scene_of(network, areas, points, lines, column, bounds, shading_of(scheme, k, cmap, vmin, vmax))
     _check(unit=unit, labels=labels, street_names=street_names, legend=legend, title=title, size=size)
     if ax is not None and not hasattr(ax, "get_window_extent"):
         msg = f"ax must be the axes of a figure; got {type(ax).__name__} {ax!r}"
@@ -184,7 +202,8 @@ def save(
     file_format : str, optional
         File format such as ``"png"`` or ``"svg"``; by default that of the file extension.
     """
-    scene = scene_of(network, areas, points, lines, column, bounds)
+    colouring = {name: options.pop(name) for name in ("scheme", "k", "cmap", "vmin", "vmax") if name in options}
+    scene = scene_of(network, areas, points, lines, column, bounds, shading_of(**colouring))
     figure = matplotlib_module("figure").Figure(figsize=_figure_size(scene.box, size), layout="constrained")
     figure.set_dpi(SCREEN_DPI)
     chosen: dict[str, Any] = {"unit": None, "labels": None, "street_names": True, "legend": True, "title": None}

@@ -17,6 +17,7 @@ from traveltime_lab._arrays import AnyArray, FloatArray
 from traveltime_lab._forks import cached_property
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
 from traveltime_lab.maps import basemap, style
+from traveltime_lab.maps.shading import Shading
 from traveltime_lab.network.network import Network
 
 #: Margin around the layers as a share of their extent.
@@ -57,6 +58,8 @@ class Scene:
         Column to colour by.
     note : str
         Note on missing contents; empty if nothing is missing.
+    shading : Shading
+        Options of the colours of values.
     """
 
     network: Network
@@ -69,6 +72,7 @@ class Scene:
     line_shapes: AnyArray
     column: str | None
     note: str
+    shading: Shading
 
     @cached_property
     def group_colours(self) -> dict[Hashable, list[str]]:
@@ -120,7 +124,7 @@ class Scene:
         """Whether areas need a colour bar: cells, a given column, or too many values for a legend."""
         if self.areas is None:
             return False
-        if self.is_diverging:
+        if self.is_diverging or self.shading.is_given:
             return self.steps.size > 0
         asked_for = self.column in self.areas.columns and self.area_column not in ("travel_time", "distance")
         return self.steps.size > (0 if asked_for or "cell" in self.areas.columns else _MOST_SWATCHES)
@@ -142,26 +146,43 @@ class Scene:
             return _CELL_SECONDS[name], True
         return name.replace("_", " "), name.startswith("travel_time")
 
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The minimum and maximum of the colour bar."""
+    @cached_property
+    def values(self) -> FloatArray:
+        """The finite values that are shown by colours."""
         parts = [self.point_values]
         if self.column is None or (self.areas is not None and self.column in self.areas.columns):
             parts.append(self.area_values)
-        values = _distinct(np.concatenate([part for part in parts if part is not None] or [np.empty(0)]))
-        if self.is_diverging:
-            farthest = float(np.abs(values).max(initial=0.0)) or 1.0
-            return -farthest, farthest
-        return (float(values[0]), float(values[-1])) if values.size else (0.0, 1.0)
+        found = np.concatenate([part for part in parts if part is not None] or [np.empty(0)])
+        return np.asarray(found[np.isfinite(found)])
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The minimum and maximum of the colour bar; values that are far out are beyond."""
+        low, high = self.shading.limits(self.values, is_centred=self.is_diverging)
+        return (low, high) if low <= high else (high, low)
+
+    @cached_property
+    def edges(self) -> FloatArray | None:
+        """The ends of the classes, one more than there are classes; None if there are none."""
+        return self.shading.edges(self.values)
 
     def place(self, values: FloatArray) -> list[str]:
         """Return the colours of values; missing values are grey."""
-        low, high = self.limits
-        shares = np.clip((values - low) / (high - low or 1.0), 0.0, 1.0)
-        if self.is_diverging:
-            places = [2.0 * float(share) - 1.0 for share in shares]
-            return [style.diverging_colour(each) if np.isfinite(each) else style.NO_VALUE for each in places]
-        return [style.ramp_colour(float(share)) if np.isfinite(share) else style.NO_VALUE for share in shares]
+        if self.edges is not None:
+            n_classes = len(self.edges) - 1
+            codes = np.clip(np.searchsorted(self.edges[1:], values, side="left"), 0, n_classes - 1)
+            shares = np.where(np.isfinite(values), codes / max(n_classes - 1, 1), np.nan)
+        else:
+            low, high = self.limits
+            shares = np.clip((values - low) / (high - low or 1.0), 0.0, 1.0)
+        return [self.colour(float(share)) if np.isfinite(share) else style.NO_VALUE for share in shares]
+
+    def colour(self, share: float) -> str:
+        """Return the colour of a place on the scale, from 0 to 1."""
+        if self.shading.cmap is not None:
+            red, green, blue, _ = self.shading.cmap(share)
+            return "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))
+        return style.diverging_colour(2.0 * share - 1.0) if self.is_diverging else style.ramp_colour(share)
 
 
 def is_comparison(table: Any) -> bool:
@@ -226,7 +247,9 @@ def _by_kind(tables: dict[str, gpd.GeoDataFrame | None]) -> dict[str, gpd.GeoDat
     return sorted_out
 
 
-def scene_of(network: Any, areas: Any, points: Any, lines: Any, column: Any, bounds: Any) -> Scene:
+def scene_of(
+    network: Any, areas: Any, points: Any, lines: Any, column: Any, bounds: Any, shading: Shading | None = None
+) -> Scene:
     """Validate the layers and convert them to local metres."""
     if not isinstance(network, Network):
         msg = f"the first argument must be a Network; got {type(network).__name__}"
@@ -292,6 +315,7 @@ def scene_of(network: Any, areas: Any, points: Any, lines: Any, column: Any, bou
         shapes["lines"],
         column,
         note,
+        shading or Shading(),
     )
 
 

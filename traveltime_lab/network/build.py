@@ -16,6 +16,7 @@ import pandas as pd
 from traveltime_lab._checks import flag, items
 from traveltime_lab._files import as_path
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._progress import Progress, check_progress, shown
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import DataError, FormatError, InputError
 from traveltime_lab.modes import Transportation, as_transportation
@@ -32,6 +33,10 @@ from traveltime_lab.streets.tables import StreetTables, in_order_of_place
 if TYPE_CHECKING:
     from traveltime_lab.transit.timetable import Timetable
 
+#: Shares of the work of building, for the progress: reading streets, reading feeds, the rest, and preparing for a means
+#: of transportation (assumed).
+_STREETS, _TIMETABLE, _REST, _PREPARED = 60, 30, 10, 15
+
 
 @explained_keywords
 def build_network(
@@ -41,7 +46,7 @@ def build_network(
     timezone: str | None = None,
     is_left_hand: bool | None = None,
     prepare: str | Transportation | Iterable[str | Transportation | Mapping[str, Any]] = (),
-    progress: bool | Callable[..., Any] = False,
+    progress: Progress = False,
 ) -> Network:
     """
     Build a network from OpenStreetMap data.
@@ -62,7 +67,8 @@ def build_network(
     prepare : str, Transportation or iterable of these, default ()
         Means of transportation to prepare the network for, such as ``("walking", "driving")``; see `Network.prepare`.
     progress : bool or callable, default False
-        Whether to show a progress bar while reading a file, or a function that is called as ``progress(fraction)``.
+        Whether to show a progress bar, or a function that is called as ``progress(done, total)``. Both numbers are
+        shares of the work, estimated before it.
 
     Returns
     -------
@@ -108,23 +114,46 @@ def build_network(
         flag(is_left_hand, "is_left_hand")
     if timezone is not None:
         _check_timezone(timezone)
-    if not callable(progress):
-        flag(progress, "progress")
+    check_progress(progress)
     # Wrong names are found before the work, not after.
     is_one = isinstance(prepare, str | Transportation | Mapping)
     asked = [
         as_transportation(each) for each in ((prepare,) if is_one else items(prepare, "prepare", "transportations"))
     ]
     feeds = _feeds_of(gtfs)
-    timetable = _timetable_from(feeds)
-    check_timetable(asked, has_timetable=timetable is not None)
-    tables, besides = _tables_from(osm, progress, has_feeds=bool(feeds))
+    check_timetable(asked, has_timetable=bool(feeds))
+    total = _STREETS + _REST + bool(feeds) * _TIMETABLE + len(asked) * _PREPARED
+    with shown(progress, total, "Building the network", "", is_share=True) as advance:
+        timetable = None
+        if feeds:
+            from traveltime_lab.readers.gtfs.feed import read_timetable  # noqa: PLC0415 - not needed to load and search
+
+            timetable = read_timetable(feeds)
+            advance(_TIMETABLE)
+        tables, besides = _tables_from(osm, advance, has_feeds=bool(feeds))
+        files = [described(Path(osm), "streets")] if _is_file(osm) else []
+        files += [described(path, "timetable") for path in feeds]
+        network = _network_of(tables, besides, files, timetable, timezone, is_left_hand)
+        advance(_REST)
+        for each in asked:
+            network.prepare(each)
+            advance(_PREPARED)
+    return network
+
+
+def _network_of(
+    tables: StreetTables,
+    besides: Besides | None,
+    files: list[dict[str, Any]],
+    timetable: Timetable | None,
+    timezone: str | None,
+    is_left_hand: bool | None,
+) -> Network:
+    """Return the network of street tables, with what follows from its place."""
     if tables.edge_from.size == 0:
         msg = "the input contains no street that is open to walking, cycling or driving; it cannot become a network"
         raise DataError(msg)
     tables = in_order_of_place(tables)
-    files = [described(Path(osm), "streets")] if _is_file(osm) else []
-    files += [described(path, "timetable") for path in feeds]
     if files:
         tables = replace(tables, report={**tables.report, "files": files})
     bounds = bounds_of(tables.node_lng, tables.node_lat)
@@ -137,7 +166,7 @@ def build_network(
         water, attribution = besides.water_in(frame), besides.attribution
     else:
         water, attribution = _water_of(tables, bounds, frame), str(tables.report.get("attribution", ""))
-    network = Network(
+    return Network(
         tables,
         water=water,
         timezone=timezone,
@@ -145,7 +174,6 @@ def build_network(
         attribution=attribution,
         timetable=timetable,
     )
-    return network.prepare(*asked) if asked else network
 
 
 def _water_of(tables: StreetTables, bounds: tuple[float, float, float, float], frame: LocalFrame) -> WaterBodies:
@@ -163,18 +191,25 @@ def _feeds_of(gtfs: Any) -> list[Path]:
     return [as_path(source, "gtfs") for source in items(gtfs, "gtfs", "paths of feeds")]
 
 
-def _timetable_from(sources: list[Path]) -> Timetable | None:
-    """Return the timetable of GTFS feeds, None if there are none."""
-    if not sources:
-        return None
-    from traveltime_lab.readers.gtfs.feed import read_timetable  # noqa: PLC0415 - readers are not needed to load and search
+def _tables_from(osm: Any, advance: Callable[[int], None], *, has_feeds: bool) -> tuple[StreetTables, Besides | None]:
+    """
+    Return the street tables of any accepted input, and what else tables of a network hold.
 
-    return read_timetable(sources)
+    `_STREETS` parts of the work are reported.
+    """
+    read = 0
+
+    def on_step(_name: str, share: float) -> None:
+        nonlocal read
+        advance(int(_STREETS * share) - read)
+        read = int(_STREETS * share)
+
+    found = _read(osm, on_step, has_feeds=has_feeds)
+    advance(_STREETS - read)
+    return found
 
 
-def _tables_from(
-    osm: Any, progress: bool | Callable[..., Any], *, has_feeds: bool
-) -> tuple[StreetTables, Besides | None]:
+def _read(osm: Any, on_step: Callable[[str, float], None], *, has_feeds: bool) -> tuple[StreetTables, Besides | None]:
     """Return the street tables of any accepted input, and what else tables of a network hold."""
     if isinstance(osm, tuple) and len(osm) == 2 and all(isinstance(part, pd.DataFrame) for part in osm):
         if are_frames_of_a_network(*osm):
@@ -187,7 +222,7 @@ def _tables_from(
     if _is_file(osm):
         from traveltime_lab.readers.osm.streets import read_osm  # noqa: PLC0415 - as above
 
-        return read_osm(osm, progress=progress), None
+        return read_osm(osm, on_step=on_step), None
     if hasattr(osm, "edges") and hasattr(osm, "nodes"):
         from traveltime_lab.readers.osmnx import tables_from_osmnx  # noqa: PLC0415 - as above
 

@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from traveltime_lab._checks import one_of
 from traveltime_lab._memo import Derived, Memo
+from traveltime_lab._progress import CompilationBar
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import InputError, NoServiceError
+from traveltime_lab.kernels import compiled
 from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
-from traveltime_lab.network import frames, prepared, prepared_file
+from traveltime_lab.network import prepared, prepared_file
 from traveltime_lab.network.file import Contents, hash_of_streets, plain_arrays, write_file
 from traveltime_lab.network.file import fingerprint as fingerprint_of
 from traveltime_lab.network.history import History
 from traveltime_lab.network.prepared import Prepared
 from traveltime_lab.network.report import Report, connectivity, timetable_facts
 from traveltime_lab.network.sources import in_words
+from traveltime_lab.network.views import NetworkViews
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.scenarios.apply import apply_changes, changes_of, check_stops
 from traveltime_lab.scenarios.changes import Change
@@ -37,14 +40,15 @@ from traveltime_lab.transit.timetable import Timetable
 if TYPE_CHECKING:
     import datetime as dt
 
-    import geopandas as gpd
     from pyproj import CRS
+
+compiled.watchers.append(CompilationBar())
 
 #: The state of the hash of streets and water, to which that of the timetable is added.
 _HASH = Derived[None, Any]("hash of streets")
 
 
-class Network:
+class Network(NetworkViews):
     """
     The streets, timetable and water of a region, for repeated searches.
 
@@ -354,20 +358,6 @@ class Network:
         self._prepared = self._prepared.merged(made)
         self._prepared_before = ()
         return self
-
-    def nodes_frame(self) -> gpd.GeoDataFrame:
-        """Return the nodes as points in EPSG:4326, with OSM ids and flags; see `edges_frame`."""
-        return frames.nodes_frame(self)
-
-    def edges_frame(self) -> gpd.GeoDataFrame:
-        """
-        Return the edges as lines in EPSG:4326, with end nodes, lengths (m), names and speeds (km/h).
-
-        Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
-        network of both tables again. Rows may be removed and values changed, but the index of each table names its
-        rows: keep it.
-        """
-        return frames.edges_frame(self)
 
     def report(self) -> Report:
         """

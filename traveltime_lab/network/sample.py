@@ -32,6 +32,7 @@ from traveltime_lab._arrays import AnyArray
 from traveltime_lab._checks import one_of
 from traveltime_lab._files import temporary_folder
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._progress import Progress, check_progress
 from traveltime_lab.errors import DataError, InputError, MissingDependencyError, UnsupportedError
 from traveltime_lab.network.build import build_network, load_network
 from traveltime_lab.network.file import FORMAT_VERSION
@@ -85,7 +86,7 @@ class _Sample:
 
 
 @explained_keywords
-def sample_network(name: str | None = None) -> Network:
+def sample_network(name: str | None = None, *, progress: Progress = False) -> Network:
     """
     Return the network of a sample city.
 
@@ -95,6 +96,8 @@ def sample_network(name: str | None = None) -> Network:
         ``"coquimbo"``: Coquimbo and La Serena in Chile, a conurbation of 450,000 people, with 20,000 edges for driving
         and the timetable of 78 bus stops from 2015-12-29 to 2019-12-29; its coast is drawn by hand. ``"helsinki"``:
         1.0 x 1.7 km of the centre of Helsinki, with all footpaths, turn restrictions and shores.
+    progress : bool or callable, default False
+        As in `build_network`; of use to the first call, which builds.
 
     Returns
     -------
@@ -121,6 +124,7 @@ def sample_network(name: str | None = None) -> Network:
     'Europe/Helsinki'
     """
     key, sample = _find(name)
+    check_progress(progress)
     source = _locate(sample)
     cached = settings.cache_folder / f"{key}-{_cache_key(key, sample, source)}.network"
     if cached.is_file():
@@ -130,7 +134,7 @@ def sample_network(name: str | None = None) -> Network:
             logger.warning("sample cache=%s unusable, building again: %s", cached, error)
     with temporary_folder() as folder:
         feeds = [_extracted(source, sample.gtfs, folder)] if sample.gtfs else []
-        network = build_network(sample.read(source), gtfs=feeds, timezone=sample.timezone)
+        network = build_network(sample.read(source), gtfs=feeds, timezone=sample.timezone, progress=progress)
     try:
         cached.parent.mkdir(parents=True, exist_ok=True)
         network.save(cached)

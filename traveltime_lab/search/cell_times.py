@@ -22,6 +22,7 @@ from traveltime_lab._arrays import (
     Int64Array,
 )
 from traveltime_lab._interrupts import checkpoint
+from traveltime_lab._progress import advance
 from traveltime_lab.kernels.raster.cells import add_samples
 from traveltime_lab.search.cell_numbers import CellNumbers, cell_numbers, sample_spacing_m
 from traveltime_lab.search.query import Query
@@ -124,6 +125,7 @@ def cell_times(
                 if field.start() <= count.limit:
                     count.add_origin(start)
         found.append([count.named(no_water=no_water) for count in counts])
+        advance(1)
     return found
 
 

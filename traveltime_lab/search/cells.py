@@ -21,6 +21,7 @@ import pandas as pd
 from traveltime_lab._arrays import FloatArray
 from traveltime_lab._checks import flag, is_several, items, one_of, travel_times_s
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._progress import Progress, check_progress, watched
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
@@ -51,6 +52,7 @@ def h3_cells(
     snapping: Snapping | Mapping[str, Any] | None = None,
     geometry: bool = True,
     window: int | None = None,
+    progress: Progress = False,
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """
     Return the reachable H3 cells of each origin, with the travel times in them.
@@ -79,6 +81,9 @@ def h3_cells(
         Whether to return the polygons of the cells, which takes most of the time.
     window : int, optional
         As in `time_map`. Travel times are the shortest in the window.
+    progress : bool or callable, default False
+        Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of
+        origins.
 
     Returns
     -------
@@ -142,7 +147,7 @@ def h3_cells(
     query = ask(network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window)
     return _cells(
         query, origins, "h3", resolution, limits, properties, remove_water_bodies,
-        with_geometry=geometry, names_limits=is_several(travel_time),
+        with_geometry=geometry, names_limits=is_several(travel_time), progress=progress,
     )  # fmt: skip
 
 
@@ -162,6 +167,7 @@ def geohash_cells(
     snapping: Snapping | Mapping[str, Any] | None = None,
     geometry: bool = True,
     window: int | None = None,
+    progress: Progress = False,
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """
     Return the reachable geohashes of each origin, with the travel times in them.
@@ -175,7 +181,8 @@ def geohash_cells(
         Maximum travel time in seconds, 1 to 14400. A list returns the cells of several travel times from one search.
     resolution : int
         Length of the geohashes, 1 (largest cells) to 9 (smallest, about 5 m).
-    transportation, departure_time, arrival_time, properties, remove_water_bodies, snapping, geometry, window
+    transportation, departure_time, arrival_time, properties, remove_water_bodies, snapping, geometry, window, \
+progress
         As in `h3_cells`.
 
     Returns
@@ -201,7 +208,7 @@ def geohash_cells(
     query = ask(network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window)
     return _cells(
         query, origins, "geohash", resolution, limits, properties, remove_water_bodies,
-        with_geometry=geometry, names_limits=is_several(travel_time),
+        with_geometry=geometry, names_limits=is_several(travel_time), progress=progress,
     )  # fmt: skip
 
 
@@ -294,14 +301,17 @@ def _cells(
     *,
     with_geometry: bool,
     names_limits: bool,
+    progress: Progress,
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """Return the table of cells of all origins."""
     resolution = grids.check_resolution(grid, resolution)
+    check_progress(progress)
     wanted = _checked_properties(properties)
     no_water, with_geometry = flag(remove_water_bodies, "remove_water_bodies"), flag(with_geometry, "geometry")
     places = read_points(origins, "origins", query.network.bounds)
     snaps = query.snap(places, is_origin=not query.is_arrival)
-    found = cell_times(query, snaps, grid, resolution, limits, no_water=no_water, with_share=SHARE in wanted)
+    with watched(progress, len(places), "Cells", "origin"):
+        found = cell_times(query, snaps, grid, resolution, limits, no_water=no_water, with_share=SHARE in wanted)
     tables = [times for of_origin in found for times in of_origin]
     names = np.concatenate([times.cell for times in tables])
     sizes = np.array([times.cell.size for times in tables])

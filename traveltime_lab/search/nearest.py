@@ -16,6 +16,7 @@ import pandas as pd
 from traveltime_lab._arrays import AnyArray, Int64Array
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._progress import Progress, check_progress, watched
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import Snapping, Transportation
@@ -53,6 +54,7 @@ def nearest(
     snapping: Snapping | Mapping[str, Any] | None = None,
     window: int | None = None,
     engine: Literal["auto", "dijkstra", "hierarchy", "pandana"] = "auto",
+    progress: Progress = False,
 ) -> gpd.GeoDataFrame:
     """
     Return the nearest places of each origin, by travel time.
@@ -70,6 +72,8 @@ def nearest(
         As in `time_filter`.
     properties : sequence of str, default ("travel_time",)
         ``travel_time``, and on streets ``distance``, as in `time_filter`.
+    progress : bool or callable, default False
+        Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of pairs.
 
     Returns
     -------
@@ -110,6 +114,7 @@ def nearest(
     if others or "travel_time" not in asked.properties:
         msg = f"properties must be travel_time, with or without distance; got {', '.join(asked.properties)}"
         raise InputError(msg)
+    check_progress(progress)
     query = asked.query
     starts = read_points(origins, "origins", network.bounds)
     ends = read_points(places, "places", network.bounds)
@@ -121,8 +126,9 @@ def nearest(
         )
         raise LimitError(msg)
     best = _Best.none(len(starts), n_best)
-    for block in query.blocks(query.snap(starts), query.snap(ends, is_origin=False), asked.limit, engine):
-        best.improve(block)
+    with watched(progress, len(starts) * len(ends), "Nearest places", "pair"):
+        for block in query.blocks(query.snap(starts), query.snap(ends, is_origin=False), asked.limit, engine):
+            best.improve(block)
     is_found = (best.keys != _NONE).ravel()
     place = np.where(is_found, best.keys.ravel() & 0xFFFF_FFFF, 0).astype(np.intp)
     labels = np.where(is_found, best.labels.ravel(), road.UNREACHED)

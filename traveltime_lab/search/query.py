@@ -20,6 +20,7 @@ import pandas as pd
 
 from traveltime_lab._arrays import FloatArray
 from traveltime_lab._checks import whole
+from traveltime_lab._progress import advance
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.limits import FOREVER_S, MAX_WINDOW_S
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
@@ -85,13 +86,17 @@ class Query:
         return StreetField(edge_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival))
 
     def blocks(self, starts: Snaps, ends: Snaps, limit: int, engine: str = "dijkstra") -> Iterator[matrix.Block]:
-        """Yield the blocks of a travel-time matrix."""
+        """Yield the blocks of a travel-time matrix, and report pairs as progress."""
         if self.transit is not None:
-            return travel_times.label_blocks(replace(self.transit, limit=limit), starts, ends)
-        return matrix.label_blocks(
-            self.network.streets, self.graph, starts, ends, self.snapping,
-            limit=limit, engine=engine, with_length=self.needs_length,
-        )  # fmt: skip
+            found = travel_times.label_blocks(replace(self.transit, limit=limit), starts, ends)
+        else:
+            found = matrix.label_blocks(
+                self.network.streets, self.graph, starts, ends, self.snapping,
+                limit=limit, engine=engine, with_length=self.needs_length,
+            )  # fmt: skip
+        for block in found:
+            yield block
+            advance(block.labels.size)
 
 
 def ask(

@@ -17,6 +17,7 @@ import shapely
 from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, IndexArray, Int64Array
 from traveltime_lab._checks import finite, items, one_of, percent, travel_time_s, whole
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._progress import Progress, check_progress, watched
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
@@ -24,7 +25,7 @@ from traveltime_lab.limits import MAX_RESULTS, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
-from traveltime_lab.search.pair_times import ReachablePairs, _joined, pair_times, poured, reachable_pairs
+from traveltime_lab.search.pair_times import PairTimes, ReachablePairs, _joined, pair_times, poured, reachable_pairs
 from traveltime_lab.search.pairs import (
     chosen_pairs,
     metres_of,
@@ -59,7 +60,7 @@ def time_filter(
     transportation: str | Transportation | Mapping[str, Any] = "driving",
     departure_time: MomentLike = None,
     arrival_time: MomentLike = None,
-    properties: Sequence[str] = ("travel_time",),
+    properties: Sequence[str] | None = None,
     pairs: Literal["all", "aligned"] | pd.DataFrame = "all",
     form: Literal["pairs", "matrix", "sparse"] = "pairs",
     snapping: Snapping | Mapping[str, Any] | None = None,
@@ -67,6 +68,7 @@ def time_filter(
     max_results: int = 1,
     percentiles: Sequence[float] = (),
     engine: Literal["auto", "dijkstra", "hierarchy", "pandana"] = "auto",
+    progress: Progress = False,
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """
     Return travel times from origins to destinations.
@@ -84,11 +86,12 @@ def time_filter(
         At most one of the two: a datetime or an ISO 8601 string, in the time zone of the network if naive, or
         ``"weekday_morning"``. Required for types with a timetable; for driving, it selects the congestion and the turn
         restrictions with hours that hold, both for the whole trip.
-    properties : sequence of str, default ("travel_time",)
+    properties : sequence of str, optional
         Any of ``travel_time``, ``distance`` (along the fastest route, including the walks between points and streets),
         ``route`` (the line of the fastest route), ``snap_distance``, with a window ``share``, and with a timetable
         ``on_foot`` (whether the whole trip is walked; ``form="pairs"`` only). With percentiles it may be empty, which
-        saves the search for the shortest travel time in the window.
+        saves the search for the shortest travel time in the window. Default: ``("travel_time",)``, or of a matrix with
+        percentiles none, so that one percentile gives a plain matrix.
     pairs : {"all", "aligned"} or DataFrame, default "all"
         ``"all"`` combines all origins with all destinations, ``"aligned"`` the first origin with the first destination
         and so on. A DataFrame must have the columns ``origin`` and ``destination`` with index labels.
@@ -108,6 +111,8 @@ def time_filter(
         80 % of the departures (or arrivals) in the window reach the destination, with one departure per minute.
     engine : {"auto", "dijkstra", "hierarchy", "pandana"}, default "auto"
         The algorithm to use. All return the same results.
+    progress : bool or callable, default False
+        Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of pairs.
 
     Returns
     -------
@@ -176,12 +181,16 @@ def time_filter(
     >>> (matrix // 60).to_numpy().tolist()
     [[0.0, 21.0], [21.0, 0.0]]
     """
+    if properties is None:
+        is_spread = isinstance(form, str) and form == "matrix" and bool(_percents(percentiles))
+        properties = () if is_spread else ("travel_time",)
     asked = table_query(
         network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
         arrival_time=arrival_time, properties=properties, form=form, snapping=snapping, window=window,
         percentiles=percentiles, engine=engine,
     )  # fmt: skip
-    query, limit, properties, percents = asked.query, asked.limit, asked.properties, asked.percents
+    check_progress(progress)
+    query = asked.query
     n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "itineraries")
     if n_best > 1 and (query.transit is None or window is None or form != "pairs" or query.transit.has_spread):
         msg = "max_results > 1 requires window and form='pairs', and excludes percentiles and share"
@@ -192,59 +201,22 @@ def time_filter(
     if form == "matrix" and chosen is not None:
         msg = "form='matrix' requires pairs='all'; use form='pairs' or 'sparse' for aligned pairs or a table of pairs"
         raise InputError(msg)
-    start_snaps, end_snaps = query.snap(starts), query.snap(ends, is_origin=False)
-    if form == "matrix":
-        return _wide(query, starts, ends, start_snaps, end_snaps, limit, properties, percents, engine)
-    if form == "sparse":
-        reachable = reachable_pairs(query, start_snaps, end_snaps, limit, chosen=chosen, engine=engine)
-        return sparse_table(reachable, starts, ends, start_snaps, end_snaps, properties, percents)
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
-    if n_pairs > _MOST_PAIRS:
+    if form == "pairs" and n_pairs > _MOST_PAIRS:
         msg = (
             f"form='pairs' supports at most {_MOST_PAIRS:,} pairs; got {n_pairs:,}. "
             "Use form='sparse', which contains reachable pairs only, or form='matrix'"
         )
         raise LimitError(msg)
-    found = pair_times(query, start_snaps, end_snaps, limit, chosen=chosen, n_best=n_best, engine=engine)
-    origin_of, destination_of, labels, moments = found.origin_of, found.destination_of, found.labels, found.moments
-    lines = None
-    if query.transit is not None and ("distance" in properties or "route" in properties):
-        lines = np.full(labels.size, shapely.LineString(), dtype=object)
-        reached = np.flatnonzero(labels != road.UNREACHED)
-        when = None if moments is None else [moments[row] for row in reached]
-        for at, route, label in transit_routes(
-            query.transit, start_snaps, end_snaps, origin_of[reached], destination_of[reached], when
-        ):
-            labels[reached[at]], lines[reached[at]] = label, route.geometry
-    is_reached = labels != road.UNREACHED
-    columns: dict[str, Any] = {
-        "origin": starts.index.take(origin_of),
-        "destination": ends.index.take(destination_of),
-    }
-    if "travel_time" in properties:
-        columns["travel_time"] = pd.arrays.IntegerArray(seconds_of(labels), ~is_reached)
-    if found.spread is not None:
-        columns |= _spread_columns(found.spread, percents, properties)
-    if "distance" in properties:
-        columns["distance"] = pd.arrays.FloatingArray(metres_of(labels), ~is_reached)
-    if moments is not None:
-        columns |= moment_columns(moments, seconds_of(labels), network.timezone, is_arrival=query.is_arrival)
-    if "snap_distance" in properties:
-        columns["origin_snap_distance"] = finite(start_snaps.distance_m)[origin_of]
-        columns["destination_snap_distance"] = finite(end_snaps.distance_m)[destination_of]
-    if query.transit is not None and "on_foot" in properties:
-        columns["on_foot"] = _on_foot(query.transit, start_snaps, end_snaps, origin_of, destination_of, labels)
-    columns["reason"] = reasons_of(query, start_snaps, end_snaps, origin_of, destination_of, is_reached)
-    if "route" in properties and lines is not None:
-        geometry = lines
-    elif "route" in properties:
-        geometry = paths.route_lines(
-            network.streets, query.graph, starts, ends, start_snaps, end_snaps, query.snapping, origin_of,
-            destination_of, is_reached, limit,
-        )  # fmt: skip
-    else:
-        geometry = ends.geometry[destination_of]
-    return geo_frame(columns, geometry, pd.RangeIndex(labels.size))
+    start_snaps, end_snaps = query.snap(starts), query.snap(ends, is_origin=False)
+    with watched(progress, n_pairs * _n_passes(asked, form), "Travel times", "pair"):
+        if form == "matrix":
+            return _wide(asked, starts, ends, start_snaps, end_snaps, engine)
+        if form == "sparse":
+            reachable = reachable_pairs(query, start_snaps, end_snaps, asked.limit, chosen=chosen, engine=engine)
+            return sparse_table(reachable, starts, ends, start_snaps, end_snaps, asked.properties, asked.percents)
+        found = pair_times(query, start_snaps, end_snaps, asked.limit, chosen=chosen, n_best=n_best, engine=engine)
+        return _long(asked, starts, ends, start_snaps, end_snaps, found)
 
 
 def _on_foot(
@@ -286,6 +258,52 @@ class TableQuery:
     percents: tuple[float, ...]
 
 
+def _long(
+    asked: TableQuery, starts: Points, ends: Points, start_snaps: Snaps, end_snaps: Snaps, found: PairTimes
+) -> gpd.GeoDataFrame:
+    """Return the result for ``form="pairs"``."""
+    query, properties, network = asked.query, asked.properties, asked.query.network
+    origin_of, destination_of, labels, moments = found.origin_of, found.destination_of, found.labels, found.moments
+    lines = None
+    if query.transit is not None and ("distance" in properties or "route" in properties):
+        lines = np.full(labels.size, shapely.LineString(), dtype=object)
+        reached = np.flatnonzero(labels != road.UNREACHED)
+        when = None if moments is None else [moments[row] for row in reached]
+        for at, route, label in transit_routes(
+            query.transit, start_snaps, end_snaps, origin_of[reached], destination_of[reached], when
+        ):
+            labels[reached[at]], lines[reached[at]] = label, route.geometry
+    is_reached = labels != road.UNREACHED
+    columns: dict[str, Any] = {
+        "origin": starts.index.take(origin_of),
+        "destination": ends.index.take(destination_of),
+    }
+    if "travel_time" in properties:
+        columns["travel_time"] = pd.arrays.IntegerArray(seconds_of(labels), ~is_reached)
+    if found.spread is not None:
+        columns |= _spread_columns(found.spread, asked.percents, properties)
+    if "distance" in properties:
+        columns["distance"] = pd.arrays.FloatingArray(metres_of(labels), ~is_reached)
+    if moments is not None:
+        columns |= moment_columns(moments, seconds_of(labels), network.timezone, is_arrival=query.is_arrival)
+    if "snap_distance" in properties:
+        columns["origin_snap_distance"] = finite(start_snaps.distance_m)[origin_of]
+        columns["destination_snap_distance"] = finite(end_snaps.distance_m)[destination_of]
+    if query.transit is not None and "on_foot" in properties:
+        columns["on_foot"] = _on_foot(query.transit, start_snaps, end_snaps, origin_of, destination_of, labels)
+    columns["reason"] = reasons_of(query, start_snaps, end_snaps, origin_of, destination_of, is_reached)
+    if "route" in properties and lines is not None:
+        geometry = lines
+    elif "route" in properties:
+        geometry = paths.route_lines(
+            network.streets, query.graph, starts, ends, start_snaps, end_snaps, query.snapping, origin_of,
+            destination_of, is_reached, asked.limit,
+        )  # fmt: skip
+    else:
+        geometry = ends.geometry[destination_of]
+    return geo_frame(columns, geometry, pd.RangeIndex(labels.size))
+
+
 def table_query(
     network: Any,
     *,
@@ -320,6 +338,14 @@ def table_query(
         msg = f"form={form!r} cannot contain routes; use form='pairs'"
         raise InputError(msg)
     return TableQuery(replace(query, needs_length="distance" in properties), limit, properties, percents)
+
+
+def _n_passes(asked: TableQuery, form: str) -> int:
+    """Return how often a search goes over all pairs."""
+    transit, wanted = asked.query.transit, asked.properties
+    has_departures = form == "pairs" and transit is not None and bool(transit.window) and transit.with_least
+    has_lines = form == "pairs" and ("route" in wanted or (transit is not None and "distance" in wanted))
+    return 1 + has_lines + (has_departures and transit is not None and transit.has_spread)
 
 
 def _check_transit_table(asked: TransitQuery, properties: tuple[str, ...], form: str, engine: str) -> None:
@@ -414,28 +440,21 @@ def _axis(labels: pd.Index, name: str) -> pd.Index:
 
 
 def _wide(
-    query: Query,
-    starts: Points,
-    ends: Points,
-    start_snaps: Snaps,
-    end_snaps: Snaps,
-    limit: int,
-    properties: tuple[str, ...],
-    percents: tuple[float, ...],
-    engine: str,
+    asked: TableQuery, starts: Points, ends: Points, start_snaps: Snaps, end_snaps: Snaps, engine: str
 ) -> pd.DataFrame:
     """Return the result for ``form="matrix"``."""
+    properties = asked.properties
     if "snap_distance" in properties:
         msg = "form='matrix' cannot contain snap_distance; use snap() or form='pairs'"
         raise InputError(msg)
     tables: dict[str, Float32Array] = {}
-    for block in query.blocks(start_snaps, end_snaps, limit, engine):
+    for block in asked.query.blocks(start_snaps, end_snaps, asked.limit, engine):
         is_reached = block.labels != road.UNREACHED
         values: dict[str, Any] = {}
         if "travel_time" in properties:
             values["travel_time"] = np.where(is_reached, seconds_of(block.labels), np.nan)
         if block.spread is not None:
-            for name, (column, is_lost) in _spread_values(block.spread, percents, properties).items():
+            for name, (column, is_lost) in _spread_values(block.spread, asked.percents, properties).items():
                 values[name] = np.where(is_lost, np.nan, column)
         if "distance" in properties:
             values["distance"] = np.where(is_reached, metres_of(block.labels), np.nan)

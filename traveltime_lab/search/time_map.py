@@ -18,6 +18,7 @@ from traveltime_lab._arrays import ObjectArray
 from traveltime_lab._checks import distances_m, finite, flag, one_of, percent, travel_times_s, whole
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._progress import Progress, advance, check_progress, watched
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.limits import (
     MAX_BUFFER_M,
@@ -63,6 +64,7 @@ def time_map(
     snapping: Snapping | Mapping[str, Any] | None = None,
     window: int | None = None,
     percentile: float | None = None,
+    progress: Progress = False,
 ) -> gpd.GeoDataFrame:
     """
     Return the isochrone of each origin: the area that is reachable within a travel time.
@@ -101,6 +103,9 @@ def time_map(
     percentile : float, optional
         With a window: minimum percentage of its departures (or arrivals, one per minute) with which the area is
         reachable. See ``percentiles`` of `time_filter` for travel times.
+    progress : bool or callable, default False
+        Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of
+        origins.
 
     Returns
     -------
@@ -158,7 +163,10 @@ def time_map(
         level_of_detail=level_of_detail, no_holes=no_holes, polygons_filter=polygons_filter, render_mode=render_mode,
         buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
     )  # fmt: skip
-    return area_table(query, read_points(origins, "origins", query.network.bounds), limits, style, "travel_time")
+    check_progress(progress)
+    places = read_points(origins, "origins", query.network.bounds)
+    with watched(progress, len(places), "Areas", "origin"):
+        return area_table(query, places, limits, style, "travel_time")
 
 
 @explained_keywords
@@ -179,6 +187,7 @@ def distance_map(
     remove_water_bodies: bool = True,
     snapping: Snapping | Mapping[str, Any] | None = None,
     shortest: bool = False,
+    progress: Progress = False,
 ) -> gpd.GeoDataFrame:
     """
     Return the area within a distance along the streets of each origin.
@@ -197,6 +206,9 @@ buffer_distance, remove_water_bodies, snapping
         As in `time_map`. For driving, the departure time affects which route is the fastest.
     shortest : bool, default False
         Whether to use the distance along the shortest route instead of the fastest.
+    progress : bool or callable, default False
+        Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of
+        origins.
 
     Returns
     -------
@@ -228,7 +240,10 @@ buffer_distance, remove_water_bodies, snapping
         parse_level_of_detail(level_of_detail), no_holes=no_holes, polygons_filter=polygons_filter,
         render_mode=render_mode, buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
     )  # fmt: skip
-    return area_table(query, read_points(origins, "origins", query.network.bounds), limits, style, "distance")
+    check_progress(progress)
+    places = read_points(origins, "origins", query.network.bounds)
+    with watched(progress, len(places), "Areas", "origin"):
+        return area_table(query, places, limits, style, "distance")
 
 
 def ask_distance(
@@ -365,6 +380,7 @@ def draw_shapes(query: Query, snaps: Snaps, limits: Sequence[int], style: ShapeS
     shapes = np.full((len(snaps), len(limits)), shapely.MultiPolygon(), dtype=object)
     for i in np.flatnonzero(snaps.status == SNAPPED).tolist():
         shapes[i] = _shapes(query, snaps.take(np.array([i])), limits, style)
+        advance(1)
     return shapes
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from traveltime_lab._arrays import Float32Array, IndexArray, Int32Array, Int64Array
 from traveltime_lab._checks import one_of
 from traveltime_lab._interrupts import checkpoint
+from traveltime_lab._progress import PARTS, advance, is_watched
 from traveltime_lab._threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.kernels import compiled
 from traveltime_lab.kernels.records import Ports
@@ -402,6 +403,8 @@ def _search_pairs(
     n_origins = len(leaving.snaps)
     n_parts = min(settings.threads * 4, max(1, n_origins // 8))
     n_at_once = max(1, n_origins) if budget_s == np.inf else settings.threads * _ROWS_AT_ONCE
+    if is_watched():
+        n_at_once = min(n_at_once, max(settings.threads * _ROWS_AT_ONCE, n_origins // PARTS))
     stopwatch, spent_s = _Stopwatch(), 0.0
     for first in range(0, n_origins, n_at_once):
         if first and spent_s > budget_s and spent_s / first * (n_origins - first) > budget_s:
@@ -415,4 +418,5 @@ def _search_pairs(
         stopwatch.start()
         side_by_side([functools.partial(search, part) for part in parts])
         spent_s = stopwatch.stop()
+        advance(int(row_indptr[rows[-1] + 1] - row_indptr[first]))
     return labels

@@ -13,6 +13,7 @@ import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int32Array, Int64Array
 from traveltime_lab._interrupts import checkpoint
+from traveltime_lab._progress import advance
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.kernels.records import Positions
 from traveltime_lab.kernels.street import reading, road, turns
@@ -177,6 +178,7 @@ def route_lines(
         parts += [part_of_line(streets.tables, piece) for piece in path.pieces]
         parts.append(np.array([[ends.lng[j], ends.lat[j]]]))
         lines[pair] = line_of(parts)
+        advance(1)
     return lines
 
 

@@ -22,6 +22,7 @@ import shapely.ops
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
+from traveltime_lab._progress import advance
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
 from traveltime_lab.kernels.transit.patterns import UNREACHED
@@ -135,6 +136,7 @@ def transit_routes(
                 route, total = teller.ridden(search, journeys, stops.index(stop), i, j, ms, when), ms
             centimetres = sum(round(leg.distance * 100.0) for leg in route.legs)
             yield Found(pair, route, label_parts.from_ms(int(total)) + centimetres)
+        advance(pairs.size)
 
 
 def _best_stop(times: Int32Array, links: Links, point: int) -> tuple[int, int]:

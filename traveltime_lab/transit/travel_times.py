@@ -15,6 +15,7 @@ import numpy as np
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Array
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
+from traveltime_lab._progress import advance, unwatched
 from traveltime_lab._threads import map_ahead, row_blocks
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.street.nearest import TIE_M
@@ -234,10 +235,11 @@ def direct_labels(
     query: TransitQuery, origins: Snaps, destinations: Snaps, origin_of: IndexArray, destination_of: IndexArray
 ) -> Int64Array:
     """Return the labels of walking all the way between chosen pairs."""
-    return matrix.pair_labels(
-        query.layer.streets, query.walking, query.on_foot(origins, is_origin=True), destinations,
-        query.snapping, origin_of, destination_of, limit=query.direct_limit, engine="dijkstra",
-    )  # fmt: skip
+    with unwatched():
+        return matrix.pair_labels(
+            query.layer.streets, query.walking, query.on_foot(origins, is_origin=True), destinations,
+            query.snapping, origin_of, destination_of, limit=query.direct_limit, engine="dijkstra",
+        )  # fmt: skip
 
 
 def pair_labels(
@@ -266,6 +268,7 @@ def pair_labels(
                 if spread is not None and block.spread is not None:
                     spread.ms[rows] = block.spread.ms.reshape(rows.size, -1)
                     spread.share[rows] = block.spread.share.ravel()
+            advance(rows.size)
     return labels, spread
 
 
@@ -336,6 +339,7 @@ def window_itineraries(
             direct_time=walk_ms[None, rows],
         )  # fmt: skip
         ms[rows], starts[rows] = times[0], moments[0]
+        advance(rows.size)
     pair, column = np.nonzero(ms < UNREACHED)
     zone = ZoneInfo(query.layer.timezone)
     epoch = search.table.reference

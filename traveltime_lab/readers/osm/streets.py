@@ -50,7 +50,6 @@ from traveltime_lab.streets.tables import (
 
 logger = logging.getLogger(__name__)
 
-Progress = Callable[[str, float], object]
 
 ATTRIBUTION = "© OpenStreetMap contributors, ODbL 1.0"
 
@@ -76,7 +75,7 @@ _SHORE_KEYS = frozenset(
 _SHORE_ROLES = ("platform", "stop", "terminal")
 
 
-def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False) -> StreetTables:
+def read_osm(path: str | os.PathLike[str], *, on_step: Callable[[str, float], Any] | None = None) -> StreetTables:
     """
     Read streets, turn restrictions and water from an OpenStreetMap file.
 
@@ -84,9 +83,8 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
     ----------
     path : str or path-like
         File whose name ends in ``.pbf``, ``.osm`` or ``.xml``; the latter two may be followed by ``.gz`` or ``.bz2``.
-    progress : bool or callable, default False
-        A callable is called with the name of each step and the share of the work done before it (0 to 1). True logs
-        both.
+    on_step : callable, optional
+        Called with the name of each step and the share of the work done before it (0 to 1).
 
     Returns
     -------
@@ -110,7 +108,7 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
     those of its ways that have none. Time-dependent access is not read; turn restrictions at some hours of the week
     are, and their other conditions are not. `StreetTables.report` counts what was dropped or ignored, by reason.
     """
-    report_progress = _progress_function(progress)
+    report_progress = on_step or _log_step
     file = OsmFile(path)
     header = file.header()
 
@@ -193,11 +191,8 @@ def read_osm(path: str | os.PathLike[str], *, progress: bool | Progress = False)
     )
 
 
-def _progress_function(progress: bool | Progress) -> Progress:
-    if callable(progress):
-        return progress
-    level = logging.INFO if progress else logging.DEBUG
-    return lambda step, share: logger.log(level, "read_osm step=%s share=%.2f", step, share)
+def _log_step(step: str, share: float) -> None:
+    logger.debug("read_osm step=%s share=%.2f", step, share)
 
 
 @dataclass

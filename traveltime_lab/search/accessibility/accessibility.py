@@ -16,6 +16,7 @@ import pandas as pd
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
 from traveltime_lab._checks import items, one_of, percent, travel_times_s, whole
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._progress import Progress, check_progress, watched
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
@@ -75,6 +76,7 @@ def accessibility(
     window: int | None = None,
     percentiles: Sequence[float] = (),
     snapping: Snapping | Mapping[str, Any] | None = None,
+    progress: Progress = False,
 ) -> gpd.GeoDataFrame:
     """
     Return the accessibility of each origin: what it has in reach, how near, and shared with how many others.
@@ -116,6 +118,8 @@ def accessibility(
         As in `time_filter`. Without percentiles, the travel times are the shortest ones in the window.
     percentiles : sequence of float, default ()
         As in `time_filter`. Travel times are those that the percentage of departures does not exceed.
+    progress : bool or callable, default False
+        Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of pairs.
 
     Returns
     -------
@@ -199,6 +203,7 @@ def accessibility(
     how = _decay_of(measure, decay)
     rank = _rank_of(measure, k)
     percents = _percents(percentiles)
+    check_progress(progress)
     query = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window,
         percents=percents, with_least=not percents,
@@ -209,13 +214,14 @@ def accessibility(
     needed = _demand(measure, origins, demand)
     here, there = query.snap(starts), query.snap(ends, is_origin=False)
     matrix = Matrix(replace(query, needs_length=False), here, there, max(limits), max(1, len(percents)))
-    if measure == "nearest":
-        found: AnyArray = nearest(matrix, limits, _whole_amounts(names, amounts), rank)
-    else:
-        weights = [Weights.of(how, limit) for limit in limits]
-        if needed is None:
-            found = weighted_opportunities(matrix, weights, amounts)
+    n_passes = 1 if needed is None else 2 + _CATCHMENTS[measure].with_selection
+    with watched(progress, len(starts) * len(ends) * n_passes, "Accessibility", "pair"):
+        if measure == "nearest":
+            found: AnyArray = nearest(matrix, limits, _whole_amounts(names, amounts), rank)
+        elif needed is None:
+            found = weighted_opportunities(matrix, [Weights.of(how, limit) for limit in limits], amounts)
         else:
+            weights = [Weights.of(how, limit) for limit in limits]
             found = floating_catchments(matrix, weights, amounts, needed, _CATCHMENTS[measure])
     is_closed = on_closed_streets(query.graph.topology, here)
     return _table(found, here, is_closed, starts.index, starts.geometry, limits, names, percents)
