@@ -79,6 +79,10 @@ def test_cells_and_accessibility(nets: Any) -> None:
     assert {"gained", "lost", "same"} <= set(found["change"].dropna()) and found.crs == "EPSG:4326"
     assert not found.duplicated(["origin", "cell"]).any() and found.geometry.notna().all()
     assert (found["before"].notna().sum(), found["after"].notna().sum()) == (len(before), len(after))
+    ax = tl.plot(nets[0], found)
+    scale = next(other for other in ax.figure.axes if other is not ax)
+    assert [text.get_text() for text in scale.texts] == ["gained", "lost"], "these have no difference"
+    assert scale.get_ylim()[0] == -scale.get_ylim()[1]
     plain = tl.compare(*both(nets, tl.h3_cells, travel_time=90, resolution=10, geometry=False), column="min")
     assert not isinstance(plain, gpd.GeoDataFrame) and len(plain) == len(found)
     jobs = PLACES.to_frame("geometry").assign(jobs=[1, 2, 3, 4, 5], beds=1)

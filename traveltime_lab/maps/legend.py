@@ -12,7 +12,7 @@ import shapely
 
 from traveltime_lab.maps import style
 from traveltime_lab.maps.artists import LITERAL, NOT_KNOWN, matplotlib_module
-from traveltime_lab.maps.scene import Scene, line_styles
+from traveltime_lab.maps.scene import Scene, is_comparison, line_styles
 
 #: Maximum share of the area of the map, and of its width, that a legend on the map covers.
 _LARGE: Final = 0.1
@@ -70,17 +70,22 @@ def _is_time(words: str) -> bool:
 
 
 def _explain_unknown(ax: Any, scene: Scene, *, is_time: bool) -> None:
-    """Draw a symbol for missing values below the colour bar."""
-    text = "not\nreached" if is_time else "no\nvalue"
-    if scene.point_values is None:
-        patch = matplotlib_module("patches").Rectangle(
-            (0, -0.09), 1, 0.04, transform=ax.transAxes, facecolor=style.NO_VALUE, clip_on=False
-        )
-        ax.add_patch(patch)
-    else:
-        ax.scatter([0.5], [-0.07], **NOT_KNOWN, transform=ax.transAxes, clip_on=False)
+    """Draw a symbol for missing values below the colour bar; of a comparison, for what was gained and lost."""
     where = {"transform": ax.transAxes, "ha": "left", "va": "center"}
-    ax.text(1.6, -0.07, text, fontsize=9, color=style.LABEL, **where, **LITERAL)
+    entries = [("not\nreached" if is_time else "no\nvalue", style.NO_VALUE)]
+    if scene.point_values is None and is_comparison(scene.areas) and scene.areas is not None:
+        changes = set(scene.areas.get("change", ()))
+        entries = [item for item in style.ONLY_ONE.items() if item[0] in changes] or entries
+    for number, (text, colour) in enumerate(entries):
+        y = -0.07 - 0.07 * number
+        if scene.point_values is None:
+            patch = matplotlib_module("patches").Rectangle(
+                (0, y - 0.02), 1, 0.04, transform=ax.transAxes, facecolor=colour, clip_on=False
+            )
+            ax.add_patch(patch)
+        else:
+            ax.scatter([0.5], [y], **NOT_KNOWN, transform=ax.transAxes, clip_on=False)
+        ax.text(1.6, y, text, fontsize=9, color=style.LABEL, **where, **LITERAL)
 
 
 def draw_legend(ax: Any, scene: Scene) -> Any:

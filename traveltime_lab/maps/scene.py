@@ -393,6 +393,9 @@ def bands(scene: Scene) -> list[tuple[str, Any, str]]:
         if "cell" in scene.areas.columns:
             order = order[~scene.areas["cell"].iloc[order].duplicated().to_numpy()]
         colours = scene.place(values)
+        if is_comparison(scene.areas) and "change" in scene.areas.columns:
+            known = zip(colours, scene.areas["change"], strict=True)
+            colours = [style.ONLY_ONE.get(change, colour) for colour, change in known]
         return [(colours[i], scene.area_shapes[i], "none") for i in order[::-1]]
     made = []
     owners = groups_of(scene)

@@ -41,6 +41,8 @@ ORIGIN: Final = "#d7301f"
 ROUTE: Final = "#111111"
 #: Areas and points with missing values.
 NO_VALUE: Final = "#b9b6b0"
+#: Areas of a comparison that have a value only after it, or only before it; neither colour is on its scale.
+ONLY_ONE: Final = {"gained": "#2a9d8f", "lost": "#6f6a63"}
 #: Opacity of areas; streets and labels below remain legible.
 AREA_OPACITY: Final = 0.6
 
