@@ -92,6 +92,10 @@ def add_speeds(
     CrsError
         If `polygons` has no CRS.
 
+    See Also
+    --------
+    calibrate_speeds : Factors from measured travel times.
+
     Notes
     -----
     Speeds for driving are free-flow speeds, which searches reduce by the congestion at the departure time. If the
