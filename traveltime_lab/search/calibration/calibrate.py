@@ -174,7 +174,8 @@ def calibrate_speeds(
     >>> slower = tl.add_speeds(network, factors={"residential": 0.7})
     >>> rng = np.random.default_rng(0)
     >>> nodes = network.nodes_frame().geometry
-    >>> origins, destinations = (nodes.iloc[rng.integers(len(nodes), size=150)].reset_index(drop=True) for _ in "ab")
+    >>> origins = nodes.iloc[rng.integers(len(nodes), size=15).repeat(10)].reset_index(drop=True)
+    >>> destinations = nodes.iloc[rng.integers(len(nodes), size=150)].reset_index(drop=True)
     >>> times = tl.time_filter(slower, origins, destinations, travel_time=7200, pairs="aligned")["travel_time"]
     >>> observed = pd.DataFrame({"origin": origins, "destination": destinations, "travel_time": times})
     >>> observed = observed[observed["travel_time"] > 0]
