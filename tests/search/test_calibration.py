@@ -131,6 +131,19 @@ def test_a_factor_at_its_bound_is_named(grid: Network) -> None:
     assert found.table.set_index("highway").loc[list(TRUE), "is_at_bound"].all()
 
 
+@pytest.mark.parametrize("mode", ["walking", "cycling"])
+def test_other_modes(grid: Network, mode: str) -> None:
+    table = measured(grid, 120, {})
+    starts, ends = (gpd.GeoSeries(table[end]) for end in ("origin", "destination"))
+    slower = add_speeds(grid, factors={"primary": 0.7}, mode=mode)
+    times = time_filter(slower, starts, ends, travel_time=14_400, pairs="aligned", transportation=mode)["travel_time"]
+    found = calibrate_speeds(grid, table.assign(travel_time=times.to_numpy()), transportation=mode)
+    assert found.mode == mode
+    assert found.factors.to_dict() == pytest.approx({"primary": 0.7, "residential": 1.0, "tertiary": 1.0}, rel=0.01)
+    again = add_speeds(grid, factors=found.factors, mode=found.mode)
+    assert again.edges_frame()[f"{mode}_kph_forward"].min() < 13
+
+
 def test_points_in_any_form(grid: Network) -> None:
     table = measured(grid, 120, TRUE)
     factors = calibrate_speeds(grid, table).factors
