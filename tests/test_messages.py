@@ -71,6 +71,7 @@ VALUES: dict[str, Any] = {
     "origins": (0.5, 0.5), "destinations": (0.5, 0.5), "origin": (0.5, 0.5), "destination": (0.5, 0.5),
     "points": (0.5, 0.5), "travel_time": 60, "distance": 100, "resolution": 8,
     "opportunities": (0.5, 0.5), "places": (0.5, 0.5), "path": "never written", "k": 1,
+    "observed": "never read",
 }  # fmt: skip
 
 

@@ -160,6 +160,12 @@ from .search.accessibility.accessibility import (
 from .search.accessibility.decay import (
     Decay as Decay,
 )
+from .search.calibration.calibrate import (
+    Calibration as Calibration,
+)
+from .search.calibration.calibrate import (
+    calibrate_speeds as calibrate_speeds,
+)
 from .search.cells import (
     geohash_cells as geohash_cells,
 )

@@ -14,6 +14,7 @@ from tests.support.worlds import FRAME, at, world
 from traveltime_lab import Transportation, add_speeds, time_filter
 from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.network.network import Network
+from traveltime_lab.network.speeds import tables_with_factors
 
 # Four streets in a row, a kilometre each, 18 km/h or 5 m/s; the last one goes eastwards only, and back over f.
 #
@@ -98,6 +99,17 @@ def test_factors_of_polygons_multiply_what_comes_out(row):
     assert projected.fingerprint == network.fingerprint
 
 
+def test_factors_by_class_multiply_what_comes_out(row):
+    network = add_speeds(row, edges={edge(row, 101): 36}, factors={"primary": 0.5}, polygons=box(2400, 2700, 0.5))
+    assert [kph(network, way)[0] for way in (100, 101, 102, 103)] == [18, 18, 4.5, 18]
+    assert kph(network, 103) == [18, 0]
+    tables = tables_with_factors(row.tables, {"primary": 0.7, "residential": 1.3}, "driving")
+    scaled = add_speeds(row, factors=pd.Series({"primary": 0.7, "residential": 1.3}))
+    speeds = ["driving_kph_forward", "driving_kph_backward"]
+    mine, theirs = (each.uses[speeds].to_numpy()[each.edge_use] for each in (tables, scaled.tables))
+    np.testing.assert_array_equal(mine, theirs)
+
+
 def test_of_one_mode_only(row):
     network = add_speeds(row, classes={"primary": 6}, mode="walking")
     assert kph(network, 101, "walking") == [6, 6]
@@ -138,7 +150,7 @@ def test_speeds_survive_saving(row, tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [
-        ({}, InputError, "at least one of classes, ways, edges and polygons"),
+        ({}, InputError, "at least one of classes, ways, edges, polygons and factors"),
         ({"classes": {"primary": 36}, "mode": "flying"}, InputError, "got 'flying'"),
         ({"classes": {"motorway": 36}}, InputError, "has the class of street 'motorway', which does not occur"),
         ({"ways": {7: 36}}, InputError, "has the OSM way 7, which does not occur"),
@@ -153,6 +165,10 @@ def test_speeds_survive_saving(row, tmp_path):
         ({"ways": {101: float("inf")}}, LimitError, "the speed inf"),
         ({"ways": {101: "fast"}}, LimitError, "the speed 'fast'"),
         ({"ways": {101: None}}, LimitError, "the speed None"),
+        ({"factors": {"motorway": 0.5}}, InputError, "factors has the class of street 'motorway', which does not"),
+        ({"factors": {"primary": 0.001}}, LimitError, "factor 0.001 for class of street 'primary'; factors must be"),
+        ({"factors": {"primary": 50}}, LimitError, r"^factors give edge \d a speed of 900 km/h"),
+        ({"factors": 0.5}, InputError, "must map each class of street to a factor"),
         ({"polygons": box(1400, 1600, 0.5, crs=None)}, CrsError, "polygons has no CRS"),
         ({"polygons": box(1400, 1600, 0.0)}, LimitError, "factor 0.0 at 0; factors must be above 0"),
         ({"polygons": box(1400, 1600, 101.0)}, LimitError, "factor 101.0"),

@@ -1,5 +1,5 @@
 """
-Custom speeds by class of street, by OSM way, by edge, or by a factor within polygons.
+Custom speeds by class of street, by OSM way, by edge, or by factors of classes and within polygons.
 """
 
 from __future__ import annotations
@@ -7,24 +7,38 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import AnyArray, FloatArray, IndexArray
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray
 from traveltime_lab._checks import one_of
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.network.network import Network, with_speeds
 from traveltime_lab.points import plain
-from traveltime_lab.streets.tables import BASE_MODES
+from traveltime_lab.streets.tables import BASE_MODES, StreetTables
 
 #: Range of valid speeds in km/h (assumed: a slower street is closed, and no vehicle on a public street is faster).
 MIN_KPH = 0.1
 MAX_KPH = 500.0
+
+
+class _Value(NamedTuple):
+    """What a mapping holds, and its range."""
+
+    name: str
+    least: float
+    most: float
+    unit: str
+
+
+_SPEED: Final = _Value("speed", MIN_KPH, MAX_KPH, " km/h")
+#: The range of `SetSpeed`.
+_FACTOR: Final = _Value("factor", 0.01, 100.0, "")
 
 
 @explained_keywords
@@ -35,13 +49,14 @@ def add_speeds(
     ways: Mapping[int, float] | pd.Series | None = None,
     edges: Mapping[int, float] | pd.Series | None = None,
     polygons: gpd.GeoDataFrame | None = None,
+    factors: Mapping[str, float] | pd.Series | None = None,
     mode: Literal["walking", "cycling", "driving"] = "driving",
 ) -> Network:
     """
     Return a copy of a network with custom speeds.
 
     If an edge is selected by several arguments, `edges` takes precedence over `ways`, and `ways` over `classes`. The
-    factors of `polygons` are applied last. Directions that are closed to the mode remain closed.
+    factors of `factors` and `polygons` are applied last. Directions that are closed to the mode remain closed.
 
     Parameters
     ----------
@@ -56,6 +71,9 @@ def add_speeds(
     polygons : GeoDataFrame, optional
         Polygons in any CRS with a column ``factor``. The speed of an edge is multiplied by the factor of the polygon
         that contains its midpoint; where polygons overlap, by the product of their factors.
+    factors : mapping or Series, optional
+        Factors, 0.01 to 100, by value of the highway tag, by which speeds are multiplied. Streets of a class with
+        different speeds keep their proportions.
     mode : {"walking", "cycling", "driving"}, default "driving"
         The mode to change the speeds of.
 
@@ -69,10 +87,14 @@ def add_speeds(
     InputError
         If no speeds are given, or a class, way or edge does not occur in the network.
     LimitError
-        If a speed is below 0.1 or above 500 km/h, also after applying a factor, or a factor is not above 0 and at most
-        100.
+        If a speed is below 0.1 or above 500 km/h, also after applying a factor, or a factor is not from 0.01 to 100
+        (above 0 for `polygons`).
     CrsError
         If `polygons` has no CRS.
+
+    See Also
+    --------
+    calibrate_speeds : Factors from measured travel times.
 
     Notes
     -----
@@ -92,8 +114,8 @@ def add_speeds(
         msg = f"the first argument must be a Network; got {type(network).__name__}. Create one with build_network"
         raise InputError(msg)
     one_of(mode, "mode", BASE_MODES)
-    if classes is None and ways is None and edges is None and polygons is None:
-        msg = "add_speeds needs at least one of classes, ways, edges and polygons"
+    if all(given is None for given in (classes, ways, edges, polygons, factors)):
+        msg = "add_speeds needs at least one of classes, ways, edges, polygons and factors"
         raise InputError(msg)
     tables = network.tables
     uses = tables.uses
@@ -110,16 +132,15 @@ def add_speeds(
         put(*_looked_up(ways, tables.edge_way_id, "ways", "OSM way"))
     if edges is not None:
         put(*_looked_up(edges, np.arange(network.n_edges), "edges", "edge"))
+    if factors is not None:
+        rows, factor = _looked_up(
+            factors, uses["highway"].to_numpy()[tables.edge_use], "factors", "class of street", _FACTOR
+        )
+        speed[rows] *= factor[:, None]
     if polygons is not None:
         speed *= _factors(network, polygons)[:, None]
-        wrong = is_open & ((speed < MIN_KPH) | (speed > MAX_KPH))
-        if wrong.any():
-            edge, side = np.argwhere(wrong)[0].tolist()
-            msg = (
-                f"the factors of polygons give edge {edge} a speed of {speed[edge, side]:g} km/h; "
-                f"choose factors that give {MIN_KPH:g} to {MAX_KPH:g} km/h"
-            )
-            raise LimitError(msg)
+    if factors is not None or polygons is not None:
+        _check_scaled(speed, is_open, "factors" if polygons is None else "the factors of polygons")
     old_row, new_row = np.unique(
         np.column_stack([tables.edge_use, speed.astype(np.float32)]), axis=0, return_inverse=True
     )
@@ -130,8 +151,30 @@ def add_speeds(
     return with_speeds(network, changed)
 
 
-def _kph(value: Any) -> float:
-    """Return a speed as a float, NaN for what is no number."""
+def tables_with_factors(tables: StreetTables, factors: Mapping[str, float], mode: str) -> StreetTables:
+    """Return tables with the speeds that `add_speeds` gives for valid factors by class."""
+    uses = tables.uses.copy()
+    factor = np.array([factors.get(highway, 1.0) for highway in uses["highway"].tolist()])
+    for side in ("forward", "backward"):
+        column = f"{mode}_kph_{side}"
+        uses[column] = (uses[column].to_numpy().astype(np.float64) * factor).astype(np.float32)
+    return replace(tables, uses=uses)
+
+
+def _check_scaled(speed: FloatArray, is_open: BoolArray, name: str) -> None:
+    """Raise LimitError if a factor has given an open edge a speed that is not valid."""
+    wrong = is_open & ((speed < MIN_KPH) | (speed > MAX_KPH))
+    if wrong.any():
+        edge, side = np.argwhere(wrong)[0].tolist()
+        msg = (
+            f"{name} give edge {edge} a speed of {speed[edge, side]:g} km/h; "
+            f"choose factors that give {MIN_KPH:g} to {MAX_KPH:g} km/h"
+        )
+        raise LimitError(msg)
+
+
+def _as_float(value: Any) -> float:
+    """Return a speed or a factor as a float, NaN for what is no number."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -139,23 +182,24 @@ def _kph(value: Any) -> float:
 
 
 def _looked_up(
-    given: Mapping[Any, float] | pd.Series, keys: AnyArray, name: str, kind: str
+    given: Mapping[Any, float] | pd.Series, keys: AnyArray, name: str, kind: str, value: _Value = _SPEED
 ) -> tuple[IndexArray, FloatArray]:
-    """Return the edges whose keys occur in a mapping, and their speeds."""
+    """Return the edges whose keys occur in a mapping, and their speeds or factors."""
     if not isinstance(given, Mapping | pd.Series):
-        msg = f"{name} must map each {kind} to a speed, as a dict or a Series; got {type(given).__name__} {given!r}"
+        got = f"{type(given).__name__} {given!r}"
+        msg = f"{name} must map each {kind} to a {value.name}, as a dict or a Series; got {got}"
         raise InputError(msg)
     series = given if isinstance(given, pd.Series) else pd.Series(dict(given), dtype=object)
     if not series.index.is_unique:
         msg = f"{name} has the {kind} {plain(series.index[series.index.duplicated()][0])!r} more than once"
         raise InputError(msg)
-    kph = np.array([_kph(value) for value in series.tolist()])
-    wrong = ~((kph >= MIN_KPH) & (kph <= MAX_KPH))
+    found = np.array([_as_float(each) for each in series.tolist()])
+    wrong = ~((found >= value.least) & (found <= value.most))
     if wrong.any():
         at = int(wrong.argmax())
         msg = (
-            f"{name} has the speed {plain(series.iloc[at])!r} for {kind} {plain(series.index[at])!r}; "
-            f"speeds must be from {MIN_KPH:g} to {MAX_KPH:g} km/h"
+            f"{name} has the {value.name} {plain(series.iloc[at])!r} for {kind} {plain(series.index[at])!r}; "
+            f"{value.name}s must be from {value.least:g} to {value.most:g}{value.unit}"
         )
         raise LimitError(msg)
     position = pd.Index(series.index).get_indexer(pd.Index(keys))
@@ -166,7 +210,7 @@ def _looked_up(
         msg = f"{name} has the {kind} {plain(series.index[at])!r}, which does not occur in the network"
         raise InputError(msg)
     rows = np.flatnonzero(position >= 0)
-    return rows, kph[position[rows]]
+    return rows, found[position[rows]]
 
 
 def _factors(network: Network, polygons: Any) -> FloatArray:
