@@ -120,7 +120,7 @@ def test_maps_of_differences_are_centred_on_zero(nets: Any) -> None:
     found = tl.compare(*both(nets, tl.h3_cells, travel_time=90, resolution=10))
     scene = scene_of(nets[0], found, None, None, None, None)
     low, high = scene.limits
-    assert scene.is_diverging and low == -high and 0.0 < high <= np.nanmax(np.abs(found["difference"]))
+    assert scene.is_diverging and low == -high == -np.nanmax(np.abs(found["difference"]))
     assert scene.place(np.array([0.0, low, high, np.nan])) == [
         style.diverging_colour(0), style.diverging_colour(-1), style.diverging_colour(1), style.NO_VALUE
     ]  # fmt: skip

@@ -230,7 +230,8 @@ def test_adding_never_loses(town: Network, places: list[tuple[int, int]]) -> Non
         assert any(text in str(error) for text in ("joins no street", "line is empty", "at one place of a street"))
         return
     check_consistent(added.tables)
-    assert added.tables.edge_length_m.sum() > town.tables.edge_length_m.sum()
+    # A line of no length, as between two places of the same coordinates but for rounding, adds nothing.
+    assert added.tables.edge_length_m.sum() >= town.tables.edge_length_m.sum() * (1.0 - 1e-12)
     for mode in ("walking", "cycling"):
         stays = np.ones(len(SPOTS), bool)
         for role in ("origin", "destination"):

@@ -52,6 +52,9 @@ class Shading:
 
     def limits(self, values: FloatArray, *, is_centred: bool = False) -> tuple[float, float]:
         """Return the ends of the scale: the given ones, or those of the values that are not far out."""
+        if is_centred:
+            # Where most differences are zero, the quartiles of all would say nothing about the others.
+            values = np.abs(values[values != 0.0])
         if not values.size:
             low, high = 0.0, 1.0
         else:
@@ -60,8 +63,7 @@ class Shading:
             near = values[(values >= first - reach) & (values <= third + reach)] if reach > 0.0 else values
             low, high = float(near.min()), float(near.max())
         if is_centred:
-            farthest = max(abs(low), abs(high)) or 1.0
-            low, high = -farthest, farthest
+            low = -high
         return low if self.vmin is None else self.vmin, high if self.vmax is None else self.vmax
 
     def edges(self, values: FloatArray) -> FloatArray | None:
