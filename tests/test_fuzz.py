@@ -342,6 +342,10 @@ TARGETS = [
     Target("Nominatim.reverse_geocode", lambda w: nominatim().reverse_geocode, lambda w: {"lng": 0.5, "lat": 0.5}),
     Target("Network.prepare", preparing, lambda w: {"transportation": "walking"}, share=0.1),
     Target("Network.save", lambda w: w.network.save, lambda w: {"path": w.folder / "again.network"}),
+    *(
+        Target(f"Network.{name}", lambda w, name=name: getattr(w.network, name), lambda w: {}, share=0.3)
+        for name in ("to_networkx", "to_osmnx", "to_pandana")
+    ),
     Target("Network.road_graph", lambda w: w.network.road_graph, lambda w: {"transportation": tl.Transportation()}),
     Target("TravelTimeMap", public("TravelTimeMap"), lambda w: {"network": w.network, "origins": w.home}, more=(
         "travel_time", "distance", "transportation", "departure_time", "arrival_time", "level_of_detail", "snapping",
@@ -449,7 +453,8 @@ def fault(target: Target, world: World, values: dict[str, str]) -> tuple[str, st
             warnings.simplefilter("ignore", ServiceWarning)
             warnings.filterwarnings(
                 "ignore",
-                message="travel_time is in seconds|constrained_layout|Glyph|.*axes sizes collapsed|.*query area",
+                message="travel_time is in seconds|constrained_layout|Glyph|.*axes sizes collapsed|.*query area"
+                "|the exported graph",
             )
             answer = target.function(world)(**arguments)
         wrong = wrong_answer(answer, arguments)

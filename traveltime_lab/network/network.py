@@ -17,6 +17,7 @@ from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network import frames, prepared, prepared_file
+from traveltime_lab.network.exports import Exports
 from traveltime_lab.network.file import Contents, hash_of_streets, plain_arrays, write_file
 from traveltime_lab.network.file import fingerprint as fingerprint_of
 from traveltime_lab.network.history import History
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 _HASH = Derived[None, Any]("hash of streets")
 
 
-class Network:
+class Network(Exports):
     """
     The streets, timetable and water of a region, for repeated searches.
 
