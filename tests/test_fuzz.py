@@ -365,6 +365,10 @@ TARGETS = [
     Target("Nominatim.reverse_geocode", lambda w: nominatim().reverse_geocode, lambda w: {"lng": 0.5, "lat": 0.5}),
     Target("Network.prepare", preparing, lambda w: {"transportation": "walking"}, share=0.1),
     Target("Network.save", lambda w: w.network.save, lambda w: {"path": w.folder / "again.network"}),
+    *(
+        Target(f"Network.{name}", lambda w, name=name: getattr(w.network, name), lambda w: {}, share=0.3)
+        for name in ("to_networkx", "to_osmnx", "to_pandana")
+    ),
     Target("Network.road_graph", lambda w: w.network.road_graph, lambda w: {"transportation": tl.Transportation()}),
     Target("Network.plot", lambda w: w.network.plot, lambda w: {
         "areas": w.areas, "points": w.home, "size": 2.0
@@ -478,7 +482,7 @@ def fault(target: Target, world: World, values: dict[str, str]) -> tuple[str, st
             warnings.filterwarnings(
                 "ignore",
                 message="travel_time is in seconds|constrained_layout|Glyph|.*axes sizes collapsed|.*query area|"
-                "the factors of|factors have not settled|held-out trips",
+                "the factors of|factors have not settled|held-out trips|the exported graph",
             )
             answer = target.function(world)(**arguments)
         wrong = wrong_answer(answer, arguments)

@@ -19,6 +19,7 @@ from traveltime_lab.kernels import compiled
 from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network import prepared, prepared_file
+from traveltime_lab.network.exports import Exports
 from traveltime_lab.network.file import Contents, hash_of_streets, plain_arrays, write_file
 from traveltime_lab.network.file import fingerprint as fingerprint_of
 from traveltime_lab.network.history import History
@@ -48,7 +49,7 @@ compiled.watchers.append(CompilationBar())
 _HASH = Derived[None, Any]("hash of streets")
 
 
-class Network(NetworkViews):
+class Network(NetworkViews, Exports):
     """
     The streets, timetable and water of a region, for repeated searches.
 

@@ -165,15 +165,28 @@ def _csr_order(rows: AnyArray, n_rows: int) -> tuple[Int32Array, Int64Array]:
     return indptr, np.argsort(rows, kind="stable").astype(np.int64)
 
 
+def junction_of_ends(tables: StreetTables, base: str) -> tuple[Int32Array, Int32Array]:
+    """
+    Return the junction at the start of each directed edge, and its node.
+
+    Junctions are nodes, but for those that block the mode. These cannot be passed and can be reached from each of their
+    streets, so that each of these has a junction of its own, numbered from ``n_nodes``.
+
+    Returns
+    -------
+    junction, node : int32 arrays of shape (n_directed,)
+    """
+    node = _interleave(tables.edge_from, tables.edge_to).astype(np.int32)
+    blocked = (tables.node_flags[node] & _BLOCKS[base]) != 0
+    junction = node.copy()
+    junction[blocked] = tables.node_lng.size + np.arange(int(blocked.sum()), dtype=np.int32)
+    return junction, node
+
+
 def _topology_of_nodes(tables: StreetTables, is_open: BoolArray, base: str) -> Topology:
     """Build a graph whose states are nodes; a node that blocks the mode is split into one state per street."""
-    tail = _interleave(tables.edge_from, tables.edge_to).astype(np.int32)
-    n_nodes = tables.node_lng.size
-    blocked = (tables.node_flags[tail] & _BLOCKS[base]) != 0
-    state_at_start = tail.copy()
-    # A blocked node cannot be passed, but it can be reached from each of its streets: these are separate states.
-    state_at_start[blocked] = n_nodes + np.arange(int(blocked.sum()), dtype=np.int32)
-    n_states = n_nodes + int(blocked.sum())
+    state_at_start, tail = junction_of_ends(tables, base)
+    n_states = max(tables.node_lng.size, int(state_at_start.max(initial=-1)) + 1)
     edges = np.flatnonzero(is_open).astype(np.int32)
     source = state_at_start[edges]
     target = state_at_start[edges ^ 1]
