@@ -7,9 +7,8 @@ import multiprocessing
 import os
 import pickle
 import signal
-import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -287,19 +286,46 @@ def test_a_cluster_whose_only_worker_is_killed(town: Network, plain: Path, tmp_p
             if done == 2:
                 os.kill(victim, signal.SIGKILL)
 
-        executor = client.get_executor()
-        folder = tmp_path / "m"
+        arguments = (town, HOMES, SHOPS, tmp_path / "m")
+        tl.write_matrix(*arguments, part_size=300, progress=kill, executor=client.get_executor(), **ON_FOOT)
+        assert checksums(tmp_path / "m") == checksums(plain)
 
-        def write() -> None:
-            tl.write_matrix(town, HOMES, SHOPS, folder, part_size=300, progress=kill, executor=executor, **ON_FOOT)
 
-        # Once in many runs a future of Dask never ends after the kill; closing the client then ends the wait.
-        work = threading.Thread(target=write, daemon=True)
-        work.start()
-        work.join(180.0)
-        if work.is_alive():
-            pytest.xfail("a future of Dask did not end after its worker was killed")
-        assert checksums(folder) == checksums(plain)
+def test_a_result_that_is_lost_before_it_is_fetched(
+    town: Network, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    fetch, lost = distributed.Future.result, []
+
+    def result(future: Any, timeout: Any = None) -> Any:
+        if not lost and future.key.startswith("make_alone"):
+            lost.append(future.key)
+            raise CancelledError
+        return fetch(future, timeout)
+
+    monkeypatch.setattr(distributed.Future, "result", result)
+    options = {"n_workers": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        arguments = (town, HOMES, SHOPS, tmp_path / "m")
+        tl.write_matrix(*arguments, part_size=300, progress=False, executor=client.get_executor(), **ON_FOOT)
+        assert lost
+        assert checksums(tmp_path / "m") == checksums(plain)
+
+
+def test_a_client_that_is_closed_ends_the_job(town: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(executors, "_LOOK_S", 0.1)
+    options = {"n_workers": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster:
+        client = distributed.Client(cluster)
+        arguments = (town, HOMES, SHOPS, tmp_path / "m")
+
+        def close(done: int, n_parts: int) -> None:
+            if done == 2:
+                client.close()
+
+        with pytest.raises(tl.UnfinishedJobError, match=r"2 of 10 parts .* goes on"):
+            tl.write_matrix(*arguments, part_size=300, progress=close, executor=client.get_executor(), **ON_FOOT)
 
 
 @pytest.mark.parametrize("part_size", [300, 10_000])

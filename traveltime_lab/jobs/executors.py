@@ -39,6 +39,9 @@ _AHEAD: Final = 2
 
 #: Seconds to wait for the first worker of a cluster.
 _PATIENCE_S: Final = 600
+#: Seconds after which a wait for parts looks whether the cluster can still be reached.
+_LOOK_S: Final = 5.0
+_CLOSED: Final = "the Dask client of the executor was closed; create a new one"
 
 #: The job of this worker process by its key.
 _kept: dict[str, Job] = {}
@@ -98,7 +101,7 @@ def _by_workers(
                 part = waiting.pop()
                 attempts[part] += 1
                 running[_submitted(submit, part)] = part
-            for future in wait(running, return_when=FIRST).done:
+            for future in _ended(running, executor):
                 part = running.pop(future)
                 error = _error_of(future)
                 if error is None:
@@ -120,9 +123,28 @@ def _by_workers(
             "create a new one"
         )
         raise UnfinishedJobError(msg) from error
+    except Exception as error:
+        if isinstance(error, TravelTimeError) or not _is_closed(executor):
+            raise
+        raise UnfinishedJobError(_CLOSED) from error
     finally:
         for future in running:
             future.cancel()
+
+
+def _ended(running: dict[Future[Made], int], executor: Executor) -> set[Future[Made]]:
+    """Wait for the next parts, and return those that have ended."""
+    while True:
+        ended = wait(running, timeout=_LOOK_S, return_when=FIRST).done
+        if ended:
+            return ended
+        if _is_closed(executor):
+            raise UnfinishedJobError(_CLOSED)
+
+
+def _is_closed(executor: Executor) -> bool:
+    """Return whether an executor is that of a Dask client that was closed."""
+    return getattr(getattr(executor, "_client", None), "status", "") in {"closing", "closed"}
 
 
 def _n_workers(executor: Executor) -> int:
@@ -175,7 +197,7 @@ def _delivery(job: Job, executor: Executor) -> Iterator[Callable[[], Callable[[i
             except TimeoutError as error:
                 msg = f"the cluster had no worker for {_PATIENCE_S} s; start some"
                 raise UnfinishedJobError(msg) from error
-            return lambda part: executor.submit(make_alone, there, part)
+            return lambda part: _submitted_to_dask(client, executor, there, part)
 
         yield scattered
         return
@@ -187,6 +209,34 @@ def _delivery(job: Job, executor: Executor) -> Iterator[Callable[[], Callable[[i
             yield lambda: lambda part: executor.submit(make_from_file, path, job.key, part)
         return
     yield lambda: lambda part: executor.submit(make_from_bytes, content, job.key, part)
+
+
+def _submitted_to_dask(client: Any, executor: Any, there: Any, part: int) -> Future[Made]:
+    """
+    Submit a part of a scattered job, and return a future that ends in any case.
+
+    That of the executor's own ``submit`` never ends if a worker is lost after the task ended and before its result was
+    fetched, when the scattered job was lost, too (distributed 2026.8).
+    """
+    if executor._shutdown:
+        raise RuntimeError("cannot schedule new futures after shutdown")
+    theirs = client.submit(make_alone, there, part, **executor._kwargs)
+    ours: Future[Made] = Future()
+
+    def follow(ended: Any) -> None:
+        if ours.set_running_or_notify_cancel():
+            try:
+                ours.set_result(ended.result())
+            except BaseException as error:
+                ours.set_exception(error)
+
+    def cancel(ended: Future[Made]) -> None:
+        if ended.cancelled():
+            theirs.cancel()
+
+    theirs.add_done_callback(follow)
+    ours.add_done_callback(cancel)
+    return ours
 
 
 def make_alone(job: Job, part: int) -> Made:
