@@ -207,7 +207,9 @@ class TransitField:
         def lower_one(rides: EgressOnFoot | AccessByVehicle, tile: Tile, values: Any) -> None:
             cells, stop_ms = tile.cells(per_metre, buffer_m), rides.stop_ms
             if isinstance(rides, AccessByVehicle):
-                drives.gather_drives(cells, directed, budget_ms, ports, rides.labels, stop_ms, on_edges, values)
+                transit_surface.gather_drives(
+                    cells, directed, budget_ms, ports, rides.labels, stop_ms, on_edges, values
+                )
                 return
             assert self.around is not None
             transit_surface.gather_rides(

@@ -19,9 +19,7 @@ class Cells(NamedTuple):
     distance: np.ndarray  # float32, m: distance to the edge
     per_metre: float  # value of one metre of that distance, in seconds or metres
     buffer_m: float  # cells farther than this from their edge have no value
-    tied_cell: (
-        np.ndarray
-    )  # int32 (n_tied,), cells with another edge that is as near, ascending: row * n_columns + column
+    tied_cell: np.ndarray  # int32 (n_tied,), cells with another edge as near: row * n_columns + column, ascending
     tied_edge: np.ndarray  # int32 (n_tied,)
     tied_fraction: np.ndarray  # float32 (n_tied,)
     tied_distance: np.ndarray  # float32 (n_tied,), m
@@ -137,44 +135,29 @@ def tied_within(tied_cell, tied_edge, tied_fraction, tied_distance, n_columns, t
     return cell[:n], edge[:n], fraction[:n], distance[:n]
 
 
-# The loops over cells read local variables and call nothing: a field of a named tuple, or an array that is an argument
-# of a function called for each cell, would be counted as a reference each time, which takes several times as long.
-
-
 @kernel
-def _lower(cell, edge, fraction, distance, per_metre, buffer_m, rows, origin, values):
+def nearest_then_tied(cells):
     """
-    Lower the values of some cells; see `gather`.
+    Return the edges of cells as two lists: the nearest of every cell, and others that are as near.
 
     Parameters
     ----------
-    cell : int32 array of shape (n,)
-        Numbers of the cells, empty for all.
-    edge, fraction, distance : int32, float32, float32 arrays of shape (n,)
-    values : float32 array of shape (n_cells,)
+    cells : Cells
+
+    Returns
+    -------
+    two tuples of cell, edge, fraction, distance
+        Arrays of shape (n,), as in `Cells`. The first list has all cells in order; the numbers of its cells are an
+        empty array.
     """
-    own_edge, own_fraction, own_ahead, own_start = origin
-    is_all = cell.size == 0
-    for k in range(edge.size):
-        e, d = edge[k], distance[k]
-        if e < 0 or d > buffer_m:
-            continue
-        f = fraction[k]
-        best = min(rows[e, 0] + f * rows[e, 1], rows[e, 2] + (np.float32(1.0) - f) * rows[e, 3])
-        for o in range(own_edge.size):
-            if e == own_edge[o]:
-                # At the origin itself a closed direction does not matter: 0 times inf would be NaN.
-                ahead = f - own_fraction[o]
-                if ahead > 0.0:
-                    best = min(best, own_start[o] + ahead * own_ahead[o, 0])
-                elif ahead < 0.0:
-                    best = min(best, own_start[o] - ahead * own_ahead[o, 1])
-                else:
-                    best = min(best, own_start[o])
-        i = k if is_all else np.int64(cell[k])
-        value = np.float32(best + d * per_metre)
-        if value < values[i]:
-            values[i] = value
+    return (
+        (np.empty(0, np.int32), cells.edge.reshape(-1), cells.fraction.reshape(-1), cells.distance.reshape(-1)),
+        (cells.tied_cell, cells.tied_edge, cells.tied_fraction, cells.tied_distance),
+    )
+
+
+# The loops over cells read local variables and call nothing: a field of a named tuple, or an array that is an argument
+# of a function called for each cell, would be counted as a reference each time, which takes several times as long.
 
 
 @kernel
@@ -191,14 +174,31 @@ def gather(cells, rows, origin, values):
     values : float32 array of shape (n_rows, n_columns)
         Overwritten; inf where not reached.
     """
-    edge, fraction, distance, per_metre, buffer_m, tied_cell, tied_edge, tied_fraction, tied_distance = cells
-    of_all, of_each = np.empty(0, np.int32), values.reshape(-1)
+    per_metre, buffer_m, of_each = cells.per_metre, cells.buffer_m, values.reshape(-1)
     of_each.fill(np.inf)
-    _lower(
-        of_all, edge.reshape(-1), fraction.reshape(-1), distance.reshape(-1), per_metre, buffer_m, rows, origin, of_each
-    )
-    if tied_cell.size:
-        _lower(tied_cell, tied_edge, tied_fraction, tied_distance, per_metre, buffer_m, rows, origin, of_each)
+    own_edge, own_fraction, own_ahead, own_start = origin
+    for cell, edge, fraction, distance in nearest_then_tied(cells):
+        is_all = cell.size == 0
+        for k in range(edge.size):
+            e, d = edge[k], distance[k]
+            if e < 0 or d > buffer_m:
+                continue
+            f = fraction[k]
+            best = min(rows[e, 0] + f * rows[e, 1], rows[e, 2] + (np.float32(1.0) - f) * rows[e, 3])
+            for o in range(own_edge.size):
+                if e == own_edge[o]:
+                    # At the origin itself a closed direction does not matter: 0 times inf would be NaN.
+                    ahead = f - own_fraction[o]
+                    if ahead > 0.0:
+                        best = min(best, own_start[o] + ahead * own_ahead[o, 0])
+                    elif ahead < 0.0:
+                        best = min(best, own_start[o] - ahead * own_ahead[o, 1])
+                    else:
+                        best = min(best, own_start[o])
+            i = k if is_all else np.int64(cell[k])
+            value = np.float32(best + d * per_metre)
+            if value < of_each[i]:
+                of_each[i] = value
 
 
 @kernel
@@ -244,62 +244,6 @@ def length_rows(start, traversal, is_backward, edge_boxes, limit, own_edges, row
 
 
 @kernel
-def _lower_lengths(
-    cell,
-    edge,
-    fraction,
-    distance,
-    per_metre,
-    buffer_m,
-    rows,
-    origin,
-    ahead_m,
-    start_m,
-    seconds_per_metre,
-    times,
-    values,
-):
-    """
-    Set the values of those of some cells that a route reaches in less time than any before; see `gather_lengths`.
-
-    Parameters
-    ----------
-    cell, edge, fraction, distance
-        As in `_lower`.
-    times : float64 array of shape (n_cells,), s
-        Time of the fastest route to each cell, lowered with its value.
-    values : float32 array of shape (n_cells,), m
-    """
-    own_edge, own_fraction, own_ahead, own_start = origin
-    is_all = cell.size == 0
-    for k in range(edge.size):
-        e, d = edge[k], distance[k]
-        if e < 0 or d > buffer_m:
-            continue
-        f = fraction[k]
-        g = np.float32(1.0) - f
-        time, metres = rows[e, 0] + f * rows[e, 1], rows[e, 4] + f * rows[e, 5]
-        other = rows[e, 2] + g * rows[e, 3]
-        if other < time:
-            time, metres = other, rows[e, 6] + g * rows[e, 7]
-        for o in range(own_edge.size):
-            if e == own_edge[o]:
-                ahead = f - own_fraction[o]
-                straight = own_start[o]
-                if ahead > 0.0:
-                    straight += ahead * own_ahead[o, 0]
-                elif ahead < 0.0:
-                    straight -= ahead * own_ahead[o, 1]
-                if np.isfinite(straight) and straight <= time:
-                    time, metres = np.float32(straight), np.float32(start_m[o] + abs(ahead) * ahead_m[o])
-        i = k if is_all else np.int64(cell[k])
-        seconds = time + d * seconds_per_metre
-        if seconds < times[i]:
-            times[i] = seconds
-            values[i] = metres + d * per_metre
-
-
-@kernel
 def gather_lengths(cells, rows, origin, ahead_m, start_m, seconds_per_metre, values):
     """
     Fill the length in metres of the fastest route to each cell; see `gather`.
@@ -315,38 +259,34 @@ def gather_lengths(cells, rows, origin, ahead_m, start_m, seconds_per_metre, val
     seconds_per_metre : float
         Time of one metre between a cell and its edge, which decides between edges that are as near.
     """
-    edge, fraction, distance, per_metre, buffer_m, tied_cell, tied_edge, tied_fraction, tied_distance = cells
-    of_all, of_each = np.empty(0, np.int32), values.reshape(-1)
+    per_metre, buffer_m, of_each = cells.per_metre, cells.buffer_m, values.reshape(-1)
     times = np.full(of_each.size, np.inf)
     of_each.fill(np.inf)
-    _lower_lengths(
-        of_all,
-        edge.reshape(-1),
-        fraction.reshape(-1),
-        distance.reshape(-1),
-        per_metre,
-        buffer_m,
-        rows,
-        origin,
-        ahead_m,
-        start_m,
-        seconds_per_metre,
-        times,
-        of_each,
-    )
-    if tied_cell.size:
-        _lower_lengths(
-            tied_cell,
-            tied_edge,
-            tied_fraction,
-            tied_distance,
-            per_metre,
-            buffer_m,
-            rows,
-            origin,
-            ahead_m,
-            start_m,
-            seconds_per_metre,
-            times,
-            of_each,
-        )
+    own_edge, own_fraction, own_ahead, own_start = origin
+    for cell, edge, fraction, distance in nearest_then_tied(cells):
+        is_all = cell.size == 0
+        for k in range(edge.size):
+            e, d = edge[k], distance[k]
+            if e < 0 or d > buffer_m:
+                continue
+            f = fraction[k]
+            g = np.float32(1.0) - f
+            time, metres = rows[e, 0] + f * rows[e, 1], rows[e, 4] + f * rows[e, 5]
+            other = rows[e, 2] + g * rows[e, 3]
+            if other < time:
+                time, metres = other, rows[e, 6] + g * rows[e, 7]
+            for o in range(own_edge.size):
+                if e == own_edge[o]:
+                    ahead = f - own_fraction[o]
+                    straight = own_start[o]
+                    if ahead > 0.0:
+                        straight += ahead * own_ahead[o, 0]
+                    elif ahead < 0.0:
+                        straight -= ahead * own_ahead[o, 1]
+                    if np.isfinite(straight) and straight <= time:
+                        time, metres = np.float32(straight), np.float32(start_m[o] + abs(ahead) * ahead_m[o])
+            i = k if is_all else np.int64(cell[k])
+            seconds = time + d * seconds_per_metre
+            if seconds < times[i]:
+                times[i] = seconds
+                of_each[i] = metres + d * per_metre

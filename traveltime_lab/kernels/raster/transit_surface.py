@@ -1,5 +1,5 @@
 """
-Compute travel times by transit at the cells of a raster, within a budget for the walk between stop and cell.
+Compute travel times by transit at the cells of a raster, within a budget for the walk or drive between stop and cell.
 
 The fastest journey to a junction may have used up its walking budget there, while a slower one has not. A cell
 therefore takes the fastest journey over the ends of its edge if its walk is within the budget, and otherwise compares
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.raster.surface import nearest_then_tied
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street.road import TIME_SHIFT
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
@@ -102,76 +103,6 @@ def _ask_all(d, part_ms, budget_ms, ports, around, stop_ms):
 
 
 @kernel
-def _lower(
-    cell,
-    edge,
-    fraction,
-    distance,
-    per_metre,
-    buffer_m,
-    starts,
-    directed,
-    is_backward,
-    budget_ms,
-    limit_ms,
-    rides,
-    on_edges,
-    values,
-):
-    """
-    Lower the values of some cells; see `gather_rides`.
-
-    Parameters
-    ----------
-    cell : int32 array of shape (n,)
-        Numbers of the cells, empty for all.
-    edge, fraction, distance : int32, float32, float32 arrays of shape (n,)
-    values : float32 array of shape (n_cells,), s
-    """
-    ports, around, stop_ms = rides
-    indptr, stops, place, connector = on_edges.indptr, on_edges.stops, on_edges.fraction, on_edges.connector
-    most = limit_ms + 1.0
-    is_all = cell.size == 0
-    for k in range(edge.size):
-        e, metres = edge[k], distance[k]
-        if e < 0 or metres > buffer_m:
-            continue
-        i = k if is_all else np.int64(cell[k])
-        f = np.float64(fraction[k])
-        off_ms = 1000.0 * per_metre * metres
-        bound = min(1000.0 * np.float64(values[i]), most)
-        best = bound
-        first_ms = f * starts[e, 2] + off_ms
-        second_ms = (1.0 - f) * starts[e, 6] + off_ms
-        first, second = starts[e, 0] + first_ms, starts[e, 4] + second_ms
-        # Which end of the edge is faster is unpredictable, so it is selected without a branch. If the walk over the
-        # faster end is within the budget, the other end cannot be better.
-        if min(first, second) < best:
-            is_first = first <= second
-            side, part_ms, time = (0, first_ms, first) if is_first else (1, second_ms, second)
-            if starts[e, 4 * side + 1] + part_ms <= budget_ms:
-                best = time
-            else:
-                for _ in range(2):
-                    if time < best:
-                        if starts[e, 4 * side + 1] + part_ms > budget_ms:
-                            d = 2 * e + (1 - side if is_backward else side)
-                            time = _ask_all(d, part_ms, budget_ms, ports, around, stop_ms)
-                        best = min(best, time)
-                    side, part_ms, time = (1, second_ms, second) if is_first else (0, first_ms, first)
-        if starts[e, 3] + off_ms < best:
-            for m in range(indptr[e], indptr[e + 1]):
-                stop = stops[m]
-                to_street_ms = (connector[m] >> TIME_SHIFT) + off_ms
-                if stop_ms[stop] + to_street_ms < best:
-                    walk = to_street_ms + straight_ms(e, f, place[m], directed, not is_backward)
-                    if walk <= budget_ms:
-                        best = min(best, stop_ms[stop] + walk)
-        if best < bound:
-            values[i] = best / 1000.0
-
-
-@kernel
 def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, rides, on_edges, values):
     """
     Lower the value of each cell to its travel time by transit and a walk.
@@ -191,38 +122,104 @@ def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, ride
     values : float32 array of shape (n_rows, n_columns), s
         Lowered in place.
     """
-    edge, fraction, distance, per_metre, buffer_m, tied_cell, tied_edge, tied_fraction, tied_distance = cells
-    of_all = np.empty(0, np.int32)
-    _lower(
-        of_all,
-        edge.reshape(-1),
-        fraction.reshape(-1),
-        distance.reshape(-1),
-        per_metre,
-        buffer_m,
-        starts,
-        directed,
-        is_backward,
-        budget_ms,
-        limit_ms,
-        rides,
-        on_edges,
-        values.reshape(-1),
-    )
-    if tied_cell.size:
-        _lower(
-            tied_cell,
-            tied_edge,
-            tied_fraction,
-            tied_distance,
-            per_metre,
-            buffer_m,
-            starts,
-            directed,
-            is_backward,
-            budget_ms,
-            limit_ms,
-            rides,
-            on_edges,
-            values.reshape(-1),
-        )
+    per_metre, buffer_m, of_each = cells.per_metre, cells.buffer_m, values.reshape(-1)
+    ports, around, stop_ms = rides
+    indptr, stops, place, connector = on_edges.indptr, on_edges.stops, on_edges.fraction, on_edges.connector
+    most = limit_ms + 1.0
+    for cell, edge, fraction, distance in nearest_then_tied(cells):
+        is_all = cell.size == 0
+        for k in range(edge.size):
+            e, metres = edge[k], distance[k]
+            if e < 0 or metres > buffer_m:
+                continue
+            i = k if is_all else np.int64(cell[k])
+            f = np.float64(fraction[k])
+            off_ms = 1000.0 * per_metre * metres
+            bound = min(1000.0 * np.float64(of_each[i]), most)
+            best = bound
+            first_ms = f * starts[e, 2] + off_ms
+            second_ms = (1.0 - f) * starts[e, 6] + off_ms
+            first, second = starts[e, 0] + first_ms, starts[e, 4] + second_ms
+            # Which end of the edge is faster is unpredictable, so it is selected without a branch. If the walk over the
+            # faster end is within the budget, the other end cannot be better.
+            if min(first, second) < best:
+                is_first = first <= second
+                side, part_ms, time = (0, first_ms, first) if is_first else (1, second_ms, second)
+                if starts[e, 4 * side + 1] + part_ms <= budget_ms:
+                    best = time
+                else:
+                    for _ in range(2):
+                        if time < best:
+                            if starts[e, 4 * side + 1] + part_ms > budget_ms:
+                                d = 2 * e + (1 - side if is_backward else side)
+                                time = _ask_all(d, part_ms, budget_ms, ports, around, stop_ms)
+                            best = min(best, time)
+                        side, part_ms, time = (1, second_ms, second) if is_first else (0, first_ms, first)
+            if starts[e, 3] + off_ms < best:
+                for m in range(indptr[e], indptr[e + 1]):
+                    stop = stops[m]
+                    to_street_ms = (connector[m] >> TIME_SHIFT) + off_ms
+                    if stop_ms[stop] + to_street_ms < best:
+                        walk = to_street_ms + straight_ms(e, f, place[m], directed, not is_backward)
+                        if walk <= budget_ms:
+                            best = min(best, stop_ms[stop] + walk)
+            if best < bound:
+                of_each[i] = best / 1000.0
+
+
+@kernel
+def gather_drives(cells, directed, budget_ms, ports, drives, stop_ms, on_edges, values):
+    """
+    Lower the value of each cell to the travel time of driving to a stop and taking transit from there.
+
+    Parameters
+    ----------
+    cells : traveltime_lab.kernels.raster.surface.Cells
+    directed : Directed
+    budget_ms : int
+        Longest driving time, including the connector between the cell and its street.
+    ports : Ports
+        Exit ports of each directed edge.
+    drives : Drives
+        From `drives_to_stops`.
+    stop_ms : int32 array of shape (n_stops,)
+        Travel time from each stop to the destination, `NEVER` if there is no journey.
+    on_edges : StopsOnEdges
+    values : float32 array of shape (n_rows, n_columns), s
+        Lowered in place.
+    """
+    per_metre, buffer_m, of_each = cells.per_metre, cells.buffer_m, values.reshape(-1)
+    label_indptr, label_ms, drive_ms = drives
+    traversal, is_open = directed
+    port_indptr, port_states, port_keys = ports.indptr, ports.states, ports.keys
+    indptr, stops, place, connector = on_edges.indptr, on_edges.stops, on_edges.fraction, on_edges.connector
+    for cell, edge, fraction, distance in nearest_then_tied(cells):
+        is_all = cell.size == 0
+        for i in range(edge.size):
+            e, metres = edge[i], distance[i]
+            if e < 0 or metres > buffer_m:
+                continue
+            at = i if is_all else np.int64(cell[i])
+            f, off_ms, best = np.float64(fraction[i]), 1000.0 * per_metre * metres, 1000.0 * np.float64(of_each[at])
+            for side in range(2):
+                # The car drives from the cell to the end of the edge.
+                d = 2 * e + 1 - side
+                if not is_open[d]:
+                    continue
+                part_ms = (f if side == 0 else 1.0 - f) * (traversal[d] >> TIME_SHIFT) + off_ms
+                for k in range(port_indptr[d], port_indptr[d + 1]):
+                    onward = part_ms + (port_keys[k] >> TIME_SHIFT)
+                    state = port_states[k]
+                    for j in range(label_indptr[state], label_indptr[state + 1]):
+                        if drive_ms[j] + onward <= budget_ms:
+                            best = min(best, label_ms[j] + onward)
+                            break
+            for k in range(indptr[e], indptr[e + 1]):
+                stop = stops[k]
+                if stop_ms[stop] == NEVER:
+                    continue
+                drive = straight_ms(e, f, place[k], directed, np.bool_(False))
+                drive += (connector[k] >> TIME_SHIFT) + off_ms
+                if drive <= budget_ms:
+                    best = min(best, stop_ms[stop] + drive)
+            of_each[at] = best / 1000.0
