@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import pickle
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support import oracles_accessibility as twin
+from tests.support.large_jobs import HOW, Strange
 from tests.support.towns import blocks
 from tests.support.worlds import at
 from traveltime_lab import _threads
@@ -174,6 +178,26 @@ class Cut:
             yield 0, TimeBlock(row, column, self.ms[row, column].copy())
 
 
+class Parts(measures.Passes):
+    """Passes in parts of origins, each pickled on its way as by workers."""
+
+    def run(self, step_of: measures.StepOf) -> list[Any]:
+        cut: Any = self.matrix
+        n = len(cut.starts)
+        cuts = sorted({0, n, *(cut.random.randrange(n) for _ in range(2))})
+        steps = ((rows, step_of(rows)) for rows in (slice(*pair) for pair in pairwise(cuts)))
+        return [
+            pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(step))(Cut(cut.ms[rows], cut.random))))
+            for rows, step in steps
+        ]
+
+
+def passes(ms: np.ndarray, random: Any) -> measures.Passes:
+    """Return passes over a matrix, whole or in parts."""
+    how = Parts if random.randrange(2) else measures.Passes
+    return how(Cut(ms, random))
+
+
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw travel times, supply of two kinds and demand."""
@@ -193,15 +217,15 @@ def test_measures_equal_their_twins_to_the_last_bit(world: Any, kind: str, rando
     decay = tl.Decay("step", steps=ZONES) if kind == "zones" else tl.Decay(kind, **DECAYS[kind])
     limits = [1800, 700]
     weights = [Weights.of(decay, limit) for limit in limits]
-    cumulative = measures.opportunities(Cut(ms, random), weights, supply)
+    cumulative = measures.opportunities(passes(ms, random), weights, supply)
     found = {
         measure: measures.floating_catchments(
-            Cut(ms, random), weights, supply, demand, measures.Catchment(measure == "3sfca", measure == "m2sfca")
+            passes(ms, random), weights, supply, demand, measures.Catchment(measure == "3sfca", measure == "m2sfca")
         )
         for measure in CATCHMENTS[1:]
     }
     counts = np.minimum(np.floor(supply), 9).astype(np.int64)
-    third = measures.nearest(Cut(ms, random), limits, counts, 3)
+    third = measures.nearest(passes(ms, random), limits, counts, 3)
     for n, limit in enumerate(limits):
         times = pd.DataFrame(np.where(ms <= 1000 * limit, (ms + 500) // 1000, np.nan))
 
@@ -252,7 +276,7 @@ def of_table(measure: str, decay: tl.Decay, limit: int) -> list[float]:
         def shuffle(self, each: list[Any]) -> None:
             pass
 
-    table, weights = Cut(ms, Once()), [Weights.of(decay, limit)]
+    table, weights = measures.Passes(Cut(ms, Once())), [Weights.of(decay, limit)]
     if measure == "opportunities":
         return measures.opportunities(table, weights, SUPPLY)[0, 0, 0].tolist()
     how = measures.Catchment(measure == "3sfca", measure == "m2sfca")
@@ -280,7 +304,7 @@ def test_the_modified_method_by_hand() -> None:
         def blocks(self, *, again: bool = False) -> Any:
             return iter([(0, TimeBlock(slice(0, 1), slice(0, 1), ms))])
 
-    table = Whole(ms, np.random)
+    table = measures.Passes(Whole(ms, np.random))
     for how, expected in ((measures.Catchment(), 0.08), (measures.Catchment(squares_access=True), 0.04)):
         assert measures.floating_catchments(table, weights, one, np.array([100.0]), how).item() == expected
 
@@ -342,6 +366,63 @@ def test_a_matrix_and_arithmetic(
                 assert mine[column].iloc[:14].astype(float).fillna(-1).tolist() == (
                     pd.Series(expected[:14]).fillna(-1).tolist()
                 ), (measure, n)
+
+
+@pytest.fixture(scope="module")
+def executors() -> Iterator[dict[str, Executor]]:
+    with ThreadPoolExecutor(2) as threads, ProcessPoolExecutor(2, mp_context=HOW) as processes:
+        yield {"threads": threads, "processes": processes, "another": Strange()}
+
+
+@pytest.mark.parametrize("measure", ["opportunities", "nearest", *CATCHMENTS])
+@pytest.mark.parametrize("way", WAYS)
+def test_workers_give_the_same(
+    town: tl.Network, homes: Any, sites: Any, executors: dict[str, Executor], way: str, measure: str
+) -> None:
+    how: dict[str, Any] = {"measure": measure, "values": ["beds", "doctors"], "travel_time": [700, 300], **WAYS[way]}
+    how |= {"demand": "people"} if measure in CATCHMENTS else {}
+    how |= {"values": "doctors", "k": 2} if measure == "nearest" else {}
+    how |= {} if measure in ("nearest", "2sfca") else {"decay": tl.Decay("gaussian", scale=250)}
+    expected = tl.accessibility(town, homes, sites, **how)
+    for name, executor in executors.items():
+        seen: list[tuple[int, int]] = []
+        found = tl.accessibility(
+            town, homes, sites, executor=executor, progress=lambda *at, seen=seen: seen.append(at), **how
+        )
+        pd.testing.assert_frame_equal(found, expected, obj=name)
+        assert seen == sorted(seen) and seen[-1][0] == seen[-1][1] and len(seen) >= 8, name
+
+
+def test_workers_that_cannot_be_used(town: tl.Network, homes: Any, sites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong: Any = "dask"
+    with pytest.raises(tl.InputError, match=r"executor must be a concurrent.futures.Executor.*client.get_executor"):
+        tl.accessibility(town, homes, sites, travel_time=600, executor=wrong, **WALK)
+    with ThreadPoolExecutor(1) as ended:
+        pass
+    with pytest.raises(tl.InputError, match="does not take any work"):
+        tl.accessibility(town, homes, sites, travel_time=600, executor=ended, **WALK)
+    monkeypatch.setattr(Strange, "submit", lost)
+    with pytest.raises(tl.UnfinishedJobError, match=r"4 times while they made part of origins \d+ to \d+, perhaps"):
+        tl.accessibility(town, homes, sites, travel_time=600, executor=Strange(), **WALK)
+
+
+def lost(*_: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_exception(ConnectionError("gone"))
+    return future
+
+
+def test_another_version_on_a_worker(town: tl.Network, homes: Any, sites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    submit = Strange.submit
+
+    def elsewhere(*arguments: Any) -> Any:
+        with monkeypatch.context() as patched:
+            patched.setattr(tl, "__version__", "9.9")
+            return submit(*arguments)
+
+    monkeypatch.setattr(Strange, "submit", elsewhere)
+    with pytest.raises(tl.InputError, match=r"a worker has traveltime_lab 9\.9, the process that asks has"):
+        tl.accessibility(town, homes, sites, travel_time=600, executor=Strange(), **WALK)
 
 
 def weigh(decay: tl.Decay, limit: int) -> twin.Weight:

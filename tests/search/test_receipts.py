@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,15 @@ def test_a_changed_byte_of_input_is_noticed(town: Network, bus: Path, places: gp
     moved["points"]["origins"]["coordinates"][0][0] += 1e-9
     with pytest.raises(tl.DataError, match="damaged: its origins have the hash"):
         tl.replay(moved, town)
+
+
+def test_how_a_search_runs_is_not_asked(town: Network, places: gpd.GeoDataFrame) -> None:
+    how: dict[str, Any] = {"progress": lambda done, total: None, **ON_FOOT}
+    with ThreadPoolExecutor(1) as executor:
+        found = tl.accessibility(town, places, places, executor=executor, **how)
+    plain = tl.accessibility(town, places, places, **ON_FOOT)
+    assert tl.receipt(found) == tl.receipt(plain)
+    assert tl.replay(tl.receipt(found), town).is_same
 
 
 def test_changes_are_made_again(town: Network, places: gpd.GeoDataFrame) -> None:

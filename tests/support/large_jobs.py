@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
+import pickle
+from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,19 @@ from traveltime_lab.network.network import Network
 
 #: A part of the grid is within reach.
 ON_FOOT: dict[str, Any] = {"travel_time": 200, "transportation": "walking"}
+
+#: How pools begin processes: where they can be forked, they need not import the library.
+HOW = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
+
+
+class Strange(Executor):
+    """An executor that nobody knows: it pickles its tasks, as those for other machines do."""
+
+    def submit(self, function: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        function, arguments = pickle.loads(pickle.dumps((function, arguments)))
+        future.set_result(function(*arguments, **options))
+        return future
 
 
 def grid() -> Network:

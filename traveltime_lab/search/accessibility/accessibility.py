@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -15,6 +16,7 @@ import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
 from traveltime_lab._checks import items, one_of, percent, travel_times_s, whole
+from traveltime_lab._executors import check_executor
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab._progress import Progress, check_progress, watched
 from traveltime_lab.errors import InputError
@@ -26,6 +28,7 @@ from traveltime_lab.search.accessibility.decay import Decay, as_decay
 from traveltime_lab.search.accessibility.measures import (
     Catchment,
     Matrix,
+    Passes,
     Weights,
     floating_catchments,
     nearest,
@@ -33,6 +36,7 @@ from traveltime_lab.search.accessibility.measures import (
 from traveltime_lab.search.accessibility.measures import (
     opportunities as weighted_opportunities,
 )
+from traveltime_lab.search.accessibility.workers import PassesByWorkers
 from traveltime_lab.search.amounts import amounts_of
 from traveltime_lab.search.query import MomentLike, ask
 from traveltime_lab.search.receipts.record import with_receipt
@@ -77,6 +81,7 @@ def accessibility(
     percentiles: Sequence[float] = (),
     snapping: Snapping | Mapping[str, Any] | None = None,
     progress: Progress = False,
+    executor: Executor | None = None,
 ) -> gpd.GeoDataFrame:
     """
     Return the accessibility of each origin: what it has in reach, how near, and shared with how many others.
@@ -120,6 +125,10 @@ def accessibility(
         As in `time_filter`. Travel times are those that the percentage of departures does not exceed.
     progress : bool or callable, default False
         Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of pairs.
+    executor : concurrent.futures.Executor, optional
+        Workers that search the origins in parts, such as ``ProcessPoolExecutor(4)`` or ``client.get_executor()`` of a
+        Dask client. The result is the same; each worker needs memory for the network. By default, the searches run in
+        this process.
 
     Returns
     -------
@@ -145,6 +154,8 @@ def accessibility(
         If the transportation is unknown.
     MomentError
         If a time does not exist or is ambiguous, or the timetable does not cover it.
+    UnfinishedJobError
+        If the executor can no longer be used, or its workers ended several times.
 
     See Also
     --------
@@ -204,6 +215,7 @@ def accessibility(
     rank = _rank_of(measure, k)
     percents = _percents(percentiles)
     check_progress(progress)
+    check_executor(executor)
     query = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window,
         percents=percents, with_least=not percents,
@@ -214,15 +226,16 @@ def accessibility(
     needed = _demand(measure, origins, demand)
     here, there = query.snap(starts), query.snap(ends, is_origin=False)
     matrix = Matrix(replace(query, needs_length=False), here, there, max(limits), max(1, len(percents)))
+    passes = Passes(matrix) if executor is None else PassesByWorkers(matrix, executor)
     n_passes = 1 if needed is None else 2 + _CATCHMENTS[measure].with_selection
     with watched(progress, len(starts) * len(ends) * n_passes, "Accessibility", "pair"):
         if measure == "nearest":
-            found: AnyArray = nearest(matrix, limits, _whole_amounts(names, amounts), rank)
+            found: AnyArray = nearest(passes, limits, _whole_amounts(names, amounts), rank)
         elif needed is None:
-            found = weighted_opportunities(matrix, [Weights.of(how, limit) for limit in limits], amounts)
+            found = weighted_opportunities(passes, [Weights.of(how, limit) for limit in limits], amounts)
         else:
             weights = [Weights.of(how, limit) for limit in limits]
-            found = floating_catchments(matrix, weights, amounts, needed, _CATCHMENTS[measure])
+            found = floating_catchments(passes, weights, amounts, needed, _CATCHMENTS[measure])
     is_closed = on_closed_streets(query.graph.topology, here)
     return _table(found, here, is_closed, starts.index, starts.geometry, limits, names, percents)
 

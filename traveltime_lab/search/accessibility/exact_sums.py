@@ -70,6 +70,20 @@ class ExactSums:
             terms -= part
             level += 1
 
+    def merge(self, other: ExactSums) -> None:
+        """
+        Add the sums of other terms, made with the same upper bound.
+
+        Parameters
+        ----------
+        other : ExactSums
+            With the same number of sums. Both together have at most `n_terms` terms.
+        """
+        for level, parts in enumerate(other.levels):
+            if level == len(self.levels):
+                self.levels.append(np.zeros(self.n_sums))
+            self.levels[level] += parts
+
     def totals(self) -> FloatArray:
         """Return the sums, each rounded once."""
         if not self.levels:

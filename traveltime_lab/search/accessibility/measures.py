@@ -4,13 +4,15 @@ Measures of accessibility as arrays, summed over blocks of a travel-time matrix 
 A measure makes one to three passes over the matrix. In each pass every block adds to sums by origin or by opportunity,
 which do not depend on the order or the size of the blocks (`traveltime_lab.search.accessibility.exact_sums`): blocks
 may come from any engine, from either side, or from several processes.
+
+A pass is a `Step` for all origins, or one for each of several parts of them, whose results are put together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -132,13 +134,60 @@ class Weights:
         return self.table[at]
 
 
-def opportunities(matrix: Matrix, weights: Sequence[Weights], values: FloatArray, *, again: bool = False) -> FloatArray:
+Step: TypeAlias = Callable[[Matrix], Any]
+#: Returns the step of some consecutive origins.
+StepOf: TypeAlias = Callable[[slice], Step]
+
+
+@dataclass
+class Passes:
+    """
+    The passes over a matrix, each in one step.
+
+    Attributes
+    ----------
+    matrix : Matrix
+    """
+
+    matrix: Matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of origins and opportunities."""
+        return len(self.matrix.starts), len(self.matrix.ends)
+
+    def run(self, step_of: StepOf) -> list[Any]:
+        """Return the results of the steps of a pass, in the order of the origins."""
+        return [step_of(slice(0, self.shape[0]))(self.matrix)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Reach:
+    """Step of `opportunities`."""
+
+    weights: Sequence[Weights]
+    values: FloatArray
+    again: bool
+
+    def __call__(self, matrix: Matrix) -> FloatArray:
+        sums = _Sums((matrix.n_layers, len(self.weights), len(self.values)), len(matrix.starts), len(matrix.ends))
+        most = self.values.max(axis=1).tolist()
+        for layer, block in matrix.blocks(again=self.again):
+            seconds = block.seconds()
+            for n, weight in enumerate(self.weights):
+                share = weight(block, seconds)
+                for k, value in enumerate(self.values):
+                    sums.of((layer, n, k), most[k]).add(share * value[block.columns], block.rows, axis=1)
+        return sums.totals()
+
+
+def opportunities(passes: Passes, weights: Sequence[Weights], values: FloatArray, *, again: bool = False) -> FloatArray:
     """
     Return the weighted sums of opportunities in reach: cumulative opportunities, or gravity with a decay.
 
     Parameters
     ----------
-    matrix : Matrix
+    passes : Passes
     weights : sequence of Weights
         One for each limit.
     values : float64 array of shape (n_columns, n_opportunities)
@@ -151,15 +200,7 @@ def opportunities(matrix: Matrix, weights: Sequence[Weights], values: FloatArray
     float64 array of shape (n_layers, n_limits, n_columns, n_origins)
         Each equal to `math.fsum` of the products of value and weight.
     """
-    sums = _Sums((matrix.n_layers, len(weights), len(values)), len(matrix.starts), len(matrix.ends))
-    most = values.max(axis=1).tolist()
-    for layer, block in matrix.blocks(again=again):
-        seconds = block.seconds()
-        for n, weight in enumerate(weights):
-            share = weight(block, seconds)
-            for k, value in enumerate(values):
-                sums.of((layer, n, k), most[k]).add(share * value[block.columns], block.rows, axis=1)
-    return sums.totals()
+    return np.concatenate(passes.run(lambda _rows: _Reach(weights, values, again)), axis=-1)
 
 
 @dataclass(frozen=True)
@@ -179,15 +220,88 @@ class Catchment:
     squares_access: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """
+    How the demand of some origins is shared among sites.
+
+    Attributes
+    ----------
+    has_supply : float64 array of shape (n_columns, n_sites)
+        1 where there is some, otherwise 0.
+    whole : float64 array of shape (n_layers, n_limits, n_columns, n_origins) or None
+        Weighted sites in reach of each origin; None without a choice between sites.
+    """
+
+    has_supply: FloatArray
+    whole: FloatArray | None
+
+    def shares(self, at: tuple[int, int, int], weight: FloatArray, block: TimeBlock) -> FloatArray:
+        """Return the weights of demand, in the three-step method by the share of each site in the choice."""
+        if self.whole is None:
+            return weight
+        total = self.whole[(*at, block.rows)][:, None]
+        choice = weight * self.has_supply[at[2], block.columns]
+        return np.divide(choice, total, out=np.zeros_like(choice), where=total > 0.0) * weight
+
+
+@dataclass(frozen=True, eq=False)
+class _Demand:
+    """Step of `floating_catchments` that adds up the demand that reaches each site."""
+
+    weights: Sequence[Weights]
+    choice: _Choice
+    demand: FloatArray
+    n_columns: int
+    most: float
+    n_all_origins: int
+
+    def __call__(self, matrix: Matrix) -> _Sums:
+        shape = (matrix.n_layers, len(self.weights), self.n_columns)
+        sums = _Sums(shape, len(matrix.ends), self.n_all_origins)
+        for layer, block in matrix.blocks(again=True):
+            seconds, people = block.seconds(), self.demand[block.rows][:, None]
+            for n, weight_of in enumerate(self.weights):
+                weight = weight_of(block, seconds)
+                for k in range(self.n_columns):
+                    share = self.choice.shares((layer, n, k), weight, block)
+                    sums.of((layer, n, k), self.most).add(share * people, block.columns, axis=0)
+        return sums
+
+
+@dataclass(frozen=True, eq=False)
+class _Access:
+    """Step of `floating_catchments` that adds up what each origin has in reach."""
+
+    weights: Sequence[Weights]
+    choice: _Choice
+    ratios: FloatArray
+    squares_access: bool
+
+    def __call__(self, matrix: Matrix) -> FloatArray:
+        n_columns = self.ratios.shape[2]
+        sums = _Sums((matrix.n_layers, len(self.weights), n_columns), len(matrix.starts), len(matrix.ends))
+        highest = self.ratios.max(axis=-1)
+        for layer, block in matrix.blocks():
+            seconds = block.seconds()
+            for n, weight_of in enumerate(self.weights):
+                weight = weight_of(block, seconds)
+                for k in range(n_columns):
+                    at = layer, n, k
+                    share = weight * weight if self.squares_access else self.choice.shares(at, weight, block)
+                    sums.of(at, highest[at]).add(share * self.ratios[at][block.columns], block.rows, axis=1)
+        return sums.totals()
+
+
 def floating_catchments(
-    matrix: Matrix, weights: Sequence[Weights], supply: FloatArray, demand: FloatArray, method: Catchment
+    passes: Passes, weights: Sequence[Weights], supply: FloatArray, demand: FloatArray, method: Catchment
 ) -> FloatArray:
     """
     Return the supply for each unit of demand that an origin has in reach.
 
     Parameters
     ----------
-    matrix : Matrix
+    passes : Passes
     weights : sequence of Weights
         One for each limit.
     supply : float64 array of shape (n_columns, n_opportunities)
@@ -198,53 +312,55 @@ def floating_catchments(
     -------
     float64 array of shape (n_layers, n_limits, n_columns, n_origins)
     """
-    n_origins, n_sites = len(matrix.starts), len(matrix.ends)
-    layers, n_limits, n_columns = matrix.n_layers, len(weights), len(supply)
     has_supply = (supply > 0.0).astype(np.float64)
-    whole = np.ones((layers, n_limits, n_columns, n_origins))
+    whole = opportunities(passes, weights, has_supply, again=True) if method.with_selection else None
+
+    def choice(rows: slice) -> _Choice:
+        return _Choice(has_supply, None if whole is None else whole[..., rows])
+
     # Without a choice between sites, demand is the same for all columns.
-    n_demands = n_columns if method.with_selection else 1
-    if method.with_selection:
-        whole = opportunities(matrix, weights, has_supply, again=True)
-
-    def shares(layer: int, n: int, k: int, weight: FloatArray, block: TimeBlock) -> FloatArray:
-        """Return the weights of demand, in the three-step method by the share of each site in the choice."""
-        if not method.with_selection:
-            return weight
-        total = whole[layer, n, k, block.rows][:, None]
-        choice = weight * has_supply[k, block.columns]
-        return np.divide(choice, total, out=np.zeros_like(choice), where=total > 0.0) * weight
-
-    sums = _Sums((layers, n_limits, n_demands), n_sites, n_origins)
-    most = float(demand.max())
-    for layer, block in matrix.blocks(again=True):
-        seconds, people = block.seconds(), demand[block.rows][:, None]
-        for n, weight_of in enumerate(weights):
-            weight = weight_of(block, seconds)
-            for k in range(n_demands):
-                sums.of((layer, n, k), most).add(shares(layer, n, k, weight, block) * people, block.columns, axis=0)
-    needed = np.broadcast_to(sums.totals(), (layers, n_limits, n_columns, n_sites))
+    n_demands, most = len(supply) if method.with_selection else 1, float(demand.max())
+    sums, *others = passes.run(lambda rows: _Demand(weights, choice(rows), demand[rows], n_demands, most, demand.size))
+    for other in others:
+        sums.merge(other)
+    needed = sums.totals()
     # A site that no demand reaches has no ratio, and gives nothing to anybody.
-    ratios = np.divide(supply, needed, out=np.zeros(needed.shape), where=needed > 0.0)
-    access, highest = _Sums((layers, n_limits, n_columns), n_origins, n_sites), ratios.max(axis=-1)
-    for layer, block in matrix.blocks():
-        seconds = block.seconds()
-        for n, weight_of in enumerate(weights):
-            weight = weight_of(block, seconds)
-            for k in range(n_columns):
-                share = weight * weight if method.squares_access else shares(layer, n, k, weight, block)
-                ratio = ratios[layer, n, k]
-                access.of((layer, n, k), highest[layer, n, k]).add(share * ratio[block.columns], block.rows, axis=1)
-    return access.totals()
+    ratios = np.zeros((*needed.shape[:2], *supply.shape))
+    np.divide(supply, needed, out=ratios, where=needed > 0.0)
+    return np.concatenate(
+        passes.run(lambda rows: _Access(weights, choice(rows), ratios, method.squares_access)), axis=-1
+    )
 
 
-def nearest(matrix: Matrix, limits: Sequence[int], counts: Int64Array, k: int) -> Int32Array:
+@dataclass(frozen=True, eq=False)
+class _Nearest:
+    """Step of `nearest`."""
+
+    limits: Sequence[int]
+    counts: Int64Array
+    k: int
+
+    def __call__(self, matrix: Matrix) -> Int32Array:
+        k = self.k
+        best = np.full((matrix.n_layers, len(self.counts), len(matrix.starts), k), NO_TIME, np.int32)
+        for layer, block in matrix.blocks():
+            for column, count in enumerate(self.counts):
+                places = np.minimum(count[block.columns], k)
+                mine = best[layer, column, block.rows]
+                both = np.concatenate([mine, np.repeat(block.ms, places, axis=1)], axis=1)
+                best[layer, column, block.rows] = np.partition(both, k - 1, axis=1)[:, :k]
+        ms = best.max(axis=3)[:, None]
+        is_near = ms <= 1000 * np.array(self.limits)[:, None, None]
+        return np.where(is_near, (ms + 500) // 1000, -1).astype(np.int32)
+
+
+def nearest(passes: Passes, limits: Sequence[int], counts: Int64Array, k: int) -> Int32Array:
     """
     Return the travel time to the k-th nearest opportunity.
 
     Parameters
     ----------
-    matrix : Matrix
+    passes : Passes
     limits : sequence of int
         Maximum travel times in seconds.
     counts : int64 array of shape (n_columns, n_opportunities)
@@ -256,16 +372,7 @@ def nearest(matrix: Matrix, limits: Sequence[int], counts: Int64Array, k: int) -
     int32 array of shape (n_layers, n_limits, n_columns, n_origins), s
         -1 if fewer than `k` are in reach.
     """
-    best = np.full((matrix.n_layers, len(counts), len(matrix.starts), k), NO_TIME, np.int32)
-    for layer, block in matrix.blocks():
-        for column, count in enumerate(counts):
-            places = np.minimum(count[block.columns], k)
-            mine = best[layer, column, block.rows]
-            both = np.concatenate([mine, np.repeat(block.ms, places, axis=1)], axis=1)
-            best[layer, column, block.rows] = np.partition(both, k - 1, axis=1)[:, :k]
-    ms = best.max(axis=3)[:, None]
-    is_near = ms <= 1000 * np.array(limits)[:, None, None]
-    return np.where(is_near, (ms + 500) // 1000, -1).astype(np.int32)
+    return np.concatenate(passes.run(lambda _rows: _Nearest(limits, counts, k)), axis=-1)
 
 
 class _Sums:
@@ -280,6 +387,14 @@ class _Sums:
         if key not in self.made:
             self.made[key] = ExactSums(self.n_sums, self.n_terms, largest)
         return self.made[key]
+
+    def merge(self, other: _Sums) -> None:
+        """Add the sums of other terms."""
+        for key, sums in other.made.items():
+            if key in self.made:
+                self.made[key].merge(sums)
+            else:
+                self.made[key] = sums
 
     def totals(self) -> FloatArray:
         """Return all sums."""

@@ -45,6 +45,8 @@ _POINTS: Final[Mapping[str, str | None]] = {
 }
 #: Values that nobody can change after the search.
 _FIXED: Final = (str, int, float, bool, type(None), dt.date, dt.timedelta, enum.Enum)
+#: Arguments that do not change an answer.
+_NOT_ASKED: Final = ("network", "progress", "executor")
 
 
 class NetworkFacts(NamedTuple):
@@ -125,13 +127,13 @@ def with_receipt(function: _F) -> _F:
 
 def asked_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Asked:
     """Return what a call with valid arguments has asked."""
-    arguments, tables = dict(defaults), {}
+    arguments, tables = {name: value for name, value in defaults.items() if name not in _NOT_ASKED}, {}
     for name, value in given.items():
         if name in _POINTS or (name == "pairs" and isinstance(value, pd.DataFrame)):
             columns = ("origin", "destination") if name == "pairs" else given.get(_POINTS[name] or "", ())
             tables[name] = asked_table(value, (columns,) if isinstance(columns, str) else tuple(columns or ()))
             arguments.pop(name, None)
-        elif name != "network":
+        elif name not in _NOT_ASKED:
             arguments[name] = value if type(value) in _FIXED else copy.deepcopy(value)
     return Asked(function, arguments, tables, NetworkFacts.of(given["network"]))
 

@@ -1,16 +1,16 @@
 """
 Hand a job to the workers of an executor, once, and have its parts made there.
 
-A task is the number of a part. How the job gets to the workers depends on the executor: threads share it, a process
-pool reads it from a temporary file, Dask scatters it, and any other executor gets it with every task. Each worker
-process keeps the job, with its network and its snapped destinations, for the next part.
+How the job gets to the workers depends on the executor: threads share it, a process pool reads it from a temporary
+file, Dask scatters it, and any other executor gets it with every task. Each worker process keeps the job, with its
+network and its snapped destinations, for the next part.
 """
 
 from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED as FIRST
 from concurrent.futures import (
     BrokenExecutor,
@@ -22,12 +22,11 @@ from concurrent.futures import (
     wait,
 )
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from traveltime_lab._files import temporary_folder
 from traveltime_lab._forks import Lock
 from traveltime_lab.errors import InputError, TravelTimeError, UnfinishedJobError
-from traveltime_lab.jobs.job import Job, Made
 from traveltime_lab.settings import one_thread
 
 #: How often a part is given to a worker before the job ends.
@@ -43,8 +42,24 @@ _PATIENCE_S: Final = 600
 _LOOK_S: Final = 5.0
 _CLOSED: Final = "the Dask client of the executor was closed; create a new one"
 
+P_contra = TypeVar("P_contra", bound=Hashable, contravariant=True)
+P = TypeVar("P", bound=Hashable)
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+
+class Job(Protocol[P_contra, T_co]):
+    """What is made part by part; it is pickled for other processes."""
+
+    #: Different for each job.
+    key: str
+
+    def make(self, part: P_contra, /) -> T_co:
+        """Return a part."""
+
+
 #: The job of this worker process by its key.
-_kept: dict[str, Job] = {}
+_kept: dict[str, Job[Any, Any]] = {}
 _lock = Lock()
 
 
@@ -59,15 +74,15 @@ def check_executor(executor: Any) -> Executor | None:
     raise InputError(msg)
 
 
-def made_parts(job: Job, parts: list[int], executor: Executor | None) -> Iterator[tuple[int, Made]]:
+def made_parts(job: Job[P, T], parts: Sequence[P], executor: Executor | None) -> Iterator[tuple[P, T]]:
     """
     Yield the parts of a job as they become ready.
 
     Parameters
     ----------
     job : Job
-    parts : list of int
-        Numbers of the parts to make.
+    parts : sequence
+        The parts to make: numbers, or whatever `Job.make` takes.
     executor : Executor or None
         None makes them here, in order.
 
@@ -86,17 +101,17 @@ def made_parts(job: Job, parts: list[int], executor: Executor | None) -> Iterato
 
 
 def _by_workers(
-    delivery: Callable[[], Callable[[int], Future[Made]]], parts: list[int], executor: Executor
-) -> Iterator[tuple[int, Made]]:
+    delivery: Callable[[], Callable[[P], Future[T]]], parts: Sequence[P], executor: Executor
+) -> Iterator[tuple[P, T]]:
     """Yield parts that workers make, a few ahead of what is taken; see `made_parts`."""
     attempts = dict.fromkeys(parts, 0)
-    waiting, running = list(reversed(parts)), dict[Future[Made], int]()
+    waiting, running = list(reversed(parts)), dict[Future[T], P]()
     submit = None
     try:
         while waiting or running:
             if waiting and submit is None:
                 submit = delivery()
-            most = _AHEAD * _n_workers(executor)
+            most = _AHEAD * n_workers(executor)
             while submit is not None and waiting and len(running) < most:
                 part = waiting.pop()
                 attempts[part] += 1
@@ -132,7 +147,7 @@ def _by_workers(
             future.cancel()
 
 
-def _ended(running: dict[Future[Made], int], executor: Executor) -> set[Future[Made]]:
+def _ended(running: dict[Future[T], P], executor: Executor) -> set[Future[T]]:
     """Wait for the next parts, and return those that have ended."""
     while True:
         ended = wait(running, timeout=_LOOK_S, return_when=FIRST).done
@@ -147,7 +162,7 @@ def _is_closed(executor: Executor) -> bool:
     return getattr(getattr(executor, "_client", None), "status", "") in {"closing", "closed"}
 
 
-def _n_workers(executor: Executor) -> int:
+def n_workers(executor: Executor) -> int:
     """Return how many parts an executor makes at a time; a cluster may have grown since it was asked last."""
     client = getattr(executor, "_client", None)
     if client is not None and hasattr(client, "nthreads"):
@@ -155,7 +170,7 @@ def _n_workers(executor: Executor) -> int:
     return int(getattr(executor, "_max_workers", None) or _WORKERS)
 
 
-def _submitted(submit: Callable[[int], Future[Made]], part: int) -> Future[Made]:
+def _submitted(submit: Callable[[P], Future[T]], part: P) -> Future[T]:
     try:
         return submit(part)
     except BrokenExecutor:
@@ -183,7 +198,7 @@ def _is_lost(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def _delivery(job: Job, executor: Executor) -> Iterator[Callable[[], Callable[[int], Future[Made]]]]:
+def _delivery(job: Job[P, T], executor: Executor) -> Iterator[Callable[[], Callable[[P], Future[T]]]]:
     """Yield a function that brings the job to the workers, and returns a function that submits parts."""
     if isinstance(executor, ThreadPoolExecutor):
         yield lambda: lambda part: executor.submit(job.make, part)
@@ -191,7 +206,7 @@ def _delivery(job: Job, executor: Executor) -> Iterator[Callable[[], Callable[[i
     client = getattr(executor, "_client", None)
     if client is not None and hasattr(client, "scatter"):
 
-        def scattered() -> Callable[[int], Future[Made]]:
+        def scattered() -> Callable[[P], Future[T]]:
             try:
                 there = client.scatter(job, broadcast=True, hash=False, timeout=_PATIENCE_S)
             except TimeoutError as error:
@@ -211,7 +226,7 @@ def _delivery(job: Job, executor: Executor) -> Iterator[Callable[[], Callable[[i
     yield lambda: lambda part: executor.submit(make_from_bytes, content, job.key, part)
 
 
-def _submitted_to_dask(client: Any, executor: Any, there: Any, part: int) -> Future[Made]:
+def _submitted_to_dask(client: Any, executor: Any, there: Any, part: Any) -> Future[Any]:
     """
     Submit a part of a scattered job, and return a future that ends in any case.
 
@@ -221,7 +236,7 @@ def _submitted_to_dask(client: Any, executor: Any, there: Any, part: int) -> Fut
     if executor._shutdown:
         raise RuntimeError("cannot schedule new futures after shutdown")
     theirs = client.submit(make_alone, there, part, **executor._kwargs)
-    ours: Future[Made] = Future()
+    ours: Future[Any] = Future()
 
     def follow(ended: Any) -> None:
         if ours.set_running_or_notify_cancel():
@@ -230,7 +245,7 @@ def _submitted_to_dask(client: Any, executor: Any, there: Any, part: int) -> Fut
             except BaseException as error:
                 ours.set_exception(error)
 
-    def cancel(ended: Future[Made]) -> None:
+    def cancel(ended: Future[Any]) -> None:
         if ended.cancelled():
             theirs.cancel()
 
@@ -239,23 +254,23 @@ def _submitted_to_dask(client: Any, executor: Any, there: Any, part: int) -> Fut
     return ours
 
 
-def make_alone(job: Job, part: int) -> Made:
+def make_alone(job: Job[P, T], part: P) -> T:
     """Return a part, made in one thread: an executor runs as many tasks at a time as it has cores."""
     with one_thread():
         return job.make(part)
 
 
-def make_from_file(path: Path, key: str, part: int) -> Made:
+def make_from_file(path: Path, key: str, part: Any) -> Any:
     """Return a part of a job in a file, which is read once per process."""
     return make_alone(_keep(key, path.read_bytes), part)
 
 
-def make_from_bytes(content: bytes, key: str, part: int) -> Made:
+def make_from_bytes(content: bytes, key: str, part: Any) -> Any:
     """Return a part of a pickled job, which is unpickled once per process."""
     return make_alone(_keep(key, lambda: content), part)
 
 
-def _keep(key: str, read: Callable[[], bytes]) -> Job:
+def _keep(key: str, read: Callable[[], bytes]) -> Job[Any, Any]:
     """Return the job with a key, and forget others."""
     with _lock:
         job = _kept.get(key)
