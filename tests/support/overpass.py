@@ -19,15 +19,33 @@ PLACE = "Keskusta, Helsinki"
 
 
 class Extract:
-    """Ways with a highway or a ferry route and their nodes, as Overpass JSON elements."""
+    """
+    Ways with a highway or a ferry route and their nodes, as Overpass JSON elements.
 
-    def __init__(self, path: Path) -> None:
+    Parameters
+    ----------
+    path : Path
+        OpenStreetMap file.
+    around : tuple of float
+        Longitude and latitude.
+    within : float
+        Ways farther from there in longitude or latitude are left out, since osmnx takes its time.
+    """
+
+    def __init__(self, path: Path, around: tuple[float, float], within: float) -> None:
         self.ways: list[dict[str, Any]] = []
+        near = {
+            node.id
+            for node in osmium.FileProcessor(str(path), osmium.osm.NODE)
+            if max(abs(node.lon - around[0]), abs(node.lat - around[1])) < within
+        }
         wanted: set[int] = set()
         for way in osmium.FileProcessor(str(path), osmium.osm.WAY):
             tags = dict(way.tags)
             if "highway" in tags or tags.get("route") == "ferry":
                 refs = [node.ref for node in way.nodes]
+                if near.isdisjoint(refs):
+                    continue
                 self.ways.append({"type": "way", "id": way.id, "nodes": refs, "tags": tags})
                 wanted.update(refs)
         self.nodes: dict[int, dict[str, Any]] = {}
