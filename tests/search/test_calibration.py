@@ -172,6 +172,35 @@ def test_on_the_sample(coquimbo: Network) -> None:
     assert held["after"] < 0.5 * held["before"]
 
 
+#: Speeds of another engine in km/h (made up), without turns, signals or rules of access.
+OTHER_KPH = {"motorway": 110, "trunk": 90, "primary": 55, "secondary": 45, "tertiary": 38, "residential": 22}
+
+
+def test_times_of_another_engine(coquimbo: Network) -> None:
+    nx = pytest.importorskip("networkx")
+    with pytest.warns(UserWarning, match="the exported graph of driving is without"):
+        graph = coquimbo.to_networkx("driving")
+    for *_, edge in graph.edges(data=True):
+        edge["seconds"] = 3.6 * edge["length"] / OTHER_KPH.get(edge["highway"], 25)
+    nodes, rng = sorted(max(nx.strongly_connected_components(graph), key=len)), np.random.default_rng(0)
+    trips = []
+    for start in rng.choice(nodes, 20):
+        seconds = nx.single_source_dijkstra_path_length(graph, start, weight="seconds")
+        ends = [(start, end, seconds[end]) for end in rng.choice(nodes, 15) if seconds[end] > 120]
+        trips += [[*((graph.nodes[node]["x"], graph.nodes[node]["y"]) for node in trip[:2]), trip[2]] for trip in ends]
+    found = calibrate_speeds(
+        coquimbo,
+        pd.DataFrame(trips, columns=["origin", "destination", "travel_time"]),
+        transportation={"type": "driving", "traffic_model": "off_peak"},
+    )
+    held = found.errors[found.errors["trips"] == "held out"].set_index("speeds")["mean_absolute_error"]
+    assert held["after"] < 0.4 * held["before"]
+    # The order of the speeds of classes is found, too.
+    ours = coquimbo.edges_frame().groupby("highway")["driving_kph_forward"].median()
+    fitted = (ours * found.factors)[["primary", "tertiary", "residential"]]
+    assert fitted.is_monotonic_decreasing
+
+
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [
