@@ -27,6 +27,7 @@ from contextvars import ContextVar
 from typing import Any, Final, TypeAlias
 
 from traveltime_lab._checks import flag
+from traveltime_lab._forks import Lock
 from traveltime_lab.errors import InputError
 from traveltime_lab.settings import settings
 
@@ -161,7 +162,7 @@ class CompilationBar:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._bar: Any = None
         self._depth = 0
         self._timer: threading.Timer | None = None
