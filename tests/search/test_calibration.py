@@ -9,8 +9,11 @@ import pytest
 
 from tests.support.worlds import at, world
 from traveltime_lab import add_speeds, calibrate_speeds, time_filter
+from traveltime_lab._arrays import IndexArray
 from traveltime_lab.errors import CrsError, InputError, LimitError, MomentError
 from traveltime_lab.network.network import Network
+from traveltime_lab.search.calibration import fit
+from traveltime_lab.search.calibration.trips import Routed, Trips
 
 #: A grid of 6 by 6 junctions, 400 m apart: rows are primary or residential, columns tertiary but for one service road.
 SIDE = 6
@@ -109,6 +112,24 @@ def test_what_data_cannot_tell(grid: Network) -> None:
         calibrate_speeds(grid, table.iloc[:20], classes=["primary", "residential", "tertiary"])
     with pytest.raises(InputError, match="too few"):
         calibrate_speeds(grid, table.iloc[:20])
+
+
+def test_a_class_that_routes_leave_at_new_speeds(grid: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    route, table = fit.route_trips, measured(grid, 120, TRUE)
+
+    def leaving(trips: Trips, factors: dict[str, float], chosen: IndexArray) -> Routed:
+        found = route(trips, factors, chosen)
+        if factors["primary"] != 1.0:
+            found.by_class[:, trips.classes.index("residential")] = 0.0
+        return found
+
+    monkeypatch.setattr(fit, "route_trips", leaving)
+    found = calibrate_speeds(grid, table)
+    assert sorted(found.factors.index) == ["primary", "tertiary"]
+    rows = found.table.set_index("highway")
+    assert rows.loc["residential", ["factor", "is_fitted"]].tolist() == [1.0, False]
+    with pytest.raises(InputError, match="residential: 0 trips spend at least"):
+        calibrate_speeds(grid, table, classes=["primary", "residential", "tertiary"])
 
 
 def test_classes_that_are_always_used_together() -> None:

@@ -17,6 +17,7 @@ import traveltime_lab as tl
 from tests.support.oracles import random_points
 from tests.support.worlds import FRAME, at, towns, world
 from traveltime_lab.itinerary import Leg, Ride, StopCall
+from traveltime_lab.streets import paths
 
 ON_FOOT = {"transportation": "walking"}
 
@@ -247,6 +248,17 @@ def test_sums_are_those_of_time_filter_in_a_city(helsinki, mode):
     for row in found[found["travel_time"].notna()].itertuples():
         assert_adds_up(row.route, row.travel_time, row.distance)
         assert row.geometry.equals(row.route.geometry)
+
+
+@pytest.mark.parametrize("pace", [1e-3, 0.05, 1e3])
+def test_the_first_search_may_reach_too_far_or_not_far_enough(helsinki, monkeypatch, pace):
+    lng, lat = random_points(helsinki, 16, seed=4)
+    points = gpd.GeoSeries.from_xy(lng, lat, crs="EPSG:4326")
+    options = {"transportation": "driving", "departure_time": "2024-05-14T08:00"}
+    expected = tl.routes(helsinki, points, points, **options)
+    monkeypatch.setattr(paths, "_mean_pace", lambda graph: pace)
+    found = tl.routes(helsinki, points, points, **options)
+    pd.testing.assert_frame_equal(found.drop(columns="route"), expected.drop(columns="route"))
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])

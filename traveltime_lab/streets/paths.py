@@ -5,8 +5,10 @@ Find fastest routes: the pieces of street that they consist of, and their lines.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import shapely
@@ -14,17 +16,20 @@ import shapely
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int32Array, Int64Array
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._progress import advance
-from traveltime_lab.crs import segment_lengths_m
-from traveltime_lab.kernels.records import Positions
+from traveltime_lab.crs import metres_per_degree, segment_lengths_m, wrap_degrees
+from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import reading, road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.points import Points
 from traveltime_lab.streets import links
 from traveltime_lab.streets.graph import RoadGraph, take_rows
-from traveltime_lab.streets.labels import limit_label, make_labels
+from traveltime_lab.streets.labels import cm, limit_label, make_labels, primary
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.streets.tables import StreetTables
+
+#: Metres and seconds or metres that the first search of an origin reaches at least (assumed).
+_LEAST: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,30 +114,61 @@ def paths(
     Path
         Its label equals that of `traveltime_lab.streets.matrix` exactly.
     """
-    largest = int(limit_label(limit, graph.metric))
-    arcs = graph.arcs(is_backward=False)
     starts = links.positions(graph, start_snaps, snapping)
     ends = links.positions(graph, end_snaps, end_snapping or snapping)
     seeds = links.ports(graph, starts, is_entry=False)
     order = np.flatnonzero((start_snaps.edge[origin_of] >= 0) & (end_snaps.edge[destination_of] >= 0))
     order = order[np.argsort(origin_of[order], kind="stable")]
+    pace = _mean_pace(graph)
     for pairs in np.split(order, np.flatnonzero(np.diff(origin_of[order])) + 1):
         if not pairs.size:
             continue
         checkpoint()
         i = int(origin_of[pairs[0]])
-        _, states, keys = take_rows(seeds, i, i + 1)
-        label, parent = road.one_to_all(arcs, states, keys, np.int64(largest), graph.shift, graph.n_buckets, True)
-        for pair in pairs.tolist():
-            checkpoint()
-            j = int(destination_of[pair])
-            if start_snaps.lng[i] == end_snaps.lng[j] and start_snaps.lat[i] == end_snaps.lat[j]:
-                yield Path(pair, [], 0, 0)
-                continue
-            here, there = links.rows_of(starts, i, i + 1), links.rows_of(ends, j, j + 1)
-            path = _path(graph, label, parent, pair, here, there)
-            if path is not None and path.label <= largest:
-                yield path
+        found: dict[int, Path] = {}
+        waiting = pairs.tolist()
+        # A search that reaches twice as far takes four times as long, so the first one goes as far as a straight line
+        # to the farthest destination at the mean speed.
+        reach = pace * _farthest_m(start_snaps, end_snaps, i, destination_of[pairs])
+        halvings = max(0, math.floor(math.log2(limit / max(reach, _LEAST)))) if limit > _LEAST else 0
+        for times in range(halvings, -1, -1):
+            largest = int(limit_label(limit / 2**times, graph.metric))
+            tree = _tree(graph, seeds, i, largest)
+            for pair in waiting:
+                checkpoint()
+                j = int(destination_of[pair])
+                here, there = links.rows_of(starts, i, i + 1), links.rows_of(ends, j, j + 1)
+                if start_snaps.lng[i] == end_snaps.lng[j] and start_snaps.lat[i] == end_snaps.lat[j]:
+                    found[pair] = Path(pair, [], 0, 0)
+                elif (path := _path(graph, *tree, pair, here, there, largest)) is not None:
+                    found[pair] = path
+            waiting = [pair for pair in waiting if pair not in found]
+            if not waiting:
+                break
+        yield from (found[pair] for pair in pairs.tolist() if pair in found)
+
+
+def _mean_pace(graph: RoadGraph) -> float:
+    """Return the mean seconds, or metres, for each metre of street."""
+    labels = graph.traversal[graph.topology.is_open]
+    metres = cm(labels).sum() / 100.0
+    return float(primary(labels).sum() / (100.0 if graph.metric == "distance" else 1000.0) / metres) if metres else 1.0
+
+
+def _farthest_m(starts: Snaps, ends: Snaps, origin: int, destinations: IndexArray) -> float:
+    """Return the distance in metres from an origin to the farthest of some destinations."""
+    lng, lat = starts.lng[origin], starts.lat[origin]
+    x, y = metres_per_degree(lat)
+    across = wrap_degrees(ends.lng[destinations] - lng) * x
+    return float(np.hypot(across, (ends.lat[destinations] - lat) * y).max())
+
+
+def _tree(graph: RoadGraph, seeds: Ports, origin: int, largest: int) -> tuple[Int64Array, Int32Array]:
+    """Return the labels of states up to the largest, and the previous state of each on the way from an origin."""
+    _, states, keys = take_rows(seeds, origin, origin + 1)
+    arcs = graph.arcs(is_backward=False)
+    label, parent = road.one_to_all(arcs, states, keys, np.int64(largest), graph.shift, graph.n_buckets, True)
+    return label, parent
 
 
 def route_lines(
@@ -193,9 +229,19 @@ def line_of(parts: list[FloatArray]) -> shapely.LineString:
 
 
 def _path(
-    graph: RoadGraph, label: Int64Array, parent: Int32Array, pair: int, here: Positions, there: Positions
+    graph: RoadGraph,
+    label: Int64Array,
+    parent: Int32Array,
+    pair: int,
+    here: Positions,
+    there: Positions,
+    largest: int,
 ) -> Path | None:
-    """Return the fastest route between two different points, given all their positions; None if there is none."""
+    """
+    Return the fastest route between two different points, given all their positions.
+
+    None if there is none up to the largest label, beyond which states have none.
+    """
     topology, traversal = graph.topology, graph.traversal
     best, best_state, last, egress = int(road.UNREACHED), -1, None, 0
     for edge, at, connector in _each(there):
@@ -217,6 +263,8 @@ def _path(
             cost = int(turns.part_of(traversal[d], b)) - int(turns.part_of(traversal[d], a))
             if topology.is_open[d] and a <= b and access + cost + leaving <= best:
                 best, direct = access + cost + leaving, Path(pair, [Piece(d, a, b, cost)], access, leaving)
+    if best > largest:
+        return None
     if direct is not None or last is None:
         return direct
     root, arcs = reading.trace(best_state, label, parent, graph.arcs(is_backward=False))

@@ -119,7 +119,8 @@ def calibrate_speeds(
         Means of transportation on streets, with the options of the searches that the factors are for.
     classes : sequence of str or tuple of str, optional
         Classes of street to fit, values of the highway tag; those in a tuple share a factor. Default: each class that
-        at least 20 of the fitted trips use. Other classes keep their speeds.
+        at least 20 of the fitted trips use, and 10 when they are routed at the new speeds. Other classes keep their
+        speeds.
     hours : mapping, optional
         Names of groups of hours of departure, such as ``{"peak": [7, 8, 17], "day": range(9, 17)}``, each of which
         gets factors of its own. Default: one factor for all hours.
@@ -202,17 +203,18 @@ def calibrate_speeds(
         where = f" in the hours {name!r}" if hours is not None else ""
         chosen = fitted[np.isin(fitted, members)]
         groups = _told(trips, before.seconds, before.by_class, chosen, where) if wanted is None else wanted
-        parts.append((name, members, groups, fit(trips, chosen, groups, BOUNDS, where)))
+        parts.append((name, members, fit(trips, chosen, groups, BOUNDS, where, may_drop=wanted is None)))
     estimates = {"before": before.seconds, "after": np.full(len(trips), np.nan)}
-    for _, members, groups, found in parts:
-        estimates["after"][members] = route_trips(trips, by_class(groups, found.factors), members).seconds
+    for _, members, found in parts:
+        estimates["after"][members] = route_trips(trips, by_class(found.groups, found.factors), members).seconds
     if hours is not None:
         groups = _told(trips, before.seconds, before.by_class, fitted, "") if wanted is None else wanted
-        pooled = fit(trips, fitted, groups, BOUNDS, "")
-        estimates["after, without hours"] = route_trips(trips, by_class(groups, pooled.factors), everyone).seconds
+        pooled = fit(trips, fitted, groups, BOUNDS, "", may_drop=wanted is None)
+        speeds = by_class(pooled.groups, pooled.factors)
+        estimates["after, without hours"] = route_trips(trips, speeds, everyone).seconds
     errors = _errors(trips, estimates, {"fitted": fitted, "held out": held})
     table = pd.concat([_rows(trips, *part) for part in parts], ignore_index=True)
-    _warn(table, errors, [part[3] for part in parts])
+    _warn(table, errors, [part[2] for part in parts])
     used = table[table["is_fitted"]]
     factors = used.pivot_table("factor", "highway", "hours")[list(hour_groups)].fillna(1.0)
     factors.columns.name = None
@@ -282,13 +284,13 @@ def _told(trips: Trips, seconds: FloatArray, along: FloatArray, chosen: IndexArr
     return groups
 
 
-def _rows(trips: Trips, name: str, members: IndexArray, groups: _Groups, found: Fit) -> pd.DataFrame:
+def _rows(trips: Trips, name: str, members: IndexArray, found: Fit) -> pd.DataFrame:
     """Return a row for each class of a group of hours."""
-    routed = route_trips(trips, by_class(groups, found.factors), members)
+    routed = route_trips(trips, by_class(found.groups, found.factors), members)
     singles: _Groups = [(each,) for each in trips.classes]
     known = np.isfinite(routed.seconds)
     n_trips = uses(routed.seconds[known], group_seconds(routed.by_class[known], trips.classes, singles)).sum(axis=0)
-    number_of = {each: i for i, group in enumerate(groups) for each in group}
+    number_of = {each: i for i, group in enumerate(found.groups) for each in group}
     rows = []
     for each, n in zip(trips.classes, n_trips.tolist(), strict=True):
         at = number_of.get(each)

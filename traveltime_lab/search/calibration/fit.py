@@ -37,6 +37,8 @@ class Fit:
 
     Attributes
     ----------
+    groups : list of tuple of str
+        Classes that share a factor.
     factors : float64 array of shape (n_groups,)
         Factors of speeds.
     errors : float64 array of shape (n_groups,)
@@ -47,6 +49,7 @@ class Fit:
     is_settled : bool
     """
 
+    groups: list[tuple[str, ...]]
     factors: FloatArray
     errors: FloatArray
     n_trips: IndexArray
@@ -71,7 +74,13 @@ def by_class(groups: list[tuple[str, ...]], factors: FloatArray) -> dict[str, fl
 
 
 def fit(
-    trips: Trips, chosen: IndexArray, groups: list[tuple[str, ...]], bounds: tuple[float, float], where: str
+    trips: Trips,
+    chosen: IndexArray,
+    groups: list[tuple[str, ...]],
+    bounds: tuple[float, float],
+    where: str,
+    *,
+    may_drop: bool,
 ) -> Fit:
     """
     Fit factors of speeds: route, solve for the seconds on each group, and again until the factors settle.
@@ -87,14 +96,15 @@ def fit(
         Least and largest factor.
     where : str
         Words for messages, such as ``" from 7 to 9"``.
+    may_drop : bool
+        Whether a group that too few trips use, once they are routed at new speeds, is dropped and keeps its speeds.
 
     Raises
     ------
     InputError
         If there are too few trips for a factor, or factors cannot be told apart.
     """
-    factors = np.ones(len(groups))
-    best = np.inf, factors, np.full(len(groups), np.nan), np.zeros(len(groups), np.intp)
+    factors, best = np.ones(len(groups)), None
     is_settled, n_rounds = False, 0
     while n_rounds < MAX_ROUNDS and not is_settled:
         n_rounds += 1
@@ -103,6 +113,11 @@ def fit(
         seconds, observed = routed.seconds[known], trips.seconds[chosen][known]
         along = group_seconds(routed.by_class[known], trips.classes, groups)
         n_trips = uses(seconds, along).sum(axis=0)
+        is_enough = n_trips >= TRIPS_PER_FACTOR
+        if may_drop and is_enough.any() and not is_enough.all():
+            groups = [group for group, is_kept in zip(groups, is_enough, strict=True) if is_kept]
+            factors, best, n_rounds = factors[is_enough], None, 0
+            continue
         check_enough(seconds.size, n_trips, groups, where)
         # Errors of travel times grow with the time: their variance is taken as proportional to it (assumed).
         weight = 1.0 / np.sqrt(observed)
@@ -111,7 +126,7 @@ def fit(
         design = along * factors * weight[:, None]
         check_told_apart(design, groups, where)
         loss = float(np.abs(residual).mean())
-        if loss < best[0]:
+        if best is None or loss < best[0]:
             best = loss, factors, _standard_errors(design, residual, factors), n_trips
         target = residual + design @ (1.0 / factors)
         solved = least_squares(
@@ -128,7 +143,8 @@ def fit(
         new = factors * (new / factors) ** step
         is_settled = bool((np.abs(new / factors - 1.0) <= SETTLED * step).all())
         factors = new
-    return Fit(best[1], best[2], best[3], n_rounds, is_settled)
+    assert best is not None  # after the first round that dropped nothing
+    return Fit(groups, *best[1:], n_rounds, is_settled)
 
 
 def _standard_errors(design: FloatArray, residual: FloatArray, factors: FloatArray) -> FloatArray:
