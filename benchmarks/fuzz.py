@@ -249,7 +249,7 @@ def like_the_library(service: Service, dice: random.Random) -> tuple[str, str] |
     """Compare a random right request with the library's answer."""
     moment = f"2026-03-{dice.randint(1, 28):02d}T{dice.randint(0, 23):02d}:{dice.randint(0, 59):02d}:00Z"
     mode = dice.choice(["walking", "cycling", "driving", "public_transport"])
-    limit, back = dice.randint(1, 5000), dice.random() < 0.5
+    limit, back = dice.randint(60, 5000), dice.random() < 0.5
     when = "arrival_time" if back else "departure_time"
     south, west, north, east = TOWN
     places = [(dice.uniform(south, north), dice.uniform(west, east)) for _ in range(dice.randint(2, 6))]

@@ -99,6 +99,20 @@ def test_missing(value: object) -> None:
         resolve_moment(value, HELSINKI, name="departure_time")
 
 
+@pytest.mark.parametrize("unit", ["h", "m", "s", "10s", "ms", "us"])
+@pytest.mark.parametrize("count", [2**62, -(2**62)])
+def test_numbers_of_numpy_that_are_too_far(unit: str, count: int) -> None:
+    with pytest.raises(MomentError, match="outside the years 1 to 9999"):
+        resolve_moment(np.datetime64(count, unit), "UTC", name="departure_time")
+
+
+@pytest.mark.parametrize("unit", ["h", "m", "s", "30s", "ms", "us", "ns"])
+def test_units_of_numpy(unit: str) -> None:
+    moment = np.datetime64("2026-03-02T08:00", "h").astype(f"datetime64[{unit}]")
+    found = resolve_moment(moment, "UTC", name="departure_time")
+    assert isinstance(found, dt.datetime) and found.isoformat() == "2026-03-02T08:00:00+00:00"
+
+
 @pytest.mark.parametrize("value", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:30:00Z", np.datetime64(10**9, "h")])
 def test_end_of_the_calendar(value: object) -> None:
     with pytest.raises(MomentError):

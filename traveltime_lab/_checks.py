@@ -47,6 +47,11 @@ def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
     return number
 
 
+def is_whole(value: Any) -> bool:
+    """Return whether a value is an integer; booleans and durations, which NumPy counts among them, are not."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_ | np.timedelta64)
+
+
 #: A number of seconds below this may be meant as minutes.
 _FEW_SECONDS: Final = 60
 

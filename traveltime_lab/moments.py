@@ -29,6 +29,11 @@ Moment = dt.datetime | TypicalMoment
 
 #: Distance from the ends of the calendar: the longest trip, a week, and a window or a repetition of service before it.
 _MARGIN: Final = dt.timedelta(days=16)
+#: Seconds from 1970 that are beyond the years 1 to 9999, and units of NumPy in a second.
+_FARTHEST_S: Final = 1e12
+_UNITS_PER_S: Final = {
+    "h": 1 / 3600, "m": 1 / 60, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "ps": 1e12, "fs": 1e15, "as": 1e18,
+}  # fmt: skip
 _HAS_TIME = re.compile(r"[Tt ]\d{2}")
 _EXAMPLE = "2026-03-02T08:00:00, 2026-03-02T08:00:00Z or 2026-03-02T08:00:00+02:00"
 
@@ -149,14 +154,20 @@ def _from_text(value: str, name: str) -> dt.datetime:
 
 
 def _from_numpy(value: Any, name: str) -> dt.datetime:
+    import numpy as np  # noqa: PLC0415 - the value is of it
+
     if value != value:
         raise MomentError(f"{name} is missing (NaT); give a moment or None.")
     unit = value.dtype.name.partition("[")[2].rstrip("]")
     if unit in ("Y", "M", "W", "D"):
         raise _no_time(value, name)
-    moment = value.astype("datetime64[us]").item()
+    # What is too far for microseconds either wraps around or raises, depending on the version of numpy.
+    unit, multiple = np.datetime_data(value.dtype)
+    is_far = abs(int(value.astype(np.int64))) * multiple > _FARTHEST_S * _UNITS_PER_S[unit]
+    moment = None if is_far else value.astype("datetime64[us]").item()
     if not isinstance(moment, dt.datetime):
-        raise MomentError(f"{name} {value} is outside the years 1 to 9999.")
+        # Its text could overflow, too.
+        raise MomentError(f"{name} is outside the years 1 to 9999; got a {value.dtype} that is.")
     return moment
 
 

@@ -9,6 +9,7 @@ import enum
 import fractions
 import io
 import itertools
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +31,13 @@ class Whole(enum.IntEnum):
     """A number with a name."""
 
     FIVE = 5
+
+
+def timedelta_without_unit() -> np.timedelta64:
+    """A duration of which NumPy 2.5 warns that it will be an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return np.timedelta64(600)
 
 
 def series(*shapes: Any, crs: Any = "EPSG:4326", index: Any = None) -> gpd.GeoSeries:
@@ -161,7 +169,7 @@ VALUES: Final[dict[str, Callable[[], Any]]] = {
     "np.timedelta64": lambda: np.timedelta64(600, "s"),
     "np.timedelta64 NaT": lambda: np.timedelta64("NaT", "s"),
     "np.timedelta64, years": lambda: np.timedelta64(3, "Y"),
-    "np.timedelta64 of nothing": lambda: np.timedelta64(600),
+    "np.timedelta64 of nothing": timedelta_without_unit,
     # Arrays and tables
     "np.array(5)": lambda: np.array(5),
     "np.array([])": lambda: np.array([]),

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int64Array, UInt64Array
+from traveltime_lab._checks import is_whole
 from traveltime_lab.crs import WGS84_A_M, metres_per_degree
 from traveltime_lab.errors import InputError, LimitError
 
@@ -48,7 +49,7 @@ def check_resolution(grid: Grid, resolution: Any) -> int:
         If it is out of range.
     """
     least, most = H3_RESOLUTIONS if grid == "h3" else GEOHASH_RESOLUTIONS
-    if isinstance(resolution, bool | np.bool_) or not isinstance(resolution, int | np.integer):
+    if not is_whole(resolution):
         msg = f"resolution must be a whole number from {least} to {most}; got {resolution!r}"
         raise InputError(msg)
     if not least <= resolution <= most:

@@ -142,11 +142,14 @@ def lng_lat(place: Any, lat: Any = None) -> tuple[float, float]:
 
 def check_name(name: Any) -> None:
     """Raise InputError for names that are no labels: tables, lists, missing values."""
+    is_label = not isinstance(name, np.timedelta64)
     try:
         hash(name)
         bool(name == name)
     except (TypeError, ValueError):
-        raise InputError(f"The name of an origin must be a text or a number; got {name!r}.") from None
+        is_label = False
+    if not is_label:
+        raise InputError(f"The name of an origin must be a text or a number; got {name!r}.")
 
 
 def check_names(origins: Sequence[Origin]) -> None:

@@ -17,7 +17,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import FloatArray, Int64Array
-from traveltime_lab._checks import flag, items
+from traveltime_lab._checks import flag, is_whole, items
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab._memo import Derived
 from traveltime_lab.errors import CoordinateError, InputError, LimitError
@@ -366,7 +366,7 @@ def check_query(query: Any) -> str:
 
 def check_limit(limit: Any) -> int:
     """Validate a number of results."""
-    if isinstance(limit, bool | np.bool_) or not isinstance(limit, int | np.integer):
+    if not is_whole(limit):
         msg = f"limit must be a whole number from 1 to {MAX_RESULTS}; got {limit!r}"
         raise InputError(msg)
     if not 1 <= limit <= MAX_RESULTS:
