@@ -40,6 +40,8 @@ class NetworkViews:
         """
         Return the edges as lines in EPSG:4326, with end nodes, lengths (m), names and speeds (km/h).
 
+        With `add_elevation` there are also factors: the times of walking and cycling divided by those on level ground.
+
         Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
         network of both tables again. Rows may be removed and values changed, but the index of each table names its
         rows: keep it.
@@ -183,6 +185,7 @@ class NetworkViews:
         x, y = network.frame.to_xy(np.array([west, east]), np.array([south, north]))
         wet = shapely.clip_by_rect(network.water.tiles, x[0], y[0], x[1], y[1])
         facts["Water"] = f"{float(shapely.area(wet).sum()) / 1e6:,.1f} km²"
+        facts["Elevation"] = tables.report.get("elevation", {}).get("file", "yes") if tables.has_slopes else ""
         facts["Prepared for"] = prepared.listed(network.prepared) if network.prepared else ""
         facts["Changes"] = f"{len(network.changes)}" if network.changes else ""
         facts["Attribution"] = network.attribution
