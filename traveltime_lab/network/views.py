@@ -40,7 +40,8 @@ class NetworkViews:
         """
         Return the edges as lines in EPSG:4326, with end nodes, lengths (m), names and speeds (km/h).
 
-        With `add_elevation` there are also factors: the times of walking and cycling divided by those on level ground.
+        ``off_ground`` says which are bridges or in tunnels, if the source does. Networks with elevation also have
+        factors, by which slopes lengthen times: ``walking_slope_factor_forward`` and the like; see `add_elevation`.
 
         Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
         network of both tables again. Rows may be removed and values changed, but the index of each table names its

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pyproj
 
-from traveltime_lab._arrays import FloatArray
+from traveltime_lab._arrays import Float32Array, FloatArray
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import CrsError, DataError, InputError
 from traveltime_lab.readers.raster import opened
@@ -28,7 +28,7 @@ class Heights:
 
     Attributes
     ----------
-    values : float64 array of shape (n_rows, n_columns)
+    values : float32 array of shape (n_rows, n_columns)
         Metres; NaN where there is no height.
     inverse : tuple of float
         Coefficients ``(a, b, c, d, e, f)``: a place (x, y) in the CRS of the raster is at column ``a x + b y + c`` and
@@ -39,7 +39,7 @@ class Heights:
         Shorter side of a pixel, metres.
     """
 
-    values: FloatArray
+    values: Float32Array
     inverse: tuple[float, ...]
     from_degrees: Any
     pixel_m: float
@@ -149,7 +149,7 @@ def _check(raster: Any) -> None:
         raise InputError(msg)
 
 
-def _values(raster: Any, part: tuple[int, int, int, int], shape: tuple[int, int]) -> FloatArray:
+def _values(raster: Any, part: tuple[int, int, int, int], shape: tuple[int, int]) -> Float32Array:
     """Return the heights of a part of a raster, averaged to a shape; NaN where there is none."""
     from rasterio.enums import Resampling  # noqa: PLC0415 - an optional extra
     from rasterio.errors import RasterioError  # noqa: PLC0415
@@ -157,14 +157,16 @@ def _values(raster: Any, part: tuple[int, int, int, int], shape: tuple[int, int]
 
     try:
         found = raster.read(
-            1, window=Window(*part), out_shape=shape, masked=True, out_dtype="float64", resampling=Resampling.average
+            1, window=Window(*part), out_shape=shape, masked=True, out_dtype="float32", resampling=Resampling.average
         )
     except RasterioError as error:
         msg = f"{raster.name} is damaged: {error}. Copy or download the file again"
         raise DataError(msg) from error
-    values = np.ma.filled(found, np.nan) * float(raster.scales[0]) + float(raster.offsets[0])
+    values = np.ma.filled(found, np.nan)
+    values *= np.float32(raster.scales[0])
+    values += np.float32(raster.offsets[0])
     values[~np.isfinite(values)] = np.nan
-    return np.asarray(values, np.float64)
+    return np.asarray(values, np.float32)
 
 
 def _place(
