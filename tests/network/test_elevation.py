@@ -349,6 +349,24 @@ def test_bridges_and_tunnels_rise_evenly(tmp_path: Path) -> None:
     assert other.fingerprint == level.fingerprint
 
 
+def test_tables_and_graphs_say_where_bridges_are(tmp_path: Path) -> None:
+    network = built(tmp_path, {1: "highway=residential bridge=viaduct", 2: "highway=service tunnel=building_passage"})
+    nodes, edges = network.nodes_frame(), network.edges_frame()
+    assert edges.set_index("way_id")["off_ground"].to_dict() == {10: False, 11: True, 12: False, 13: False}
+    again = tl.build_network((nodes, edges))
+    np.testing.assert_array_equal(again.tables.edge_off_ground, network.tables.edge_off_ground)
+    loaded = tl.load_network(again.save(tmp_path / "a.network"))
+    np.testing.assert_array_equal(loaded.tables.edge_off_ground, network.tables.edge_off_ground)
+    for wrong in ("perhaps", None):
+        with pytest.raises(tl.InputError, match=r"nodes and edges are not those of a network"):
+            tl.build_network((nodes, edges.assign(off_ground=wrong)))
+    places = {name: (100.0 * i, 0.0) for i, name in enumerate("abcde")}
+    streets = [("a", "b", {"bridge": "yes"}), ("b", "c", {"bridge": "no"}), ("c", "d", {"tunnel": "yes"}), ("d", "e")]
+    found = world(places, streets).tables
+    assert sorted(found.edge_way_id[found.edge_off_ground]) == [100, 102]
+    assert world(places, [("a", "b")]).tables.edge_off_ground.size == 0
+
+
 def test_stairs_elevators_and_ferries_keep_their_speeds(tmp_path: Path) -> None:
     path = raster(tmp_path / "hill.tif", lambda x, y: 0.2 * x + 300)
     tags = {0: "highway=steps", 1: "highway=elevator", 2: "route=ferry"}

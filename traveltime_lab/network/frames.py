@@ -233,7 +233,7 @@ def _optional_arrays(edges: Any) -> dict[str, Any]:
     if "off_ground" in edges:
         if edges["off_ground"].isna().any():
             raise ValueError("the column off_ground has missing values")
-        found["edge_off_ground"] = edges["off_ground"].to_numpy().astype(np.bool_)
+        found["edge_off_ground"] = edges["off_ground"].astype("boolean").to_numpy(np.bool_)
     columns = [f"{name}_{way}" for name in SLOPE_FACTORS for way in ("forward", "backward")]
     missing = [column for column in columns if column not in edges]
     if len(missing) == len(columns):
