@@ -73,7 +73,7 @@ def test_times_equal_networkx_on_random_towns(network, mode, seed, moment):
     compare_with_networkx(network, mode, 5, 8, seed, moment)
 
 
-@settings(quick, max_examples=12)
+@settings(quick, max_examples=8)
 @given(
     towns(),
     st.sampled_from(["walking", "cycling", {"type": "walking", "walking_speed": 3.3},
