@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import geopandas as gpd
+import numpy as np
 import pandas as pd
 import pytest
 
 import traveltime_lab as tl
 from tests.support import browsing
+from tests.support.osm_files import osm_xml
 from traveltime_lab import cli
 from traveltime_lab.maps import leaflet, style
 
@@ -152,3 +154,22 @@ def test_module_runs_and_help_is_cheap() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == f"traveltime-lab {tl.__version__}"
+
+
+def test_build_with_elevation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rasterio = pytest.importorskip("rasterio")
+    street = osm_xml({1: (0.5, 0.5), 2: (0.505, 0.5)}, [(1, "1 2", "highway=residential")])
+    (tmp_path / "street.osm").write_bytes(street)
+    profile = {"driver": "GTiff", "width": 30, "height": 20, "count": 1, "dtype": "int16", "crs": "EPSG:4326"}
+    profile["transform"] = rasterio.Affine(0.001, 0, 0.49, 0, -0.001, 0.51)
+    with rasterio.open(tmp_path / "hill.tif", "w", **profile) as file:
+        file.write(np.add.outer(np.zeros(20), 3 * np.arange(30)).astype(np.int16), 1)
+    out = tmp_path / "street.network"
+    made = ["build", str(tmp_path / "street.osm"), str(out), "--timezone", "UTC", "--elevation"]
+    assert cli.main([*made, str(tmp_path / "hill.tif"), "--prepare", "walking"]) == 0
+    assert "hill.tif: elevation, " in capsys.readouterr().out
+    network = tl.load_network(out)
+    assert network.prepared == ("walking",)
+    assert network.tables.walking_slope_factor[0] > 1.0 > network.tables.walking_slope_factor[1]
+    assert cli.main([*made, "missing.tif"]) == 1
+    assert "missing.tif does not exist" in capsys.readouterr().err

@@ -90,6 +90,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def make_world(folder: Path) -> World:
+    import rasterio
+
     nodes = {i: (0.498 + 0.002 * i, 0.5) for i in range(1, 13)} | {
         i + 20: (0.498 + 0.002 * i, 0.502) for i in range(1, 13)
     }
@@ -101,6 +103,10 @@ def make_world(folder: Path) -> World:
     (folder / "town.osm").write_bytes(osm_xml(nodes, ways))
     network = tl.build_network(folder / "town.osm", gtfs=feed(folder), timezone="UTC")
     network.save(folder / "town.network")
+    place = rasterio.Affine(0.001, 0, 0.49, 0, -0.001, 0.51)
+    profile = {"driver": "GTiff", "width": 50, "height": 20, "count": 1, "dtype": "int16", "crs": "EPSG:4326"}
+    with rasterio.open(folder / "hills.tif", "w", transform=place, **profile) as file:
+        file.write(np.arange(1000, dtype=np.int16).reshape(20, 50) % 47, 1)
     made = World(network, folder, gpd.GeoDataFrame(), pd.DataFrame())
     made.areas = tl.time_map(network, made.home, travel_time=300, transportation="walking")
     made.cells = tl.h3_cells(network, made.home, travel_time=300, resolution=9, transportation="walking")
@@ -317,6 +323,7 @@ TARGETS = [
     Target("geocode", public("geocode"), lambda w: {"network": w.network, "query": "First Street"}),
     Target("reverse_geocode", public("reverse_geocode"), lambda w: {"network": w.network, "lng": 0.501, "lat": 0.5}),
     Target("add_speeds", public("add_speeds"), lambda w: {"network": w.network, "classes": {"residential": 20}}),
+    Target("add_elevation", public("add_elevation"), lambda w: {"network": w.network, "path": w.folder / "hills.tif"}),
     Target("calibrate_speeds", public("calibrate_speeds"), lambda w: {
         "network": w.network, "observed": measured_trips(), "classes": ["residential"]}, share=0.5),
     Target("Network.with_changes", lambda w: w.network.with_changes, lambda w: {"changes": tl.CloseStreets(edges=0)}),
@@ -552,6 +559,8 @@ FOUND: list[tuple[str, dict[str, Any], type[TravelTimeError], type[Exception]]] 
     ("load_network", {"path": "\0"}, tl.InputError, ValueError),
     ("load_network", {"path": "missing.network"}, tl.MissingFileError, FileNotFoundError),
     ("add_speeds", {"classes": 5}, tl.InputError, ValueError),
+    ("add_elevation", {"path": 5}, tl.InputError, ValueError),
+    ("add_elevation", {"path": "missing.tif"}, tl.MissingFileError, FileNotFoundError),
     ("calibrate_speeds", {"observed": 5}, tl.InputError, ValueError),
     ("serve", {"port": 70_000}, tl.InputError, ValueError),
     ("plot", {"size": 1e308}, tl.LimitError, ValueError),

@@ -103,6 +103,9 @@ from .network.build import (
 from .network.build import (
     load_network as load_network,
 )
+from .network.elevation import (
+    add_elevation as add_elevation,
+)
 from .network.network import (
     Network as Network,
 )

@@ -80,6 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("out", metavar="OUT", type=Path, help="file to write")
     build.add_argument("--gtfs", metavar="FEED", nargs="+", default=[], help="timetables: zip files or folders")
     build.add_argument("--changes", metavar="FILE", type=Path, help="apply the changes of this JSON file")
+    build.add_argument(
+        "--elevation", metavar="FILE", type=Path, help="GeoTIFF of heights, for slopes of walking and cycling"
+    )
     build.add_argument("--timezone", help="IANA name such as Europe/Helsinki; by default that of the place")
     build.add_argument(
         "--prepare",
@@ -274,15 +277,23 @@ def _named_network(text: str) -> tuple[str, tl.Network]:
 
 def _build(options: argparse.Namespace) -> None:
     writable(options.out, what="the network", example="city.network")  # before hours of work, not after
-    # What is prepared is that of the changed network.
+    if options.elevation is not None:
+        from traveltime_lab.readers.raster import opened
+
+        with opened(options.elevation, "heights"):
+            pass
+    # What is prepared is that of the changed network; streets that changes add have slopes, too.
+    is_final = options.changes is None and options.elevation is None
     network = tl.build_network(
         options.osm, gtfs=options.gtfs, timezone=options.timezone,
-        prepare=options.prepare if options.changes is None else (), progress=sys.stderr.isatty(),
+        prepare=options.prepare if is_final else (), progress=sys.stderr.isatty(),
     )  # fmt: skip
     if options.changes is not None:
         network = network.with_changes(tl.load_changes(options.changes))
-        if options.prepare:
-            network.prepare(*options.prepare)
+    if options.elevation is not None:
+        network = tl.add_elevation(network, options.elevation)
+    if options.prepare and not is_final:
+        network.prepare(*options.prepare)
     print(network.report())
     print(f"\nSaved: {network.save(options.out).resolve()}")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nbformat
+import numpy as np
 import pytest
 
 import traveltime_lab as tl
@@ -60,6 +61,7 @@ def names(coquimbo: Network, helsinki: Network, tmp_path: Path, monkeypatch: pyt
     """What the pages take for granted: a network, points, areas, an osmnx graph and files of a city."""
     import osmium
     import osmnx
+    import rasterio
     import requests
 
     Path(tmp_path / "city.osm").write_bytes(BLOCK)
@@ -76,6 +78,12 @@ def names(coquimbo: Network, helsinki: Network, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(osmnx, "graph_from_place", lambda *_arguments, **_options: graph)
     nodes, edges = osmnx.graph_to_gdfs(graph)
     places, zones = tl.sample_points(), tl.sample_points(kind="zones")
+    west, south, east, north = coquimbo.bounds
+    wide, high = (east - west) / 80, (north - south) / 80
+    place = rasterio.Affine(wide, 0, west - 10 * wide, 0, -high, north + 10 * high)
+    profile = {"driver": "GTiff", "width": 100, "height": 100, "count": 1, "dtype": "int16", "crs": "EPSG:4326"}
+    with rasterio.open("elevation.tif", "w", transform=place, **profile) as file:
+        file.write(np.add.outer(np.zeros(100), np.arange(100)).astype(np.int16), 1)
     found = {"places": places, "homes": places.iloc[:3], "work": places.iloc[3:6], "zones": zones}
     found["schools"] = places.iloc[4:].assign(pupils=100)
     found["areas"] = tl.time_map(coquimbo, places.iloc[:2], travel_time=600)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support.oracles import StreetOracle, random_points, simple_oracle
-from tests.support.worlds import at, towns, world
+from tests.support.worlds import at, towns, with_slopes, world
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import as_snapping, as_transportation
@@ -71,6 +71,17 @@ MOMENTS = st.none() | st.integers(0, 50).map(lambda hour: dt.datetime(2026, 3, 2
 @given(towns(), st.sampled_from(["walking", "driving"]), st.integers(0, 2**31), MOMENTS)
 def test_times_equal_networkx_on_random_towns(network, mode, seed, moment):
     compare_with_networkx(network, mode, 5, 8, seed, moment)
+
+
+@settings(quick, max_examples=8)
+@given(
+    towns(),
+    st.sampled_from(["walking", "cycling", {"type": "walking", "walking_speed": 3.3},
+                     {"type": "cycling", "cycling_speed": 22}, "driving"]),
+    st.integers(0, 2**31),
+)  # fmt: skip
+def test_times_equal_networkx_on_slopes(network, mode, seed):
+    compare_with_networkx(tl.build_network(with_slopes(network.tables, seed), timezone="UTC"), mode, 4, 6, seed)
 
 
 @pytest.mark.parametrize("mode", ["walking", "cycling", "driving", "driving+ferry"])

@@ -90,6 +90,8 @@ class StreetOracle:
                 d = 2 * edge + side
                 if self.base == "driving":
                     kph /= 1.0 + (multiplier - 1.0) * shares[t.edge_use[edge]]
+                elif t.has_slopes:
+                    kph = self._on_slope(kph, float(use[f"{self.base}_kph_{name}"]), d)
                 self.traversal[d] = milliseconds(float(t.edge_length_m[edge]), kph)
                 self.is_destination[d] = self.base == "driving" and access == ACCESS_DESTINATION
                 self.is_ferry[d] = bool(use["is_ferry"])
@@ -120,6 +122,14 @@ class StreetOracle:
         self.graph = nx.DiGraph()
         self.states_of: dict[int, list[Any]] = {}
         self._expand()
+
+    def _on_slope(self, kph: float, usual: float, d: int) -> float:
+        """Return the speed along a directed edge with a slope."""
+        t = self.network.tables
+        on_foot, riding = float(t.walking_slope_factor[d]), float(t.cycling_slope_factor[d])
+        if self.base == "walking" or usual <= 4.0:
+            return kph / on_foot
+        return max(kph / riding, min(kph, 4.0) / on_foot)
 
     def _restrict(self, restrictions: list[tuple[bool, tuple[int, ...]]]) -> None:
         """Use some turn restrictions from now on."""

@@ -55,6 +55,17 @@ def world(
     return build_network(tables(nodes, streets, frame=frame), timezone="UTC")
 
 
+def with_slopes(tables: StreetTables, seed: int) -> StreetTables:
+    """Return streets that take random times longer or shorter on foot and by bicycle, in each direction."""
+    rng = np.random.default_rng(seed)
+    walking, cycling = (rng.choice([0.7, 1.0, 1.7, 4.3], 2 * tables.edge_from.size) for _ in range(2))
+    return replace(
+        tables,
+        walking_slope_factor=walking.astype(np.float32),
+        cycling_slope_factor=cycling.astype(np.float32),
+    )
+
+
 def at(*places: tuple[float, float], frame: LocalFrame = FRAME) -> gpd.GeoSeries:
     """Return points at places in metres."""
     return gpd.GeoSeries.from_xy(*frame.to_lnglat(*zip(*places, strict=True)), crs="EPSG:4326")

@@ -18,7 +18,7 @@ import traveltime_lab as tl
 from tests.support.feeds import posix
 from tests.support.oracles_doors import MODES, DoorOracle
 from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, TRIPS, clock, timetable, towns
-from tests.support.worlds import FRAME, at, tables
+from tests.support.worlds import FRAME, at, tables, with_slopes
 from traveltime_lab.maps.widget.answers import rides_in_words
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.points import read_points
@@ -303,6 +303,8 @@ def test_matrices_equal_the_oracle(
         routes="\n".join(["route_id,route_short_name,route_type", *lines]),
     )  # fmt: skip
     streets = tables(nodes, [(*link, ON_FOOT) for link in links])
+    if rng.random() < 0.5:
+        streets = with_slopes(streets, seed)
     network = tl.build_network(streets, gtfs=path, timezone="UTC")
     if rng.random() < 0.5:
         some = [MODES[int(kind)] for kind in kinds[: rng.integers(0, 3)]]
@@ -339,7 +341,8 @@ def test_surfaces_equal_matrices(
 ) -> None:
     nodes, links, stops, trips = town
     path = timetable(tmp_path_factory.mktemp("town"), stops, trips)
-    network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
+    streets = tables(nodes, [(*link, ON_FOOT) for link in links])
+    network = tl.build_network(with_slopes(streets, seed) if seed % 2 else streets, gtfs=path, timezone="UTC")
     if means["type"].startswith("driving"):
         means = {**means, "traffic_model": "off_peak", "driving_time_to_station": 20, "parking_time": 30}
     if means["type"].startswith("cycling"):

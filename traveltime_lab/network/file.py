@@ -33,6 +33,7 @@ from traveltime_lab.network import checksums, prepared_file
 from traveltime_lab.network.history import History
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets.tables import (
+    OPTIONAL_ARRAYS,
     PLACE_DTYPES,
     USE_DTYPES,
     StreetTables,
@@ -44,6 +45,8 @@ from traveltime_lab.transit.timetable import Timetable
 
 #: Version of the file format; files of other versions raise an error.
 FORMAT_VERSION = 4
+#: That of networks with slopes, so that versions of this package that do not know slopes refuse them.
+_WITH_SLOPES = f"{FORMAT_VERSION} with slopes"
 _FORMAT_NAME = "traveltime_lab.network"
 #: Prefix of the columns of the timetable.
 _TIMETABLE = "timetable/"
@@ -161,7 +164,7 @@ def _header(source: Path, schema: pa.Schema) -> dict[str, Any]:
     except (ValueError, TypeError) as error:
         msg = f"{source} is damaged (its header is not a JSON object: {error}); build and save the network again"
         raise FormatError(msg) from error
-    if meta.get("version") != FORMAT_VERSION:
+    if meta.get("version") not in (FORMAT_VERSION, _WITH_SLOPES):
         msg = (
             f"{source} has network format {meta.get('version')}, this version reads {FORMAT_VERSION}; "
             f"build the network again from its sources: traveltime-lab build OSM {source.name}"
@@ -171,11 +174,12 @@ def _header(source: Path, schema: pa.Schema) -> dict[str, Any]:
 
 
 def plain_arrays(tables: StreetTables) -> dict[str, AnyArray]:
-    """Return the NumPy arrays of street tables by field name."""
+    """Return the NumPy arrays of street tables by field name, without optional ones that are empty."""
     return {
         item.name: getattr(tables, item.name)
         for item in fields(tables)
         if isinstance(getattr(tables, item.name), np.ndarray)
+        and (item.name not in OPTIONAL_ARRAYS or getattr(tables, item.name).size)
     }
 
 
@@ -183,6 +187,8 @@ def hash_of_streets(tables: StreetTables, water: WaterBodies, timezone: str, is_
     """Return the state of a hash of all data but the timetable; see `fingerprint`."""
     digest = hashlib.blake2b(digest_size=16)
     for name, array in sorted(plain_arrays(tables).items()):
+        if name == "edge_off_ground":  # no answer depends on it
+            continue
         digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     digest.update(tables.uses.to_csv(index=False).encode())
@@ -218,7 +224,7 @@ def _to_arrow(contents: Contents) -> pa.Table:
     add("names", pa.array(contents.tables.names, type=pa.string()))
     add("water", pa.array([contents.water.to_wkb()], type=pa.large_binary()))
     meta: dict[str, Any] = {
-        "version": FORMAT_VERSION,
+        "version": _WITH_SLOPES if contents.tables.has_slopes else FORMAT_VERSION,
         "timezone": contents.timezone,
         "is_left_hand": contents.is_left_hand,
         "attribution": contents.attribution,

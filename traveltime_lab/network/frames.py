@@ -21,7 +21,7 @@ from traveltime_lab.crs import LocalFrame, segment_lengths_m
 from traveltime_lab.errors import CrsError, DataError, InputError
 from traveltime_lab.network.attrs import LateDict
 from traveltime_lab.network.water import WaterBodies
-from traveltime_lab.streets.tables import USE_DTYPES, StreetTables, check_consistent
+from traveltime_lab.streets.tables import SLOPE_FACTORS, USE_DTYPES, StreetTables, check_consistent
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -88,6 +88,12 @@ def edges_frame(network: Network) -> gpd.GeoDataFrame:
     )
     for column in t.uses.columns:
         frame[column] = t.uses[column].to_numpy()[t.edge_use]
+    if t.edge_off_ground.size:
+        frame["off_ground"] = t.edge_off_ground
+    if t.has_slopes:
+        for name in SLOPE_FACTORS:
+            for side, way in enumerate(("forward", "backward")):
+                frame[f"{name}_{way}"] = getattr(t, name)[side::2]
     water, frame_xy, timezone = network.water, network.frame, network.timezone
     is_left_hand, attribution = network.is_left_hand, network.attribution
     lost = {"places": len(t.places), "feeds": 0 if network.timetable is None else len(network.timetable.feeds)}
@@ -217,7 +223,27 @@ def _plain_tables(nodes: Any, edges: Any, edge_from: Int32Array, edge_to: Int32A
         uses=uses.drop_duplicates(ignore_index=True),
         names=known,
         report={"source": "frames", "nodes_read": len(nodes), "edges_read": len(edges)},
+        **_optional_arrays(edges),
     )
+
+
+def _optional_arrays(edges: Any) -> dict[str, Any]:
+    """Return the arrays that networks may have or not, from the columns of edges; raise ValueError for wrong ones."""
+    found: dict[str, Any] = {}
+    if "off_ground" in edges:
+        if edges["off_ground"].isna().any():
+            raise ValueError("the column off_ground has missing values")
+        found["edge_off_ground"] = edges["off_ground"].astype("boolean").to_numpy(np.bool_)
+    columns = [f"{name}_{way}" for name in SLOPE_FACTORS for way in ("forward", "backward")]
+    missing = [column for column in columns if column not in edges]
+    if len(missing) == len(columns):
+        return found
+    if missing:
+        raise ValueError(f"columns of slopes are missing: {', '.join(missing)}")
+    for name in SLOPE_FACTORS:
+        pair = [edges[f"{name}_{way}"].to_numpy(np.float32) for way in ("forward", "backward")]
+        found[name] = np.column_stack(pair).ravel()
+    return found
 
 
 def _with_besides(

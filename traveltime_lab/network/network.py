@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from traveltime_lab.network.views import NetworkViews
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.scenarios.apply import apply_changes, changes_of, check_stops
 from traveltime_lab.scenarios.changes import Change
+from traveltime_lab.scenarios.street_changes import AddStreet
 from traveltime_lab.streets import graph
 from traveltime_lab.streets.labels import Metric
 from traveltime_lab.streets.layer import StreetLayer
@@ -205,6 +207,11 @@ class Network(NetworkViews, Exports):
         LimitError
             If a factor gives a speed below 0.1 or above 500 km/h, or trips are moved to the day before.
 
+        Warns
+        -----
+        UserWarning
+            If a street is added to a network with elevation: it is level.
+
         See Also
         --------
         save_changes, load_changes : Keep changes in a file.
@@ -235,6 +242,9 @@ class Network(NetworkViews, Exports):
             self.history.original or self.fingerprint,
             day,
         )
+        if self.tables.has_slopes and any(isinstance(change, AddStreet) for change in added):
+            msg = "new streets are level, as their heights are not known; call add_elevation for the changed network"
+            warnings.warn(msg, UserWarning, stacklevel=2)
         changed = _like(self, applied.tables, applied.timetable, history)
         check_stops(changed.streets, added)
         return changed
@@ -374,7 +384,8 @@ class Network(NetworkViews, Exports):
             for each feed, the dates covered, the number of trips by day of the week, the rows that were dropped, with
             file and line, and the stops that cannot be used because they are too far from any walkable street.
             ``files`` are those that the network was built from, with their dates and hashes.
-            ``changes`` says what each change has done, if the network has had any.
+            ``changes`` says what each change has done, if the network has had any, and ``elevation`` what
+            `add_elevation` has found.
         """
         facts = Report(self.tables.report)
         if "files" in facts:

@@ -40,6 +40,9 @@ class NetworkViews:
         """
         Return the edges as lines in EPSG:4326, with end nodes, lengths (m), names and speeds (km/h).
 
+        ``off_ground`` says which are bridges or in tunnels, if the source does. Networks with elevation also have
+        factors, by which slopes lengthen times: ``walking_slope_factor_forward`` and the like; see `add_elevation`.
+
         Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
         network of both tables again. Rows may be removed and values changed, but the index of each table names its
         rows: keep it.
@@ -183,6 +186,7 @@ class NetworkViews:
         x, y = network.frame.to_xy(np.array([west, east]), np.array([south, north]))
         wet = shapely.clip_by_rect(network.water.tiles, x[0], y[0], x[1], y[1])
         facts["Water"] = f"{float(shapely.area(wet).sum()) / 1e6:,.1f} km²"
+        facts["Elevation"] = tables.report.get("elevation", {}).get("file", "yes") if tables.has_slopes else ""
         facts["Prepared for"] = prepared.listed(network.prepared) if network.prepared else ""
         facts["Changes"] = f"{len(network.changes)}" if network.changes else ""
         facts["Attribution"] = network.attribution

@@ -228,6 +228,7 @@ def _tables(
     names = ["", *dict.fromkeys(streets.names[row] for row in kept if streets.names[row])]
     name_index = {name: idx for idx, name in enumerate(names)}
     positions = np.concatenate(lines)
+    off_ground = np.array([_is_off_ground(streets.tags[row]) for row in kept], np.bool_)
     report.update(nodes=len(used), edges=len(kept))
     return StreetTables(
         node_osm_id=outside_ids([streets.node_ids[idx] for idx in used]),
@@ -246,7 +247,18 @@ def _tables(
         uses=uses.frame(),
         names=names,
         report=report,
+        edge_off_ground=off_ground if off_ground.any() else np.zeros(0, np.bool_),
     )
+
+
+def _is_off_ground(edge_tags: Mapping[str, TagValue]) -> bool:
+    """Return whether an edge, which osmnx may have merged from several ways, is a bridge or tunnel throughout."""
+    for key in ("bridge", "tunnel"):
+        value = edge_tags.get(key, ())
+        texts = [value] if isinstance(value, str) else [*value]
+        if texts and all(tags.is_off_ground({key: text}) for text in texts):
+            return True
+    return False
 
 
 class _Uses:

@@ -1,10 +1,10 @@
-"""Read a raster of counts, such as people per pixel, a few rows at a time."""
+"""Open rasters, and read those of counts, such as people per pixel, a few rows at a time."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,12 +56,39 @@ def read_counts(path: str | os.PathLike[str], band: int, part_m: float) -> Itera
     MissingFileError, DataError, CrsError, InputError
         If the file does not exist, is no raster, has no CRS, no such band, or negative counts.
     """
+    with opened(path, "counts") as raster:
+        if band > raster.count:
+            msg = f"band must be from 1 to {raster.count}, the number of bands of {raster.name}; got {band}"
+            raise InputError(msg)
+        from rasterio.windows import Window  # noqa: PLC0415 - an optional extra
+
+        yield from _blocks(raster, band, part_m, Window)
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str], what: str) -> Iterator[Any]:
+    """
+    Open a raster that has a CRS.
+
+    Parameters
+    ----------
+    path : path-like
+    what : str
+        What it is a raster of, such as ``"counts"``, for errors.
+
+    Raises
+    ------
+    MissingDependencyError
+        If rasterio is not installed.
+    MissingFileError, DataError, CrsError
+        If the file does not exist, is no raster, or has no CRS.
+    """
     try:
         import rasterio  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         msg = "reading a raster needs rasterio; install it with: pip install 'traveltime_lab[raster]'"
         raise MissingDependencyError(msg) from error
-    file = as_path(path, "counts")
+    file = as_path(path, what)
     if not is_file(file):
         msg = f"Cannot read a raster: {file} does not exist. Give the path of a GeoTIFF."
         raise MissingFileError(msg)
@@ -69,15 +96,12 @@ def read_counts(path: str | os.PathLike[str], band: int, part_m: float) -> Itera
         try:
             raster = stack.enter_context(rasterio.open(file))
         except rasterio.errors.RasterioError as error:
-            msg = f"{file} is not readable as a raster: {error}. Give a GeoTIFF of counts."
+            msg = f"{file} is not readable as a raster: {error}. Give a GeoTIFF of {what}."
             raise DataError(msg) from error
         if raster.crs is None:
             msg = f"{file} has no CRS; write it into the file first, for example with gdal_edit.py -a_srs EPSG:4326"
             raise CrsError(msg)
-        if band > raster.count:
-            msg = f"band must be from 1 to {raster.count}, the number of bands of {file}; got {band}"
-            raise InputError(msg)
-        yield from _blocks(raster, band, part_m, rasterio.windows.Window)
+        yield raster
 
 
 def _blocks(raster: Any, band: int, part_m: float, window: Any) -> Iterator[Pixels]:

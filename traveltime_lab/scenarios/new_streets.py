@@ -249,6 +249,7 @@ def split_edges(streets: Streets, joins: _Joins) -> Streets:
         coord_lat=lat,
         restriction_indptr=restriction_indptr,
         restriction_edges=restriction_edges,
+        **t.optional_arrays(np.concatenate([np.arange(n), of])),
     )
     return replace(streets, tables=tables, edge_before=np.concatenate([streets.edge_before, streets.edge_before[of]]))
 
@@ -330,5 +331,6 @@ def _appended(
         coord_lat=np.concatenate([t.coord_lat, *(line[:, 1] for line in lines)]),
         uses=pd.concat([t.uses, pd.DataFrame([row]).astype(USE_DTYPES)], ignore_index=True).astype(USE_DTYPES),
         names=names,
+        **t.optional_arrays(np.concatenate([np.arange(t.edge_from.size), np.full(n, -1)])),
     )
     return replace(streets, tables=tables, edge_before=np.concatenate([streets.edge_before, np.full(n, -1)]))

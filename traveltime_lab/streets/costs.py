@@ -119,6 +119,32 @@ def delay_shares(highways: AnyArray) -> FloatArray:
     return np.array([_DELAY_SHARE.get(str(highway), 0.5) for highway in highways], dtype=np.float64)
 
 
+def on_slopes(
+    kph: FloatArray, level_kph: FloatArray, base: str, walking_factor: AnyArray, cycling_factor: AnyArray
+) -> FloatArray:
+    """
+    Return the speeds along edges with slopes.
+
+    Cyclists push where that is faster than riding, or where they push on level ground.
+
+    Parameters
+    ----------
+    kph : float64 array of shape (n,)
+        Speeds on level ground.
+    level_kph : float64 array of shape (n,)
+        The same of somebody without a speed of their own.
+    base : {"walking", "cycling"}
+    walking_factor, cycling_factor : float32 arrays of shape (n,)
+        Time along each edge divided by that on level ground.
+    """
+    on_foot = walking_factor.astype(np.float64)
+    if base == "walking":
+        return kph / on_foot
+    pushing = np.minimum(kph, PUSHING_KPH) / on_foot
+    riding = np.maximum(kph / cycling_factor.astype(np.float64), pushing)
+    return np.where(level_kph > PUSHING_KPH, riding, kph / on_foot)
+
+
 def crossing_ms(length_m: FloatArray, kph: FloatArray) -> Int64Array:
     """
     Return the time along edges in whole milliseconds, at most `LONGEST_CROSSING_MS`.

@@ -247,11 +247,15 @@ def weigh(
         factor += (multiplier - 1.0) * costs.delay_shares(uses["highway"].to_numpy())
     own = costs.own_kph(transportation)
     for side, name in enumerate(("forward", "backward")):
-        kph = uses[f"{base}_kph_{name}"].to_numpy().astype(np.float64) / factor
+        usual = kph = uses[f"{base}_kph_{name}"].to_numpy().astype(np.float64) / factor
         if own is not None:
             keeps = uses["is_ferry"].to_numpy() | (uses["highway"].to_numpy() == "elevator")
             kph = costs.at_own_speed(kph, base, own, keeps)
-        traversal_ms[side::2] = costs.crossing_ms(tables.edge_length_m, kph[tables.edge_use])
+        along = kph[tables.edge_use]
+        if tables.has_slopes and base != "driving":
+            factors = tables.walking_slope_factor[side::2], tables.cycling_slope_factor[side::2]
+            along = costs.on_slopes(along, usual[tables.edge_use], base, *factors)
+        traversal_ms[side::2] = costs.crossing_ms(tables.edge_length_m, along)
     length_cm = np.repeat(np.rint(tables.edge_length_m * 100.0).astype(np.int64), 2)
     boarding_ms = transportation.boarding_time * 1000
     extra_ms = topology.arc_extra_ms + np.where(topology.arc_boards, boarding_ms, 0)

@@ -17,7 +17,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, Int64Array, UInt16Array, UInt64Array
+from traveltime_lab._arrays import (
+    AnyArray,
+    BoolArray,
+    Float32Array,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+    UInt16Array,
+    UInt64Array,
+)
 
 NODE_SIGNALS = 1
 NODE_STOP = 2
@@ -179,6 +188,11 @@ class StreetTables:
         Counts of what was read and dropped, by reason; plain numbers and strings.
     bounds : tuple of float, optional
         West, south, east, north that the input states; west > east across the 180th meridian.
+    edge_off_ground : bool array of shape (n_edges,) or (0,)
+        Whether each edge is a bridge or in a tunnel; empty where the source does not say. Answers do not depend on it,
+        only the heights of `traveltime_lab.network.elevation`.
+    walking_slope_factor, cycling_slope_factor : float32 arrays of shape (2 * n_edges,) or (0,)
+        Time along each directed edge divided by that on level ground; empty in networks without elevation.
     """
 
     node_osm_id: Int64Array
@@ -208,7 +222,41 @@ class StreetTables:
     places: pd.DataFrame = field(default_factory=lambda: places_frame({}))
     report: dict[str, Any] = field(default_factory=dict)
     bounds: tuple[float, float, float, float] | None = None
+    edge_off_ground: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
+    walking_slope_factor: Float32Array = field(default_factory=lambda: np.zeros(0, np.float32))
+    cycling_slope_factor: Float32Array = field(default_factory=lambda: np.zeros(0, np.float32))
 
+    @property
+    def has_slopes(self) -> bool:
+        """Whether walking and cycling depend on slopes."""
+        return self.walking_slope_factor.size > 0
+
+    def optional_arrays(self, edges: AnyArray) -> dict[str, Any]:
+        """
+        Return the optional arrays with the values of some edges.
+
+        Parameters
+        ----------
+        edges : integer array
+            Edges of these tables; -1 for a new one, which is level and on the ground.
+        """
+        is_known = edges >= 0
+        found: dict[str, Any] = {}
+        if self.edge_off_ground.size:
+            found["edge_off_ground"] = self.edge_off_ground[edges] & is_known
+        if self.has_slopes:
+            for name in SLOPE_FACTORS:
+                pairs = getattr(self, name).reshape(-1, 2)[edges]
+                found[name] = np.where(is_known[:, None], pairs, np.float32(1.0)).ravel()
+        return found
+
+
+#: Arrays of `StreetTables` with one value per directed edge, which are empty in networks without elevation.
+SLOPE_FACTORS = ("walking_slope_factor", "cycling_slope_factor")
+#: Arrays that may be empty, with the number of values per edge and their dtype.
+_OPTIONAL = {"edge_off_ground": (1, "bool")} | dict.fromkeys(SLOPE_FACTORS, (2, "float32"))
+#: Their names; empty ones are not written to files.
+OPTIONAL_ARRAYS = frozenset(_OPTIONAL)
 
 #: Dtypes of the arrays of `StreetTables` with one value per node, with one value per edge, and of other lengths.
 _NODE_DTYPES = {"node_osm_id": "int64", "node_lng": "float64", "node_lat": "float64", "node_flags": "uint16"}
@@ -295,9 +343,24 @@ def check_consistent(tables: StreetTables) -> None:
         # Comparisons with NaN are False, so NaN fails this check, too.
         if array.size and not (array.min() >= lowest and array.max() <= highest and np.isfinite(array).all()):
             raise ValueError(f"column {name} contains values that are not from {lowest:g} to {highest:g}")
+    _check_optional(tables)
     speeds = tables.uses[[name for name in USE_DTYPES if "_kph_" in name]].to_numpy()
     if not (np.isfinite(speeds).all() and (speeds >= 0.0).all()):
         raise ValueError("the speeds of uses contain values that are negative or not finite")
+
+
+def _check_optional(tables: StreetTables) -> None:
+    """Check the arrays that may be empty; raise ValueError."""
+    for name, (per_edge, dtype) in _OPTIONAL.items():
+        array = getattr(tables, name)
+        if array.dtype != np.dtype(dtype) or array.shape not in ((0,), (per_edge * tables.edge_from.size,)):
+            raise ValueError(f"column {name} must be empty or have {per_edge} values of {dtype} for each edge")
+    if len({getattr(tables, name).size for name in SLOPE_FACTORS}) > 1:
+        raise ValueError(f"columns {' and '.join(SLOPE_FACTORS)} have different lengths")
+    for name in SLOPE_FACTORS:
+        array = getattr(tables, name)
+        if not ((array >= 0.1) & (array <= 100.0)).all():
+            raise ValueError(f"column {name} contains values that are not from 0.1 to 100")
 
 
 def _check_hours(tables: StreetTables) -> None:
@@ -354,6 +417,7 @@ def in_order_of_place(tables: StreetTables) -> StreetTables:
         coord_lng=tables.coord_lng[coords],
         coord_lat=tables.coord_lat[coords],
         restriction_edges=(2 * new_edge[restricted // 2] + restricted % 2).astype(np.int32),
+        **tables.optional_arrays(edges),
     )
 
 

@@ -20,14 +20,14 @@ import numpy as np
 import osmium
 import pandas as pd
 
-from traveltime_lab._arrays import Int32Array, UInt16Array
+from traveltime_lab._arrays import BoolArray, Int32Array, UInt16Array
 from traveltime_lab.errors import DataError
 from traveltime_lab.readers.osm.access_tags import ACCESS_KEYS
 from traveltime_lab.readers.osm.edges import Edges, Runs, split_at_junctions, unbroken_runs, way_lengths_m
 from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways, decode, encode, parse_tags
 from traveltime_lab.readers.osm.places import NAME_KEYS, is_place, read_places
 from traveltime_lab.readers.osm.tag_values import parse_duration_s
-from traveltime_lab.readers.osm.tags import NODE_KEYS, RELEVANT_KEYS, WayUse, interpret, node_flags
+from traveltime_lab.readers.osm.tags import NODE_KEYS, RELEVANT_KEYS, WayUse, interpret, is_off_ground, node_flags
 from traveltime_lab.readers.osm.turn_restrictions import (
     DirectedRestrictions,
     DrivableEdges,
@@ -201,6 +201,7 @@ class _Streets:
 
     ways: Ways
     use: Int32Array
+    off_ground: BoolArray
     name: Int32Array
     uses: list[WayUse]
     names: list[str]
@@ -229,6 +230,8 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
     ways = _joined(ways, outlines, crossings)
     uses: dict[WayUse, int] = {}
     use_by_tags: dict[tuple[str, ...], int] = {}
+    raised: set[tuple[str, ...]] = set()
+    off_ground: list[bool] = []
     ferry_uses: set[int] = set()
     names = {"": 0}
     kept_rows: list[int] = []
@@ -250,7 +253,10 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
         signature = tuple(relevant)
         use_idx = use_by_tags.get(signature)
         if use_idx is None:
-            way_use = interpret(parse_tags(",".join(relevant)))
+            tags = parse_tags(",".join(relevant))
+            way_use = interpret(tags)
+            if is_off_ground(tags):
+                raised.add(signature)
             use_idx = -1 if way_use is None else uses.setdefault(way_use, len(uses))
             use_by_tags[signature] = use_idx
             if way_use is not None and way_use.is_ferry:
@@ -263,10 +269,12 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
             ferries[int(ways.osm_id[row])] = len(kept_rows), parse_tags(text)
         kept_rows.append(row)
         use.append(use_idx)
+        off_ground.append(signature in raised)
         name.append(names.setdefault(label or number, len(names)))
     return _Streets(
         ways.rows(np.array(kept_rows, np.int64)),
         np.array(use, np.int32),
+        np.array(off_ground, np.bool_),
         np.array(name, np.int32),
         list(uses),
         [decode(text) for text in names],
@@ -455,6 +463,7 @@ def _tables(
         "edge_length_m": edges.length_m,
         "edge_way_id": streets.ways.osm_id[edges.way],
         "edge_use": edge_use.astype(np.int32),
+        "edge_off_ground": streets.off_ground[edges.way],
         "edge_name": edge_name[:-1].astype(np.int32),
         "coord_indptr": edges.coord_indptr,
         "coord_lng": edges.coord_lng,

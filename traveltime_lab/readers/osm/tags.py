@@ -21,7 +21,7 @@ from traveltime_lab.readers.osm.node_tags import NODE_KEYS, node_flags
 from traveltime_lab.readers.osm.tag_values import parse_duration_s, parse_maxspeed_kph
 from traveltime_lab.streets.tables import ACCESS_DESTINATION, ACCESS_NO, ACCESS_YES
 
-__all__ = ["NODE_KEYS", "RELEVANT_KEYS", "WayUse", "interpret", "node_flags"]
+__all__ = ["NODE_KEYS", "RELEVANT_KEYS", "WayUse", "interpret", "is_off_ground", "node_flags"]
 
 
 class WayUse(NamedTuple):
@@ -355,6 +355,16 @@ def _is_barrier(tags: Mapping[str, str], highway: str, walking: _ModeUse) -> boo
     is_fast = highway in ("motorway", "motorway_link") or tags.get("motorroad") == "yes"
     is_at_grade = all(tags.get(key, "no") in ("no", "0") for key in _GRADE_KEYS)
     return is_fast and is_at_grade and max(walking.kph_forward, walking.kph_backward) <= 0.0
+
+
+def is_off_ground(tags: Mapping[str, str]) -> bool:
+    """Return whether a way is on a bridge or in a tunnel, where heights of the ground are not those of the way."""
+    # A building passage is a street at ground level.
+    return tags.get("bridge", "no") not in ("no", "0") or tags.get("tunnel", "no") not in (
+        "no",
+        "0",
+        "building_passage",
+    )
 
 
 def _is_roundabout(tags: Mapping[str, str]) -> bool:
