@@ -21,6 +21,7 @@ Exits with 1 if there is any.
 from __future__ import annotations
 
 import argparse
+import copy
 import functools
 import http.client
 import itertools
@@ -144,16 +145,17 @@ def changed(content: Any, dice: random.Random) -> None:
         owner, key = dice.choice(places)
         kind = dice.randrange(8)
         if kind < 4:
-            owner[key] = dice.choice(ODD_JSON)
+            # A copy, because the next change may be to it.
+            owner[key] = copy.deepcopy(dice.choice(ODD_JSON))
         elif kind == 4:
             other, name = dice.choice(places)
             owner[key] = json.loads(json.dumps(other.get(name) if isinstance(other, dict) else None))
         elif kind == 5 and isinstance(owner, dict):
             owner[dice.choice(["unknown", "transportation", "snapping", "range", "coords", "", "level_of_detail"])] = (
-                dice.choice(ODD_JSON)
+                copy.deepcopy(dice.choice(ODD_JSON))
             )
         elif kind == 6 and isinstance(owner, list):
-            owner.extend([owner[key]] * dice.choice([1, 3, 200]))
+            owner.extend(copy.deepcopy(owner[key]) for _ in range(dice.choice([1, 3, 200])))
         else:
             del owner[key]
 
