@@ -41,7 +41,8 @@ def add_elevation(network: Network, path: str | os.PathLike[str]) -> Network:
     network : Network
         The network to copy; it is not modified. Slopes that it has are replaced.
     path : path-like
-        GeoTIFF, or another raster that GDAL reads, in any CRS, with one band of heights in metres (extra ``elevation``).
+        GeoTIFF, or another raster that GDAL reads, in any CRS, with one band of heights in metres. Reading it needs the
+        extra ``elevation``.
 
     Returns
     -------
