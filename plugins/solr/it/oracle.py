@@ -78,12 +78,8 @@ def answers(
     }
 
 
-def main() -> None:
-    """Write the cases."""
-    random = np.random.default_rng(SEED)
-    network = tl.sample_network()
-    # Around the zones of the city, about 300 m away.
-    zones = tl.sample_points(kind="zones").geometry
+def scatter(random: np.random.Generator, zones: Any) -> tuple[list[dict[str, Any]], Any, Any, Any]:
+    """Return documents around the zones of the city, about 300 m away, their coordinates, and which have a place."""
     near = zones.iloc[random.integers(len(zones), size=N_DOCUMENTS)]
     lats = near.y.to_numpy() + random.normal(0, 0.003, N_DOCUMENTS)
     lngs = near.x.to_numpy() + random.normal(0, 0.003, N_DOCUMENTS)
@@ -95,6 +91,15 @@ def main() -> None:
         | ({"location": f"{float(lats[i])!r},{float(lngs[i])!r}"} if has_place[i] else {})
         for i in range(N_DOCUMENTS)
     ]
+    return documents, lats, lngs, has_place
+
+
+def main() -> None:
+    """Write the cases."""
+    random = np.random.default_rng(SEED)
+    network = tl.sample_network()
+    zones = tl.sample_points(kind="zones").geometry
+    documents, lats, lngs, has_place = scatter(random, zones)
     ids = np.flatnonzero(has_place)
     cases = []
     while len(cases) < N_CASES:
