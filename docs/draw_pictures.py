@@ -68,8 +68,8 @@ def draw(path: Path) -> list[str]:
         for text in found[-1:]:
             picture = Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB")
             name = picture_name(path.stem, cell.source)
-            # 64 colours are enough for maps, and a quarter of the size.
-            picture.quantize(64, dither=Image.Dither.NONE).save(PICTURES / name, optimize=True)
+            # So many colours are enough for maps with a scale, and a third of the size.
+            picture.quantize(256, dither=Image.Dither.NONE).save(PICTURES / name, optimize=True)
             names.append(name)
     return names
 

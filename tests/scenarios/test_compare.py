@@ -73,6 +73,23 @@ def test_areas(nets: Any) -> None:
     assert np.allclose(found["before"].to_numpy()[::2], metric, rtol=0.01)
 
 
+def test_maps_of_areas_show_what_was_gained_and_lost(nets: Any) -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    found = tl.compare(*both(nets, tl.time_map, travel_time=60))
+
+    def drawn(table: Any) -> tuple[list[str], list[str], int]:
+        ax = tl.plot(nets[0], table)
+        words = [text.get_text() for text in ax.get_legend().get_texts()] if ax.get_legend() else []
+        notes = [text.get_text() for text in ax.texts if "nothing" in text.get_text().lower()]
+        return words, notes, len(ax.figure.axes)
+
+    assert drawn(found) == (["gained", "lost"], [], 1), "two colours, not a scale of square metres"
+    assert drawn(found[found["change"] == "lost"]) == (["lost"], [], 1)
+    nothing = tl.compare(*both((nets[0], nets[0]), tl.time_map, travel_time=60))
+    assert drawn(nothing) == ([], ["Nothing gained and nothing lost"], 1)
+    assert len(tl.plot(nets[0], found, column="difference").figure.axes) == 2, "asked for, a scale"
+
+
 def test_cells_and_accessibility(nets: Any) -> None:
     before, after = both(nets, tl.h3_cells, travel_time=90, resolution=10)
     found = tl.compare(before, after)
@@ -126,11 +143,9 @@ def test_maps_of_differences_are_centred_on_zero(nets: Any) -> None:
     ]  # fmt: skip
     assert style.diverging_colour(0) == "#f7f7f7"
     pytest.importorskip("matplotlib").use("agg")
-    for table in (found, tl.compare(*both(nets, tl.time_map, travel_time=90))):
-        ax = tl.plot(nets[0], table, PLACES)
-        bar = ax.figure.axes[-1]
-        assert bar.get_ylim()[0] == pytest.approx(-bar.get_ylim()[1])
-        assert bar.get_ylabel() == "difference"
+    bar = tl.plot(nets[0], found, PLACES).figure.axes[-1]
+    assert bar.get_ylim()[0] == pytest.approx(-bar.get_ylim()[1])
+    assert bar.get_ylabel() == "difference"
     dots = tl.compare(
         *(tl.accessibility(net, PLACES, PLACES, travel_time=90, transportation="walking") for net in nets)
     )

@@ -107,7 +107,9 @@ def draw_points(ax: Any, scene: Scene) -> None:
     if values is not None:
         known = np.isfinite(values)
         ax.scatter(x[~known], y[~known], **NOT_KNOWN, zorder=5)
-        ax.scatter(x[known], y[known], s=38, c=scene.place(values[known]), edgecolors="white", linewidths=0.7, zorder=5)
+        # The middle of a diverging scale is as light as the ground.
+        edge = looks.LABEL if scene.is_diverging else "white"
+        ax.scatter(x[known], y[known], s=38, c=scene.place(values[known]), edgecolors=edge, linewidths=0.7, zorder=5)
         return
     groups = scene.group_colours if scene.areas is not None and len(scene.areas) else {}
     index = scene.points.index

@@ -12,7 +12,7 @@ import shapely
 
 from traveltime_lab.maps import style
 from traveltime_lab.maps.artists import LITERAL, NOT_KNOWN, matplotlib_module
-from traveltime_lab.maps.scene import Scene, is_comparison, line_styles
+from traveltime_lab.maps.scene import Scene, compares_areas, is_comparison, line_styles
 
 #: Maximum share of the area of the map, and of its width, that a legend on the map covers.
 _LARGE: Final = 0.1
@@ -182,6 +182,8 @@ def _entries(scene: Scene) -> tuple[list[Any], str | None, bool]:
     def swatch(colour: str, text: str) -> Any:
         return patches.Patch(color=colour, alpha=style.AREA_OPACITY + 0.15, label=text)
 
+    if scene.area_column is None and compares_areas(scene.areas):
+        return [*(swatch(rows[group][0], group) for group in style.AREA_CHANGES if group in rows), *lines], None, False
     if distinct:
         own = {g: n for g, n in scene.numbers.items() if n != str(g)}
         names = {group: _folded(f"{own[group]}  {group}" if group in own else str(group)) for group in rows}

@@ -105,6 +105,8 @@ class Scene:
     def area_column(self) -> str | None:
         """The column that areas are coloured by, None if there is none."""
         columns = () if self.areas is None else self.areas.columns
+        if self.column is None and compares_areas(self.areas):
+            return None  # what was gained and what was lost are two colours, not two sizes
         names = (
             self.column,
             DIFFERENCE if is_comparison(self.areas) else None,
@@ -188,6 +190,13 @@ class Scene:
 def is_comparison(table: Any) -> bool:
     """Return whether a table is a result of `compare`."""
     return table is not None and {"before", "after", DIFFERENCE} <= set(table.columns)
+
+
+def compares_areas(table: Any) -> bool:
+    """Return whether a table has the areas that `compare` says were gained and lost."""
+    if not is_comparison(table) or "change" not in table.columns or "cell" in table.columns:
+        return False
+    return len(table) > 0 and bool(table["change"].isin(style.AREA_CHANGES).all())
 
 
 def _distinct(values: FloatArray) -> FloatArray:
@@ -324,6 +333,8 @@ def _note(given: Any, kept: gpd.GeoDataFrame | None) -> str:
     if kept is None or (len(kept) and len(kept) == len(given)):
         return ""
     columns = given.columns if isinstance(given, gpd.GeoDataFrame) else ()
+    if compares_areas(given):
+        return "" if len(kept) else "Nothing gained and nothing lost"
     reached = any(name in columns for name in _ANSWER)
     if len(kept):
         what = "routes" if (shapely.get_dimensions(np.asarray(kept.geometry.array)) == 1).all() else "areas"
@@ -348,6 +359,8 @@ def groups_of(scene: Scene) -> AnyArray:
     areas = scene.areas
     if areas is None:
         return np.empty(0, dtype=object)
+    if scene.area_column is None and compares_areas(areas):
+        return np.asarray(areas["change"].to_numpy(), dtype=object)
     if "origin" in areas.columns:
         return np.asarray(areas["origin"].to_numpy(), dtype=object)
     values = scene.area_values
@@ -361,6 +374,8 @@ def _group_colours(scene: Scene) -> dict[Hashable, list[str]]:
     n_rings = max(scene.steps.size, 1)
     owners = groups_of(scene)
     groups = list(dict.fromkeys(owners.tolist()))
+    if scene.area_column is None and compares_areas(scene.areas):
+        return {group: [style.AREA_CHANGES[group]] for group in groups}
     if len(groups) == 1 or len(groups) > MOST_NUMBERS or scene.is_scale:
         return dict.fromkeys(groups, style.ramp(n_rings))
     choices: Sequence[int] = range(len(groups))

@@ -43,6 +43,8 @@ ROUTE: Final = "#111111"
 NO_VALUE: Final = "#b9b6b0"
 #: Areas of a comparison that have a value only after it, or only before it; neither colour is on its scale.
 ONLY_ONE: Final = {"gained": "#2a9d8f", "lost": "#6f6a63"}
+#: Areas that `compare` says were gained and lost: strong colours of the two sides of the diverging scale.
+AREA_CHANGES: Final = {"gained": "#542788", "lost": "#b35806"}
 #: Opacity of areas; streets and labels below remain legible.
 AREA_OPACITY: Final = 0.6
 
