@@ -382,6 +382,8 @@ TARGETS = [
     }, share=0.02),
     Target("Network.explore", lambda w: w.network.explore, lambda w: {"origins": w.home}, share=0.02),
     Target("Network.stops_frame", lambda w: w.network.stops_frame, lambda w: {}),
+    Target("Network.report service", lambda w: w.network.report().service, lambda w: {"week": "2026-01-12"}),
+    Target("Network.report expiry", lambda w: w.network.report().expiry, lambda w: {"on": "2026-01-12"}),
     Target("TravelTimeMap", public("TravelTimeMap"), lambda w: {"network": w.network, "origins": w.home}, more=(
         "travel_time", "distance", "transportation", "departure_time", "arrival_time", "level_of_detail", "snapping",
     ), share=0.05),
@@ -532,7 +534,8 @@ def wrong_answer(answer: Any, arguments: dict[str, Any]) -> str | None:
         if not isinstance(name, str) or isinstance(column, pd.DataFrame) or not pd.api.types.is_numeric_dtype(column):
             continue
         values = pd.to_numeric(column).dropna().to_numpy(np.float64)
-        if name in ("lng", "lat", "level", "population", "search_id", "origin", "destination") or not values.size:
+        signed = ("lng", "lat", "level", "population", "search_id", "origin", "destination", "days_left")
+        if name in signed or not values.size:
             continue
         if not np.isfinite(values).all() or values.min() < 0:
             return f"{name} is {values.min()}"

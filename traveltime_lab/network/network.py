@@ -385,9 +385,10 @@ class Network(NetworkViews, Exports):
             file and line, and the stops that cannot be used because they are too far from any walkable street.
             ``files`` are those that the network was built from, with their dates and hashes.
             ``changes`` says what each change has done, if the network has had any, and ``elevation`` what
-            `add_elevation` has found.
+            `add_elevation` has found. The methods ``service``, ``expiry``, ``stops_off_streets`` and ``islands`` return
+            tables of departures by hour, of the days left of each feed, and of stops and streets to look at.
         """
-        facts = Report(self.tables.report)
+        facts = Report.of(self)
         if "files" in facts:
             facts["files"] = in_words(facts["files"])
         facts["nodes"] = self.n_nodes

@@ -4,25 +4,203 @@ Report on a network: its sources, the data that were dropped and why, and its co
 
 from __future__ import annotations
 
-from typing import Any
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray
+from traveltime_lab.errors import InputError
 from traveltime_lab.modes import Transportation
 from traveltime_lab.streets import snapping
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.transit.layer import TransitLayer
+from traveltime_lab.transit.service_hours import departures_by_hour
 
+if TYPE_CHECKING:
+    import geopandas as gpd
+
+    from traveltime_lab.network.network import Network
+
+_MODES: Final = ("walking", "cycling", "driving")
+_WALKING: Final = Transportation("walking")
 #: Maximum number of stops that the report lists by name.
 _STOPS_LISTED = 5
 
 
 class Report(dict[str, Any]):
-    """Report on a network: a dict that prints as text."""
+    """
+    Report on a network: a dict that prints as text, and tables of what to look at.
+
+    The tables are computed when they are asked for. Copies and pickles of a report have the dict alone.
+    """
+
+    # The network is not part of the dict, so that reports compare, print and pickle by their facts.
+    _network: Network | None = None
+
+    @classmethod
+    def of(cls, network: Network) -> Report:
+        """Return a report on a network, with the facts of its source so far."""
+        report = cls(network.tables.report)
+        report._network = network
+        return report
 
     def __str__(self) -> str:
         """Return one line per entry."""
         return "\n".join(_report_lines(self, ""))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what copies and pickles keep: the dict, without the network."""
+        return type(self), (dict(self),)
+
+    def service(self, week: dt.date | str | None = None) -> pd.DataFrame:
+        """
+        Return the number of departures of each feed by service date and hour, over one week.
+
+        Parameters
+        ----------
+        week : date or str, optional
+            A day of the week to count, such as ``"2019-05-14"``. By default the week named by ``week_of`` of each
+            feed in the report, one with most trips.
+
+        Returns
+        -------
+        DataFrame
+            ``feed``, ``date`` (service date), ``hour`` and ``departures``, with a row for each hour. A departure is
+            that of a trip from its first stop; each repetition of frequencies.txt counts. Hours are those of the
+            service date: hour 25 is one o'clock in the night after it. Feeds without service have no rows, unless
+            `week` is given.
+
+        Raises
+        ------
+        InputError
+            If the network has no timetable, or `week` is no date.
+
+        Examples
+        --------
+        >>> hours = tl.sample_network().report().service()
+        >>> list(hours.columns)
+        ['feed', 'date', 'hour', 'departures']
+        """
+        return departures_by_hour(self._transit("service").timetable, None if week is None else _date(week, "week"))
+
+    def expiry(self, on: dt.date | str | None = None) -> pd.DataFrame:
+        """
+        Return the first and the last date with service of each feed, and the days that are left.
+
+        Parameters
+        ----------
+        on : date or str, optional
+            Date from which to count; by default today, in the time zone of the network.
+
+        Returns
+        -------
+        DataFrame
+            ``feed``, ``first``, ``last`` (dates, None for a feed without service) and ``days_left``: 0 on the last
+            date with service, negative after it, missing for a feed without service.
+
+        Raises
+        ------
+        InputError
+            If the network has no timetable, or `on` is no date.
+
+        Examples
+        --------
+        >>> dates = tl.sample_network().report().expiry("2019-12-01")
+        >>> dates["days_left"].tolist()
+        [28]
+        """
+        transit = self._transit("expiry")
+        day = dt.datetime.now(ZoneInfo(transit.timezone)).date() if on is None else _date(on, "on")
+        dates = transit.timetable.dates()
+        left = [None if last is None else (last - day).days for last in dates["last"]]
+        table = pd.DataFrame({"feed": list(transit.timetable.report())})
+        table["first"], table["last"] = dates["first"].to_numpy(object), dates["last"].to_numpy(object)
+        return table.assign(days_left=pd.array(left, dtype="Int64"))
+
+    def stops_off_streets(self) -> gpd.GeoDataFrame:
+        """
+        Return the stops that cannot be used, because they are too far from any walkable street.
+
+        Returns
+        -------
+        GeoDataFrame
+            The rows of `Network.stops_frame` for these stops, with ``metres`` to the nearest walkable street (inf if
+            there is none).
+
+        Raises
+        ------
+        InputError
+            If the network has no timetable.
+
+        Examples
+        --------
+        >>> len(tl.sample_network().report().stops_off_streets())
+        0
+        """
+        transit = self._transit("stops_off_streets")
+        called = np.flatnonzero(transit.timetable.is_called)
+        far = _far_stops(transit, called)
+        frame = self._of("stops_off_streets").stops_frame().iloc[far].reset_index(drop=True)
+        frame.insert(len(frame.columns) - 1, "metres", _metres(transit, called[far]))
+        return frame
+
+    def islands(self) -> gpd.GeoDataFrame:
+        """
+        Return the edges on islands: street that cannot be left or reached by some mode.
+
+        Returns
+        -------
+        GeoDataFrame
+            ``way_id``, ``name``, ``length_m`` and whether the edge is on an island for ``walking``, ``cycling`` and
+            ``driving``. The index is that of `Network.edges_frame`.
+
+        Examples
+        --------
+        >>> report = tl.sample_network().report()
+        >>> int(report.islands()["driving"].sum()) == report["modes"]["driving"]["island_edges"]
+        True
+        """
+        network = self._of("islands")
+        masks = {mode: _open_and_islands(network.streets, mode)[1] for mode in _MODES}
+        some = np.any(list(masks.values()), axis=0)
+        edges = network.edges_frame()[["way_id", "name", "length_m", "geometry"]]
+        edges.attrs = {}
+        found = edges[some].copy()
+        for place, (mode, mask) in enumerate(masks.items(), 3):
+            found.insert(place, mode, mask[some])
+        return found
+
+    def _of(self, asked: str) -> Network:
+        """Return the network of the report."""
+        if self._network is None:
+            msg = f"{asked}() needs the network of the report, which copies do not have; call network.report() again"
+            raise InputError(msg)
+        return self._network
+
+    def _transit(self, asked: str) -> TransitLayer:
+        """Return the timetable of the network and its streets."""
+        transit = self._of(asked).transit
+        if transit is None:
+            msg = f"{asked}() needs a timetable, which the network has not; build it with gtfs=, a GTFS feed"
+            raise InputError(msg)
+        return transit
+
+
+def _date(value: Any, name: str) -> dt.date:
+    """Return a date, or a text in ISO 8601, as a date."""
+    try:
+        if isinstance(value, str):
+            return dt.date.fromisoformat(value.strip())
+        # NaT is a datetime, too, and differs from itself.
+        if isinstance(value, dt.date) and value == value:
+            return dt.date(value.year, value.month, value.day)
+    except ValueError:
+        pass
+    msg = f"{name} must be a date such as datetime.date(2026, 1, 31) or '2026-01-31'; got {value!r}"
+    raise InputError(msg)
 
 
 def _report_lines(facts: dict[str, Any], indent: str) -> list[str]:
@@ -46,10 +224,8 @@ def connectivity(streets: StreetLayer) -> dict[str, Any]:
     """Return, for each mode, the length of streets in kilometres and the share of them on islands."""
     tables = streets.tables
     modes: dict[str, Any] = {}
-    for base in ("walking", "cycling", "driving"):
-        topology = streets.road_graph(Transportation(f"{base}+ferry")).topology
-        is_open = topology.is_open[0::2] | topology.is_open[1::2]
-        on_island = is_open & ~(topology.can_leave & topology.can_arrive)
+    for base in _MODES:
+        is_open, on_island = _open_and_islands(streets, base)
         km = float(tables.edge_length_m[is_open].sum() / 1000)
         island_km = float(tables.edge_length_m[on_island].sum() / 1000)
         modes[base] = {
@@ -59,6 +235,13 @@ def connectivity(streets: StreetLayer) -> dict[str, Any]:
             "island_share": island_km / km if km else 0.0,
         }
     return modes
+
+
+def _open_and_islands(streets: StreetLayer, base: str) -> tuple[BoolArray, BoolArray]:
+    """Return for each edge whether it is open to a mode, and whether it is on an island for it."""
+    topology = streets.road_graph(Transportation(f"{base}+ferry")).topology
+    is_open = topology.is_open[0::2] | topology.is_open[1::2]
+    return is_open, is_open & ~(topology.can_leave & topology.can_arrive)
 
 
 def timetable_facts(transit: TransitLayer) -> dict[str, Any]:
@@ -72,15 +255,28 @@ def timetable_facts(transit: TransitLayer) -> dict[str, Any]:
 def _stops_off_streets(transit: TransitLayer, feed: int) -> dict[str, Any]:
     """Return the stops of a feed that are too far from any walkable street."""
     timetable = transit.timetable
-    stops = timetable.stops[timetable.is_called & (timetable.column("stops", "feed_idx") == feed)]
-    walking = Transportation("walking")
-    lng, lat = (stops[name].to_numpy(np.float64) for name in ("stop_lon", "stop_lat"))
-    how = snapping.STOP_SNAPPING
-    far = np.flatnonzero(snapping.snap_points(transit.streets, lng, lat, walking, how).edge < 0)
-    facts: dict[str, Any] = {"number": far.size, "of": len(stops), "farther_than_m": how.threshold}
+    rows = np.flatnonzero(timetable.is_called & (timetable.column("stops", "feed_idx") == feed))
+    far = rows[_far_stops(transit, rows)]
+    facts: dict[str, Any] = {"number": far.size, "of": rows.size, "farther_than_m": snapping.STOP_SNAPPING.threshold}
     if far.size:
         some = far[:_STOPS_LISTED]
-        metres = snapping.metres_to_streets(transit.streets, lng[some], lat[some], walking)
-        listed = [f"{name} ({m:,.0f} m)" for name, m in zip(stops["stop_id"].iloc[some], metres, strict=True)]
-        facts["such_as"] = ", ".join(listed)
+        names, metres = timetable.stops["stop_id"].iloc[some], _metres(transit, some)
+        facts["such_as"] = ", ".join(f"{name} ({m:,.0f} m)" for name, m in zip(names, metres, strict=True))
     return facts
+
+
+def _far_stops(transit: TransitLayer, rows: IndexArray) -> IndexArray:
+    """Return which of some stops (rows of the table of stops) are too far from any walkable street."""
+    lng, lat = _places(transit, rows)
+    return np.flatnonzero(snapping.snap_points(transit.streets, lng, lat, _WALKING, snapping.STOP_SNAPPING).edge < 0)
+
+
+def _metres(transit: TransitLayer, rows: IndexArray) -> FloatArray:
+    """Return the distance of some stops to the nearest walkable street."""
+    return snapping.metres_to_streets(transit.streets, *_places(transit, rows), _WALKING)
+
+
+def _places(transit: TransitLayer, rows: IndexArray) -> tuple[FloatArray, FloatArray]:
+    """Return longitude and latitude of some stops."""
+    lng, lat = (transit.timetable.column("stops", name).astype(np.float64)[rows] for name in ("stop_lon", "stop_lat"))
+    return lng, lat

@@ -1,0 +1,196 @@
+"""Tables of the report on a network, against slow twins."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import doctest
+import pickle
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import traveltime_lab as tl
+from tests.support.feeds import feed
+from tests.support.towns import ON_FOOT, STOPS, TRIPS, blocks, timetable
+from tests.support.worlds import tables
+from traveltime_lab.network.report import Report
+from traveltime_lab.transit.timetable import Timetable
+
+pytestmark = pytest.mark.quick
+
+WEEKENDS = """
+    service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+    work,1,1,1,1,1,0,0,20260105,20260116
+    rest,0,0,0,0,0,1,1,20260105,20260117
+"""
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:
+    """A feed with exceptions, trips past midnight and repeated trips, and one of the same name without service."""
+    times = ["trip_id,stop_sequence,stop_id,arrival_time,departure_time"]
+    for trip, (one, two) in {
+        "early": ("05:59:59", "06:10:00"),
+        "late": ("25:30:00", "25:45:00"),
+        "often": ("00:00:00", "00:10:00"),
+        "rest": ("06:00:00", "06:10:00"),
+    }.items():
+        times += [f"{trip},1,a,{one},{one}", f"{trip},2,b,{two},{two}"]
+    path = feed(
+        tmp_path_factory.mktemp("one"),
+        calendar=WEEKENDS,
+        calendar_dates="service_id,date,exception_type\nwork,20260107,2\nrest,20260108,1",
+        trips="route_id,service_id,trip_id\nR,work,early\nR,work,late\nR,work,often\nR,rest,rest",
+        stop_times="\n".join(times),
+        frequencies="""
+            trip_id,start_time,end_time,headway_secs
+            often,06:50:00,09:00:00,600
+            often,09:00:00,10:00:01,1200
+        """,
+    )
+    never = feed(
+        tmp_path_factory.mktemp("two"),
+        calendar_dates="service_id,date,exception_type\ndaily,20260107,2",
+        calendar=WEEKENDS.partition("work")[0] + "daily,0,0,0,0,0,0,0,20260101,20261231",
+    )
+    corners = {0: (-500.0, 0.0), 1: (500.0, 0.0)}
+    return tl.build_network(tables(corners, [(0, 1, ON_FOOT)]), gtfs=[path, never], timezone="UTC")
+
+
+def slow_departures(timetable: Timetable, monday: dt.date) -> Counter[tuple[int, dt.date, int]]:
+    """Return departures by feed, date and hour, one at a time."""
+    found: Counter[tuple[int, dt.date, int]] = Counter()
+    for days in range(7):
+        date = monday + dt.timedelta(days=days)
+        runs = timetable.services_on(date)
+        for trip in range(timetable.n_trips):
+            if not runs[timetable.trips["service_idx"].iloc[trip]]:
+                continue
+            feed = int(timetable.routes["feed_idx"].iloc[timetable.trips["route_idx"].iloc[trip]])
+            rows = np.flatnonzero(timetable.frequency_trip == trip)
+            moments = [] if rows.size else [int(timetable.departure[timetable.trip_indptr[trip]])]
+            for row in rows:
+                start, end = int(timetable.frequency_start[row]), int(timetable.frequency_end[row])
+                moments += range(start, end, int(timetable.frequency_headway[row]))
+            found.update((feed, date, moment // 3600) for moment in moments)
+    return found
+
+
+def same_as_slow(network: tl.Network, week: dt.date) -> None:
+    assert network.timetable is not None
+    table = network.report().service(week)
+    labels = list(network.timetable.report())
+    monday = week - dt.timedelta(days=week.weekday())
+    some = table[table["departures"] > 0]
+    found = {(labels.index(name), date, hour): n for name, date, hour, n in some.itertuples(index=False)}
+    assert found == slow_departures(network.timetable, monday)
+    # The sums of days are those of the timetable.
+    for date, rows in table.groupby("date"):
+        assert rows["departures"].sum() == network.timetable.trips_per_day(date)["departures"].sum()
+
+
+def test_departures_by_hour(odd: tl.Network) -> None:
+    same_as_slow(odd, dt.date(2026, 1, 8))
+    same_as_slow(odd, dt.date(2026, 1, 12))
+    table = odd.report().service("2026-01-05")
+    assert table["feed"].unique().tolist() == ["feed", "feed (2)"]
+    days = table[table["feed"] == "feed"].set_index(["date", "hour"])["departures"]
+    monday = days.loc[dt.date(2026, 1, 5)]
+    assert monday.index.tolist() == list(range(26))
+    assert monday[monday > 0].to_dict() == {5: 1, 6: 1, 7: 6, 8: 6, 9: 3, 10: 1, 25: 1}
+    assert days.loc[dt.date(2026, 1, 7)].sum() == 0
+    assert days.loc[dt.date(2026, 1, 8)][6] == 2
+    # By default, a week with most trips of each feed that has any.
+    week = odd.report()["timetable"]["feed"]["week_of"]
+    assert odd.report().service()["feed"].unique().tolist() == ["feed"]
+    assert str(odd.report().service()["date"].min()) == week
+
+
+def test_departures_of_samples(coquimbo: tl.Network, tmp_path: Path) -> None:
+    same_as_slow(coquimbo, dt.date(2016, 1, 18))
+    same_as_slow(blocks(tmp_path), dt.date(2026, 3, 4))
+
+
+def test_the_last_days_of_the_calendar(tmp_path: Path) -> None:
+    calendar = WEEKENDS.partition("work")[0] + "daily,1,1,1,1,1,1,1,00010101,99991231"
+    path = timetable(tmp_path, STOPS, TRIPS, calendar=calendar)
+    network = tl.build_network(tables({0: (0, 0), 1: (500, 0)}, [(0, 1, ON_FOOT)]), gtfs=path, timezone="UTC")
+    report = network.report()
+    assert report.service("9999-12-31")["date"].nunique() == 5
+    assert report.service("9999-12-31")["departures"].sum() == 10
+    assert report.service()["departures"].sum() == 14
+    assert report.expiry("9999-12-30")["days_left"].tolist() == [1]
+
+
+def test_expiry(odd: tl.Network) -> None:
+    table = odd.report().expiry(dt.date(2026, 1, 17))
+    assert table["feed"].tolist() == ["feed", "feed (2)"]
+    assert table["first"].tolist() == [dt.date(2026, 1, 5), None]
+    assert table["last"].tolist() == [dt.date(2026, 1, 17), None]
+    assert table["days_left"].iloc[0] == 0 and table["days_left"].isna().iloc[1]
+    assert odd.report().expiry("2026-01-27")["days_left"].iloc[0] == -10
+    today = (dt.date(2026, 1, 17) - dt.datetime.now(dt.UTC).date()).days
+    assert abs(odd.report().expiry()["days_left"].iloc[0] - today) <= 1
+
+
+def test_stops_off_streets(tmp_path: Path) -> None:
+    stops = {"a": (0.0, 0.0), "near": (500.0, 999.0), "<far>": (600.0, 1001.0), "lost": (-3000.0, -4000.0)}
+    path = timetable(tmp_path, stops, [[(name, 28_800 + 60 * i) for i, name in enumerate(stops)]])
+    network = tl.build_network(tables({0: (0, 0), 1: (1000, 0)}, [(0, 1, ON_FOOT)]), gtfs=path, timezone="UTC")
+    far = network.report().stops_off_streets()
+    assert far["stop_id"].tolist() == ["<far>", "lost"]
+    np.testing.assert_allclose(far["metres"], [1001.0, 5000.0], atol=1.0)
+    assert far.crs.to_epsg() == 4326 and far.geometry.notna().all()
+    assert list(far.columns) == [*network.stops_frame().columns[:-1], "metres", "geometry"]
+    # As the report counts them, after a change, too.
+    changed = network.with_changes(tl.RemoveStops("lost"))
+    for each in (network, changed):
+        counted = sum(facts["stops_off_streets"]["number"] for facts in each.report()["timetable"].values())
+        assert len(each.report().stops_off_streets()) == counted
+    assert len(changed.report().stops_off_streets()) == 1
+
+
+def test_islands(coquimbo: tl.Network, tmp_path: Path) -> None:
+    found = coquimbo.report().islands()
+    edges = coquimbo.edges_frame()
+    assert found.crs == edges.crs and not found.attrs
+    assert found.geometry.equals(edges.geometry.loc[found.index])
+    assert found[["walking", "cycling", "driving"]].any(axis=1).all()
+    for mode, facts in coquimbo.report()["modes"].items():
+        own = found[found[mode]]
+        assert len(own) == facts["island_edges"]
+        assert own["length_m"].sum() / 1000 == pytest.approx(facts["island_share"] * facts["street_km"])
+    assert len(blocks(tmp_path).report().islands()) == 0
+
+
+def test_without_timetable_or_network(odd: tl.Network) -> None:
+    bare = tl.build_network(tables({0: (0, 0), 1: (500, 0)}, [(0, 1, ON_FOOT)]), timezone="UTC")
+    assert bare.report().islands().columns.tolist()[3:] == ["walking", "cycling", "driving", "geometry"]
+    for name in ("service", "expiry", "stops_off_streets"):
+        with pytest.raises(tl.InputError, match="gtfs="):
+            getattr(bare.report(), name)()
+    report = odd.report()
+    for again in (copy.copy(report), copy.deepcopy(report), pickle.loads(pickle.dumps(report))):
+        assert again == report and str(again) == str(report) and isinstance(again, Report)
+        with pytest.raises(tl.InputError, match=r"call network\.report\(\) again"):
+            again.islands()
+
+
+@pytest.mark.parametrize("value", ["", "14 May", "2026-02-30", 20260101, 1.5, b"2026-01-01", np.datetime64("NaT")])
+def test_dates_that_are_none(odd: tl.Network, value: Any) -> None:
+    with pytest.raises(tl.InputError, match="week must be a date"):
+        odd.report().service(value)
+    with pytest.raises(tl.InputError, match="on must be a date"):
+        odd.report().expiry(value)
+
+
+def test_examples(coquimbo: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tl, "sample_network", lambda: coquimbo)
+    tests = [test for test in doctest.DocTestFinder().find(Report, globs={"tl": tl}) if test.examples]
+    assert len(tests) == 4
+    for test in tests:
+        assert not doctest.DocTestRunner().run(test).failed
