@@ -180,7 +180,7 @@ def test_without_timetable_or_network(odd: tl.Network) -> None:
             again.islands()
 
 
-@pytest.mark.parametrize("value", ["", "14 May", "2026-02-30", 20260101, 1.5, b"2026-01-01", np.datetime64("NaT")])
+@pytest.mark.parametrize("value", ["", "14 May", "2026-02-30", 20260101, 1.5, b"2026-01-01", np.datetime64("NaT", "s")])
 def test_dates_that_are_none(odd: tl.Network, value: Any) -> None:
     with pytest.raises(tl.InputError, match="week must be a date"):
         odd.report().service(value)
