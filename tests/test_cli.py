@@ -64,6 +64,7 @@ def test_demo(name: str, request: pytest.FixtureRequest, tmp_path: Path, capsys:
     assert all(style.WATER in base["ground"] for base in data["bases"]), "both samples lie by the sea"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(browsing.CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium")
 def test_demo_map_in_a_browser(helsinki: Network, tmp_path: Path) -> None:
     """Opened from the disk, without a network, wide and narrow."""

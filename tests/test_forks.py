@@ -94,6 +94,7 @@ def test_fork_after_a_search(saved: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_pools_of_processes(saved: str, method: str) -> None:
     run(
@@ -108,6 +109,7 @@ def test_pools_of_processes(saved: str, method: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_fork_while_other_threads_search(saved: str) -> None:
     """Whatever locks they hold, pools, memos, tiles, compilers: children do not wait for threads they do not have."""
     run(
@@ -248,6 +250,7 @@ def test_application_made_before_forks(saved: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_forks_and_pandana(saved: str) -> None:
     pytest.importorskip("pandana", reason="pandana is not installed")
     run(

@@ -6,10 +6,10 @@ builtin error that a caller would expect: InputError and DataError are ValueErro
 FileNotFoundError, FileAccessError and ServiceError are OSErrors, MissingDependencyError is an ImportError and
 UnsupportedError a NotImplementedError. Anything else fails, and so does a call that takes too long.
 
-The tests draw 20,000 of all pairs of an argument and a value. The long run, which a variable asks for, tries all of
-them first, and then values in several places at once::
+The tests draw 20,000 of all pairs of an argument and a value; half of them are among the slow tests. The long run,
+which a variable asks for, tries all of them first, and then values in several places at once::
 
-    TRAVELTIME_LAB_FUZZ_CASES=100000 python -m pytest -n auto tests/test_fuzz.py
+    TRAVELTIME_LAB_FUZZ_CASES=100000 python -m pytest -n auto -m "slow or not slow" tests/test_fuzz.py
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from traveltime_lab.transit.timetable import ServiceWarning
 
 #: Calls of all functions together.
 CASES = int(os.environ.get("TRAVELTIME_LAB_FUZZ_CASES", "20000"))
-#: Tests of each function, so that processes share them.
+#: Tests of each function, so that processes share them; all but the first are slow tests.
 PARTS = 2
 #: Longest time of a call in seconds, on a busy machine.
 PATIENCE_S = 20.0
@@ -439,7 +439,7 @@ def stay_here(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         monkeypatch.setattr(osmnx, f"graph_from_{kind}", functools.partial(found, "elsewhere"))
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_any_value_anywhere(target: Target, part: int, world: World) -> None:
     number = round(CASES * sizes(world)[target.name] / sum(sizes(world).values()))

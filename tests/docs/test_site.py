@@ -97,6 +97,7 @@ def test_the_code_of_a_page_runs(page: str, names: dict[str, Any]) -> None:
         exec(compile(fence, page, "exec"), names)
 
 
+@pytest.mark.slow
 def test_every_call_for_users_of_other_packages_runs(names: dict[str, Any]) -> None:
     assert len(CALLS) > 35
     for call in CALLS:

@@ -131,6 +131,7 @@ def test_a_changed_named_tuple_of_a_caller(copy: Path) -> None:
     assert answer(start(copy, TRIAL_CALLER.replace("FIELDS", "high: int; low: int"))) == ["2"]
 
 
+@pytest.mark.slow
 def test_processes_that_compile_at_the_same_time(copy: Path) -> None:
     processes = [start(copy, CALLERS) for _ in range(2)]
     for process in processes:

@@ -40,6 +40,7 @@ class TestTheList:
         assert sorted(warm_up.listed()) == sorted(line for part in parts for line in part)
         assert len(set(warm_up.listed())) == sum(map(len, parts))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("section", SECTIONS)
     def test_it_is_what_is_compiled(self, section: str, tmp_path: Path) -> None:
         """Otherwise run ``python tests/kernels/record.py``."""

@@ -94,6 +94,7 @@ def test_quick_start(browser: Browser, lab: str, shoot: Callable[[Page, str], No
     page.close()
 
 
+@pytest.mark.slow
 def test_traffic(browser: Browser, lab: str, shoot: Callable[[Page, str], None]) -> None:
     page, complaints = run_notebook(browser, lab, "03-traffic")
     shoot(page, "traffic-1-eight")
@@ -114,6 +115,7 @@ def test_traffic(browser: Browser, lab: str, shoot: Callable[[Page, str], None])
     page.close()
 
 
+@pytest.mark.slow
 def test_public_transport(browser: Browser, lab: str, shoot: Callable[[Page, str], None]) -> None:
     page, complaints = run_notebook(browser, lab, "05-public-transport")
     shoot(page, "public-transport-1-eight")
