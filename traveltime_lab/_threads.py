@@ -16,7 +16,7 @@ import functools
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
@@ -94,7 +94,7 @@ class _Ahead(Generic[_S, _T]):
     made: list[_T]
 
 
-def map_ahead(function: Callable[[_S], _T], parts: Sequence[_S]) -> Iterator[_T]:
+def map_ahead(function: Callable[[_S], _T], parts: Sequence[_S]) -> Generator[_T, None, None]:
     """
     Apply a function to each part in parallel, and yield the results in order.
 

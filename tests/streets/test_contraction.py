@@ -21,7 +21,7 @@ from traveltime_lab.kernels.street import dissection, road, sweeps
 from traveltime_lab.modes import Snapping, as_snapping, as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings as options
-from traveltime_lab.streets import contraction, matrix
+from traveltime_lab.streets import contraction, engines, matrix
 from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
@@ -97,9 +97,13 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
     slots = kernel.slots_of_arcs(indptr, indices, rank, up_indptr, up_heads)
     upward, downward = kernel.customize(slots, weights, up_indptr, up_heads)
     for up, down, rows, columns in ((upward, downward, seeds, reads), (downward, upward, reads, seeds)):
-        stream = sweeps.restrict(down, rank, as_ports(columns))
+        places, slots_of = sweeps.new_marks(n), sweeps.new_marks(n)
+        stream = sweeps.restrict(down, rank, as_ports(columns), places)
         result = np.zeros((len(rows), len(columns)), np.int64)
-        sweeps.many_to_many(up, rank, stream, as_ports(rows), np.int64(limit), result)
+        sweeps.many_to_many(up, rank, stream, as_ports(rows), np.int64(limit), slots_of, result)
+        places.number[stream.vertices] = -1
+        for marks in (places, slots_of):
+            assert not marks.has_work.any() and (marks.number == -1).all(), "the next search may use them"
         expected = np.full((len(seeds), len(reads)), road.UNREACHED)
         for i, row in enumerate(seeds):
             found = simple_oracle(indptr, indices, weights, row, limit)
@@ -265,14 +269,14 @@ def test_it_pays_off_for_many_searches_and_once_it_is_there() -> None:
     _, _, few, _, _ = joined(network, graph, "driving", 20, 1)
     _, _, leaving, reached, _ = joined(network, graph, "driving", 400, 500)
     largest, short = limit_label(14_400, "time"), limit_label(30, "time")
-    assert contraction.pays_off(network.streets, graph, leaving, reached, largest)
-    assert not contraction.pays_off(network.streets, graph, leaving, reached, short)
-    assert not contraction.pays_off(network.streets, graph, few, reached, largest)
+    assert engines.pays_off(network.streets, graph, leaving, reached, largest)
+    assert not engines.pays_off(network.streets, graph, leaving, reached, short)
+    assert not engines.pays_off(network.streets, graph, few, reached, largest)
     contraction.hierarchy(network.streets, graph)
-    assert contraction.pays_off(network.streets, graph, few, reached, largest)
+    assert engines.pays_off(network.streets, graph, few, reached, largest)
     _, _, one, some, _ = joined(network, graph, "driving", 1, 3)
-    assert contraction.pays_off(network.streets, graph, one, some, largest)
-    assert not contraction.pays_off(network.streets, graph, one, reached, largest)
+    assert engines.pays_off(network.streets, graph, one, some, largest)
+    assert not engines.pays_off(network.streets, graph, one, reached, largest)
 
 
 @pytest.mark.parametrize("shape", [(80, 30), (30, 80), (60, 60)])
@@ -288,7 +292,7 @@ def test_a_wrong_start_is_given_up(helsinki: Network, monkeypatch: pytest.Monkey
     many, few = contraction.label_blocks, contraction.pair_labels
     monkeypatch.setattr(contraction, "label_blocks", lambda *given: begun.append("blocks") or many(*given))
     monkeypatch.setattr(contraction, "pair_labels", lambda *given: begun.append("pairs") or few(*given))
-    monkeypatch.setattr(contraction, "choose", lambda *_given, **_more: contraction.Choice(False, 1e-9))
+    monkeypatch.setattr(engines, "choose", lambda *_given, **_more: engines.Choice(False, 1e-9))
     monkeypatch.setattr(matrix, "_ROWS_AT_ONCE", 2)
     np.testing.assert_array_equal(labels_of(helsinki, graph, origins, destinations, snapping, "auto"), expected)
     found = matrix.pair_labels(helsinki.streets, graph, origins, destinations, snapping, *pairs, limit=3600)
@@ -330,7 +334,7 @@ def test_many_small_regions_do_not_hide_a_large_one() -> None:
 
     for points, pays in ((apart, False), (inside, True), (apart, False), (inside, True)):
         both = linked(points, is_entry=False), linked(points, is_entry=True)
-        assert contraction.pays_off(network.streets, graph, *both, largest) == pays
+        assert engines.pays_off(network.streets, graph, *both, largest) == pays
 
 
 def test_small_requests_again_and_again_earn_it() -> None:
@@ -342,13 +346,13 @@ def test_small_requests_again_and_again_earn_it() -> None:
     graph = network.road_graph(as_transportation("driving"))
     _, _, one, other, _ = joined(network, graph, "driving", 1, 1)
     largest = limit_label(14_400, "time")
-    assert not contraction.pays_off(network.streets, graph, one, other, largest)
+    assert not engines.pays_off(network.streets, graph, one, other, largest)
     for _ in range(1000):
-        contraction.pays_off(network.streets, graph, one, other, largest)
+        engines.pays_off(network.streets, graph, one, other, largest)
     for thread in threading.enumerate():
-        if thread.name == "traveltime_lab.streets.contraction":
+        if thread.name == "traveltime_lab.streets.engines":
             thread.join()
-    assert contraction.pays_off(network.streets, graph, one, other, largest)
+    assert engines.pays_off(network.streets, graph, one, other, largest)
 
 
 def test_points_without_a_street_reach_nothing() -> None:

@@ -21,7 +21,7 @@ from typing import Any, Final
 from traveltime_lab._memo import Derived, Use, recording
 from traveltime_lab.errors import ModeError
 from traveltime_lab.modes import Snapping, Transportation
-from traveltime_lab.streets import contraction, layer, snapping
+from traveltime_lab.streets import contraction, engines, layer, snapping
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.surfaces import field
 from traveltime_lab.transit import stop_links
@@ -30,7 +30,7 @@ from traveltime_lab.transit.layer import TransitLayer
 #: Kinds of values that do not depend on speeds, by their names in a saved network.
 _OF_STREETS: Final[dict[str, Derived[Any, Any]]] = {
     "topology": layer.TOPOLOGIES,
-    "part sizes": contraction.PART_SIZES,
+    "part sizes": engines.PART_SIZES,
     "contraction": contraction.CONTRACTION,
     "snap index": snapping.INDEXES,
     "islands": snapping.ISLANDS,
@@ -190,7 +190,7 @@ def _use(streets: StreetLayer, means: Transportation) -> None:
         raise ModeError(msg)
     contraction.contraction(streets, graph.topology)
     contraction.hierarchy(streets, graph)
-    contraction.part_sizes(graph)
+    engines.part_sizes(graph)
     accept_roads = Snapping().accept_roads
     snapping.snap_index(streets, means, accept_roads)
     for needed in (snapping.CAN_LEAVE, snapping.CAN_ARRIVE, snapping.MAIN):

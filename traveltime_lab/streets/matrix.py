@@ -22,12 +22,13 @@ from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.settings import settings
-from traveltime_lab.streets import contraction
+from traveltime_lab.streets import contraction, engines
 from traveltime_lab.streets.graph import Core, RoadGraph, take_rows
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints, by_edge, rows_of
 from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.streets.workspaces import search_space
 
 #: Rows that are searched between two looks at the time, if there is a budget.
 _ROWS_AT_ONCE: Final = 64
@@ -97,7 +98,7 @@ def label_blocks(
         Limit in seconds, or in metres in a graph of distances, including connectors.
     engine : {"auto", "dijkstra", "hierarchy", "pandana"}
         Engine to use. All return the same labels at different speeds; ``"auto"`` selects one with
-        `traveltime_lab.streets.contraction.pays_off`.
+        `traveltime_lab.streets.engines.pays_off`.
     with_length : bool, default True
         Whether the lower halves of the labels are needed. If not, an engine may leave them undefined to save time.
 
@@ -163,7 +164,7 @@ def blocks_between(
         return
     budget_s = np.inf
     if engine == "auto":
-        chosen = contraction.choose(streets, graph, leaving, reached, largest)
+        chosen = engines.choose(streets, graph, leaving, reached, largest)
         engine, budget_s = "hierarchy" if chosen.by_hierarchy else "dijkstra", chosen.hierarchy_s
     if engine == "hierarchy":
         for row_part, column_part, labels in contraction.label_blocks(streets, graph, leaving, reached, largest):
@@ -269,7 +270,8 @@ class RowSearch:
         graph, rows, columns = self.graph, self.rows, self.columns
         labels = np.empty((limits.size, len(columns.snaps)), np.int64)
         seeds = take_rows(self.seeds, part.start, part.stop)
-        road.many_to_many(self.core.arcs, seeds, self.reads, limits, graph.shift, self.core.n_buckets, labels)
+        with search_space(graph, self.core) as space:
+            space.queue = road.many_to_many(self.core.arcs, seeds, self.reads, limits, space.label, space.queue, labels)
         is_forward, here = not self.is_backward, rows_of(rows.positions, part.start, part.stop)
         turns.improve_along_edges(here, columns.positions, is_forward, graph.directed, self.by_edge, limits, labels)
         return labels
@@ -358,7 +360,7 @@ def pair_labels(
     largest = limit_label(limit, graph.metric)
     budget_s = np.inf
     if engine == "auto":
-        chosen = contraction.choose(streets, graph, leaving, reached, largest, are_pairs=True)
+        chosen = engines.choose(streets, graph, leaving, reached, largest, are_pairs=True)
         engine, budget_s = "hierarchy" if chosen.by_hierarchy else "dijkstra", chosen.hierarchy_s
     if engine == "hierarchy":
         labels = contraction.pair_labels(streets, graph, leaving, reached, row_indptr, largest)
@@ -389,16 +391,17 @@ def _search_pairs(
 
     def search(rows: IndexArray) -> None:
         first, last = row_indptr[rows[0]], row_indptr[rows[-1] + 1]
-        road.one_to_some(
-            core.arcs,
-            take_rows(seeds, int(rows[0]), int(rows[-1]) + 1),
-            take_rows(reads, int(first), int(last)),
-            row_indptr[rows[0] : rows[-1] + 2] - first,
-            largest,
-            graph.shift,
-            core.n_buckets,
-            labels[first:last],
-        )
+        with search_space(graph, core) as space:
+            space.queue = road.one_to_some(
+                core.arcs,
+                take_rows(seeds, int(rows[0]), int(rows[-1]) + 1),
+                take_rows(reads, int(first), int(last)),
+                row_indptr[rows[0] : rows[-1] + 2] - first,
+                largest,
+                space.label,
+                space.queue,
+                labels[first:last],
+            )
 
     n_origins = len(leaving.snaps)
     n_parts = min(settings.threads * 4, max(1, n_origins // 8))

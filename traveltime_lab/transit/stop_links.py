@@ -25,7 +25,7 @@ from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.transit.walks import StatesAround, StopsAround, StopsOnEdges
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.settings import settings
-from traveltime_lab.streets import contraction, matrix
+from traveltime_lab.streets import engines, matrix
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links as travel_times
 from traveltime_lab.streets.costs import CONNECTOR_KPH
@@ -286,7 +286,7 @@ def street_links(
     points = LinkedPoints.of(graph, snaps, snapping, is_entry=is_leaving)
     leaving, reached = (ready.columns, points) if is_leaving else (points, ready.columns)
     largest = limit_label(budget_s, graph.metric)
-    if len(snaps) == 1 and not contraction.pays_off(layer.streets, graph, leaving, reached, largest):
+    if len(snaps) == 1 and not engines.pays_off(layer.streets, graph, leaving, reached, largest):
         labels = ready.starting_from(points).labels(slice(0, 1), np.full(1, largest))
         point, stop = np.nonzero(labels != road.UNREACHED)
         time = label_parts.ms(labels[point, stop]).astype(np.int32)

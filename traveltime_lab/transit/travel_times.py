@@ -21,7 +21,7 @@ from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.street.nearest import TIE_M
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.streets import contraction, matrix
+from traveltime_lab.streets import contraction, engines, matrix
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
@@ -148,7 +148,7 @@ class _Walks:
         return cls(
             query=query,
             search=matrix.RowSearch.of(graph, *ends, is_backward=is_arrival),
-            by_hierarchy=contraction.pays_off(streets, graph, leaving, reached, largest),
+            by_hierarchy=engines.pays_off(streets, graph, leaving, reached, largest),
             same=matrix.same_places(*feet),
             near_xy=near_xy,
             far_xy=far_xy,

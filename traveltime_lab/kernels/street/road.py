@@ -312,7 +312,7 @@ def reach_sizes(arcs, seeds, limit, enough, label, queue):
 
 
 @kernel
-def many_to_many(arcs, seeds, reads, limit, shift, n_buckets, result):
+def many_to_many(arcs, seeds, reads, limit, label, queue, result):
     """
     Fill ``result[i, j]`` with the smallest label from the seeds of row `i` to the readings of column `j`.
 
@@ -323,15 +323,19 @@ def many_to_many(arcs, seeds, reads, limit, shift, n_buckets, result):
         Seeds of the rows and readings of the columns.
     limit : int64 array of shape (n_rows,)
         Largest label to settle, by row.
-    shift, n_buckets : int
-        As in `one_to_all`.
+    label : int64 array of shape (n_states,)
+        `UNREACHED`, also afterwards.
+    queue : Queue
+        Empty, also afterwards.
     result : int64 array of shape (n_rows, n_columns)
         Overwritten; `UNREACHED` beyond the limit of the row.
+
+    Returns
+    -------
+    Queue
+        The queue, whose pool may have been reallocated.
     """
-    n_states = arcs.indptr.size - 1
-    label = np.full(n_states, UNREACHED, np.int64)
     parent = np.empty(0, np.int32)
-    queue = new_queue(n_states, shift, n_buckets)
     read_indptr, read_states, read_keys = reads
     for row in range(seeds.indptr.size - 1):
         first, last = seeds.indptr[row], seeds.indptr[row + 1]
@@ -347,10 +351,11 @@ def many_to_many(arcs, seeds, reads, limit, shift, n_buckets, result):
             result[row, column] = best if best <= limit[row] else UNREACHED
         for i in range(touched.size):
             label[touched[i]] = UNREACHED
+    return queue
 
 
 @kernel
-def one_to_some(arcs, seeds, reads, row_indptr, limit, shift, n_buckets, result):
+def one_to_some(arcs, seeds, reads, row_indptr, limit, label, queue, result):
     """
     Fill ``result[j]`` with the smallest label from the seeds of the row that reading `j` belongs to.
 
@@ -365,15 +370,16 @@ def one_to_some(arcs, seeds, reads, row_indptr, limit, shift, n_buckets, result)
         The readings of row `i` are ``row_indptr[i]`` to ``row_indptr[i + 1] - 1``.
     limit : int64
         Largest label to settle, for all rows.
-    shift, n_buckets : int
-        As in `one_to_all`.
+    label, queue : int64 array and Queue
+        As in `many_to_many`.
     result : int64 array of shape (n_readings,)
         Overwritten; `UNREACHED` beyond the limit.
+
+    Returns
+    -------
+    Queue
     """
-    n_states = arcs.indptr.size - 1
-    label = np.full(n_states, UNREACHED, np.int64)
     parent = np.empty(0, np.int32)
-    queue = new_queue(n_states, shift, n_buckets)
     read_indptr, read_states, read_keys = reads
     for row in range(seeds.indptr.size - 1):
         first, last = seeds.indptr[row], seeds.indptr[row + 1]
@@ -387,3 +393,4 @@ def one_to_some(arcs, seeds, reads, row_indptr, limit, shift, n_buckets, result)
             result[j] = best if best <= limit else UNREACHED
         for i in range(touched.size):
             label[touched[i]] = UNREACHED
+    return queue

@@ -19,6 +19,32 @@ from traveltime_lab.kernels.street.road import UNREACHED
 LANES = 8
 
 
+class Marks(NamedTuple):
+    """Numbers of vertices. A kernel that is given one leaves it empty, or says who empties it."""
+
+    number: np.ndarray  # int32 (n,), number of each vertex by rank, -1 for none
+    #: One flag for each block of 64 vertices of consecutive ranks: whether some of them wait; False for all.
+    has_work: np.ndarray  # bool
+
+
+class Climbs(NamedTuple):
+    """Working arrays of searches from both ends, by rank; as given afterwards."""
+
+    ahead: np.ndarray  # int64 (n,), labels from the seeds, `UNREACHED`
+    back: np.ndarray  # int64 (n,), labels from the readings, `UNREACHED`
+    has_work: np.ndarray  # bool, as in `Marks`
+
+
+def new_marks(n):
+    """Return empty marks for `n` vertices."""
+    return Marks(np.full(n, -1, np.int32), np.zeros((n >> 6) + 1, np.bool_))
+
+
+def new_climbs(n):
+    """Return working arrays of searches from both ends for `n` vertices."""
+    return Climbs(*(np.full(n, UNREACHED, np.int64) for _ in range(2)), np.zeros((n >> 6) + 1, np.bool_))
+
+
 class Stream(NamedTuple):
     """
     The downward arcs that lead to some readings, from `restrict`.
@@ -28,6 +54,7 @@ class Stream(NamedTuple):
     """
 
     place: np.ndarray  # int32 (n,), row of each vertex by rank, higher ranks in lower rows; -1 outside of the stream
+    vertices: np.ndarray  # int32 (n_rows,), vertex of each row
     tails: np.ndarray  # int32
     labels: np.ndarray  # int64
     n_rows: int  # number of rows of vertices
@@ -79,7 +106,7 @@ def cone_size(down, rank, reads, most):
 
 
 @kernel
-def restrict(down, rank, reads):
+def restrict(down, rank, reads, marks):
     """
     Return the downward arcs that lead to some readings, as one stream for `many_to_many`.
 
@@ -91,6 +118,8 @@ def restrict(down, rank, reads):
     rank : int32 array of shape (n,)
     reads : Ports
         Readings of each column.
+    marks : Marks
+        Its numbers become `Stream.place`; the caller empties them with `Stream.vertices`.
 
     Returns
     -------
@@ -100,7 +129,7 @@ def restrict(down, rank, reads):
     read_indptr, read_states, read_keys = reads
     n = indptr_down.size - 1
     n_columns = read_indptr.size - 1
-    place = np.full(n, -1, np.int32)
+    place, has_work = marks
     stack = np.empty(n, np.int32)
     n_rows = 0
     n_arcs = 0
@@ -115,6 +144,7 @@ def restrict(down, rank, reads):
             top -= 1
             v = stack[top]
             n_rows += 1
+            has_work[v >> 6] = True
             n_arcs += indptr_down[v + 1] - indptr_down[v]
             for k in range(indptr_down[v], indptr_down[v + 1]):
                 w = tails_down[k]
@@ -125,29 +155,35 @@ def restrict(down, rank, reads):
     length = n_arcs + n_rows + read_states.size + n_columns
     tails = np.full(length, -1, np.int32)
     labels = np.zeros(length, np.int64)
+    vertices = np.empty(n_rows, np.int32)
     row = 0
     at = 0
-    for v in range(n - 1, -1, -1):
-        if place[v] < 0:
+    for block in range(has_work.size - 1, -1, -1):
+        if not has_work[block]:
             continue
-        place[v] = row
-        row += 1
-        for k in range(indptr_down[v], indptr_down[v + 1]):
-            tails[at] = place[tails_down[k]]
-            labels[at] = labels_down[k]
+        has_work[block] = False
+        for v in range(min(n, (block + 1) << 6) - 1, (block << 6) - 1, -1):
+            if place[v] < 0:
+                continue
+            place[v] = row
+            vertices[row] = v
+            row += 1
+            for k in range(indptr_down[v], indptr_down[v + 1]):
+                tails[at] = place[tails_down[k]]
+                labels[at] = labels_down[k]
+                at += 1
             at += 1
-        at += 1
     for column in range(n_columns):
         for k in range(read_indptr[column], read_indptr[column + 1]):
             tails[at] = place[rank[read_states[k]]]
             labels[at] = read_keys[k]
             at += 1
         at += 1
-    return Stream(place, tails, labels, n_rows)
+    return Stream(place, vertices, tails, labels, n_rows)
 
 
 @kernel
-def many_to_many(up, rank, stream, seeds, limit, result):
+def many_to_many(up, rank, stream, seeds, limit, marks, result):
     """
     Fill ``result[i, j]`` with the smallest label from the seeds of search `i` to the readings of column `j`.
 
@@ -163,17 +199,17 @@ def many_to_many(up, rank, stream, seeds, limit, result):
         Seeds of each search.
     limit : int64
         Labels above it become `UNREACHED`.
+    marks : Marks
+        Empty, also afterwards.
     result : int64 array of shape (n_searches, n_columns)
         Overwritten.
     """
     indptr_up, heads_up, labels_up = up
-    place, tails, labels, n_rows = stream
+    place, _, tails, labels, n_rows = stream
     seed_indptr, seed_states, seed_keys = seeds
     n = indptr_up.size - 1
     n_searches, n_columns = result.shape
-    slot = np.full(n, -1, np.int32)
-    # One flag for each block of 64 vertices of consecutive ranks: whether some of them wait to be relaxed.
-    has_work = np.zeros((n >> 6) + 1, np.bool_)
+    slot, has_work = marks
     above = np.empty((1024, LANES), np.int64)
     start = np.full(n_rows, -1, np.int32)
     below = np.empty((n_rows, LANES), np.int64)
@@ -192,7 +228,6 @@ def many_to_many(up, rank, stream, seeds, limit, result):
         for block in range(has_work.size):
             if not has_work[block]:
                 continue
-            has_work[block] = False
             for v in range(block << 6, min(n, (block + 1) << 6)):
                 mine = slot[v]
                 if mine < 0:
@@ -212,6 +247,8 @@ def many_to_many(up, rank, stream, seeds, limit, result):
                     label = labels_up[k]
                     for lane in range(LANES):
                         above[theirs, lane] = min(above[theirs, lane], above[mine, lane] + label)
+            # Not before: vertices of the same block set it again.
+            has_work[block] = False
         at = 0
         for row in range(n_rows + n_columns):
             a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = UNREACHED
@@ -280,7 +317,6 @@ def _climb(arcs, rank, states, keys, limit, label, has_work, found):
     for block in range(has_work.size):
         if not has_work[block]:
             continue
-        has_work[block] = False
         for v in range(block << 6, min(n, (block + 1) << 6)):
             mine = label[v]
             if mine == UNREACHED:
@@ -293,11 +329,12 @@ def _climb(arcs, rank, states, keys, limit, label, has_work, found):
                 if onward <= limit and onward < label[w]:
                     label[w] = onward
                     has_work[w >> 6] = True
+        has_work[block] = False
     return count
 
 
 @kernel
-def one_to_some(up, down, rank, seeds, reads, row_indptr, limit, result):
+def one_to_some(up, down, rank, seeds, reads, row_indptr, limit, climbs, result):
     """
     Fill `result` with the smallest labels of chosen pairs.
 
@@ -314,13 +351,13 @@ def one_to_some(up, down, rank, seeds, reads, row_indptr, limit, result):
         The pairs of search `i` are ``row_indptr[i]`` to ``row_indptr[i + 1] - 1``.
     limit : int64
         Labels above it become `UNREACHED`.
+    climbs : Climbs
     result : int64 array of shape (n_pairs,)
         Overwritten.
     """
     n = up.indptr.size - 1
-    ahead, back = np.full(n, UNREACHED, np.int64), np.full(n, UNREACHED, np.int64)
+    ahead, back, has_work = climbs
     found_ahead, found_back = np.empty(n, np.int32), np.empty(n, np.int32)
-    has_work = np.zeros((n >> 6) + 1, np.bool_)
     for row in range(seeds.indptr.size - 1):
         own = slice(seeds.indptr[row], seeds.indptr[row + 1])
         n_ahead = _climb(up, rank, seeds.states[own], seeds.keys[own], limit, ahead, has_work, found_ahead)

@@ -1,0 +1,115 @@
+"""Working arrays that searches leave as they found them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections import deque
+
+import numpy as np
+import pytest
+
+from traveltime_lab.kernels.street import road
+from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.network.network import Network
+from traveltime_lab.streets import matrix, workspaces
+from traveltime_lab.streets.graph import RoadGraph, Topology
+from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, snap_points
+
+ENGINES = ["dijkstra", "hierarchy"]
+
+
+def some_labels(network: Network, graph: RoadGraph, engine: str, n: int, seed: int, *, limit: float) -> np.ndarray:
+    """Return labels of all pairs of some points, or of one pair of each, from a seed."""
+    transportation, snapping = as_transportation("driving"), as_snapping(None)
+    random = np.random.default_rng(seed)
+    west, south, east, north = network.bounds
+    sides = [(random.uniform(west, east, size), random.uniform(south, north, size)) for size in (n, n + 3)]
+    starts, ends = (
+        snap_points(network.streets, *side, transportation, snapping, needed)
+        for side, needed in zip(sides, (CAN_LEAVE, CAN_ARRIVE), strict=True)
+    )
+    blocks = matrix.label_blocks(network.streets, graph, starts, ends, snapping, limit=limit, engine=engine)
+    rows = np.concatenate([block.labels.ravel() for block in blocks])
+    order = random.permutation(n)
+    pairs = matrix.pair_labels(
+        network.streets, graph, starts, ends, snapping, np.arange(n), order, limit=limit, engine=engine
+    )
+    return np.concatenate([rows, pairs])
+
+
+def assert_clean(topology: Topology) -> int:
+    """Check the idle arrays of a topology and return their number."""
+    searches = workspaces._SEARCHES.of(topology, None, deque)
+    for space in searches:
+        assert (space.label == road.UNREACHED).all()
+        assert (space.queue.queued == -1).all()
+        assert (space.queue.heads == -1).all()
+    marks = workspaces._MARKS.of(topology, None, deque)
+    for mark in marks:
+        assert (mark.number == -1).all()
+        assert not mark.has_work.any()
+    climbs = workspaces._CLIMBS.of(topology, None, deque)
+    for climb in climbs:
+        assert (climb.ahead == road.UNREACHED).all()
+        assert (climb.back == road.UNREACHED).all()
+        assert not climb.has_work.any()
+    return len(searches) + len(marks) + len(climbs)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_they_are_as_before_after_any_search(helsinki: Network, engine: str) -> None:
+    graph = helsinki.road_graph(as_transportation("driving"))
+    for seed, (n, limit) in enumerate([(1, 60), (5, 600), (40, 3600), (2, 14_400), (300, 900)]):
+        some_labels(helsinki, graph, engine, n, seed, limit=limit)
+        assert assert_clean(graph.topology)
+
+
+def test_graphs_of_other_moments_share_them(helsinki: Network) -> None:
+    moments = dt.datetime(2026, 3, 2, 8), dt.datetime(2026, 3, 2, 11)
+    graphs = [helsinki.road_graph(as_transportation("driving"), moment) for moment in moments]
+    assert graphs[0].topology is graphs[1].topology
+    alone = [some_labels(helsinki, graph, "dijkstra", 9, 1, limit=3600) for graph in graphs]
+    assert not np.array_equal(*alone)
+    for _ in range(2):
+        for graph, expected in zip(graphs, alone, strict=True):
+            assert np.array_equal(some_labels(helsinki, graph, "dijkstra", 9, 1, limit=3600), expected)
+    assert_clean(graphs[0].topology)
+
+
+def test_threads_do_not_share_them_at_the_same_time(helsinki: Network) -> None:
+    graph = helsinki.road_graph(as_transportation("driving"))
+    expected = {
+        (engine, seed): some_labels(helsinki, graph, engine, 30, seed, limit=1800)
+        for engine in ENGINES
+        for seed in range(4)
+    }
+    wrong = []
+
+    def search(engine: str, seed: int) -> None:
+        made = [some_labels(helsinki, graph, engine, 30, seed, limit=1800) for _ in range(5)]
+        wrong.extend((engine, seed) for each in made if not np.array_equal(each, expected[engine, seed]))
+
+    threads = [threading.Thread(target=search, args=each) for each in expected]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert_clean(graph.topology)
+
+
+def test_arrays_of_a_search_that_failed_are_not_used_again(helsinki: Network) -> None:
+    graph = helsinki.road_graph(as_transportation("cycling"))
+    with pytest.raises(KeyboardInterrupt), workspaces.search_space(graph, graph.core_forward) as space:
+        space.label[0] = 0
+        raise KeyboardInterrupt
+    assert_clean(graph.topology)
+
+
+def test_few_are_kept(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workspaces, "_MOST_IDLE_BYTES", 0)
+    topology = helsinki.road_graph(as_transportation("walking")).topology
+    with workspaces.climbs(topology), workspaces.climbs(topology):
+        pass
+    assert len(workspaces._CLIMBS.of(topology, None, deque)) == 1

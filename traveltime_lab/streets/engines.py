@@ -1,0 +1,266 @@
+"""
+Choose the engine for a matrix: one search from each point, or a contraction hierarchy.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from traveltime_lab._arrays import Int64Array
+from traveltime_lab._memo import Derived
+from traveltime_lab.kernels.street import road, sweeps
+from traveltime_lab.settings import settings
+from traveltime_lab.streets.contraction import CONTRACTION, HIERARCHY, hierarchy
+from traveltime_lab.streets.graph import RoadGraph, take_rows
+from traveltime_lab.streets.layer import StreetLayer
+from traveltime_lab.streets.links import LinkedPoints
+from traveltime_lab.streets.workspaces import search_space
+
+logger = logging.getLogger(__name__)
+
+# Nanoseconds on one thread; only their ratios matter. Measured in Milan by `benchmarks/bench_matrix.py`.
+#: Per state: contraction, customization, selection of the states that lead to the destinations, sweep of all lanes.
+_CONTRACT_NS: Final = 6500
+_CUSTOMIZE_NS: Final = 1200
+_RESTRICT_NS: Final = 200
+_SWEEP_NS: Final = 90
+#: Per origin, for the upward search.
+_CLIMB_NS: Final = 15_000
+#: Per state that a plain search reaches.
+_SEARCH_NS: Final = 100
+#: Per chosen pair, for the searches from both ends.
+_PAIR_NS: Final = 30_000
+#: Searches that a request adds to the experience with a limit, and the most that are kept.
+_SAMPLES_AT_ONCE: Final = 8
+_SAMPLES: Final = 9
+#: Origins from which a request relies on searches of its own, which cost little beside it, unless earlier ones say that
+#: one engine takes so many times as long as the other.
+_MANY: Final = 4
+_CLEAR: Final = 4.0
+#: Largest part of the time with the hierarchy that they may take together; what they did not reach is estimated.
+_SAMPLE_SHARE: Final = 0.05
+#: Typical number of states in the upward search from a destination. Those of n destinations have this number times n to
+#: the power of 0.75 in common: measured with `benchmarks/engine_choice.py`, as the factor for large networks.
+_CONE: Final = 300
+#: The states that a hierarchy visits are counted until it would take so many times as long as searches are expected to.
+_COUNTED: Final = 1.5
+
+
+@dataclass
+class _Experience:
+    """
+    Statistics of the requests to a search graph.
+
+    Attributes
+    ----------
+    reach : dict
+        Shares of the states of a connected part that searches in it reached, by limit.
+    missed_ns : float
+        Nanoseconds that a hierarchy would have saved in all requests so far.
+    """
+
+    reach: dict[int, list[float]] = field(default_factory=dict)
+    missed_ns: float = 0.0
+
+
+class Choice(NamedTuple):
+    """
+    The engine for a request.
+
+    Attributes
+    ----------
+    by_hierarchy : bool
+        Whether a hierarchy is expected to be faster than one search from each point.
+    hierarchy_s : float
+        Seconds that are expected with a hierarchy, which is made if necessary.
+    """
+
+    by_hierarchy: bool
+    hierarchy_s: float
+
+
+PART_SIZES = Derived[None, Int64Array]("sizes of connected parts")
+_EXPERIENCE = Derived[None, _Experience]("experience with searches")
+
+
+def pays_off(
+    streets: StreetLayer,
+    graph: RoadGraph,
+    leaving: LinkedPoints,
+    reached: LinkedPoints,
+    largest: np.int64,
+    *,
+    are_pairs: bool = False,
+) -> bool:
+    """Return whether a hierarchy is expected to be faster than one search from each point; see `choose`."""
+    return choose(streets, graph, leaving, reached, largest, are_pairs=are_pairs).by_hierarchy
+
+
+def choose(
+    streets: StreetLayer,
+    graph: RoadGraph,
+    leaving: LinkedPoints,
+    reached: LinkedPoints,
+    largest: np.int64,
+    *,
+    are_pairs: bool = False,
+) -> Choice:
+    """
+    Choose between a hierarchy and one search from each point.
+
+    Parameters
+    ----------
+    streets : StreetLayer
+    graph : RoadGraph
+    leaving, reached : LinkedPoints
+        Origins and destinations.
+    largest : int64
+        Largest label of interest.
+    are_pairs : bool, default False
+        Whether each destination belongs to one origin only.
+
+    Notes
+    -----
+    If the hierarchy does not exist yet, the time to build it is charged to this request in full, because there may be
+    no other. In addition, the time that a hierarchy would have saved is summed over all requests. When the sum exceeds
+    the time to build it, the hierarchy is built in the background, so that a service that gets many small requests has
+    one in the end.
+
+    A search reaches a share of the connected part of the network where it begins. The sizes of these parts are known,
+    and the share is the mean of some searches, of which each request adds a few. As that is an estimate, a caller that
+    searches from each point should turn to the hierarchy when it has taken as long as the hierarchy would. The states
+    that a hierarchy visits are counted if it exists.
+    """
+    is_backward = not are_pairs and len(reached.snaps) < len(leaving.snaps)
+    near, far = (reached, leaving) if is_backward else (leaving, reached)
+    n_near, n_states = len(near.snaps), graph.topology.n_states
+    if not n_near or not len(far.snaps):
+        return Choice(False, np.inf)
+    experience = _EXPERIENCE.of(graph, None, _Experience)
+    making_ns: float = 0
+    if not HIERARCHY.is_ready(graph, None):
+        making_ns += n_states * _CUSTOMIZE_NS
+        if not CONTRACTION.is_ready(graph.topology, None):
+            making_ns += n_states * _CONTRACT_NS
+    # Labels of large networks do not fit into the caches of a processor.
+    search_ns = _SEARCH_NS * float(np.clip(np.sqrt(n_states / 70_000), 1.0, 2.7)) / min(settings.threads, n_near)
+    parts_of_near = _parts(graph, near)
+    sizes = np.where(parts_of_near >= 0, part_sizes(graph)[parts_of_near], 0)
+
+    all_ns = search_ns * float(sizes.sum())
+    # Limits that differ by less than a tenth share their measurements: an estimate is sufficient here.
+    shares = experience.reach.setdefault(int(10.0 * np.log(float(largest) + 1.0)), [])
+    searching_ns = all_ns * float(np.mean(shares)) if len(shares) >= _SAMPLES else all_ns
+    # A search that takes longer than expected turns to the hierarchy, so that few origins are not worth more.
+    most_ns = min(all_ns, (_CLEAR if n_near >= _MANY else _COUNTED) * searching_ns)
+    asking_ns = _asking_ns(streets, graph, near, far, most_ns, is_backward=is_backward, are_pairs=are_pairs)
+    if all_ns <= asking_ns:
+        return Choice(False, (making_ns + asking_ns) / 1e9)
+    even = (making_ns + asking_ns) / all_ns
+    is_close = n_near >= _MANY and even / _CLEAR < searching_ns / all_ns < even * _CLEAR
+    if len(shares) < _SAMPLES or is_close:
+        own = _shares_within(graph, experience, near, sizes, largest, even, is_backward=is_backward)
+        shares[:] = [*shares, *own][-_SAMPLES:]
+        searching_ns = all_ns * float(np.mean(own if n_near >= _MANY else shares))
+    hierarchy_s = (making_ns + asking_ns) / 1e9
+    gain_ns = searching_ns - asking_ns
+    if gain_ns <= 0 or gain_ns > making_ns:
+        return Choice(bool(gain_ns > 0), hierarchy_s)
+    experience.missed_ns += gain_ns
+    if experience.missed_ns > making_ns:
+        experience.missed_ns = -np.inf
+        logger.info("hierarchy begun in the background states=%d", n_states)
+        threading.Thread(
+            target=hierarchy, args=(streets, graph), name="traveltime_lab.streets.engines", daemon=True
+        ).start()
+    return Choice(False, hierarchy_s)
+
+
+def _asking_ns(
+    streets: StreetLayer,
+    graph: RoadGraph,
+    near: LinkedPoints,
+    far: LinkedPoints,
+    most_ns: float,
+    *,
+    is_backward: bool,
+    are_pairs: bool,
+) -> float:
+    """
+    Return the time of a request to a hierarchy that exists.
+
+    The states in the upward searches from the destinations are counted, but not further than up to `most_ns`. Beyond
+    that, and before the hierarchy exists, their number is estimated.
+    """
+    if are_pairs:
+        return len(far.snaps) * _PAIR_NS / settings.threads
+    n_sweeps = -(-len(near.snaps) // sweeps.LANES)
+    n_threads = min(settings.threads, n_sweeps)
+    row_ns = _RESTRICT_NS + n_sweeps * _SWEEP_NS / n_threads
+    n_states = graph.topology.n_states
+    n_rows, most = 0.0, int(min(most_ns / row_ns, n_states)) + 1
+    if HIERARCHY.is_ready(graph, None):
+        made = hierarchy(streets, graph)
+        # In a backward search, the downward arcs are traversed upwards.
+        down = made.up if is_backward else made.down
+        n_rows = sweeps.cone_size(down, made.rank, far.ports, most)
+    if not 0 < n_rows < most:
+        # Not counted. The upward searches from the destinations stay in their parts of the network.
+        parts = np.unique(_parts(graph, far))
+        n_expected = min(int(part_sizes(graph)[parts[parts >= 0]].sum()), _CONE * len(far.snaps) ** 0.75)
+        n_rows = max(n_rows, n_expected)
+    return len(near.snaps) * _CLIMB_NS / n_threads + n_rows * row_ns
+
+
+def part_sizes(graph: RoadGraph) -> Int64Array:
+    """Return the number of states of each connected part of the network."""
+    component = graph.topology.component
+    return PART_SIZES.of(graph.topology, None, lambda: np.bincount(component, minlength=1).astype(np.int64))
+
+
+def _parts(graph: RoadGraph, ends: LinkedPoints) -> Int64Array:
+    """Return the connected part in which each point is, -1 for points without a street."""
+    has_ports = np.diff(ends.ports.indptr) > 0
+    found = np.full(has_ports.size, -1, np.int64)
+    found[has_ports] = graph.topology.component[ends.ports.states[ends.ports.indptr[:-1][has_ports]]]
+    return found
+
+
+def _shares_within(
+    graph: RoadGraph,
+    experience: _Experience,
+    ends: LinkedPoints,
+    sizes: Int64Array,
+    largest: np.int64,
+    even: float,
+    *,
+    is_backward: bool,
+) -> list[float]:
+    """
+    Return the shares of their parts that searches from a few points reach; larger parts are drawn more often.
+
+    A search ends when it has taken its part of `_SAMPLE_SHARE` of the time with the hierarchy, and its share is
+    estimated then. If all origins reached the share `even`, searches from them would take as long as the hierarchy.
+    """
+    core = graph.core(is_backward=is_backward)
+    # Without replacement: no point is searched from twice.
+    n_drawn = int(np.clip(np.count_nonzero(sizes) // 2, 1, _SAMPLES_AT_ONCE))
+    n_known = sum(map(len, experience.reach.values()))
+    drawn = np.random.default_rng(n_known).choice(sizes.size, n_drawn, replace=False, p=sizes / sizes.sum())
+    shares: list[float] = []
+    # On one thread, whereas the hierarchy works on all.
+    enough = _SAMPLE_SHARE * even * float(sizes.sum()) / n_drawn / min(settings.threads, sizes.size)
+    with search_space(graph, core) as space:
+        for row in drawn.tolist():
+            seeds = core.seed_rows(take_rows(ends.ports, row, row + 1))
+            most = min(enough, float(sizes[row]))
+            reached, space.queue = road.reach_sizes(core.arcs, seeds, largest, most, space.label, space.queue)
+            shares.append(min(1.0, float(reached[0] / sizes[row])))
+            if len(shares) > 1 and min(shares) > 4.0 * even:
+                break
+    return shares

@@ -1,0 +1,96 @@
+"""
+Working arrays of searches, which later searches use again.
+
+A search needs arrays with one value for each state of the network. To make them takes longer than a search that reaches
+little of a large network. Kernels therefore reset what they have touched, and the arrays wait here for the next search.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from traveltime_lab._arrays import Int64Array
+from traveltime_lab._memo import Derived
+from traveltime_lab.kernels.street import road, sweeps
+from traveltime_lab.streets.graph import Core, RoadGraph, Topology
+
+T = TypeVar("T")
+
+#: Most bytes of idle arrays of one kind for one topology; those of one search are always kept.
+_MOST_IDLE_BYTES: Final = 1 << 28
+
+
+@dataclass
+class SearchSpace:
+    """
+    Arrays of a plain search.
+
+    Attributes
+    ----------
+    label : int64 array of shape (n_states,)
+        `traveltime_lab.kernels.street.road.UNREACHED`.
+    queue : traveltime_lab.kernels.street.road.Queue
+        An empty queue. Kernels return it with a pool that may be longer; the caller keeps that one.
+    """
+
+    label: Int64Array
+    queue: Any
+
+
+_SEARCHES = Derived[None, deque[SearchSpace]]("arrays of searches")
+_MARKS = Derived[None, deque[sweeps.Marks]]("arrays of sweeps")
+_CLIMBS = Derived[None, deque[sweeps.Climbs]]("arrays of searches from both ends")
+
+
+@contextlib.contextmanager
+def search_space(graph: RoadGraph, core: Core) -> Iterator[SearchSpace]:
+    """Lend arrays for searches of the contracted arcs of a graph."""
+    n_states = graph.topology.n_states
+
+    def make() -> SearchSpace:
+        return SearchSpace(
+            np.full(n_states, road.UNREACHED, np.int64), road.new_queue(n_states, graph.shift, core.n_buckets)
+        )
+
+    with _lent(_SEARCHES, graph.topology, make, 20 * n_states) as space:
+        if space.queue.shift != graph.shift or space.queue.heads.size != core.n_buckets:
+            # The queue of another moment: its buckets are empty, but of another width or number.
+            _, queued, _, pool_state, pool_next = space.queue
+            heads = np.full(core.n_buckets, -1, np.int32)
+            space.queue = road.Queue(graph.shift, queued, heads, pool_state, pool_next)
+        yield space
+
+
+@contextlib.contextmanager
+def marks(topology: Topology) -> Iterator[sweeps.Marks]:
+    """Lend arrays that number the vertices of a hierarchy."""
+    n = topology.n_states
+    with _lent(_MARKS, topology, lambda: sweeps.new_marks(n), 4 * n) as space:
+        yield space
+
+
+@contextlib.contextmanager
+def climbs(topology: Topology) -> Iterator[sweeps.Climbs]:
+    """Lend arrays for searches from both ends in a hierarchy."""
+    n = topology.n_states
+    with _lent(_CLIMBS, topology, lambda: sweeps.new_climbs(n), 16 * n) as space:
+        yield space
+
+
+@contextlib.contextmanager
+def _lent(kind: Derived[None, deque[T]], topology: Topology, make: Callable[[], T], n_bytes: int) -> Iterator[T]:
+    """Lend arrays that no other thread uses. After an exception they are not used again, as they may not be reset."""
+    idle = kind.of(topology, None, deque)
+    try:
+        space = idle.pop()
+    except IndexError:
+        space = make()
+    yield space
+    if not idle or (len(idle) + 1) * n_bytes <= _MOST_IDLE_BYTES:
+        idle.append(space)
