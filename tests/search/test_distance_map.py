@@ -14,6 +14,7 @@ import traveltime_lab as tl
 from tests.support.worlds import at, world
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
+from traveltime_lab.streets.field import label_field
 from traveltime_lab.surfaces import raster
 from traveltime_lab.surfaces.field import DistanceField
 
@@ -88,7 +89,7 @@ def test_surfaces_equal_matrices(n: int, is_arrival: bool, seed: int) -> None:
     both = {"departure_time": None, "arrival_time": None, **when}
     query = ask(network, "driving", *both.values(), None)
     snaps = query.snap(read_points(here, "here", network.bounds), is_origin=not is_arrival)
-    field = DistanceField(query.field_from(snaps, 604_800).edges)
+    field = DistanceField(label_field(query.graph, snaps, query.snapping, limit=604_800, is_backward=query.is_arrival))
     (drawn,) = raster.surfaces(
         network.streets,
         query.egress_transportation,

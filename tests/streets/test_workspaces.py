@@ -9,12 +9,15 @@ from collections import deque
 import numpy as np
 import pytest
 
+from traveltime_lab.kernels.raster.surface import box_of_rows
 from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets import matrix, workspaces
+from traveltime_lab.streets.field import label_field, row_field
 from traveltime_lab.streets.graph import RoadGraph, Topology
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, snap_points
+from traveltime_lab.surfaces.field import edge_boxes, label_rows
 
 ENGINES = ["dijkstra", "hierarchy"]
 
@@ -97,6 +100,35 @@ def test_threads_do_not_share_them_at_the_same_time(helsinki: Network) -> None:
         thread.join()
     assert not wrong
     assert_clean(graph.topology)
+
+
+@pytest.mark.parametrize("is_backward", [False, True])
+@pytest.mark.parametrize("mode", ["walking", "cycling", "driving"])
+def test_values_along_edges_are_those_of_labels(helsinki: Network, mode: str, is_backward: bool) -> None:
+    graph, snapping = helsinki.road_graph(as_transportation(mode)), as_snapping(None)
+    random = np.random.default_rng(5)
+    west, south, east, north = helsinki.bounds
+    lng, lat = random.uniform(west, east, 12), random.uniform(south, north, 12)
+    transportation, needed = as_transportation(mode), CAN_ARRIVE if is_backward else CAN_LEAVE
+    snaps = snap_points(helsinki.streets, lng, lat, transportation, snapping, needed)
+    for place in np.flatnonzero(snaps.edge >= 0):
+        for limit in (30.0, 240.0, 7200.0):
+            here = snaps.take(np.array([place]))
+            near = row_field(graph, here, snapping, limit=limit, is_backward=is_backward)
+            whole = label_field(graph, here, snapping, limit=limit, is_backward=is_backward)
+            for most in (limit, limit / 2.0):
+                rows, box = label_rows(
+                    helsinki.streets, graph, whole.label, most, whole.positions.edge, is_backward=is_backward
+                )
+                assert np.array_equal(near.rows.values, rows)
+                edges = near.rows.edges
+                assert edges is not None
+                assert np.array_equal(np.sort(edges), np.flatnonzero(np.isfinite(rows[:, [0, 2]]).any(axis=1)))
+                found = box_of_rows(edges, rows, edge_boxes(helsinki.streets), most, near.positions.edge)
+                assert np.array_equal(found, box)
+            kept = near.rows.values
+            del near
+            assert np.isinf(kept[:, [0, 2]]).all(), "the next search may use them"
 
 
 def test_arrays_of_a_search_that_failed_are_not_used_again(helsinki: Network) -> None:

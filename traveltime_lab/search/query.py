@@ -28,7 +28,7 @@ from traveltime_lab.moments import Moment, resolve_moments
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.streets import matrix
-from traveltime_lab.streets.field import edge_field
+from traveltime_lab.streets.field import label_field, row_field
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import Metric
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
@@ -81,9 +81,9 @@ class Query:
             return transit_field(replace(self.transit, limit=math.ceil(limit)), snaps)
         if self.is_length:
             return DistanceField(
-                edge_field(self.graph, snaps, self.snapping, limit=FOREVER_S, is_backward=self.is_arrival)
+                label_field(self.graph, snaps, self.snapping, limit=FOREVER_S, is_backward=self.is_arrival)
             )
-        return StreetField(edge_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival))
+        return StreetField(row_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival))
 
     def blocks(self, starts: Snaps, ends: Snaps, limit: int, engine: str = "dijkstra") -> Iterator[matrix.Block]:
         """Yield the blocks of a travel-time matrix, and report pairs as progress."""

@@ -7,29 +7,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from traveltime_lab._arrays import FloatArray, Int64Array
-from traveltime_lab.kernels.records import Positions
+from traveltime_lab._arrays import AnyArray, FloatArray, Int32Array, Int64Array
+from traveltime_lab._memo import Derived
+from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import reading, road
 from traveltime_lab.modes import Snapping
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.graph import Core, RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import ports, positions
 from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.streets.workspaces import EdgeRows, search_space
 
 
 @dataclass(frozen=True)
 class EdgeField:
     """
-    Labels of all directed edges from one position.
+    A search from one position, along all edges; `RowField` and `LabelField` say what is kept of it.
 
     Attributes
     ----------
     graph : RoadGraph
-    label : int64 array of shape (n_directed,)
-        Forwards the label at the start of each directed edge, backwards the label from its end. `UNREACHED` beyond the
-        limit.
     is_backward : bool
         Whether routes end at the position instead of beginning there.
     positions : Positions
@@ -39,7 +39,6 @@ class EdgeField:
     """
 
     graph: RoadGraph
-    label: Int64Array
     is_backward: bool
     positions: Positions
     limit: int
@@ -73,9 +72,37 @@ class EdgeField:
         return cost[:, ::-1].copy() if self.is_backward else cost
 
 
-def edge_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: float, is_backward: bool) -> EdgeField:
+@dataclass(frozen=True)
+class RowField(EdgeField):
     """
-    Search from one position.
+    A search of which the values along the reached edges are kept.
+
+    Attributes
+    ----------
+    rows : EdgeRows
+    """
+
+    rows: EdgeRows
+
+
+@dataclass(frozen=True)
+class LabelField(EdgeField):
+    """
+    A search of which the labels of all directed edges are kept.
+
+    Attributes
+    ----------
+    label : int64 array of shape (n_directed,)
+        Forwards the label at the start of each directed edge, backwards the label from its end. `UNREACHED` beyond the
+        limit.
+    """
+
+    label: Int64Array
+
+
+def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: float, is_backward: bool) -> RowField:
+    """
+    Search from one position, in a time that depends on what is reached.
 
     Parameters
     ----------
@@ -90,19 +117,57 @@ def edge_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: flo
 
     Returns
     -------
-    EdgeField
+    RowField
     """
-    here = positions(graph, snaps, snapping)
-    _, states, keys = ports(graph, here, is_entry=is_backward)
-    largest = limit_label(limit, graph.metric)
+    here, seeds, largest = _beginning(graph, snaps, snapping, limit, is_backward=is_backward)
+    core, rows = graph.core(is_backward=is_backward), EdgeRows(graph.topology)
+    field = RowField(graph, is_backward, here, int(largest), rows)
+    ends = graph.exit_ports() if is_backward else graph.entry_ports()
+    removed = _REMOVED.of(graph.topology, is_backward, lambda: _removed(core))
+    with search_space(graph, core) as space:
+        space.queue, rows.edges = reading.reached_rows(
+            core.arcs, *seeds, largest, space.label, space.queue,
+            reading.Removed(*removed, core.above_key),
+            _PORTS_OF_STATES.of(graph.topology, is_backward, lambda: _by_state(ends, graph.topology.n_states)),
+            ends.keys, graph.traversal, field.unit, int(is_backward), rows.values,
+        )  # fmt: skip
+    return field
+
+
+def label_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: float, is_backward: bool) -> LabelField:
+    """Search from one position and return the labels of the whole network; see `row_field` for the parameters."""
+    here, seeds, largest = _beginning(graph, snaps, snapping, limit, is_backward=is_backward)
     core = graph.core(is_backward=is_backward)
-    label, _ = road.one_to_all(core.arcs, *core.seeds(states, keys), largest, graph.shift, core.n_buckets, False)
+    label, _ = road.one_to_all(core.arcs, *seeds, largest, graph.shift, core.n_buckets, False)
     core.fill(label, largest)
     ends = graph.exit_ports() if is_backward else graph.entry_ports()
-    return EdgeField(
-        graph=graph,
-        label=reading.field_of_edges(label, ends),
-        is_backward=is_backward,
-        positions=here,
-        limit=int(largest),
-    )
+    return LabelField(graph, is_backward, here, int(largest), reading.field_of_edges(label, ends))
+
+
+def _beginning(
+    graph: RoadGraph, snaps: Snaps, snapping: Snapping, limit: float, *, is_backward: bool
+) -> tuple[Positions, tuple[Int32Array, Int64Array], np.int64]:
+    """Return the positions of a point, the seeds there, and the largest label."""
+    here = positions(graph, snaps, snapping)
+    _, states, keys = ports(graph, here, is_entry=is_backward)
+    return here, graph.core(is_backward=is_backward).seeds(states, keys), limit_label(limit, graph.metric)
+
+
+_REMOVED = Derived[bool, tuple[AnyArray, AnyArray]]("removed states below each state", kept=2)
+_PORTS_OF_STATES = Derived[bool, reading.PortsOfStates]("ports of each state", kept=2)
+
+
+def _removed(core: Core) -> tuple[AnyArray, AnyArray]:
+    """Return the CSR of the states that were removed, by the state that leads to them."""
+    has_above = core.above >= 0
+    indptr = np.concatenate([[0], np.cumsum(has_above)]).astype(np.int32)
+    below = csr_array((has_above[has_above], core.above[has_above], indptr), shape=(has_above.size,) * 2).tocsc()
+    return below.indptr, below.indices
+
+
+def _by_state(ends: Ports, n_states: int) -> reading.PortsOfStates:
+    """Return the ports of each state."""
+    numbers = np.arange(ends.states.size, dtype=np.int32)
+    shape = ends.indptr.size - 1, n_states
+    turned = csr_array((numbers, ends.states, ends.indptr.astype(np.int32)), shape=shape).tocsc()
+    return reading.PortsOfStates(turned.indptr, turned.indices, turned.data)

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from traveltime_lab._arrays import Int64Array
+from traveltime_lab._arrays import Float32Array, Int32Array, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.kernels.street import road, sweeps
 from traveltime_lab.streets.graph import Core, RoadGraph, Topology
@@ -43,6 +43,41 @@ class SearchSpace:
     queue: Any
 
 
+class EdgeRows:
+    """
+    Values along edges, of which a search has reached some.
+
+    The array is used again by other searches when nothing refers to this object any more.
+
+    Attributes
+    ----------
+    values : float32 array of shape (n_edges, 4)
+        See `traveltime_lab.kernels.street.reading.reached_rows`.
+    edges : int32 array
+        Edges that are reached; set by the search.
+    """
+
+    _UNREACHED = np.array([np.inf, 0.0, np.inf, 0.0], np.float32)
+
+    def __init__(self, topology: Topology) -> None:
+        self._idle = _ROWS.of(topology, None, deque)
+        n_edges = topology.is_open.size // 2
+        self.edges: Int32Array | None = None
+        try:
+            self.values = self._idle.pop()
+        except IndexError:
+            self.values = np.empty((n_edges, 4), np.float32)
+            self.values[:] = self._UNREACHED
+
+    def __del__(self) -> None:
+        """Give the array back, unless a search of it has failed."""
+        idle, values, edges = self._idle, self.values, self.edges
+        if edges is not None and (not idle or (len(idle) + 1) * values.nbytes <= _MOST_IDLE_BYTES):
+            values[edges] = self._UNREACHED
+            idle.append(values)
+
+
+_ROWS = Derived[None, deque[Float32Array]]("values along edges")
 _SEARCHES = Derived[None, deque[SearchSpace]]("arrays of searches")
 _MARKS = Derived[None, deque[sweeps.Marks]]("arrays of sweeps")
 _CLIMBS = Derived[None, deque[sweeps.Climbs]]("arrays of searches from both ends")

@@ -15,10 +15,18 @@ import numpy as np
 
 from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, Int32Array, Int64Array
 from traveltime_lab._memo import Derived
-from traveltime_lab.kernels.raster.surface import EdgeBoxes, Origin, edge_rows, gather, gather_lengths, length_rows
+from traveltime_lab.kernels.raster.surface import (
+    EdgeBoxes,
+    Origin,
+    box_of_rows,
+    edge_rows,
+    gather,
+    gather_lengths,
+    length_rows,
+)
 from traveltime_lab.modes import Transportation
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.field import EdgeField
+from traveltime_lab.streets.field import EdgeField, LabelField, RowField
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE
@@ -150,10 +158,10 @@ class StreetField:
 
     Attributes
     ----------
-    edges : EdgeField
+    edges : RowField
     """
 
-    edges: EdgeField
+    edges: RowField
 
     @property
     def is_length(self) -> bool:
@@ -174,11 +182,11 @@ class StreetField:
     ) -> tuple[list[CellReader], FloatArray]:
         """Return the functions that fill the values of cells, and a bounding box; see `Field`."""
         edges = self.edges
-        rows, box = reached_rows(streets, edges, limit)
-        origin = origin_of(edges)
+        reached, origin = edges.rows, origin_of(edges)
+        box = box_of_rows(reached.edges, reached.values, edge_boxes(streets), float(limit), edges.positions.edge)
 
         def read(tile: Tile, values: Any) -> None:
-            gather(tile.cells(per_metre, buffer_m), rows, origin, values)
+            gather(tile.cells(per_metre, buffer_m), reached.values, origin, values)
 
         return [CellReader(transportation, needed_of_cells(is_backward=edges.is_backward), read)], box
 
@@ -187,7 +195,7 @@ class StreetField:
         edges = self.edges
         here = edges.positions
         own = zip(here.edge.tolist(), here.fraction.tolist(), edges.starts().tolist(), edges.ahead(), strict=True)
-        return [RoadValues(reached_rows(streets, edges, limit)[0], tuple(OwnEdge(*each) for each in own))]
+        return [RoadValues(edges.rows.values.copy(), tuple(OwnEdge(*each) for each in own))]
 
 
 @dataclass(frozen=True)
@@ -197,12 +205,12 @@ class DistanceField:
 
     Attributes
     ----------
-    times : EdgeField
+    times : LabelField
         Field of a search without a limit on time. A place within the limit on length may lie at the end of a slow
         route.
     """
 
-    times: EdgeField
+    times: LabelField
 
     @property
     def is_length(self) -> bool:
@@ -228,7 +236,7 @@ class DistanceField:
         return np.asarray(label_parts.cm(self.times.graph.traversal[own]) / 100.0)
 
     def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
-        """Return times and lengths along all edges and the bounding box within a limit; see `reached_rows`."""
+        """Return times and lengths along all edges and the bounding box within a limit; see `label_rows`."""
         rows, times = np.empty((streets.n_edges, 8), np.float32), self.times
         boxes, traversal = edge_boxes(streets), times.graph.traversal
         return rows, length_rows(
@@ -282,21 +290,6 @@ def origin_of(edges: EdgeField) -> Origin:
     return Origin(edges.positions.edge, edges.positions.fraction, edges.ahead(), edges.starts())
 
 
-def reached_rows(streets: StreetLayer, edges: EdgeField, limit: float) -> tuple[Float32Array, FloatArray]:
-    """
-    Return the values of a search along all edges and the bounding box of the reached edges.
-
-    Returns
-    -------
-    rows : float32 array of shape (n_edges, 4)
-        See `traveltime_lab.kernels.raster.surface.edge_rows`.
-    box : float64 array of shape (4,), m
-        West, south, east, north in local metres of the edges that are entered within the limit, without ferries and
-        always with the edge of the origin.
-    """
-    return label_rows(streets, edges.graph, edges.label, limit, edges.positions.edge, is_backward=edges.is_backward)
-
-
 def label_rows(
     streets: StreetLayer,
     graph: RoadGraph,
@@ -306,7 +299,17 @@ def label_rows(
     *,
     is_backward: bool,
 ) -> tuple[Float32Array, FloatArray]:
-    """Return values and bounding box for labels of directed edges; see `reached_rows`."""
+    """
+    Return the values of labels along all edges and the bounding box of the reached edges.
+
+    Returns
+    -------
+    rows : float32 array of shape (n_edges, 4)
+        See `traveltime_lab.kernels.raster.surface.edge_rows`.
+    box : float64 array of shape (4,), m
+        West, south, east, north in local metres of the edges that are entered within the limit, without ferries and
+        always with the edge of the origin.
+    """
     rows = np.empty((streets.n_edges, 4), np.float32)
     unit = 100.0 if graph.metric == "distance" else 1000.0
     return rows, edge_rows(

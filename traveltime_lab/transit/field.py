@@ -26,7 +26,7 @@ from traveltime_lab.modes import Transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links as travel_times
-from traveltime_lab.streets.field import EdgeField, edge_field
+from traveltime_lab.streets.field import RowField, row_field
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps
@@ -88,7 +88,7 @@ class TransitField:
         Graph of the streets between stops and places.
     is_backward : bool
         Whether journeys end at the point instead of beginning there.
-    direct : EdgeField
+    direct : RowField
         Field of walking all the way.
     quickest : EgressOnFoot or AccessByVehicle
         Travel times of the best departure.
@@ -112,7 +112,7 @@ class TransitField:
 
     graph: RoadGraph
     is_backward: bool
-    direct: EdgeField
+    direct: RowField
     quickest: EgressOnFoot | AccessByVehicle
     reached: tuple[EgressOnFoot, ...] | tuple[AccessByVehicle, ...]
     percent: float
@@ -262,8 +262,8 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
         around = query.walks(is_leaving=not is_arrival)
     feet = query.on_foot(snaps, is_origin=not is_arrival)
 
-    def walk() -> EdgeField:
-        return edge_field(query.walking, feet, query.snapping, limit=query.direct_limit, is_backward=is_arrival)
+    def walk() -> RowField:
+        return row_field(query.walking, feet, query.snapping, limit=query.direct_limit, is_backward=is_arrival)
 
     def reach(stop_ms: Int32Array, n_parts: int = 1) -> Any:
         if around is None:

@@ -103,6 +103,32 @@ def edge_rows(start, traversal, unit, is_backward, edge_boxes, limit, own_edges,
 
 
 @kernel
+def box_of_rows(edges, rows, edge_boxes, limit, own_edges):
+    """
+    Return the bounding box of the edges whose values are within a limit; see `edge_rows`.
+
+    Parameters
+    ----------
+    edges : int32 array
+        Edges to look at.
+
+    Returns
+    -------
+    float64 array of shape (4,), m
+        West, south, east, north.
+    """
+    boxes, is_land = edge_boxes
+    west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
+    for i in range(edges.size + own_edges.size):
+        is_own = i >= edges.size
+        e = own_edges[i - edges.size] if is_own else edges[i]
+        if is_own or (is_land[e] and min(rows[e, 0], rows[e, 2]) <= limit):
+            west, south = min(west, boxes[e, 0]), min(south, boxes[e, 1])
+            east, north = max(east, boxes[e, 2]), max(north, boxes[e, 3])
+    return np.array([west, south, east, north])
+
+
+@kernel
 def tied_within(tied_cell, tied_edge, tied_fraction, tied_distance, n_columns, top, bottom, left, right):
     """
     Return the tied edges of a rectangle of cells, numbered within it.

@@ -4,10 +4,28 @@ Read the labels of a search: along directed edges, as routes, and as the set of 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.road import UNREACHED
+from traveltime_lab.kernels.street.road import UNREACHED, _grow, search
+
+
+class Removed(NamedTuple):
+    """CSR by state of the states that were removed from the graph and are reached from it only."""
+
+    indptr: np.ndarray  # int32 (n_states + 1,)
+    states: np.ndarray  # int32
+    above_key: np.ndarray  # int64 (n_states,), label from the kept state to each removed state
+
+
+class PortsOfStates(NamedTuple):
+    """CSR by state of the directed edges that have a port there: the transpose of `Ports`."""
+
+    indptr: np.ndarray  # int32 (n_states + 1,)
+    directed: np.ndarray  # int32, directed edge
+    port: np.ndarray  # int32, its port, as numbered in `Ports`
 
 
 @kernel
@@ -114,3 +132,79 @@ def trace(state, label, parent, arcs):
                 break
         at = before
     return at, used
+
+
+@kernel
+def reached_rows(arcs, seed_states, seed_keys, limit, label, queue, removed, ports, keys, traversal, unit, side, rows):
+    """
+    Search, and write the values of the edges that are reached.
+
+    This takes as long as what is reached is large, whatever the size of the network.
+
+    Parameters
+    ----------
+    arcs : Arcs
+        Arcs between the states that were not removed.
+    seed_states, seed_keys : int32 and int64 arrays of shape (n_seeds,)
+        As in `traveltime_lab.kernels.street.road.one_to_all`.
+    limit : int64
+        Largest label to settle.
+    label : int64 array of shape (n_states,)
+        `UNREACHED`, also afterwards.
+    queue : Queue
+        Empty, also afterwards.
+    removed : Removed
+    ports : PortsOfStates
+        Entry ports, or exit ports for a backward search.
+    keys : int64 array of shape (n_ports,)
+        Labels to add at the ports.
+    traversal : int64 array of shape (n_directed,)
+        Labels of the directed edges from start to end.
+    unit : float
+        Units of the upper part of a label per second or metre.
+    side : int
+        Side of an edge, 0 or 1, whose labels give the first two columns: 1 for a backward search.
+    rows : float32 array of shape (n_edges, 4)
+        ``inf, 0, inf, 0``. The value at position `f` (0 to 1) on a reached edge becomes the smaller of
+        ``row[0] + f * row[1]`` and ``row[2] + (1 - f) * row[3]``.
+
+    Returns
+    -------
+    queue : Queue
+        The queue, whose pool may have been reallocated.
+    edges : int32 array
+        Edges that are reached.
+    """
+    queue, touched = search(arcs, seed_states, seed_keys, limit, label, np.empty(0, np.int32), queue)
+    below, n_below = np.empty(touched.size + 64, np.int32), 0
+    for i in range(touched.size):
+        above = touched[i]
+        for k in range(removed.indptr[above], removed.indptr[above + 1]):
+            state = removed.states[k]
+            through = label[above] + removed.above_key[state]
+            if through <= limit and through < label[state]:
+                if label[state] == UNREACHED:
+                    if n_below == below.size:
+                        below = _grow(below)
+                    below[n_below] = state
+                    n_below += 1
+                label[state] = through
+    edges, n_edges = np.empty(touched.size + n_below + 64, np.int32), 0
+    for i in range(touched.size + n_below):
+        state = touched[i] if i < touched.size else below[i - touched.size]
+        for k in range(ports.indptr[state], ports.indptr[state + 1]):
+            directed = ports.directed[k]
+            edge = directed >> 1
+            # Labels of one time that differ in their length have the same value.
+            value = np.float32(((label[state] + keys[ports.port[k]]) >> 32) / unit)
+            column = 0 if directed & 1 == side else 2
+            if value < rows[edge, column]:
+                if np.isinf(rows[edge, 0]) and np.isinf(rows[edge, 2]):
+                    if n_edges == edges.size:
+                        edges = _grow(edges)
+                    edges[n_edges] = edge
+                    n_edges += 1
+                rows[edge, column] = value
+                rows[edge, column + 1] = (traversal[directed] >> 32) / unit
+        label[state] = UNREACHED
+    return queue, edges[:n_edges].copy()
