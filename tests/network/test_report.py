@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import doctest
+import html.parser
 import pickle
 from collections import Counter
 from pathlib import Path
@@ -188,9 +189,56 @@ def test_dates_that_are_none(odd: tl.Network, value: Any) -> None:
         odd.report().expiry(value)
 
 
-def test_examples(coquimbo: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
+class Reader(html.parser.HTMLParser):
+    """The tags and the cells of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: Counter[str] = Counter()
+        self.cells: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags[tag] += 1
+
+    def handle_data(self, data: str) -> None:
+        self.cells.append(data)
+
+
+def test_html(odd: tl.Network, tmp_path: Path) -> None:
+    report = odd.report()
+    page = Reader(report._repr_html_())
+    assert page.tags["caption"] == 2 and "script" not in page.tags
+    # A line of the text, and every number of departures of the busiest week.
+    assert report["fingerprint"] in page.cells
+    numbers = [text for text in page.cells if text.isdigit()]
+    table = report.service()
+    assert Counter(table["departures"][table["departures"] > 1].astype(str)) <= Counter(numbers)
+    path = report.to_html(tmp_path / "report.html")
+    assert report._repr_html_() in path.read_text("utf-8")
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+    # Copies have the facts alone.
+    assert Reader(copy.copy(report)._repr_html_()).tags["caption"] == 1
+    with pytest.raises(tl.MissingFileError):
+        report.to_html(tmp_path / "none" / "report.html")
+
+
+def test_names_in_html_are_escaped(tmp_path: Path) -> None:
+    bad = "<script>alert(1)</script>"
+    stops = {"a": (0.0, 0.0), bad: (600.0, 1001.0)}
+    path = timetable(tmp_path, stops, [[(name, 28_800 + 60 * i) for i, name in enumerate(stops)]])
+    network = tl.build_network(tables({0: (0, 0), 1: (1000, 0)}, [(0, 1, ON_FOOT)]), gtfs=path, timezone="UTC")
+    report = network.report()
+    report[bad] = {bad: bad}
+    page = Reader(report._repr_html_())
+    assert "script" not in page.tags and page.cells.count(bad) == 3
+    assert any(cell.startswith(f"{bad} (1,001 m)") for cell in page.cells)
+
+
+def test_examples(coquimbo: tl.Network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tl, "sample_network", lambda: coquimbo)
     tests = [test for test in doctest.DocTestFinder().find(Report, globs={"tl": tl}) if test.examples]
-    assert len(tests) == 4
+    assert len(tests) == 5
     for test in tests:
         assert not doctest.DocTestRunner().run(test).failed

@@ -5,6 +5,8 @@ Report on a network: its sources, the data that were dropped and why, and its co
 from __future__ import annotations
 
 import datetime as dt
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
@@ -12,8 +14,10 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray
+from traveltime_lab._files import write_bytes
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes import Transportation
+from traveltime_lab.network.report_html import facts_table, page, service_tables
 from traveltime_lab.streets import snapping
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.transit.layer import TransitLayer
@@ -54,6 +58,44 @@ class Report(dict[str, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what copies and pickles keep: the dict, without the network."""
         return type(self), (dict(self),)
+
+    def _repr_html_(self) -> str:
+        """Return the facts and the departures by date and hour as tables, for notebooks."""
+        parts = [facts_table(self, "Report on a network", _worded)]
+        if self._network is not None and self._network.transit is not None:
+            parts.extend(service_tables(self.service()))
+        return "".join(parts)
+
+    def to_html(self, path: str | os.PathLike[str]) -> Path:
+        """
+        Write the report as a page that needs no other files: the facts, and departures by date and hour.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write; it is written under a temporary name and then renamed.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        InputError
+            If the path is a folder or no regular file.
+        MissingFileError
+            If the folder of the file does not exist.
+        FileAccessError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> tl.sample_network().report().to_html("report.html").name
+        'report.html'
+        """
+        write_bytes(path, page(self._repr_html_()), what="the report", example="report.html")
+        return Path(path)
 
     def service(self, week: dt.date | str | None = None) -> pd.DataFrame:
         """
@@ -211,13 +253,18 @@ def _report_lines(facts: dict[str, Any], indent: str) -> list[str]:
         if isinstance(value, dict):
             lines.append(f"{indent}{label}:")
             lines.extend(_report_lines(value, indent + "  "))
-        elif isinstance(value, float):
-            lines.append(f"{indent}{label}: {value:,.4g}")
-        elif isinstance(value, int) and not isinstance(value, bool):
-            lines.append(f"{indent}{label}: {value:,}")
         else:
-            lines.append(f"{indent}{label}: {value}")
+            lines.append(f"{indent}{label}: {_worded(value)}")
     return lines
+
+
+def _worded(value: Any) -> str:
+    """Return a value of the report as text."""
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
 
 
 def connectivity(streets: StreetLayer) -> dict[str, Any]:

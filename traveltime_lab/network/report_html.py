@@ -1,0 +1,78 @@
+"""
+Write the report on a network as HTML: its facts, and the departures of each feed by date and hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any, Final
+
+import pandas as pd
+
+#: Maximum number of feeds whose departures are shown, and of hours for each.
+_FEEDS_SHOWN: Final = 5
+_HOURS_SHOWN: Final = 48
+#: White text is read better than black text on cells of a greater share of the maximum than this.
+_DARK: Final = 0.7
+_CELL: Final = "text-align: right; padding: 1px 4px"
+_HEAD: Final = "text-align: left; vertical-align: top; padding: 1px 8px 1px 0"
+
+
+def facts_table(facts: Mapping[str, Any], caption: str, worded: Any) -> str:
+    """Return nested facts as a table; `worded` makes text of a value."""
+    rows = []
+    for name, value in facts.items():
+        label = escape(str(name).replace("_", " "))
+        cell = facts_table(value, "", worded) if isinstance(value, Mapping) else escape(worded(value))
+        rows.append(f"<tr><th scope='row' style='{_HEAD}'>{label}</th><td style='text-align: left'>{cell}</td></tr>")
+    head = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
+
+
+def service_tables(hours: pd.DataFrame) -> Iterator[str]:
+    """Yield a table of departures by date and hour for each feed, coloured by their number."""
+    feeds = list(hours["feed"].unique())
+    for feed in feeds[:_FEEDS_SHOWN]:
+        own = hours[hours["feed"] == feed]
+        table = own.pivot_table(index="date", columns="hour", values="departures", aggfunc="sum")
+        served = [hour for hour in table.columns if table[hour].any()]
+        if not served:
+            continue
+        shown = [hour for hour in table.columns if served[0] <= hour <= served[-1]][:_HOURS_SHOWN]
+        most = max(int(table[shown].to_numpy().max()), 1)
+        head = "".join(f"<th scope='col' style='{_CELL}'>{hour}</th>" for hour in shown)
+        rows = [
+            f"<tr><th scope='row' style='{_HEAD}'>{date:%a} {date}</th>"
+            + "".join(_cell(int(table.loc[date, hour]), most) for hour in shown)
+            + "</tr>"
+            for date in table.index
+        ]
+        more = "" if shown[-1] == served[-1] else f"; hours after {shown[-1]} are left out"
+        caption = escape(f"Departures of {feed} by service date and hour{more}")
+        yield (
+            f"<table style='border-collapse: collapse'><caption>{caption}</caption>"
+            f"<thead><tr><th scope='col' style='{_HEAD}'>date</th>{head}</tr></thead>"
+            f"<tbody>{''.join(rows)}</tbody></table>"
+        )
+    if len(feeds) > _FEEDS_SHOWN:
+        yield f"<p>Departures of {len(feeds) - _FEEDS_SHOWN} more feeds are not shown.</p>"
+
+
+def _cell(number: int, most: int) -> str:
+    """Return a cell of the table of departures; its colours do not depend on the theme of a notebook."""
+    share = number / most
+    red, green, blue = (round(255 + (value - 255) * share) for value in (0, 60, 140))
+    text = "#fff" if share > _DARK else "#000"
+    return f"<td style='{_CELL}; color: {text}; background: rgb({red},{green},{blue})'>{number}</td>"
+
+
+def page(body: str) -> bytes:
+    """Return a page that needs no other files."""
+    return (
+        "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><title>Report on a network</title>"
+        "<style>body {font: 14px sans-serif; margin: 2em; color: #000; background: #fff}"
+        " table {margin-bottom: 1em} caption {font-weight: bold; text-align: left}"
+        " td td, td th {font-size: 13px}</style></head>"
+        f"<body><main>{body}</main></body></html>\n"
+    ).encode("utf-8", "replace")
