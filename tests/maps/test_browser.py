@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import browsing
-from tests.support.browsing import HOLDS_MARKER, OUTLINE, WIDTH, drag_marker, run_notebook, until_changed, until_text
+from tests.support.browsing import (
+    BELOW_MAP,
+    CUT_OFF,
+    HOLDS_MARKER,
+    OUTLINE,
+    WIDTH,
+    drag_marker,
+    run_notebook,
+    until_changed,
+    until_text,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -90,6 +100,11 @@ def test_quick_start(browser: Browser, lab: str, shoot: Callable[[Page, str], No
     until_changed(page, before)
     assert page.locator(".leaflet-marker-icon").count() == 2
     shoot(page, "quick-start-6-second-origin")
+
+    page.set_viewport_size({"width": 600, "height": 950})
+    page.wait_for_function(f"() => ({BELOW_MAP})()")
+    assert page.evaluate(CUT_OFF) == []
+    shoot(page, "quick-start-7-narrow")
     assert not complaints
     page.close()
 

@@ -510,6 +510,17 @@ def test_little_service_is_told(tmp_path: Path) -> None:
     assert made.error == ""
 
 
+def test_what_lies_below_the_map_keeps_its_height(made: tl.TravelTimeMap) -> None:
+    """Else the controls below it, on narrow screens, would jump with every point."""
+    height = made._note.layout.height
+    assert height == "40px", "two origins, a line each"
+    (near, far) = at((1000, 400), (90_000, 0))
+    for point in (near, far):
+        made.ask(point.x, point.y)
+        assert made._note.value.count("height:20px;overflow:hidden") == 2
+        assert made._note.layout.height == height
+
+
 def test_moves_make_no_widgets(street: Network) -> None:
     """Those of a dragged origin's row stay; those of a removed one are closed."""
     made = tl.TravelTimeMap(street, at((0, 0), (500, 0)).set_axis(["west", "east"]), travel_time=600)

@@ -35,6 +35,20 @@ HOLDS_MARKER = """
 OUTLINE = "() => [...document.querySelectorAll('.leaflet-areas-pane path')].map(path => path.getAttribute('d')).join()"
 WIDTH = "() => document.querySelector('.leaflet-areas-pane path').getBBox().width"
 
+#: Whether the first control is below the map.
+BELOW_MAP = """
+() => document.querySelector('.traveltime-mode').getBoundingClientRect().top
+    > document.querySelector('.leaflet-container').getBoundingClientRect().bottom
+"""
+#: Classes of widgets whose contents do not fit into them.
+CUT_OFF = """
+() => [...document.querySelectorAll('.jp-OutputArea-output .jupyter-widgets')].filter(element => {
+    const {overflowX, overflowY} = getComputedStyle(element);
+    return element.clientWidth && (element.scrollWidth > element.clientWidth + 1 && overflowX !== 'visible'
+        || element.scrollHeight > element.clientHeight + 1 && overflowY !== 'visible');
+}).map(element => element.className)
+"""
+
 
 @contextlib.contextmanager
 def serve_lab(folder: Path, short: Iterable[str] = ()) -> Iterator[str]:

@@ -20,6 +20,9 @@ from traveltime_lab.maps.widget.state import Query, colour_of
 _METRES_PER_DEGREE = 111_320.0
 #: Metres per pixel of Web Mercator at zoom 0 on the equator: circumference of its sphere over the width of a tile.
 _ZOOM_0_M = 156_543.03392804097
+#: Height of a line of travel times to a point in pixels, and maximum number of origins that they are shown of.
+_LINE_PX = 20
+_MOST_PROBED = 6
 #: Short descriptions of why a point has no travel time.
 _NOT_REACHED = {
     "destination_outside_network": "outside the network",
@@ -185,7 +188,10 @@ def probe_html(query: Query, found: gpd.GeoDataFrame) -> str:
     """Return the travel times between a point and each origin as HTML."""
     is_arrival = "arrival_time" in query.options
     parts = []
-    for position, row in enumerate(found.itertuples()):
+    clipped = f"height:{_LINE_PX * _lines(query)}px;overflow:hidden;text-overflow:ellipsis"
+    if not query.uses_timetable:
+        clipped += ";white-space:nowrap"
+    for position, row in enumerate(found.iloc[:_MOST_PROBED].itertuples()):
         colour = colour_of(position) if len(found) > 1 else style.ORIGIN
         is_reached = not pd.isna(row.travel_time)
         told = _NOT_REACHED.get(row.reason, str(row.reason).replace("_", " "))
@@ -196,10 +202,20 @@ def probe_html(query: Query, found: gpd.GeoDataFrame) -> str:
             sure = "never" if pd.isna(row.relied) else f"within {_about(row.relied)}"
             more += f"; {query.options['percentile']:g} % of the time {sure}"
         parts.append(
-            f"<span style='margin-right:16px'><b style='color:{colour}'>&#9679;</b> {'to' if is_arrival else 'from'} "
-            f"{escape(str(row.origin))}: <b>{told}</b>{more}</span>"
+            f"<div style='{clipped}'>{'Here ' if position == 0 else ''}<b style='color:{colour}'>&#9679;</b> "
+            f"{'to' if is_arrival else 'from'} {escape(str(row.origin))}: <b>{told}</b>{more}</div>"
         )
-    return f"<span style='font:13px system-ui,sans-serif;color:#111'>Here {''.join(parts)}</span>"
+    return f"<div style='font:13px/{_LINE_PX}px system-ui,sans-serif;color:#111'>{''.join(parts)}</div>"
+
+
+def probe_height(query: Query) -> int:
+    """Return the height in pixels of travel times to a point; the same for all points, so that nothing moves."""
+    return _LINE_PX * _lines(query) * max(min(len(query.origins), _MOST_PROBED), 1)
+
+
+def _lines(query: Query) -> int:
+    """Return the number of lines for the travel time from an origin; two with rides."""
+    return 2 if query.uses_timetable else 1
 
 
 def _about(seconds: Any) -> str:

@@ -30,6 +30,7 @@ from traveltime_lab.errors import InputError, TravelTimeError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.maps.widget import answers, browser
 from traveltime_lab.maps.widget.background import ASSUMED_PX, Background, tile_layer, worth_seeing
+from traveltime_lab.maps.widget.controls import Status, column, row
 from traveltime_lab.maps.widget.exports import Exports
 from traveltime_lab.maps.widget.jobs import Cancelled, Job, LatestOnly
 from traveltime_lab.maps.widget.markers import Markers
@@ -165,15 +166,17 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         # Not timed, because the first search of a network also builds its search graphs.
         query = self.state.query()
         drawn = answers.areas(network, query) if query.origins else self._areas
+        self._status = Status(self.cancel)
         self.map = self._make_map(drawn, base_map, height)
         self.panel = Panel(
-            self.state, self.network, on_remove=self._on_remove, on_export=self._export, on_cancel=self.cancel,
-            on_fit=self.fit,
+            self.state, self.network, on_remove=self._on_remove, on_export=self._export, on_fit=self.fit
         )  # fmt: skip
-        self._note = ipywidgets.HTML(layout=ipywidgets.Layout(min_height="24px", margin="2px 4px"))
-        left = ipywidgets.VBox([self.map, self._note], layout=ipywidgets.Layout(flex="1 1 auto", min_width="300px"))
-        row = ipywidgets.HBox([left, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="flex-start"))
-        super().__init__([row], layout=ipywidgets.Layout(width="100%"))
+        self._note = ipywidgets.HTML(layout=ipywidgets.Layout(margin="2px 4px", overflow="hidden"))
+        # Below 700 px, the panel wraps below the map. Beside the map, it gets next to nothing of the spare width.
+        left = column([self.map, self._note], flex="1000 1 390px", min_width="0")
+        both = row([left, self.panel.box], flex_flow="row wrap")
+        both.layout.align_items = "flex-start"
+        super().__init__([both], layout=ipywidgets.Layout(width="100%", overflow="visible"))
         self._show(query, drawn)
         self._place_markers()
         self._draw_base()
@@ -241,9 +244,12 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
                 "streets": {"zIndex": 420, "pointerEvents": "none"},
                 "routes": {"zIndex": 430, "pointerEvents": "none"},
             },
-            layout=ipywidgets.Layout(height=f"{height}px", min_width="300px"),
+            attribution_control=False,
+            layout=ipywidgets.Layout(height=f"{height}px", min_width="0"),
         )
-        made.add(ipyleaflet.WidgetControl(widget=self._legend, position="bottomleft"))
+        made.add(ipyleaflet.AttributionControl(position="bottomright", prefix=""))
+        made.add(ipyleaflet.WidgetControl(widget=self._legend, position="topright"))
+        made.add(ipyleaflet.WidgetControl(widget=self._status.box, position="bottomleft", transparent_bg=True))
         made.add(ipyleaflet.ScaleControl(position="bottomright", imperial=False))
         return made
 
@@ -253,6 +259,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         lat = query.origins[0].lat if query.origins else self.map.center[0]
         pixel_m = browser.metres_per_pixel(self.map.zoom, lat)
         self._shapes.data = browser.feature_collection(drawn, query, pixel_m)
+        self._note.layout.height = f"{browser.probe_height(query)}px"
         legend = browser.legend_html(query)
         if self._legend.value != legend:
             self._legend.value = legend
@@ -302,7 +309,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         if not query.origins:
             self._shape_jobs.forget()
             self._asked = query
-            self.panel.show_progress(None)
+            self._status.show_progress(None)
             self._show(query, answers.no_areas(query.measure))
             return
         if only_new and query == self._asked and not self._is_draft:
@@ -337,7 +344,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
 
         def look() -> None:
             running = self._shape_jobs.running
-            self.panel.show_progress(running)
+            self._status.show_progress(running)
             if running is not None:
                 loop.call_later(0.2, look)
 
@@ -345,7 +352,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
 
     def _on_shapes(self, query: Query, drawn: gpd.GeoDataFrame) -> None:
         if self._shape_jobs.running is None:
-            self.panel.show_progress(None)
+            self._status.show_progress(None)
         self._show(query, drawn)
         if self._probed is not None:
             self.ask(*self._probed)  # travel times to the probed point depend on the state, too
@@ -359,7 +366,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
 
     def _on_failure(self, error: BaseException) -> None:
         """Show an error beside the map, because the log is not visible in a notebook."""
-        self.panel.show_progress(self._shape_jobs.running)
+        self._status.show_progress(self._shape_jobs.running)
         if isinstance(error, Cancelled):
             self._tell("Cancelled; the map shows the previous areas.")
             return
@@ -370,7 +377,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
     def _tell(self, text: str) -> None:
         """Show a message beside the map; hide it if the text is empty."""
         self._error = text
-        self.panel.show_error(text)
+        self._status.show_error(text)
 
     def _on_move(self, _change: Any) -> None:
         """Redraw the base map after the map has stopped moving."""
