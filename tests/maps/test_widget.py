@@ -652,6 +652,36 @@ def test_fit_shows_all_areas(made: tl.TravelTimeMap) -> None:
     assert shapely.box(west, south, east, north).contains(shapely.box(*made.areas.total_bounds))
 
 
+def test_the_map_follows_areas_that_leave_the_window(made: tl.TravelTimeMap) -> None:
+    def window() -> shapely.Polygon:
+        return shapely.box(*made._window())
+
+    opened = made.map.zoom
+    made.travel_time = 60
+    assert made.map.zoom == opened, "what is inside needs no other window"
+    made.travel_time = 3600
+    assert made.map.zoom < opened and window().contains(shapely.box(*made.areas.total_bounds))
+    # A part that was zoomed to on purpose stays, as long as there is something to see.
+    made.map.zoom = 17
+    made.travel_time = 1800
+    assert made.map.zoom == 17
+    made.map.center = (0.2, 0.2)
+    made.travel_time = 900
+    assert window().contains(shapely.box(*made.areas.total_bounds))
+    # A marker must not be taken from below the mouse, so the window stays until it is dropped.
+    fitted = tuple(made.map.center)
+    (far,) = at((2000, 0))
+    made.origins = [(far.x, far.y)]
+    made.travel_time = 60
+    made.fit()
+    zoom = made.map.zoom
+    made.move_origin("Place 1", *at((0, 0)).iloc[0].coords[0], is_dragging=True)
+    assert made.map.zoom == zoom and tuple(made.map.center) != fitted
+    centre = tuple(made.map.center)
+    made.move_origin("Place 1", *at((1, 0)).iloc[0].coords[0])
+    assert tuple(made.map.center) != centre
+
+
 def test_swatches_look_like_the_map() -> None:
     # One origin: a shape hides those below, and the layer lets 40 % of the paper through.
     paper = browser._rgb(style.PAPER)

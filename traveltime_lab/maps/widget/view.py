@@ -178,6 +178,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         both.layout.align_items = "flex-start"
         super().__init__([both], layout=ipywidgets.Layout(width="100%", overflow="visible"))
         self._show(query, drawn)
+        self._fitted = (*self.map.center, self.map.zoom)
         self._place_markers()
         self._draw_base()
         self.state.observe(self._on_state)
@@ -276,18 +277,6 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
 
     # Actions and events ----------------------------------------------------------------------------------------------
 
-    def fit(self) -> None:
-        """Fit the map to all areas."""
-        west, south, east, north = self._window()
-        box = worth_seeing(self._areas, self.state.origins, self.network)
-        wide_px = (east - west) / 360.0 * 256.0 * 2.0**self.map.zoom
-        high_px = (north - south) * 111_320.0 / self._pixel_m(self.map.zoom, (west, south, east, north))
-        zoom = browser.zoom_for(box, 0.85 * wide_px, 0.85 * high_px)
-        # Sent together: the browser animates a move, and a zoom during the animation would stop it.
-        with self.map.hold_sync():
-            self.map.center = ((box[1] + box[3]) / 2.0, (box[0] + box[2]) / 2.0)
-            self.map.zoom = zoom
-
     def cancel(self) -> None:
         """Cancel the running search; the areas on the map stay."""
         self._shape_jobs.cancel()
@@ -354,6 +343,8 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         if self._shape_jobs.running is None:
             self._status.show_progress(None)
         self._show(query, drawn)
+        if not self._is_dragging:
+            self._keep_in_sight()
         if self._probed is not None:
             self.ask(*self._probed)  # travel times to the probed point depend on the state, too
 
