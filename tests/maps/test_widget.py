@@ -695,6 +695,25 @@ def test_swatches_look_like_the_map() -> None:
     assert np.allclose(browser._rgb(small), 0.6 * layer + (1 - 0.6 * covered) * paper, atol=1)
 
 
+def test_what_several_origins_reach_is_hatched(made: tl.TravelTimeMap) -> None:
+    def hatched() -> list[Any]:
+        return [f for f in made._shapes.data["features"] if f["properties"]["style"]["fillColor"].startswith("url(#")]
+
+    (feature,) = hatched()
+    assert feature is made._shapes.data["features"][-1], "over all areas"
+    outer = made.areas[made.areas["travel_time"] == 120].geometry
+    expected = outer.iloc[0].intersection(outer.iloc[1])
+    assert shapely.hausdorff_distance(shapely.geometry.shape(feature["geometry"]), expected) < 1e-4
+    assert "reached by several" in made._legend.value and "traveltime-hatch" in made._legend.value
+    made.travel_time, made.rings = 20, 1
+    assert not hatched(), "apart"
+    made.travel_time, made.combine = 120, "union"
+    assert not hatched() and "several" not in made._legend.value
+    made.combine = "each"
+    made.origins = [made.state.origins[0]]
+    assert not hatched() and "several" not in made._legend.value
+
+
 def test_controls_and_state_follow_each_other(made: tl.TravelTimeMap) -> None:
     minutes = next(w for w, name, _ in made.panel._bound if name == "travel_time")
     minutes.value = 3

@@ -20,6 +20,14 @@ from traveltime_lab.maps.widget.state import Query, colour_of
 _METRES_PER_DEGREE = 111_320.0
 #: Metres per pixel of Web Mercator at zoom 0 on the equator: circumference of its sphere over the width of a tile.
 _ZOOM_0_M = 156_543.03392804097
+#: Name of the places that several origins reach.
+SHARED = "reached by several"
+#: Hatching, defined in the legend: shapes on the map refer to it by its identifier.
+_HATCH = "traveltime-hatch"
+_HATCHING = (
+    f"<defs><pattern id='{_HATCH}' width='9' height='9' patternUnits='userSpaceOnUse' patternTransform='rotate(45)'>"
+    f"<path d='M0 0V9' stroke='{style.LABEL}' stroke-width='1.3'/></pattern></defs>"
+)
 #: Height of a line of travel times to a point in pixels, and maximum number of origins that they are shown of.
 _LINE_PX = 20
 _MOST_PROBED = 6
@@ -100,7 +108,29 @@ def feature_collection(drawn: gpd.GeoDataFrame, query: Query, pixel_m: float) ->
                 "geometry": _light(shape, pixel_m, decimals),
             }
         )
-    return {"type": "FeatureCollection", "features": features[::-1]}
+    features = features[::-1]
+    shared = _shared(drawn[drawn[query.measure] == limits[-1]].geometry, pixel_m) if is_mixed else None
+    if shared is not None and not shared.is_empty:
+        hatched = {"stroke": False, "fillColor": f"url(#{_HATCH})", "fillOpacity": 1.0}
+        features.append(
+            {
+                "type": "Feature",
+                "properties": {"origin": SHARED, query.measure: limits[-1], "style": hatched},
+                "geometry": _light(shared, pixel_m, decimals),
+            }
+        )
+    return {"type": "FeatureCollection", "features": features}
+
+
+def _shared(shapes: gpd.GeoSeries, pixel_m: float) -> Any:
+    """Return the polygons that at least two areas have in common, in the resolution of the screen."""
+    reached: Any = shapely.MultiPolygon()
+    twice: Any = shapely.MultiPolygon()
+    for shape in shapely.simplify(shapes.to_numpy(), 0.5 * pixel_m / _METRES_PER_DEGREE):
+        twice = shapely.union(twice, shapely.intersection(reached, shape))
+        reached = shapely.union(reached, shape)
+    # Where areas only touch, they have lines and points in common.
+    return shapely.multipolygons([part for part in shapely.get_parts(twice) if shapely.get_dimensions(part) == 2])
 
 
 def _light(shape: Any, pixel_m: float, decimals: int) -> dict[str, Any]:
@@ -171,6 +201,12 @@ def legend_html(query: Query) -> str:
             for seen, edge, limit in zip(seen_colours(row, is_mixed), row, query.limits, strict=True)
         )
         rows.append(swatches)
+    if is_mixed:
+        rows.append(
+            "<span style='display:inline-flex;align-items:center'><svg width='16' height='16' style='margin-right:4px'>"
+            f"{_HATCHING}<rect x='0.5' y='0.5' width='15' height='15' fill='url(#{_HATCH})' stroke='{style.STREET}'/>"
+            f"</svg>{SHARED}</span>"
+        )
     body = "".join(f"<div>{row}</div>" for row in rows)
     return f"<div style='font:12px/1.5 system-ui,sans-serif;color:#111;padding:2px 4px'>{body}</div>"
 
