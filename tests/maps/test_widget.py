@@ -125,6 +125,7 @@ def test_moments(street: Network) -> None:
         ({"origins": (1, "x")}, "pair \\(lng, lat\\)"),
         ({"base_map": "satellite"}, "base_map must be.*basemaps.OpenStreetMap.Mapnik"),
         ({"center": (0, 0)}, "The map fits itself to the areas"),
+        ({"scheme": "quantiles"}, "has no option 'scheme'. The colours of its areas .* add_layer"),
         ({"basemaps": None}, "Here it is base_map|Did you mean base_map"),
         ({"travel_time": 99_999}, "travel_time must be from 1 to 14400 seconds; got 99999"),
         ({"distance": 100}, "3 rings, the smallest ring of a distance of 100 m is 33 m"),
@@ -712,6 +713,71 @@ def test_what_several_origins_reach_is_hatched(made: tl.TravelTimeMap) -> None:
     made.combine = "each"
     made.origins = [made.state.origins[0]]
     assert not hatched() and "several" not in made._legend.value
+
+
+def test_layers_of_own_data(made: tl.TravelTimeMap) -> None:
+    names = [layer.pane for layer in made.map.layers if hasattr(layer, "pane")]
+    points = at((0, 0), (900, 0), (1500, 100)).to_crs(3857)
+    made.add_layer(points, "<b>Schools</b>", over=True, color="red")
+    lines = gpd.GeoSeries([shapely.LineString(at((0, 0), (900, 0)).get_coordinates())], crs=4326)
+    made.add_layer(lines)
+    corners = at((0, 0), (900, 0), (1500, 0), (1900, 0))
+    boxes = [shapely.box(point.x, point.y, point.x + 0.001, point.y + 0.001) for point in corners]
+    zones = gpd.GeoDataFrame({"shape": boxes}, geometry="shape", crs=4326)
+    zones["jobs"] = [1.0, 2.0, 50.0, None]
+    made.add_layer(zones, "Zones", column="jobs", vmin=0, vmax=10, cmap="magma")
+    dots, ways, areas = [shown for _, shown in made._own.values()]
+    assert [dots.pane, ways.pane, areas.pane] == ["over", "under", "under"]
+    assert dots.point_style["pane"] == "over", "circles too, which have their own options"
+    assert all(shown in made.map.layers for shown in (dots, ways, areas)) and len(made.map.layers) > len(names)
+    kinds = [shown.data["features"][0]["geometry"]["type"] for shown in (dots, ways, areas)]
+    assert kinds == ["Point", "LineString", "Polygon"]
+    place = dots.data["features"][1]["geometry"]["coordinates"]
+    assert place == pytest.approx(list(at((900, 0)).iloc[0].coords[0]), abs=2e-6), "in degrees"
+    fills = [feature["properties"]["style"]["fillColor"] for feature in areas.data["features"]]
+    assert len(set(fills)) == 4 and fills[3] == style.NO_VALUE
+    legend = made._legend.value
+    assert "&lt;b&gt;Schools&lt;/b&gt;" in legend and "<b>Schools" not in legend and "#ff0000" in legend
+    assert "Layer 2" in legend and "<b>Zones</b>: jobs" in legend and "\u2265 10" in legend and "no value" in legend
+    made.travel_time = 60
+    assert "Schools" in made._legend.value, "stays when areas change"
+    made.remove_layer("Zones")
+    assert areas not in made.map.layers and "Zones" not in made._legend.value
+    zones["travel_time"] = [60, 120, 180, 240]
+    made.add_layer(zones, "Zones", column="travel_time", scheme="quantiles", k=2)
+    assert "travel time, min" in made._legend.value and "2.5\u20134<" in made._legend.value
+    made.origins = corners.iloc[:0]
+    assert "Zones" in made._legend.value, "also without areas"
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "message"),
+    [
+        ({"frame": [1]}, tl.InputError, "frame must be a GeoDataFrame or GeoSeries; got list"),
+        ({"frame": None}, tl.InputError, "frame must be a GeoDataFrame"),
+        ({"frame": at((0, 0)).set_crs(None, allow_override=True)}, tl.CrsError, "frame has no CRS"),
+        ({"name": 5}, tl.InputError, "name must be"),
+        ({"name": " "}, tl.InputError, "name must not be empty"),
+        ({"name": "taken"}, tl.InputError, "already a layer 'taken'"),
+        ({"over": "yes"}, tl.InputError, "over must be"),
+        ({"color": "no colour"}, tl.InputError, "color must be a colour of matplotlib"),
+        ({"column": "nope"}, tl.InputError, "no column 'nope'.*it has no columns"),
+        ({"column": ["a"]}, tl.InputError, "no column"),
+        ({"scheme": "quantiles"}, tl.InputError, "for the values of a column"),
+        ({"scheme": "nope", "column": "a"}, tl.InputError, "scheme 'nope' is unknown"),
+        ({"vmin": 2, "vmax": 1, "column": "a"}, tl.InputError, "vmin must be less"),
+    ],
+)
+def test_wrong_layers_are_refused(
+    made: tl.TravelTimeMap, values: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    made.add_layer(at((0, 0)), "taken")
+    before = len(made.map.layers)
+    with pytest.raises(error, match=message):
+        made.add_layer(**{"frame": at((0, 0)), **values})
+    with pytest.raises(tl.InputError, match=r"no layer 'nope'\. Known: 'taken'"):
+        made.remove_layer("nope")
+    assert len(made.map.layers) == before and list(made._own) == ["taken"]
 
 
 def test_controls_and_state_follow_each_other(made: tl.TravelTimeMap) -> None:

@@ -31,6 +31,9 @@ _RAMP_PART: Final = (0.12, 0.92)
 #: Okabe and Ito: blue, vermilion, bluish green, reddish purple, orange, sky blue.
 ORIGIN_COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
+#: Layers of own data in the widget: strong colours of PuOr and BrBG of ColorBrewer 2.0, unlike those of origins.
+LAYER_COLOURS: Final = ("#5e3c99", "#a6611a", "#018571")
+
 PAPER: Final = "#f6f4ef"
 WATER: Final = "#c9dfec"
 STREET: Final = "#55524c"

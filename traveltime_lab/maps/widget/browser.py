@@ -5,6 +5,7 @@ Data for the browser: styled GeoJSON, simplified to the resolution of the screen
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -181,10 +182,25 @@ def _rgb(colour: str) -> Any:
     return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
 
 
-def legend_html(query: Query) -> str:
-    """Return the legend as HTML: a swatch per ring, for each origin if they have different colours."""
-    if not query.origins:
+def legend_html(query: Query | None, others: Sequence[str] = ()) -> str:
+    """
+    Return the legend as HTML: a swatch per ring, for each origin if they have different colours.
+
+    Parameters
+    ----------
+    query : Query or None
+    others : sequence of str
+        Parts of the legend for other layers, as HTML.
+    """
+    rows = [] if query is None or not query.origins else _ring_rows(query)
+    body = "".join([*(f"<div>{row}</div>" for row in rows), *others])
+    if not body:
         return ""
+    return f"<div style='font:12px/1.5 system-ui,sans-serif;color:#111;padding:2px 4px'>{body}</div>"
+
+
+def _ring_rows(query: Query) -> list[str]:
+    """Return the rows of the legend for the areas."""
     name = style.minutes_label if query.measure == "travel_time" else style.metres_label
     rows = []
     is_mixed = len(colours(query)) > 1
@@ -207,8 +223,7 @@ def legend_html(query: Query) -> str:
             f"{_HATCHING}<rect x='0.5' y='0.5' width='15' height='15' fill='url(#{_HATCH})' stroke='{style.STREET}'/>"
             f"</svg>{SHARED}</span>"
         )
-    body = "".join(f"<div>{row}</div>" for row in rows)
-    return f"<div style='font:12px/1.5 system-ui,sans-serif;color:#111;padding:2px 4px'>{body}</div>"
+    return rows
 
 
 def pin(colour: str) -> str:

@@ -33,7 +33,9 @@ from traveltime_lab.maps.widget.background import ASSUMED_PX, Background, tile_l
 from traveltime_lab.maps.widget.controls import Status, column, row
 from traveltime_lab.maps.widget.exports import Exports
 from traveltime_lab.maps.widget.jobs import Cancelled, Job, LatestOnly
+from traveltime_lab.maps.widget.layers import Layer
 from traveltime_lab.maps.widget.markers import Markers
+from traveltime_lab.maps.widget.own_layers import OwnLayers, Shapes
 from traveltime_lab.maps.widget.panel import Panel
 from traveltime_lab.maps.widget.state import (
     MAP_NAMES,
@@ -57,19 +59,13 @@ _SLOW_DRAG_S = 0.15
 _ON_MAP = tuple(dict.fromkeys((*OPTION_NAMES, *value_names())))
 
 
-class _Shapes(ipyleaflet.GeoJSON):
-    """GeoJSON layer in a pane; ipyleaflet sets the pane of a layer too late for the parts of a GeoJSON layer."""
-
-    pane = traitlets.Unicode("").tag(sync=True, o=True)
-
-
 class _Line(ipyleaflet.Polyline):
     """Line in a pane."""
 
     pane = traitlets.Unicode("").tag(sync=True, o=True)
 
 
-class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
+class TravelTimeMap(Exports, Markers, OwnLayers, Background, ipywidgets.VBox):
     """
     Interactive map with isochrones that follow their origins.
 
@@ -128,6 +124,10 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
     >>> view.rings = 2
     >>> view.areas["travel_time"].tolist()
     [300, 600]
+
+    Own data under or over the areas:
+
+    >>> view.add_layer(places, "Places", over=True)
     """
 
     def __init__(
@@ -157,6 +157,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         self._full_s = 0.0
         self._is_draft = False
         self._markers: dict[str, ipyleaflet.Marker] = {}
+        self._own: dict[str, tuple[Layer, Shapes]] = {}
         self._shape_jobs, self._probe_jobs, self._base_jobs = LatestOnly(), LatestOnly(), LatestOnly()
         self._base: basemap.Overlays | None = None
         self._settling: asyncio.TimerHandle | None = None
@@ -224,7 +225,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         west, south, east, north = worth_seeing(drawn, self.state.origins, self.network)
         self._ground = ipyleaflet.ImageOverlay(pane="ground", attribution=escape(self.network.attribution))
         self._streets = ipyleaflet.ImageOverlay(pane="streets")
-        self._shapes = _Shapes(pane="areas")
+        self._shapes = Shapes(pane="areas")
         self._route = _Line(pane="routes", color=style.ROUTE, weight=3, fill=False, opacity=0.85, smooth_factor=1.0)
         layers: list[Any] = [self._shapes, self._route]
         if self._uses_network:
@@ -241,8 +242,10 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
             max_zoom=19,
             panes={
                 "ground": {"zIndex": 150, "pointerEvents": "none"},
+                "under": {"zIndex": 405, "pointerEvents": "none"},
                 "areas": {"zIndex": 410, "opacity": style.AREA_OPACITY, "pointerEvents": "none"},
                 "streets": {"zIndex": 420, "pointerEvents": "none"},
+                "over": {"zIndex": 425, "pointerEvents": "none"},
                 "routes": {"zIndex": 430, "pointerEvents": "none"},
             },
             attribution_control=False,
@@ -261,10 +264,14 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         pixel_m = browser.metres_per_pixel(self.map.zoom, lat)
         self._shapes.data = browser.feature_collection(drawn, query, pixel_m)
         self._note.layout.height = f"{browser.probe_height(query)}px"
-        legend = browser.legend_html(query)
+        self._draw_legend()
+        self._tell(" ".join([*answers.remarks(self.network, query, drawn), *self._service_remarks(query)]))
+
+    def _draw_legend(self) -> None:
+        """Show the legend of the areas on the map and of the layers of own data."""
+        legend = browser.legend_html(self._drawn_question, [layer.legend_html() for layer, _ in self._own.values()])
         if self._legend.value != legend:
             self._legend.value = legend
-        self._tell(" ".join([*answers.remarks(self.network, query, drawn), *self._service_remarks(query)]))
 
     def _service_remarks(self, query: Query) -> list[str]:
         """Return the warnings of the timetable; cached for the last departure or arrival time."""
