@@ -831,6 +831,51 @@ def test_clicks(street: Network, made: tl.TravelTimeMap) -> None:
     assert len(made.state.origins) == 2 and "east" in made._note.value
 
 
+def test_new_pins_are_named(coquimbo: Network) -> None:
+    made = tl.TravelTimeMap(coquimbo, (-71.3377, -29.9531), travel_time=300, rings=1)
+
+    def names() -> list[Any]:
+        return [origin.name for origin in made.state.origins]
+
+    street = tl.reverse_geocode(coquimbo, -71.33773, -29.95313)["name"].iloc[0]
+    made.add_origin(-71.33773, -29.95313)
+    made.add_origin(-71.33774, -29.95313)
+    assert names() == ["Place 1", street, f"{street} 2"]
+    assert set(made._markers) == set(names()) == set(made.areas["origin"])
+    # Dragged, it keeps its name until it is dropped, and has then that of its new place.
+    other = tl.reverse_geocode(coquimbo, -71.30, -29.95)["name"].iloc[0]
+    made.move_origin(street, -71.31, -29.95, is_dragging=True)
+    assert names()[1] == street
+    made.move_origin(street, -71.30, -29.95)
+    assert names()[1] == other and made._markers[other].alt == other
+    west, south, _, _ = coquimbo.bounds
+    made.move_origin(other, west - 0.3, south)
+    assert names()[1] == "Place 3", "nothing is near"
+    made.add_origin(-71.3377, -29.9531, "mine")
+    made.move_origin("mine", -71.30, -29.95)
+    assert names()[-1] == "mine (moved)", "a name that was given is not replaced"
+
+
+def test_the_address_box_finds_places(coquimbo: Network) -> None:
+    made = tl.TravelTimeMap(coquimbo, (-71.3377, -29.9531), travel_time=300, rings=1)
+    text, places = made._finder._text, made._finder._places
+    text.value = "avenida del mar"
+    labels = [button.description for button in places.children]
+    assert labels[0] == "Avenida del Mar" and len(set(labels)) == len(labels) <= 5
+    found = tl.geocode(coquimbo, "avenida del mar", limit=1).geometry.iloc[0]
+    buttons = places.children
+    buttons[0].click()
+    assert [origin.name for origin in made.state.origins] == ["Place 1", "Avenida del Mar"]
+    (_, origin) = made.state.origins
+    assert found.distance(shapely.Point(origin.lng, origin.lat)) < 0.05
+    assert text.value == "" and not places.children and buttons[0].comm is None
+    assert shapely.box(*made._window()).contains(shapely.Point(origin.lng, origin.lat))
+    text.value = "<zzyzxq>"
+    assert "Nothing is called" in places.children[0].value and "<zzyzxq>" not in places.children[0].value
+    text.value = "!!!"
+    assert made.error and not places.children, "nothing to search for"
+
+
 def test_exports(made: tl.TravelTimeMap, tmp_path: Path) -> None:
     for kind in ("geojson", "parquet", "png", "geojson", "code"):
         made._export(kind)

@@ -14,6 +14,7 @@ import ipywidgets
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget import choices
 from traveltime_lab.maps.widget.controls import FONT, column, labelled, number_of_polygons, row, show, with_entry
+from traveltime_lab.maps.widget.finder import Finder
 from traveltime_lab.maps.widget.state import MOST_RINGS, MapState, colour_of
 from traveltime_lab.modes import TIMETABLE_TYPES, TRAFFIC_MODELS, applies
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL, LEVEL_NAMES
@@ -46,6 +47,8 @@ class Panel:
         State that the controls are bound to, in both directions.
     network : Network
         Network that determines the available modes and days.
+    finder : Finder
+        The address box.
     on_remove : callable
         Called with the name of an origin when its remove button is pressed.
     on_export : callable
@@ -63,6 +66,7 @@ class Panel:
         state: MapState,
         network: Network,
         *,
+        finder: Finder,
         on_remove: Callable[[Any], None],
         on_export: Callable[[str], None],
         on_fit: Callable[[], None],
@@ -83,7 +87,10 @@ class Panel:
         sections.layout.overflow = "visible"
         # As wide as the controls need beside the map, and as wide as the cell below it.
         self.box = column(
-            [*self._main(), self._origin_rows, sections], flex="1 1 310px", min_width="0", padding="0 0 0 10px"
+            [*self._main(), finder.box, self._origin_rows, sections],
+            flex="1 1 310px",
+            min_width="0",
+            padding="0 0 0 10px",
         )
         self._list_origins()
         self._follow_kind()

@@ -32,9 +32,11 @@ from traveltime_lab.maps.widget import answers, browser
 from traveltime_lab.maps.widget.background import ASSUMED_PX, Background, tile_layer, worth_seeing
 from traveltime_lab.maps.widget.controls import Status, column, row
 from traveltime_lab.maps.widget.exports import Exports
+from traveltime_lab.maps.widget.finder import Finder
 from traveltime_lab.maps.widget.jobs import Cancelled, Job, LatestOnly
 from traveltime_lab.maps.widget.layers import Layer
 from traveltime_lab.maps.widget.markers import Markers
+from traveltime_lab.maps.widget.naming import Naming
 from traveltime_lab.maps.widget.own_layers import OwnLayers, Shapes
 from traveltime_lab.maps.widget.panel import Panel
 from traveltime_lab.maps.widget.state import (
@@ -65,7 +67,7 @@ class _Line(ipyleaflet.Polyline):
     pane = traitlets.Unicode("").tag(sync=True, o=True)
 
 
-class TravelTimeMap(Exports, Markers, OwnLayers, Background, ipywidgets.VBox):
+class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.VBox):
     """
     Interactive map with isochrones that follow their origins.
 
@@ -157,8 +159,11 @@ class TravelTimeMap(Exports, Markers, OwnLayers, Background, ipywidgets.VBox):
         self._full_s = 0.0
         self._is_draft = False
         self._markers: dict[str, ipyleaflet.Marker] = {}
+        self._given: set[str] = set()
+        self._unnamed: set[str] = set()
         self._own: dict[str, tuple[Layer, Shapes]] = {}
         self._shape_jobs, self._probe_jobs, self._base_jobs = LatestOnly(), LatestOnly(), LatestOnly()
+        self._find_jobs, self._name_jobs = LatestOnly(), LatestOnly()
         self._base: basemap.Overlays | None = None
         self._settling: asyncio.TimerHandle | None = None
         base_map = "none" if base_map is None else base_map
@@ -169,8 +174,10 @@ class TravelTimeMap(Exports, Markers, OwnLayers, Background, ipywidgets.VBox):
         drawn = answers.areas(network, query) if query.origins else self._areas
         self._status = Status(self.cancel)
         self.map = self._make_map(drawn, base_map, height)
+        self._finder = Finder(self._find, self._pick)
         self.panel = Panel(
-            self.state, self.network, on_remove=self._on_remove, on_export=self._export, on_fit=self.fit
+            self.state, self.network, finder=self._finder, on_remove=self._on_remove, on_export=self._export,
+            on_fit=self.fit,
         )  # fmt: skip
         self._note = ipywidgets.HTML(layout=ipywidgets.Layout(margin="2px 4px", overflow="hidden"))
         # Below 700 px, the panel wraps below the map. Beside the map, it gets next to nothing of the spare width.
