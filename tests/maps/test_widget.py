@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import geopandas as gpd
@@ -23,7 +24,7 @@ from tests.support.towns import ON_FOOT, timetable
 from tests.support.worlds import at, tables, world
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.maps import style
-from traveltime_lab.maps.widget import Origin, answers, browser, choices, jobs
+from traveltime_lab.maps.widget import Origin, answers, browser, choices, jobs, rides
 from traveltime_lab.maps.widget.origins import new_name, read_origins
 from traveltime_lab.maps.widget.state import MapState, state_of
 
@@ -483,7 +484,8 @@ def test_probes_tell_what_to_take(line: Network) -> None:
     made.ask(place.x, place.y)
     assert "from home: <b>10 min, 5.3 km</b> (walk 2 min, bus" in made._note.value
     assert "at 08:20, walk 3 min); 80 % of the time within" in made._note.value
-    assert len(made._route.locations) == 1
+    colours = [f["properties"]["style"]["color"] for f in made._route.data["features"]]
+    assert colours == [style.MODE_COLOURS["walk"], "#ffffff", style.MODE_COLOURS["bus"], style.MODE_COLOURS["walk"]]
     made.state.second += 600
     assert "from home: <b>1 h 28 min, 5.3 km</b>; 80 %" in made._note.value, "the last bus is missed: one walks"
     made.state.second, made.state.percentile = 7 * 3600 + 3000, None
@@ -492,6 +494,32 @@ def test_probes_tell_what_to_take(line: Network) -> None:
     (far,) = at((90_000, 0))
     made.ask(far.x, far.y)
     assert made._note.value.count("outside the network") == 1 and "%" not in made._note.value
+
+
+@pytest.mark.parametrize(
+    ("route_color", "colour"),
+    [("FFCC00", "#ffcc00"), ("ffffff", None), ("red", None), ("'><script>", None), ("", None), ("0a0a5f", "#0a0a5f")],
+)
+def test_lines_have_their_colours(line: Network, route_color: str, colour: str | None) -> None:
+    def leg(mode: str, ride: Any = None) -> Any:
+        return SimpleNamespace(mode=mode, ride=ride, travel_time=120, geometry=shapely.LineString([(0, 0), (1, 1)]))
+
+    ride = SimpleNamespace(
+        route_id="R", line="<M1>", stays_seated=False, board=SimpleNamespace(time=dt.datetime(2026, 3, 3, 8))
+    )
+    route: Any = SimpleNamespace(legs=(leg("walk"), leg("rail_underground", ride), leg("walk")))
+    table = pd.DataFrame({"route_id": ["R", "R"], "route_short_name": ["other", "<M1>"]})
+    table["route_color"] = ["123456", route_color]
+    network: Any = SimpleNamespace(timetable=SimpleNamespace(routes=table))
+    legs = rides.legs_of(route, rides.line_colours(network, [route, None]))
+    expected = colour or style.MODE_COLOURS["rail_underground"]
+    assert [each.colour for each in legs] == [style.MODE_COLOURS["walk"], expected, style.MODE_COLOURS["walk"]]
+    html = rides.rides_html(legs)
+    assert f"background:{expected}" in html and "&lt;M1&gt;" in html and "<M1>" not in html and "script" not in html
+    lines = rides.route_features([legs, ()])["features"]
+    edge = "#333333" if colour == "#ffcc00" else "#ffffff"
+    assert [f["properties"]["style"]["color"] for f in lines[1:3]] == [edge, expected]
+    assert rides.rides_in_words(route) == "walk 2 min, rail underground <M1> at 08:00, walk 2 min"
 
 
 def test_little_service_is_told(tmp_path: Path) -> None:
@@ -816,11 +844,11 @@ def test_clicks(street: Network, made: tl.TravelTimeMap) -> None:
     (place,) = at((1000, 400))
     event = {"event": "interaction", "type": "mousemove", "coordinates": [place.y, place.x]}
     made.map._handle_custom_msg(event, [])
-    assert "west" in made._note.value and len(made._route.locations) == 2
+    assert "west" in made._note.value and len(made._route.data["features"]) == 4
     made.map._handle_custom_msg({**event, "type": "click"}, [])
     assert [origin.name for origin in made.state.origins] == ["west", "east", "Place 3"]
     assert set(made._markers) == {"west", "east", "Place 3"}
-    assert made._note.value == "" and made._route.locations == []
+    assert made._note.value == "" and made._route.data["features"] == []
     made.remove_origin("west")
     assert set(made._markers) == {"east", "Place 3"}
     assert set(made.areas["origin"]) == {"east", "Place 3"}

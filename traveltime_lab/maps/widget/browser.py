@@ -15,6 +15,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab.maps import basemap, style
+from traveltime_lab.maps.widget.rides import rides_html
 from traveltime_lab.maps.widget.state import Query, colour_of
 
 #: Approximate length of a degree of latitude in metres, for tolerances.
@@ -248,7 +249,7 @@ def probe_html(query: Query, found: gpd.GeoDataFrame) -> str:
         told = _NOT_REACHED.get(row.reason, str(row.reason).replace("_", " "))
         if is_reached:
             told = f"{_about(row.travel_time)}, {style.metres_label(row.distance)}"
-        more = f" ({escape(row.rides)})" if row.rides else ""
+        more = f" ({rides_html(row.legs)})" if row.rides else ""
         if is_reached and "percentile" in query.options:
             sure = "never" if pd.isna(row.relied) else f"within {_about(row.relied)}"
             more += f"; {query.options['percentile']:g} % of the time {sure}"

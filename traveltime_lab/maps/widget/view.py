@@ -18,7 +18,6 @@ import geopandas as gpd
 try:
     import ipyleaflet
     import ipywidgets
-    import traitlets
 except ImportError as error:
     from traveltime_lab.errors import MissingDependencyError
 
@@ -28,7 +27,7 @@ except ImportError as error:
 from traveltime_lab._files import as_path
 from traveltime_lab.errors import InputError, TravelTimeError
 from traveltime_lab.maps import basemap, style
-from traveltime_lab.maps.widget import answers, browser
+from traveltime_lab.maps.widget import answers, browser, rides
 from traveltime_lab.maps.widget.background import ASSUMED_PX, Background, tile_layer, worth_seeing
 from traveltime_lab.maps.widget.controls import Status, column, row
 from traveltime_lab.maps.widget.exports import Exports
@@ -59,12 +58,6 @@ _SLOW_S = 0.4
 _SLOW_DRAG_S = 0.15
 #: Values of the state that are also attributes of the map, keywords first.
 _ON_MAP = tuple(dict.fromkeys((*OPTION_NAMES, *value_names())))
-
-
-class _Line(ipyleaflet.Polyline):
-    """Line in a pane."""
-
-    pane = traitlets.Unicode("").tag(sync=True, o=True)
 
 
 class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.VBox):
@@ -233,7 +226,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         self._ground = ipyleaflet.ImageOverlay(pane="ground", attribution=escape(self.network.attribution))
         self._streets = ipyleaflet.ImageOverlay(pane="streets")
         self._shapes = Shapes(pane="areas")
-        self._route = _Line(pane="routes", color=style.ROUTE, weight=3, fill=False, opacity=0.85, smooth_factor=1.0)
+        self._route = Shapes(pane="routes", data=rides.route_features([]))
         layers: list[Any] = [self._shapes, self._route]
         if self._uses_network:
             layers = [self._ground, self._streets, *layers]
@@ -421,15 +414,13 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
 
     def _show_probe(self, query: Query, found: gpd.GeoDataFrame) -> None:
         """Show travel times as text and routes as lines."""
-        self._route.locations = [
-            [[round(y, 6), round(x, 6)] for x, y in line.coords] for line in found.geometry if not line.is_empty
-        ]
+        self._route.data = rides.route_features(found["legs"])
         self._note.value = browser.probe_html(query, found)
 
     def _clear_probe(self) -> None:
         self._probed = None
-        if self._route.locations:
-            self._route.locations = []
+        if self._route.data["features"]:
+            self._route.data = rides.route_features([])
         self._note.value = ""
 
     @property
