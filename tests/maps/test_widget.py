@@ -23,6 +23,7 @@ import traveltime_lab as tl
 from tests.support.towns import ON_FOOT, timetable
 from tests.support.worlds import at, tables, world
 from traveltime_lab.crs import LocalFrame
+from traveltime_lab.limits import MAX_DISTANCE_M, MAX_TRAVEL_TIME_S
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget import Origin, answers, browser, choices, jobs, rides
 from traveltime_lab.maps.widget.origins import new_name, read_origins
@@ -810,14 +811,19 @@ def test_wrong_layers_are_refused(
 
 def test_controls_and_state_follow_each_other(made: tl.TravelTimeMap) -> None:
     minutes = next(w for w, name, _ in made.panel._bound if name == "travel_time")
-    minutes.value = 3
+    minutes.value = 180
     assert made.state.travel_time == 180
     assert made.areas["travel_time"].max() == 180
     made.state.travel_time = 90 * 60
-    assert (minutes.value, minutes.max) == (90, 90)
+    assert (minutes.value, minutes.label) == (5400, "1 h 30 min")
     # A slider of minutes does not round what was set in seconds.
     made.state.travel_time = 130
-    assert (made.state.travel_time, minutes.value) == (130, 2)
+    assert (made.state.travel_time, minutes.value, minutes.label) == (130, 130, "2.2 min")
+    steps = [value for _, value in minutes._options_full]
+    assert steps == sorted(set(steps)) and steps[-1] == MAX_TRAVEL_TIME_S, "up to the limit"
+    metres = next(w for w, name, _ in made.panel._bound if name == "distance")
+    steps = [value for _, value in metres._options_full]
+    assert steps == sorted(set(steps)) and steps[-1] == MAX_DISTANCE_M
     traffic = next(w for w, _, _ in made.panel._bound if "peak" in dict(getattr(w, "_options_full", ())))
     made.state.transportation = "driving"
     traffic.value = "peak"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import ipywidgets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from traveltime_lab.maps.widget.jobs import Job
 
@@ -29,16 +29,23 @@ def column(controls: list[Any], **options: Any) -> Any:
     return ipywidgets.VBox(controls, layout=ipywidgets.Layout(**{"overflow": "visible", **options}))
 
 
-def labelled(text: str, control: Any) -> Any:
-    """Return a control with a short label before it."""
-    label = ipywidgets.HTML(
-        f"<span style='font:12px {FONT};color:#444'>{text}</span>",
-        layout=ipywidgets.Layout(width="76px", flex="0 0 auto"),
-    )
-    control.layout.flex = "1 1 auto"
-    control.layout.width = "auto"
-    control.layout.min_width = "0"
+def labelled(text: str, control: Any, *, is_long: bool = False) -> Any:
+    """Return a control with a label before it; a long label leaves room for a number."""
+    label = ipywidgets.HTML(f"<div style='font:12px/1.3 {FONT};color:#444'>{text}</div>")
+    if is_long:
+        label.layout.flex, label.layout.min_width = "1 1 auto", "0"
+        control.layout.flex, control.layout.width = "0 0 auto", "84px"
+        return row([label, control])
+    label.layout.flex, label.layout.width = "0 0 auto", "76px"
+    control.layout.flex, control.layout.width, control.layout.min_width = "1 1 auto", "auto", "0"
     return row([label, control])
+
+
+def ladder(values: Sequence[int], in_words: Callable[[float], str]) -> Any:
+    """Return a slider over values that are shown in words."""
+    slider = ipywidgets.SelectionSlider(options=[(in_words(value), value) for value in values])
+    slider.in_words = in_words
+    return slider
 
 
 def number_of_polygons(value: Any) -> int:

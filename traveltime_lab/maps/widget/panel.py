@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
+from traveltime_lab.limits import MAX_BUFFER_M, MAX_DISTANCE_M, MAX_POLYGONS, MAX_TRAVEL_TIME_S, MIN_BUFFER_M
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget import choices
-from traveltime_lab.maps.widget.controls import FONT, column, labelled, number_of_polygons, row, show, with_entry
+from traveltime_lab.maps.widget.controls import (
+    FONT,
+    column,
+    labelled,
+    ladder,
+    number_of_polygons,
+    row,
+    show,
+    with_entry,
+)
 from traveltime_lab.maps.widget.finder import Finder
 from traveltime_lab.maps.widget.state import MOST_RINGS, MapState, colour_of
 from traveltime_lab.modes import TIMETABLE_TYPES, TRAFFIC_MODELS, applies
@@ -35,6 +45,22 @@ _PERCENTILES = (
     ("80 % of the minutes", 80),
     ("95 % of the minutes", 95),
 )
+_COMBINATIONS = (
+    ("Each origin's own areas", "each"),
+    ("Union: any origin reaches it", "union"),
+    ("Intersection: all origins reach it", "intersection"),
+    ("Difference: only the first does", "difference"),
+)
+_PENALTIES = (("takes its time", "enabled"), ("takes no time", "disabled"))
+#: Limits to choose from with a slider: fine steps first, up to what is allowed.
+_SECONDS = [60 * n for n in (*range(1, 60), *range(60, 120, 5), *range(120, MAX_TRAVEL_TIME_S // 60 + 1, 10))]
+_METRES = [
+    *range(100, 3000, 100),
+    *range(3000, 10_000, 500),
+    *range(10_000, 50_000, 2500),
+    *range(50_000, 200_000, 10_000),
+]
+_METRES += range(200_000, MAX_DISTANCE_M + 1, 50_000)
 
 
 class Panel:
@@ -118,14 +144,15 @@ class Panel:
 
     @staticmethod
     def _put(control: Any, value: Any) -> None:
-        """Set a control to a value, after extending the range of a slider or the options of a list if needed."""
-        if isinstance(control, ipywidgets.IntSlider) and value > control.max:
-            control.max = value
+        """Set a control to a value, after extending the options of a list if needed."""
         options = getattr(control, "options", None)
         if options is not None:
             pairs = [option if isinstance(option, tuple) else (option, option) for option in options]
             if value not in [known for _, known in pairs]:
-                control.options = [*pairs, (str(value), value)]
+                is_slider = isinstance(control, ipywidgets.SelectionSlider)
+                text = control.in_words(value) if is_slider else str(value)
+                pairs = [*pairs, (text, value)]
+                control.options = sorted(pairs, key=lambda pair: pair[1]) if is_slider else pairs
         if control.value != value:
             control.value = value
 
@@ -182,30 +209,17 @@ class Panel:
         measure = self._bind(
             ipywidgets.Dropdown(options=[("travel time", "travel_time"), ("distance", "distance")]), "measure"
         )
-        minutes = self._bind(
-            ipywidgets.IntSlider(min=1, max=60, readout_format="d"),
-            "travel_time",
-            lambda value: value * 60,
-            lambda seconds: max(round(seconds / 60), 1),
-        )
+        minutes = self._bind(ladder(_SECONDS, style.minutes_label), "travel_time")
         minutes.add_class("traveltime-minutes")
-        metres = self._bind(ipywidgets.IntSlider(min=100, max=10_000, step=100), "distance")
+        metres = self._bind(ladder(_METRES, style.metres_label), "distance")
         rings = self._bind(ipywidgets.IntSlider(min=1, max=MOST_RINGS), "rings")
-        combine = self._bind(
-            ipywidgets.ToggleButtons(
-                options=[("all", "each"), ("∪", "union"), ("∩", "intersection"), ("−", "difference")],
-                tooltips=["every origin's own areas", "union: what any reaches", "intersection: what all reach",
-                          "difference: what the first reaches and no other does"],
-                style={"button_width": "47px"},
-            ),
-            "combine",
-        )  # fmt: skip
+        combine = self._bind(ipywidgets.Dropdown(options=_COMBINATIONS), "combine")
         self._click = ipywidgets.ToggleButtons(
             options=[("adds origin", True), ("asks only", False)], value=True, style={"button_width": "98px"}
         )
         fit = ipywidgets.Button(description="Show all areas", icon="arrows-alt")
         fit.on_click(lambda _: self._on_fit())
-        self._minutes_row, self._metres_row = labelled("Minutes", minutes), labelled("Metres", metres)
+        self._minutes_row, self._metres_row = labelled("Limit", minutes), labelled("Limit", metres)
         self._combine_row = labelled("Areas", combine)
         return [
             labelled("Travel", mode),
@@ -277,15 +291,20 @@ class Panel:
             [
                 labelled("Detail", self._bind(level, "level_of_detail", to_control=lambda v: v or DEFAULT_LEVEL)),
                 labelled("Drawn as", self._bind(render, "render_mode")),
-                labelled("Buffer m", self._bind(ipywidgets.BoundedIntText(min=250, max=100_000), "buffer_distance")),
                 labelled(
-                    "Largest",
+                    "Width of roads, metres",
+                    self._bind(ipywidgets.BoundedIntText(min=MIN_BUFFER_M, max=MAX_BUFFER_M), "buffer_distance"),
+                    is_long=True,
+                ),
+                labelled(
+                    "Keep the largest parts",
                     self._bind(
-                        ipywidgets.BoundedIntText(min=0, max=1000, tooltip="0: all polygons"),
+                        ipywidgets.BoundedIntText(min=0, max=MAX_POLYGONS, tooltip="0: all parts"),
                         "polygons_filter",
                         lambda n: n or None,
                         number_of_polygons,
                     ),
+                    is_long=True,
                 ),
                 self._bind(ipywidgets.Checkbox(description="Fill holes", indent=False), "no_holes"),
                 self._bind(ipywidgets.Checkbox(description="Cut out water", indent=False), "remove_water_bodies"),
@@ -295,10 +314,10 @@ class Panel:
     def _travel_options(self) -> Any:
         """Return the controls for travel options."""
         snap = "snapping"
-        penalty = self._bind_option(ipywidgets.Dropdown(options=["enabled", "disabled"]), snap, "penalty", "enabled")
+        penalty = self._bind_option(ipywidgets.Dropdown(options=_PENALTIES), snap, "penalty", "enabled")
         roads = self._bind_option(
             ipywidgets.Dropdown(
-                options=[("walkable too", "both_drivable_and_walkable"), ("any drivable", "any_drivable")]
+                options=[("walkable as well", "both_drivable_and_walkable"), ("any for cars", "any_drivable")]
             ),
             snap,
             "accept_roads",
@@ -307,8 +326,8 @@ class Panel:
         threshold = self._bind_option(ipywidgets.BoundedIntText(min=0, max=10_000), snap, "threshold", 1000)
         boarding = self._bind_option(ipywidgets.BoundedIntText(min=0, max=7200), "mode_options", "boarding_time", 0)
         self._hover = ipywidgets.Checkbox(value=True, description="Pointing shows time and route", indent=False)
-        self._boarding_row = labelled("Boarding s", boarding)
-        self._roads_row = labelled("Snap to", roads)
+        self._boarding_row = labelled("Boarding a ferry, seconds", boarding, is_long=True)
+        self._roads_row = labelled("Streets", roads)
         tracks = self._road_choice("include_roads", "track", "Use rough tracks")
         restricted = self._road_choice("include_roads", "restricted", "Use restricted roads")
         tolls = self._road_choice("exclude_roads", "toll", "Avoid tolls")
@@ -327,13 +346,17 @@ class Panel:
         )
         delay = self._bind_option(ipywidgets.BoundedIntText(min=0, max=7200), "mode_options", "pt_change_delay", 0)
         self._ride_options = column(
-            [labelled("Walk min", walk), labelled("Changes", changes), labelled("Spare s", delay)]
+            [
+                labelled("Longest walk, minutes", walk, is_long=True),
+                labelled("Changes", changes),
+                labelled("Spare time per change, seconds", delay, is_long=True),
+            ]
         )
         return column(
             [
                 self._hover,
-                labelled("Snap m", threshold),
-                labelled("Snap walk", penalty),
+                labelled("Farthest street, metres", threshold, is_long=True),
+                labelled("Way there", penalty),
                 self._boarding_row,
                 self._car_options,
                 self._ride_options,
