@@ -935,6 +935,29 @@ def test_exports(made: tl.TravelTimeMap, tmp_path: Path) -> None:
     assert made.to_geojson() == tmp_path / "areas-walking-3.geojson"
 
 
+def test_a_page_holds_all_it_shows(made: tl.TravelTimeMap, tmp_path: Path) -> None:
+    made.add_layer(at((700, 0)), "</script><b>mine", over=True)
+    made.add_origin(*at((1000, 700)).iloc[0].coords[0], "<i>third")
+    made._export("html")
+    path = tmp_path / "areas-walking.html"
+    page = path.read_text("utf-8")
+    assert str(path) in made.panel._export_note.value
+    assert "<script src" not in page and "<link" not in page and "@import" not in page, "nothing from elsewhere"
+    assert "</script><b>" not in page and "<i>third" not in page and "Within 2 min, on foot" in page
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert data["groups"] == [origin["name"] for origin in data["origins"]] == ["west", "east", "<i>third"]
+    features = [f for f in data["areas"]["features"] if not f["properties"].get("shared")]
+    kept = gpd.GeoDataFrame.from_features(features, crs=4326).set_index(["origin", "travel_time"]).geometry.sort_index()
+    shapes = made.areas.set_index(["origin", "travel_time"]).geometry.sort_index()
+    assert (kept.symmetric_difference(shapes).to_crs(made.network.crs).area < 0.02 * 1e6).all()
+    assert data["limits"] == {"60": "1 min", "120": "2 min"} and data["layers"][0]["over"]
+    made.combine = "intersection"
+    page = made.to_html(tmp_path / "both.html").read_text("utf-8")
+    assert json.loads(page.split('id="data">')[1].split("</script>")[0])["groups"] == ["intersection"]
+    with pytest.raises(tl.MissingFileError):
+        made.to_html(tmp_path / "nope" / "x.html")
+
+
 def test_base_maps(street: Network) -> None:
     tiles = tl.TravelTimeMap(street, base_map="https://tiles.example/{z}/{x}/{y}.png")
     assert any(isinstance(layer, ipyleaflet.TileLayer) for layer in tiles.map.layers)

@@ -15,7 +15,6 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.maps import basemap
 from traveltime_lab.maps.widget import browser
 from traveltime_lab.maps.widget.jobs import LatestOnly
-from traveltime_lab.maps.widget.origins import Origin
 from traveltime_lab.maps.widget.state import MapState
 from traveltime_lab.network.network import Network
 
@@ -47,7 +46,7 @@ class Background:
 
     def fit(self) -> None:
         """Fit the map to all areas."""
-        box = worth_seeing(self._areas, self.state.origins, self.network)
+        box = browser.worth_seeing(self._areas, self.state.origins, self.network)
         wide_px, high_px = ASSUMED_PX
         # Not from the bounds in degrees: after a zoom, the browser reports them later.
         if corners := self.map.pixel_bounds:
@@ -70,7 +69,7 @@ class Background:
         """
         if not len(self._areas) or self._areas.geometry.is_empty.all():
             return
-        west, south, east, north = worth_seeing(self._areas, self.state.origins, self.network)
+        west, south, east, north = browser.worth_seeing(self._areas, self.state.origins, self.network)
         window = self._window()
         is_inside = west >= window[0] and south >= window[1] and east <= window[2] and north <= window[3]
         is_in_reach = west <= window[2] and south <= window[3] and east >= window[0] and north >= window[1]
@@ -131,18 +130,6 @@ class Background:
         for overlay, picture in ((self._ground, made.ground), (self._streets, made.streets)):
             with overlay.hold_sync():
                 overlay.url, overlay.bounds = picture, made.bounds
-
-
-def worth_seeing(drawn: gpd.GeoDataFrame, origins: list[Origin], network: Network) -> tuple[float, float, float, float]:
-    """Return the bounds of areas and their origins; those of the network if all areas are empty."""
-    shown = drawn[~drawn.geometry.is_empty]
-    if not len(shown):
-        return network.bounds
-    west, south, east, north = network.bounds
-    inside = [o for o in origins if west <= o.lng <= east and south <= o.lat <= north]
-    lng = [*shown.total_bounds[[0, 2]], *(origin.lng for origin in inside)]
-    lat = [*shown.total_bounds[[1, 3]], *(origin.lat for origin in inside)]
-    return float(min(lng)), float(min(lat)), float(max(lng)), float(max(lat))
 
 
 def tile_layer(base_map: Any) -> Any:

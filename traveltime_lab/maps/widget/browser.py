@@ -15,8 +15,10 @@ import pandas as pd
 import shapely
 
 from traveltime_lab.maps import basemap, style
+from traveltime_lab.maps.widget.origins import Origin
 from traveltime_lab.maps.widget.rides import rides_html
 from traveltime_lab.maps.widget.state import Query, colour_of
+from traveltime_lab.network.network import Network
 
 #: Approximate length of a degree of latitude in metres, for tolerances.
 _METRES_PER_DEGREE = 111_320.0
@@ -56,6 +58,18 @@ def zoom_for(bounds: tuple[float, float, float, float], width_px: float, height_
     high = max((north - south) * _METRES_PER_DEGREE, 100.0)
     needed = max(wide / width_px, high / height_px)
     return int(np.clip(math.floor(math.log2(metres_per_pixel(0, lat) / needed)), 1, 18))
+
+
+def worth_seeing(drawn: gpd.GeoDataFrame, origins: list[Origin], network: Network) -> tuple[float, float, float, float]:
+    """Return the bounds of areas and their origins; those of the network if all areas are empty."""
+    shown = drawn[~drawn.geometry.is_empty]
+    if not len(shown):
+        return network.bounds
+    west, south, east, north = network.bounds
+    inside = [o for o in origins if west <= o.lng <= east and south <= o.lat <= north]
+    lng = [*shown.total_bounds[[0, 2]], *(origin.lng for origin in inside)]
+    lat = [*shown.total_bounds[[1, 3]], *(origin.lat for origin in inside)]
+    return float(min(lng)), float(min(lat)), float(max(lng)), float(max(lat))
 
 
 def colours(query: Query) -> dict[Any, list[str]]:
@@ -117,7 +131,7 @@ def feature_collection(drawn: gpd.GeoDataFrame, query: Query, pixel_m: float) ->
         features.append(
             {
                 "type": "Feature",
-                "properties": {"origin": SHARED, query.measure: limits[-1], "style": hatched},
+                "properties": {"origin": SHARED, "shared": True, query.measure: limits[-1], "style": hatched},
                 "geometry": _light(shared, pixel_m, decimals),
             }
         )

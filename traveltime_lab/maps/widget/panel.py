@@ -78,7 +78,7 @@ class Panel:
     on_remove : callable
         Called with the name of an origin when its remove button is pressed.
     on_export : callable
-        Called with ``"code"``, ``"geojson"``, ``"parquet"`` or ``"png"`` when an export button is pressed.
+        Called with ``"code"``, ``"geojson"``, ``"parquet"``, ``"png"`` or ``"html"`` when an export button is pressed.
     on_fit : callable
         Called when the button for showing all areas is pressed.
 
@@ -376,11 +376,17 @@ class Panel:
     def _export_options(self) -> Any:
         """Return the export buttons."""
         buttons = []
-        for kind, text in (("code", "Code"), ("geojson", "GeoJSON"), ("parquet", "GeoParquet"), ("png", "PNG")):
+        for kind, text in (
+            ("code", "Code"),
+            ("geojson", "GeoJSON"),
+            ("parquet", "GeoParquet"),
+            ("png", "PNG"),
+            ("html", "Web page"),
+        ):
             button = ipywidgets.Button(description=text, layout=ipywidgets.Layout(width="116px"))
             button.on_click(lambda _, kind=kind: self._on_export(kind))
             buttons.append(button)
-        return column([row(buttons[:2]), row(buttons[2:]), self._export_note, self._code])
+        return column([row(buttons[:2]), row(buttons[2:4]), row(buttons[4:]), self._export_note, self._code])
 
     def _follow_kind(self) -> None:
         """Show the controls that apply to the state and hide the others."""

@@ -28,7 +28,7 @@ from traveltime_lab._files import as_path
 from traveltime_lab.errors import InputError, TravelTimeError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.maps.widget import answers, browser, rides
-from traveltime_lab.maps.widget.background import ASSUMED_PX, Background, tile_layer, worth_seeing
+from traveltime_lab.maps.widget.background import ASSUMED_PX, Background, tile_layer
 from traveltime_lab.maps.widget.controls import Status, column, row
 from traveltime_lab.maps.widget.exports import Exports
 from traveltime_lab.maps.widget.finder import Finder
@@ -222,7 +222,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
 
     def _make_map(self, drawn: gpd.GeoDataFrame, base_map: Any, height: int) -> Any:
         """Return the map with its layers, fitted to the first areas."""
-        west, south, east, north = worth_seeing(drawn, self.state.origins, self.network)
+        west, south, east, north = browser.worth_seeing(drawn, self.state.origins, self.network)
         self._ground = ipyleaflet.ImageOverlay(pane="ground", attribution=escape(self.network.attribution))
         self._streets = ipyleaflet.ImageOverlay(pane="streets")
         self._shapes = Shapes(pane="areas")
