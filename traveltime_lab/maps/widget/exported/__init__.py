@@ -83,7 +83,7 @@ def page(
             for i, o in enumerate(query.origins)
         ],
         "groups": [str(o.name) for o in query.origins] if query.combine == "each" else [query.combine],
-        "attribution": f"{html.escape(network.attribution)}. Drawn by traveltime_lab {html.escape(traveltime_lab.__version__)}",
+        "attribution": f"{html.escape(network.attribution)}. Drawn by traveltime_lab {traveltime_lab.__version__}",
     }
     folder = files(__name__)
     # "<" of names and of SVG could end the script.
