@@ -159,7 +159,7 @@ def _shapes(network: Network, origins: gpd.GeoDataFrame, query: Query, limit: in
     """Return the areas of one ring."""
     if query.measure == "distance":
         return distance_map(network, origins, distance=limit, **query.options)
-    # Warnings are displayed beside the map, see `service_remarks`.
+    # Warnings are displayed on the map, see `service_remarks`.
     with service_warnings_to(lambda text: None):
         return time_map(network, origins, travel_time=limit, **query.options)
 
@@ -222,7 +222,7 @@ def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoData
     TravelTimeError
         As in `time_filter` and `routes`.
     """
-    # Warnings are displayed beside the map, see `service_remarks`.
+    # Warnings are displayed on the map, see `service_remarks`.
     with service_warnings_to(lambda text: None):
         origins = table_of(query.origins)
         point = gpd.GeoSeries.from_xy([lng], [lat], index=["here"], crs="EPSG:4326")

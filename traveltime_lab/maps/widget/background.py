@@ -37,7 +37,7 @@ class Background:
     #: Image overlays with the ground and with the streets.
     _ground: Any
     _streets: Any
-    #: Shows an error beside the map.
+    #: Shows an error on the map.
     _on_failure: Callable[[BaseException], None]
     state: MapState
     _areas: gpd.GeoDataFrame

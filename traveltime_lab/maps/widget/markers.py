@@ -29,7 +29,7 @@ class Markers:
     _pressed: str | None
     #: Whether the areas on the map have a lower level of detail than the state.
     _is_draft: bool
-    #: Shows errors beside the map instead of raising them.
+    #: Shows errors on the map instead of raising them.
     _errors_told: Callable[[], AbstractContextManager[None]]
     #: Searches and draws the areas.
     _draw: Callable[..., None]

@@ -1,5 +1,5 @@
 """
-The control panel beside the map. Each control is bound to a value of the state.
+The control panel, beside the map or below it. Each control is bound to a value of the state.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         origins. Waits for a running search, and raises the error that the map displays, if any. After cancelling a
         search, the areas that are on the map.
     error : str
-        Message displayed beside the map, empty if there is none. Waits for a running search.
+        Message displayed on the map, empty if there is none. Waits for a running search.
 
     Raises
     ------
@@ -363,7 +363,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         self._on_failure(error)
 
     def _on_failure(self, error: BaseException) -> None:
-        """Show an error beside the map, because the log is not visible in a notebook."""
+        """Show an error on the map, because the log is not visible in a notebook."""
         self._status.show_progress(self._shape_jobs.running)
         if isinstance(error, Cancelled):
             self._tell("Cancelled; the map shows the previous areas.")
@@ -373,7 +373,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         self._tell(str(error) if isinstance(error, TravelTimeError) else f"{type(error).__name__}: {error}")
 
     def _tell(self, text: str) -> None:
-        """Show a message beside the map; hide it if the text is empty."""
+        """Show a message on the map; hide it if the text is empty."""
         self._error = text
         self._status.show_error(text)
 
@@ -441,7 +441,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
 
     @property
     def error(self) -> str:
-        """Message displayed beside the map, empty if there is none. Waits for a running search."""
+        """Message displayed on the map, empty if there is none. Waits for a running search."""
         self._catch_up()
         return self._error
 
