@@ -712,6 +712,30 @@ def test_the_map_follows_areas_that_leave_the_window(made: tl.TravelTimeMap) -> 
     assert tuple(made.map.center) != centre
 
 
+def test_a_narrow_map_shows_all_areas(made: tl.TravelTimeMap) -> None:
+    def resize(wide: float) -> None:
+        lat, lng = made.map.center
+        west, south, east, north = made.areas.total_bounds
+        made.map.set_trait("left", 0.0)
+        made.map.set_trait("top", 0.0)
+        made.map.set_trait("right", 300.0)
+        made.map.set_trait("bottom", 500.0)
+        with made.map.hold_trait_notifications():
+            made.map.set_trait("west", lng - wide * (east - west))
+            made.map.set_trait("east", lng + wide * (east - west))
+            made.map.set_trait("south", lat - 2 * (north - south))
+            made.map.set_trait("north", lat + 2 * (north - south))
+
+    opened = made.map.zoom
+    resize(1.0)
+    assert made.map.zoom == opened
+    resize(0.4)
+    assert made.map.zoom < opened, "as the browser reports its size"
+    made.map.zoom = 18
+    resize(0.3)
+    assert made.map.zoom == 18, "on purpose"
+
+
 def test_swatches_look_like_the_map() -> None:
     # One origin: a shape hides those below, and the layer lets 40 % of the paper through.
     paper = browser._rgb(style.PAPER)

@@ -378,15 +378,21 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         self._status.show_error(text)
 
     def _on_move(self, _change: Any) -> None:
-        """Redraw the base map after the map has stopped moving."""
+        """Redraw the base map after the map has stopped moving, or has got another size."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            self._draw_base()
+            self._on_settled()
             return
         if self._settling is not None:
             self._settling.cancel()
-        self._settling = loop.call_later(_SETTLE_S, self._draw_base)
+        self._settling = loop.call_later(_SETTLE_S, self._on_settled)
+
+    def _on_settled(self) -> None:
+        # On a narrow screen, a map that has not been moved shows less than what it was fitted to.
+        if not self._was_moved() and self._pressed is None:
+            self._keep_in_sight()
+        self._draw_base()
 
     def _on_map_event(self, **event: Any) -> None:
         kind = event.get("type")
