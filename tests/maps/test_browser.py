@@ -14,8 +14,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import traveltime_lab as tl
 from tests.support import browsing
-from tests.support.browsing import HOLDS_MARKER, OUTLINE, WIDTH, drag_marker, run_notebook, until_changed, until_text
+from tests.support.browsing import (
+    BELOW_MAP,
+    CUT_OFF,
+    HOLDS_MARKER,
+    OUTLINE,
+    WIDTH,
+    drag_marker,
+    run_notebook,
+    until_changed,
+    until_text,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -90,6 +101,11 @@ def test_quick_start(browser: Browser, lab: str, shoot: Callable[[Page, str], No
     until_changed(page, before)
     assert page.locator(".leaflet-marker-icon").count() == 2
     shoot(page, "quick-start-6-second-origin")
+
+    page.set_viewport_size({"width": 600, "height": 950})
+    page.wait_for_function(f"() => ({BELOW_MAP})()")
+    assert page.evaluate(CUT_OFF) == []
+    shoot(page, "quick-start-7-narrow")
     assert not complaints
     page.close()
 
@@ -139,5 +155,24 @@ def test_public_transport(browser: Browser, lab: str, shoot: Callable[[Page, str
     shoot(page, "public-transport-3-night")
     page.locator(".traveltime-mode select").first.select_option(label="by car")
     page.locator("select").filter(has_text="this very minute").first.wait_for(state="hidden")
+    assert not complaints
+    page.close()
+
+
+def test_exported_page(browser: Browser, tmp_path: Path, shoot: Callable[[Page, str], None]) -> None:
+    network, places = tl.sample_network(), tl.sample_points()
+    made = tl.TravelTimeMap(network, places.iloc[[0, 1]], travel_time=900)
+    page, complaints = browser.new_page(viewport={"width": 1400, "height": 900}), []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(made.to_html(tmp_path / "map.html").as_uri())
+    pin = page.locator(".leaflet-marker-icon").first.bounding_box()
+    assert pin is not None
+    page.mouse.move(pin["x"] + pin["width"] / 2 + 4, pin["y"] + pin["height"] + 4)
+    until_text(page.locator("#here"), lambda text: f"{places.index[0]}: within 5 min" in text)
+    assert f"{places.index[1]}: " in page.locator("#here").inner_text()
+    page.mouse.move(1390, 450)
+    until_text(page.locator("#here"), lambda text: text.count("not within 15 min") == 2)
+    shoot(page, "exported")
     assert not complaints
     page.close()

@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import geopandas as gpd
@@ -22,8 +23,9 @@ import traveltime_lab as tl
 from tests.support.towns import ON_FOOT, timetable
 from tests.support.worlds import at, tables, world
 from traveltime_lab.crs import LocalFrame
+from traveltime_lab.limits import MAX_DISTANCE_M, MAX_TRAVEL_TIME_S
 from traveltime_lab.maps import style
-from traveltime_lab.maps.widget import Origin, answers, browser, choices, jobs
+from traveltime_lab.maps.widget import Origin, answers, browser, choices, jobs, rides
 from traveltime_lab.maps.widget.origins import new_name, read_origins
 from traveltime_lab.maps.widget.state import MapState, state_of
 
@@ -125,6 +127,7 @@ def test_moments(street: Network) -> None:
         ({"origins": (1, "x")}, "pair \\(lng, lat\\)"),
         ({"base_map": "satellite"}, "base_map must be.*basemaps.OpenStreetMap.Mapnik"),
         ({"center": (0, 0)}, "The map fits itself to the areas"),
+        ({"scheme": "quantiles"}, "has no option 'scheme'. The colours of its areas .* add_layer"),
         ({"basemaps": None}, "Here it is base_map|Did you mean base_map"),
         ({"travel_time": 99_999}, "travel_time must be from 1 to 14400 seconds; got 99999"),
         ({"distance": 100}, "3 rings, the smallest ring of a distance of 100 m is 33 m"),
@@ -482,7 +485,8 @@ def test_probes_tell_what_to_take(line: Network) -> None:
     made.ask(place.x, place.y)
     assert "from home: <b>10 min, 5.3 km</b> (walk 2 min, bus" in made._note.value
     assert "at 08:20, walk 3 min); 80 % of the time within" in made._note.value
-    assert len(made._route.locations) == 1
+    colours = [f["properties"]["style"]["color"] for f in made._route.data["features"]]
+    assert colours == [style.MODE_COLOURS["walk"], "#ffffff", style.MODE_COLOURS["bus"], style.MODE_COLOURS["walk"]]
     made.state.second += 600
     assert "from home: <b>1 h 28 min, 5.3 km</b>; 80 %" in made._note.value, "the last bus is missed: one walks"
     made.state.second, made.state.percentile = 7 * 3600 + 3000, None
@@ -491,6 +495,32 @@ def test_probes_tell_what_to_take(line: Network) -> None:
     (far,) = at((90_000, 0))
     made.ask(far.x, far.y)
     assert made._note.value.count("outside the network") == 1 and "%" not in made._note.value
+
+
+@pytest.mark.parametrize(
+    ("route_color", "colour"),
+    [("FFCC00", "#ffcc00"), ("ffffff", None), ("red", None), ("'><script>", None), ("", None), ("0a0a5f", "#0a0a5f")],
+)
+def test_lines_have_their_colours(line: Network, route_color: str, colour: str | None) -> None:
+    def leg(mode: str, ride: Any = None) -> Any:
+        return SimpleNamespace(mode=mode, ride=ride, travel_time=120, geometry=shapely.LineString([(0, 0), (1, 1)]))
+
+    ride = SimpleNamespace(
+        route_id="R", line="<M1>", stays_seated=False, board=SimpleNamespace(time=dt.datetime(2026, 3, 3, 8))
+    )
+    route: Any = SimpleNamespace(legs=(leg("walk"), leg("rail_underground", ride), leg("walk")))
+    table = pd.DataFrame({"route_id": ["R", "R"], "route_short_name": ["other", "<M1>"]})
+    table["route_color"] = ["123456", route_color]
+    network: Any = SimpleNamespace(timetable=SimpleNamespace(routes=table))
+    legs = rides.legs_of(route, rides.line_colours(network, [route, None]))
+    expected = colour or style.MODE_COLOURS["rail_underground"]
+    assert [each.colour for each in legs] == [style.MODE_COLOURS["walk"], expected, style.MODE_COLOURS["walk"]]
+    html = rides.rides_html(legs)
+    assert f"background:{expected}" in html and "&lt;M1&gt;" in html and "<M1>" not in html and "script" not in html
+    lines = rides.route_features([legs, ()])["features"]
+    edge = "#333333" if colour == "#ffcc00" else "#ffffff"
+    assert [f["properties"]["style"]["color"] for f in lines[1:3]] == [edge, expected]
+    assert rides.rides_in_words(route) == "walk 2 min, rail underground <M1> at 08:00, walk 2 min"
 
 
 def test_little_service_is_told(tmp_path: Path) -> None:
@@ -508,6 +538,17 @@ def test_little_service_is_told(tmp_path: Path) -> None:
     assert len(made.areas) == 3, "told, not refused"
     made.transportation = "walking"
     assert made.error == ""
+
+
+def test_what_lies_below_the_map_keeps_its_height(made: tl.TravelTimeMap) -> None:
+    """Else the controls below it, on narrow screens, would jump with every point."""
+    height = made._note.layout.height
+    assert height == "40px", "two origins, a line each"
+    (near, far) = at((1000, 400), (90_000, 0))
+    for point in (near, far):
+        made.ask(point.x, point.y)
+        assert made._note.value.count("height:20px;overflow:hidden") == 2
+        assert made._note.layout.height == height
 
 
 def test_moves_make_no_widgets(street: Network) -> None:
@@ -641,6 +682,60 @@ def test_fit_shows_all_areas(made: tl.TravelTimeMap) -> None:
     assert shapely.box(west, south, east, north).contains(shapely.box(*made.areas.total_bounds))
 
 
+def test_the_map_follows_areas_that_leave_the_window(made: tl.TravelTimeMap) -> None:
+    def window() -> shapely.Polygon:
+        return shapely.box(*made._window())
+
+    opened = made.map.zoom
+    made.travel_time = 60
+    assert made.map.zoom == opened, "what is inside needs no other window"
+    made.travel_time = 3600
+    assert made.map.zoom < opened and window().contains(shapely.box(*made.areas.total_bounds))
+    # A part that was zoomed to on purpose stays, as long as there is something to see.
+    made.map.zoom = 17
+    made.travel_time = 1800
+    assert made.map.zoom == 17
+    made.map.center = (0.2, 0.2)
+    made.travel_time = 900
+    assert window().contains(shapely.box(*made.areas.total_bounds))
+    # A marker must not be taken from below the mouse, so the window stays until it is dropped.
+    fitted = tuple(made.map.center)
+    (far,) = at((2000, 0))
+    made.origins = [(far.x, far.y)]
+    made.travel_time = 60
+    made.fit()
+    zoom = made.map.zoom
+    made.move_origin("Place 1", *at((0, 0)).iloc[0].coords[0], is_dragging=True)
+    assert made.map.zoom == zoom and tuple(made.map.center) != fitted
+    centre = tuple(made.map.center)
+    made.move_origin("Place 1", *at((1, 0)).iloc[0].coords[0])
+    assert tuple(made.map.center) != centre
+
+
+def test_a_narrow_map_shows_all_areas(made: tl.TravelTimeMap) -> None:
+    def resize(wide: float) -> None:
+        lat, lng = made.map.center
+        west, south, east, north = made.areas.total_bounds
+        made.map.set_trait("left", 0.0)
+        made.map.set_trait("top", 0.0)
+        made.map.set_trait("right", 300.0)
+        made.map.set_trait("bottom", 500.0)
+        with made.map.hold_trait_notifications():
+            made.map.set_trait("west", lng - wide * (east - west))
+            made.map.set_trait("east", lng + wide * (east - west))
+            made.map.set_trait("south", lat - 2 * (north - south))
+            made.map.set_trait("north", lat + 2 * (north - south))
+
+    opened = made.map.zoom
+    resize(1.0)
+    assert made.map.zoom == opened
+    resize(0.4)
+    assert made.map.zoom < opened, "as the browser reports its size"
+    made.map.zoom = 18
+    resize(0.3)
+    assert made.map.zoom == 18, "on purpose"
+
+
 def test_swatches_look_like_the_map() -> None:
     # One origin: a shape hides those below, and the layer lets 40 % of the paper through.
     paper = browser._rgb(style.PAPER)
@@ -654,16 +749,105 @@ def test_swatches_look_like_the_map() -> None:
     assert np.allclose(browser._rgb(small), 0.6 * layer + (1 - 0.6 * covered) * paper, atol=1)
 
 
+def test_what_several_origins_reach_is_hatched(made: tl.TravelTimeMap) -> None:
+    def hatched() -> list[Any]:
+        return [f for f in made._shapes.data["features"] if f["properties"]["style"]["fillColor"].startswith("url(#")]
+
+    (feature,) = hatched()
+    assert feature is made._shapes.data["features"][-1], "over all areas"
+    outer = made.areas[made.areas["travel_time"] == 120].geometry
+    expected = outer.iloc[0].intersection(outer.iloc[1])
+    assert shapely.hausdorff_distance(shapely.geometry.shape(feature["geometry"]), expected) < 1e-4
+    assert "reached by several" in made._legend.value and "traveltime-hatch" in made._legend.value
+    made.travel_time, made.rings = 20, 1
+    assert not hatched(), "apart"
+    made.travel_time, made.combine = 120, "union"
+    assert not hatched() and "several" not in made._legend.value
+    made.combine = "each"
+    made.origins = [made.state.origins[0]]
+    assert not hatched() and "several" not in made._legend.value
+
+
+def test_layers_of_own_data(made: tl.TravelTimeMap) -> None:
+    names = [layer.pane for layer in made.map.layers if hasattr(layer, "pane")]
+    points = at((0, 0), (900, 0), (1500, 100)).to_crs(3857)
+    made.add_layer(points, "<b>Schools</b>", over=True, color="red")
+    lines = gpd.GeoSeries([shapely.LineString(at((0, 0), (900, 0)).get_coordinates())], crs=4326)
+    made.add_layer(lines)
+    corners = at((0, 0), (900, 0), (1500, 0), (1900, 0))
+    boxes = [shapely.box(point.x, point.y, point.x + 0.001, point.y + 0.001) for point in corners]
+    zones = gpd.GeoDataFrame({"shape": boxes}, geometry="shape", crs=4326)
+    zones["jobs"] = [1.0, 2.0, 50.0, None]
+    made.add_layer(zones, "Zones", column="jobs", vmin=0, vmax=10, cmap="magma")
+    dots, ways, areas = [shown for _, shown in made._own.values()]
+    assert [dots.pane, ways.pane, areas.pane] == ["over", "under", "under"]
+    assert dots.point_style["pane"] == "over", "circles too, which have their own options"
+    assert all(shown in made.map.layers for shown in (dots, ways, areas)) and len(made.map.layers) > len(names)
+    kinds = [shown.data["features"][0]["geometry"]["type"] for shown in (dots, ways, areas)]
+    assert kinds == ["Point", "LineString", "Polygon"]
+    place = dots.data["features"][1]["geometry"]["coordinates"]
+    assert place == pytest.approx(list(at((900, 0)).iloc[0].coords[0]), abs=2e-6), "in degrees"
+    fills = [feature["properties"]["style"]["fillColor"] for feature in areas.data["features"]]
+    assert len(set(fills)) == 4 and fills[3] == style.NO_VALUE
+    legend = made._legend.value
+    assert "&lt;b&gt;Schools&lt;/b&gt;" in legend and "<b>Schools" not in legend and "#ff0000" in legend
+    assert "Layer 2" in legend and "<b>Zones</b>: jobs" in legend and "\u2265 10" in legend and "no value" in legend
+    made.travel_time = 60
+    assert "Schools" in made._legend.value, "stays when areas change"
+    made.remove_layer("Zones")
+    assert areas not in made.map.layers and "Zones" not in made._legend.value
+    zones["travel_time"] = [60, 120, 180, 240]
+    made.add_layer(zones, "Zones", column="travel_time", scheme="quantiles", k=2)
+    assert "travel time, min" in made._legend.value and "2.5\u20134<" in made._legend.value
+    made.origins = corners.iloc[:0]
+    assert "Zones" in made._legend.value, "also without areas"
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "message"),
+    [
+        ({"frame": [1]}, tl.InputError, "frame must be a GeoDataFrame or GeoSeries; got list"),
+        ({"frame": None}, tl.InputError, "frame must be a GeoDataFrame"),
+        ({"frame": at((0, 0)).set_crs(None, allow_override=True)}, tl.CrsError, "frame has no CRS"),
+        ({"name": 5}, tl.InputError, "name must be"),
+        ({"name": " "}, tl.InputError, "name must not be empty"),
+        ({"name": "taken"}, tl.InputError, "already a layer 'taken'"),
+        ({"over": "yes"}, tl.InputError, "over must be"),
+        ({"color": "no colour"}, tl.InputError, "color must be a colour of matplotlib"),
+        ({"column": "nope"}, tl.InputError, "no column 'nope'.*it has no columns"),
+        ({"column": ["a"]}, tl.InputError, "no column"),
+        ({"scheme": "quantiles"}, tl.InputError, "for the values of a column"),
+        ({"scheme": "nope", "column": "a"}, tl.InputError, "scheme 'nope' is unknown"),
+        ({"vmin": 2, "vmax": 1, "column": "a"}, tl.InputError, "vmin must be less"),
+    ],
+)
+def test_wrong_layers_are_refused(
+    made: tl.TravelTimeMap, values: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    made.add_layer(at((0, 0)), "taken")
+    before = len(made.map.layers)
+    with pytest.raises(error, match=message):
+        made.add_layer(**{"frame": at((0, 0)), **values})
+    with pytest.raises(tl.InputError, match=r"no layer 'nope'\. Known: 'taken'"):
+        made.remove_layer("nope")
+    assert len(made.map.layers) == before and list(made._own) == ["taken"]
+
+
 def test_controls_and_state_follow_each_other(made: tl.TravelTimeMap) -> None:
     minutes = next(w for w, name, _ in made.panel._bound if name == "travel_time")
-    minutes.value = 3
+    minutes.value = 180
     assert made.state.travel_time == 180
     assert made.areas["travel_time"].max() == 180
     made.state.travel_time = 90 * 60
-    assert (minutes.value, minutes.max) == (90, 90)
+    assert (minutes.value, minutes.label) == (5400, "1 h 30 min")
     # A slider of minutes does not round what was set in seconds.
     made.state.travel_time = 130
-    assert (made.state.travel_time, minutes.value) == (130, 2)
+    assert (made.state.travel_time, minutes.value, minutes.label) == (130, 130, "2.2 min")
+    steps = [value for _, value in minutes._options_full]
+    assert steps == sorted(set(steps)) and steps[-1] == MAX_TRAVEL_TIME_S, "up to the limit"
+    metres = next(w for w, name, _ in made.panel._bound if name == "distance")
+    steps = [value for _, value in metres._options_full]
+    assert steps == sorted(set(steps)) and steps[-1] == MAX_DISTANCE_M
     traffic = next(w for w, _, _ in made.panel._bound if "peak" in dict(getattr(w, "_options_full", ())))
     made.state.transportation = "driving"
     traffic.value = "peak"
@@ -690,11 +874,11 @@ def test_clicks(street: Network, made: tl.TravelTimeMap) -> None:
     (place,) = at((1000, 400))
     event = {"event": "interaction", "type": "mousemove", "coordinates": [place.y, place.x]}
     made.map._handle_custom_msg(event, [])
-    assert "west" in made._note.value and len(made._route.locations) == 2
+    assert "west" in made._note.value and len(made._route.data["features"]) == 4
     made.map._handle_custom_msg({**event, "type": "click"}, [])
     assert [origin.name for origin in made.state.origins] == ["west", "east", "Place 3"]
     assert set(made._markers) == {"west", "east", "Place 3"}
-    assert made._note.value == "" and made._route.locations == []
+    assert made._note.value == "" and made._route.data["features"] == []
     made.remove_origin("west")
     assert set(made._markers) == {"east", "Place 3"}
     assert set(made.areas["origin"]) == {"east", "Place 3"}
@@ -703,6 +887,51 @@ def test_clicks(street: Network, made: tl.TravelTimeMap) -> None:
     made.panel._click.value = False
     made.map._handle_custom_msg({**event, "type": "click"}, [])
     assert len(made.state.origins) == 2 and "east" in made._note.value
+
+
+def test_new_pins_are_named(coquimbo: Network) -> None:
+    made = tl.TravelTimeMap(coquimbo, (-71.3377, -29.9531), travel_time=300, rings=1)
+
+    def names() -> list[Any]:
+        return [origin.name for origin in made.state.origins]
+
+    street = tl.reverse_geocode(coquimbo, -71.33773, -29.95313)["name"].iloc[0]
+    made.add_origin(-71.33773, -29.95313)
+    made.add_origin(-71.33774, -29.95313)
+    assert names() == ["Place 1", street, f"{street} 2"]
+    assert set(made._markers) == set(names()) == set(made.areas["origin"])
+    # Dragged, it keeps its name until it is dropped, and has then that of its new place.
+    other = tl.reverse_geocode(coquimbo, -71.30, -29.95)["name"].iloc[0]
+    made.move_origin(street, -71.31, -29.95, is_dragging=True)
+    assert names()[1] == street
+    made.move_origin(street, -71.30, -29.95)
+    assert names()[1] == other and made._markers[other].alt == other
+    west, south, _, _ = coquimbo.bounds
+    made.move_origin(other, west - 0.3, south)
+    assert names()[1] == "Place 3", "nothing is near"
+    made.add_origin(-71.3377, -29.9531, "mine")
+    made.move_origin("mine", -71.30, -29.95)
+    assert names()[-1] == "mine (moved)", "a name that was given is not replaced"
+
+
+def test_the_address_box_finds_places(coquimbo: Network) -> None:
+    made = tl.TravelTimeMap(coquimbo, (-71.3377, -29.9531), travel_time=300, rings=1)
+    text, places = made._finder._text, made._finder._places
+    text.value = "avenida del mar"
+    labels = [button.description for button in places.children]
+    assert labels[0] == "Avenida del Mar" and len(set(labels)) == len(labels) <= 5
+    found = tl.geocode(coquimbo, "avenida del mar", limit=1).geometry.iloc[0]
+    buttons = places.children
+    buttons[0].click()
+    assert [origin.name for origin in made.state.origins] == ["Place 1", "Avenida del Mar"]
+    (_, origin) = made.state.origins
+    assert found.distance(shapely.Point(origin.lng, origin.lat)) < 0.05
+    assert text.value == "" and not places.children and buttons[0].comm is None
+    assert shapely.box(*made._window()).contains(shapely.Point(origin.lng, origin.lat))
+    text.value = "<zzyzxq>"
+    assert "Nothing is called" in places.children[0].value and "<zzyzxq>" not in places.children[0].value
+    text.value = "!!!"
+    assert made.error and not places.children, "nothing to search for"
 
 
 def test_exports(made: tl.TravelTimeMap, tmp_path: Path) -> None:
@@ -728,6 +957,29 @@ def test_exports(made: tl.TravelTimeMap, tmp_path: Path) -> None:
             write(tmp_path)
     made.folder = tmp_path
     assert made.to_geojson() == tmp_path / "areas-walking-3.geojson"
+
+
+def test_a_page_holds_all_it_shows(made: tl.TravelTimeMap, tmp_path: Path) -> None:
+    made.add_layer(at((700, 0)), "</script><b>mine", over=True)
+    made.add_origin(*at((1000, 700)).iloc[0].coords[0], "<i>third")
+    made._export("html")
+    path = tmp_path / "areas-walking.html"
+    page = path.read_text("utf-8")
+    assert str(path) in made.panel._export_note.value
+    assert "<script src" not in page and "<link" not in page and "@import" not in page, "nothing from elsewhere"
+    assert "</script><b>" not in page and "<i>third" not in page and "Within 2 min, on foot" in page
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert data["groups"] == [origin["name"] for origin in data["origins"]] == ["west", "east", "<i>third"]
+    features = [f for f in data["areas"]["features"] if not f["properties"].get("shared")]
+    kept = gpd.GeoDataFrame.from_features(features, crs=4326).set_index(["origin", "travel_time"]).geometry.sort_index()
+    shapes = made.areas.set_index(["origin", "travel_time"]).geometry.sort_index()
+    assert (kept.symmetric_difference(shapes).to_crs(made.network.crs).area < 0.02 * 1e6).all()
+    assert data["limits"] == {"60": "1 min", "120": "2 min"} and data["layers"][0]["over"]
+    made.combine = "intersection"
+    page = made.to_html(tmp_path / "both.html").read_text("utf-8")
+    assert json.loads(page.split('id="data">')[1].split("</script>")[0])["groups"] == ["intersection"]
+    with pytest.raises(tl.MissingFileError):
+        made.to_html(tmp_path / "nope" / "x.html")
 
 
 def test_base_maps(street: Network) -> None:

@@ -33,7 +33,28 @@ HOLDS_MARKER = """
 }
 """
 OUTLINE = "() => [...document.querySelectorAll('.leaflet-areas-pane path')].map(path => path.getAttribute('d')).join()"
-WIDTH = "() => document.querySelector('.leaflet-areas-pane path').getBBox().width"
+#: Width of the largest shape in metres, by the scale bar: the map may zoom to show all of it.
+WIDTH = """
+() => {
+    const bar = document.querySelector('.leaflet-control-scale-line'), [length, unit] = bar.textContent.split(' ');
+    const metres = Number(length) * (unit === 'km' ? 1000 : 1) / parseFloat(bar.style.width);
+    return document.querySelector('.leaflet-areas-pane path').getBBox().width * metres;
+}
+"""
+
+#: Whether the first control is below the map.
+BELOW_MAP = """
+() => document.querySelector('.traveltime-mode').getBoundingClientRect().top
+    > document.querySelector('.leaflet-container').getBoundingClientRect().bottom
+"""
+#: Classes of widgets whose contents do not fit into them.
+CUT_OFF = """
+() => [...document.querySelectorAll('.jp-OutputArea-output .jupyter-widgets')].filter(element => {
+    const {overflowX, overflowY} = getComputedStyle(element);
+    return element.clientWidth && (element.scrollWidth > element.clientWidth + 1 && overflowX !== 'visible'
+        || element.scrollHeight > element.clientHeight + 1 && overflowY !== 'visible');
+}).map(element => element.className)
+"""
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from tests.support.feeds import posix
 from tests.support.oracles_doors import MODES, DoorOracle
 from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, TRIPS, clock, timetable, towns
 from tests.support.worlds import FRAME, at, tables, with_slopes
-from traveltime_lab.maps.widget.answers import rides_in_words
+from traveltime_lab.maps.widget.rides import rides_in_words
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.points import read_points
 from traveltime_lab.search.explain.reasons import parts_of

@@ -94,12 +94,12 @@ class Scene:
         """The value that each point is coloured by; None if points are not coloured by value."""
         if self.column is None or self.points is None or self.column not in self.points.columns:
             return None
-        return _numbers(self.points, self.column)
+        return read_numbers(self.points, self.column)
 
     @cached_property
     def area_values(self) -> FloatArray | None:
         """The value that each area is coloured by; None if areas are not coloured by value."""
-        return None if self.areas is None or self.area_column is None else _numbers(self.areas, self.area_column)
+        return None if self.areas is None or self.area_column is None else read_numbers(self.areas, self.area_column)
 
     @property
     def area_column(self) -> str | None:
@@ -160,8 +160,7 @@ class Scene:
     @property
     def limits(self) -> tuple[float, float]:
         """The minimum and maximum of the colour bar; values that are far out are beyond."""
-        low, high = self.shading.limits(self.values, is_centred=self.is_diverging)
-        return (low, high) if low <= high else (high, low)
+        return self.shading.limits(self.values, is_centred=self.is_diverging)
 
     @cached_property
     def edges(self) -> FloatArray | None:
@@ -170,21 +169,11 @@ class Scene:
 
     def place(self, values: FloatArray) -> list[str]:
         """Return the colours of values; missing values are grey."""
-        if self.edges is not None:
-            n_classes = len(self.edges) - 1
-            codes = np.clip(np.searchsorted(self.edges[1:], values, side="left"), 0, n_classes - 1)
-            shares = np.where(np.isfinite(values), codes / max(n_classes - 1, 1), np.nan)
-        else:
-            low, high = self.limits
-            shares = np.clip((values - low) / (high - low or 1.0), 0.0, 1.0)
-        return [self.colour(float(share)) if np.isfinite(share) else style.NO_VALUE for share in shares]
+        return self.shading.place(values, self.values, is_diverging=self.is_diverging)
 
     def colour(self, share: float) -> str:
         """Return the colour of a place on the scale, from 0 to 1."""
-        if self.shading.cmap is not None:
-            red, green, blue, _ = self.shading.cmap(share)
-            return "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))
-        return style.diverging_colour(2.0 * share - 1.0) if self.is_diverging else style.ramp_colour(share)
+        return self.shading.colour(share, is_diverging=self.is_diverging)
 
 
 def is_comparison(table: Any) -> bool:
@@ -204,7 +193,7 @@ def _distinct(values: FloatArray) -> FloatArray:
     return np.unique(values[np.isfinite(values)])
 
 
-def _numbers(table: gpd.GeoDataFrame, name: str) -> FloatArray:
+def read_numbers(table: gpd.GeoDataFrame, name: Hashable) -> FloatArray:
     """Return a column as floats, with NaN for missing values."""
     try:
         return np.asarray(table[name].to_numpy(dtype=np.float64, na_value=np.nan))
@@ -213,7 +202,7 @@ def _numbers(table: gpd.GeoDataFrame, name: str) -> FloatArray:
         raise InputError(msg) from error
 
 
-def _table(table: Any, name: str) -> gpd.GeoDataFrame | None:
+def read_table(table: Any, name: str) -> gpd.GeoDataFrame | None:
     """Validate a layer and convert it to EPSG:4326, without empty geometries."""
     if table is None:
         return None
@@ -273,7 +262,11 @@ def scene_of(
     if column is not None and not isinstance(column, Hashable):
         msg = f"column must be the name of a column; got {column!r}"
         raise InputError(msg)
-    tables = {"areas": _table(areas, "areas"), "points": _table(points, "points"), "lines": _table(lines, "lines")}
+    tables = {
+        "areas": read_table(areas, "areas"),
+        "points": read_table(points, "points"),
+        "lines": read_table(lines, "lines"),
+    }
     note = _note(areas, tables["areas"])
     tables = _by_kind(tables)
     if column is not None and not any(t is not None and column in t.columns for t in tables.values()):
@@ -453,7 +446,7 @@ def line_names(scene: Scene) -> list[str]:
     else:
         return [""] * len(lines)
     if "travel_time" in lines.columns:
-        times = _numbers(lines, "travel_time")
+        times = read_numbers(lines, "travel_time")
         names = [
             f"{name}, {style.minutes_label(time)}".replace(" min", "\u00a0min") if np.isfinite(time) else name
             for name, time in zip(names, times, strict=True)

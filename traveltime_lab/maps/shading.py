@@ -13,6 +13,7 @@ import numpy as np
 from traveltime_lab._arrays import FloatArray
 from traveltime_lab._checks import number, whole, words
 from traveltime_lab.errors import InputError, MissingDependencyError
+from traveltime_lab.maps import style
 
 #: Number of classes of a scheme, as in geopandas; the largest number is assumed.
 CLASSES: Final = 5
@@ -64,7 +65,8 @@ class Shading:
             low, high = float(near.min()), float(near.max())
         if is_centred:
             low = -high
-        return low if self.vmin is None else self.vmin, high if self.vmax is None else self.vmax
+        low, high = low if self.vmin is None else self.vmin, high if self.vmax is None else self.vmax
+        return (low, high) if low <= high else (high, low)
 
     def edges(self, values: FloatArray) -> FloatArray | None:
         """Return the lower end of the first class and the upper ends of all, None for a continuous scale."""
@@ -83,6 +85,38 @@ class Shading:
         # A lowest class of the least value alone would have no extent in the legend.
         first = min(float(values.min()), bins[0])
         return np.concatenate([[first if first < bins[0] else bins[0] - (abs(bins[0]) or 1.0) * 1e-3], bins])
+
+    def place(self, values: FloatArray, known: FloatArray, *, is_diverging: bool = False) -> list[str]:
+        """
+        Return the colours of values; missing values are grey.
+
+        Parameters
+        ----------
+        values : float64 array
+        known : float64 array
+            The finite values that the scale or the classes are made of.
+        is_diverging : bool, default False
+            Whether the scale is that of a difference, centred on zero.
+        """
+        edges = self.edges(known)
+        if edges is not None:
+            n_classes = len(edges) - 1
+            codes = np.clip(np.searchsorted(edges[1:], values, side="left"), 0, n_classes - 1)
+            shares = np.where(np.isfinite(values), codes / max(n_classes - 1, 1), np.nan)
+        else:
+            low, high = self.limits(known, is_centred=is_diverging)
+            shares = np.clip((values - low) / (high - low or 1.0), 0.0, 1.0)
+        return [
+            self.colour(float(share), is_diverging=is_diverging) if np.isfinite(share) else style.NO_VALUE
+            for share in shares
+        ]
+
+    def colour(self, share: float, *, is_diverging: bool = False) -> str:
+        """Return the colour of a place on the scale, from 0 to 1."""
+        if self.cmap is not None:
+            red, green, blue, _ = self.cmap(share)
+            return "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))
+        return style.diverging_colour(2.0 * share - 1.0) if is_diverging else style.ramp_colour(share)
 
 
 def shading_of(scheme: Any = None, k: Any = CLASSES, cmap: Any = None, vmin: Any = None, vmax: Any = None) -> Shading:

@@ -31,6 +31,9 @@ _RAMP_PART: Final = (0.12, 0.92)
 #: Okabe and Ito: blue, vermilion, bluish green, reddish purple, orange, sky blue.
 ORIGIN_COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
+#: Layers of own data in the widget: strong colours of PuOr and BrBG of ColorBrewer 2.0, unlike those of origins.
+LAYER_COLOURS: Final = ("#5e3c99", "#a6611a", "#018571")
+
 PAPER: Final = "#f6f4ef"
 WATER: Final = "#c9dfec"
 STREET: Final = "#55524c"
@@ -39,6 +42,12 @@ LABEL: Final = "#1c1c1c"
 STREET_LABEL: Final = "#4a4740"
 ORIGIN: Final = "#d7301f"
 ROUTE: Final = "#111111"
+#: Legs of routes by mode (assumed: chosen by eye); others have the colour of routes.
+MODE_COLOURS: Final = {
+    "walk": "#4a4740", "bike": "#1b7837", "car": "#111111", "ferry": "#08519c", "bus": "#9e3d0a", "coach": "#8c510a",
+    "train": "#762a83", "rail_national": "#762a83", "rail_overground": "#c51b7d", "rail_underground": "#2166ac",
+    "rail_dlr": "#01665e",
+}  # fmt: skip
 #: Areas and points with missing values.
 NO_VALUE: Final = "#b9b6b0"
 #: Areas of a comparison that have a value only after it, or only before it; neither colour is on its scale.
@@ -144,11 +153,21 @@ def tints(colour: str, n: int) -> list[str]:
 
 def on_colour(colour: str) -> str:
     """Return black or white, whichever has more contrast with a colour."""
-    # Relative luminance as defined in WCAG 2.1.
+    luminance = _luminance(colour)
+    return "#ffffff" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#000000"
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours as defined in WCAG 2.1, from 1 to 21."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    """Return the relative luminance of a colour as defined in WCAG 2.1."""
     parts = [int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5)]
     red, green, blue = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return "#ffffff" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#000000"
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def minutes_label(seconds: float) -> str:

@@ -15,6 +15,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget.origins import Origin, called
+from traveltime_lab.maps.widget.rides import legs_of, line_colours, rides_in_words, street_leg
 from traveltime_lab.maps.widget.state import Query
 from traveltime_lab.moments import resolve_moments
 from traveltime_lab.search.receipts.asked import asked_table
@@ -26,7 +27,6 @@ from traveltime_lab.search.time_map import distance_map, time_map
 from traveltime_lab.transit.timetable import service_warnings_to
 
 if TYPE_CHECKING:
-    from traveltime_lab.itinerary import Route
     from traveltime_lab.network.network import Network
 
 #: Descriptions of why the area of an origin is empty.
@@ -159,7 +159,7 @@ def _shapes(network: Network, origins: gpd.GeoDataFrame, query: Query, limit: in
     """Return the areas of one ring."""
     if query.measure == "distance":
         return distance_map(network, origins, distance=limit, **query.options)
-    # Warnings are displayed beside the map, see `service_remarks`.
+    # Warnings are displayed on the map, see `service_remarks`.
     with service_warnings_to(lambda text: None):
         return time_map(network, origins, travel_time=limit, **query.options)
 
@@ -213,16 +213,16 @@ def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoData
     -------
     GeoDataFrame
         One row per origin: ``origin``, ``travel_time`` (Int32, s), ``distance`` (Float64, m), ``reason``, ``rides``
-        (summary of the legs, "" without transit legs) and the line of the route. With a window, the row is the fastest
-        itinerary. With a percentile, ``relied`` (Int32, s) is the travel time within which at least that percentage of
-        the departures arrive.
+        (summary of the legs, "" without transit legs), ``legs`` (tuple of `LegShown`) and the line of the route. With a
+        window, the row is the fastest itinerary. With a percentile, ``relied`` (Int32, s) is the travel time within
+        which at least that percentage of the departures arrive.
 
     Raises
     ------
     TravelTimeError
         As in `time_filter` and `routes`.
     """
-    # Warnings are displayed beside the map, see `service_remarks`.
+    # Warnings are displayed on the map, see `service_remarks`.
     with service_warnings_to(lambda text: None):
         origins = table_of(query.origins)
         point = gpd.GeoSeries.from_xy([lng], [lat], index=["here"], crs="EPSG:4326")
@@ -233,6 +233,8 @@ def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoData
         if query.uses_timetable:
             found = routes(network, *ends, **options)
             found["rides"] = [rides_in_words(route) for route in found["route"]]
+            colours = line_colours(network, found["route"])
+            found["legs"] = [legs_of(route, colours) for route in found["route"]]
         else:
             found = time_filter(
                 network,
@@ -242,7 +244,8 @@ def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoData
                 **options,
             )
             found["rides"] = ""
-        columns = ["travel_time", "distance", "reason", "rides"]
+            found["legs"] = [street_leg(query, line) for line in found.geometry]
+        columns = ["travel_time", "distance", "reason", "rides", "legs"]
         if "percentile" in query.options:
             columns.append("relied")
             percent = query.options["percentile"]
@@ -251,23 +254,6 @@ def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoData
         if is_arrival:
             found["origin"] = found["destination"]
         return found[["origin", *columns, "geometry"]]
-
-
-def rides_in_words(route: Route | None) -> str:
-    """Return a summary of the legs of a route, such as ``"walk 4 min, bus 21 at 08:12, walk 2 min"``."""
-    if route is None or all(leg.ride is None for leg in route.legs):
-        return ""
-    told: list[str] = []
-    for leg in route.legs:
-        if leg.ride is not None:
-            line = f"{leg.mode.replace('_', ' ')} {leg.ride.line}".strip()
-            if leg.ride.stays_seated:
-                told[-1] += f" which continues as {line}"
-            else:
-                told.append(f"{line} at {leg.ride.board.time:%H:%M}")
-        elif leg.travel_time >= 30:
-            told.append(f"{leg.mode.replace('_', ' ')} {max(round(leg.travel_time / 60), 1)} min")
-    return ", ".join(told)
 
 
 def remarks(network: Network, query: Query, drawn: gpd.GeoDataFrame) -> list[str]:

@@ -1,5 +1,5 @@
 """
-What lies below the areas of a map: the network's own streets, or tiles, for the window that is visible.
+The window of a map, and what lies below its areas there: the network's own streets, or tiles.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.maps import basemap
 from traveltime_lab.maps.widget import browser
 from traveltime_lab.maps.widget.jobs import LatestOnly
-from traveltime_lab.maps.widget.origins import Origin
+from traveltime_lab.maps.widget.state import MapState
 from traveltime_lab.network.network import Network
 
 #: Size of the map that is assumed until the browser reports the real one.
 ASSUMED_PX = (1000, 560)
 #: Margin of the base map around the window as a share of its size, so that small moves need no new base map.
 _SPARE = 0.5
+#: Pixels by which the centre of a fitted map may differ from what was asked for.
+_ROUNDED_PX = 3.0
 
 
 class Background:
@@ -35,8 +37,53 @@ class Background:
     #: Image overlays with the ground and with the streets.
     _ground: Any
     _streets: Any
-    #: Shows an error beside the map.
+    #: Shows an error on the map.
     _on_failure: Callable[[BaseException], None]
+    state: MapState
+    _areas: gpd.GeoDataFrame
+    #: Latitude, longitude and zoom that the map was last fitted to.
+    _fitted: tuple[float, float, float]
+
+    def fit(self) -> None:
+        """Fit the map to all areas."""
+        box = browser.worth_seeing(self._areas, self.state.origins, self.network)
+        wide_px, high_px = ASSUMED_PX
+        # Not from the bounds in degrees: after a zoom, the browser reports them later.
+        if corners := self.map.pixel_bounds:
+            (left, top), (right, bottom) = corners
+            if right > left and bottom > top:
+                wide_px, high_px = right - left, bottom - top
+        zoom = browser.zoom_for(box, 0.85 * wide_px, 0.85 * high_px)
+        # Sent together: the browser animates a move, and a zoom during the animation would stop it.
+        with self.map.hold_sync():
+            self.map.center = ((box[1] + box[3]) / 2.0, (box[0] + box[2]) / 2.0)
+            self.map.zoom = zoom
+        self._fitted = (*self.map.center, self.map.zoom)
+
+    def _keep_in_sight(self) -> None:
+        """
+        Fit the map if areas have left the window.
+
+        Who has moved or zoomed the map looks at a part of the areas on purpose; the map is then fitted only if it shows
+        no part of them any more.
+        """
+        if not len(self._areas) or self._areas.geometry.is_empty.all():
+            return
+        west, south, east, north = browser.worth_seeing(self._areas, self.state.origins, self.network)
+        window = self._window()
+        is_inside = west >= window[0] and south >= window[1] and east <= window[2] and north <= window[3]
+        is_in_reach = west <= window[2] and south <= window[3] and east >= window[0] and north >= window[1]
+        if not is_inside and not (is_in_reach and self._was_moved()):
+            self.fit()
+
+    def _was_moved(self) -> bool:
+        """Return whether the window has been moved or zoomed since the map was fitted."""
+        lat, lng, zoom = self._fitted
+        if self.map.zoom != zoom:
+            return True
+        # The browser rounds the centre to pixels, also when the size of the map changes.
+        near = _ROUNDED_PX * browser.metres_per_pixel(zoom, 0.0) / 111_320.0
+        return bool(abs(self.map.center[0] - lat) > near or abs(self.map.center[1] - lng) > near)
 
     def _draw_base(self) -> None:
         """Draw the base map for the visible window, unless the current one covers it."""
@@ -83,18 +130,6 @@ class Background:
         for overlay, picture in ((self._ground, made.ground), (self._streets, made.streets)):
             with overlay.hold_sync():
                 overlay.url, overlay.bounds = picture, made.bounds
-
-
-def worth_seeing(drawn: gpd.GeoDataFrame, origins: list[Origin], network: Network) -> tuple[float, float, float, float]:
-    """Return the bounds of areas and their origins; those of the network if all areas are empty."""
-    shown = drawn[~drawn.geometry.is_empty]
-    if not len(shown):
-        return network.bounds
-    west, south, east, north = network.bounds
-    inside = [o for o in origins if west <= o.lng <= east and south <= o.lat <= north]
-    lng = [*shown.total_bounds[[0, 2]], *(origin.lng for origin in inside)]
-    lat = [*shown.total_bounds[[1, 3]], *(origin.lat for origin in inside)]
-    return float(min(lng)), float(min(lat)), float(max(lng)), float(max(lat))
 
 
 def tile_layer(base_map: Any) -> Any:

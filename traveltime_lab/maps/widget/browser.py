@@ -5,6 +5,7 @@ Data for the browser: styled GeoJSON, simplified to the resolution of the screen
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -14,12 +15,26 @@ import pandas as pd
 import shapely
 
 from traveltime_lab.maps import basemap, style
+from traveltime_lab.maps.widget.origins import Origin
+from traveltime_lab.maps.widget.rides import rides_html
 from traveltime_lab.maps.widget.state import Query, colour_of
+from traveltime_lab.network.network import Network
 
 #: Approximate length of a degree of latitude in metres, for tolerances.
 _METRES_PER_DEGREE = 111_320.0
 #: Metres per pixel of Web Mercator at zoom 0 on the equator: circumference of its sphere over the width of a tile.
 _ZOOM_0_M = 156_543.03392804097
+#: Name of the places that several origins reach.
+SHARED = "reached by several"
+#: Hatching, defined in the legend: shapes on the map refer to it by its identifier.
+_HATCH = "traveltime-hatch"
+_HATCHING = (
+    f"<defs><pattern id='{_HATCH}' width='9' height='9' patternUnits='userSpaceOnUse' patternTransform='rotate(45)'>"
+    f"<path d='M0 0V9' stroke='{style.LABEL}' stroke-width='1.3'/></pattern></defs>"
+)
+#: Height of a line of travel times to a point in pixels, and maximum number of origins that they are shown of.
+_LINE_PX = 20
+_MOST_PROBED = 6
 #: Short descriptions of why a point has no travel time.
 _NOT_REACHED = {
     "destination_outside_network": "outside the network",
@@ -43,6 +58,18 @@ def zoom_for(bounds: tuple[float, float, float, float], width_px: float, height_
     high = max((north - south) * _METRES_PER_DEGREE, 100.0)
     needed = max(wide / width_px, high / height_px)
     return int(np.clip(math.floor(math.log2(metres_per_pixel(0, lat) / needed)), 1, 18))
+
+
+def worth_seeing(drawn: gpd.GeoDataFrame, origins: list[Origin], network: Network) -> tuple[float, float, float, float]:
+    """Return the bounds of areas and their origins; those of the network if all areas are empty."""
+    shown = drawn[~drawn.geometry.is_empty]
+    if not len(shown):
+        return network.bounds
+    west, south, east, north = network.bounds
+    inside = [o for o in origins if west <= o.lng <= east and south <= o.lat <= north]
+    lng = [*shown.total_bounds[[0, 2]], *(origin.lng for origin in inside)]
+    lat = [*shown.total_bounds[[1, 3]], *(origin.lat for origin in inside)]
+    return float(min(lng)), float(min(lat)), float(max(lng)), float(max(lat))
 
 
 def colours(query: Query) -> dict[Any, list[str]]:
@@ -97,7 +124,29 @@ def feature_collection(drawn: gpd.GeoDataFrame, query: Query, pixel_m: float) ->
                 "geometry": _light(shape, pixel_m, decimals),
             }
         )
-    return {"type": "FeatureCollection", "features": features[::-1]}
+    features = features[::-1]
+    shared = _shared(drawn[drawn[query.measure] == limits[-1]].geometry, pixel_m) if is_mixed else None
+    if shared is not None and not shared.is_empty:
+        hatched = {"stroke": False, "fillColor": f"url(#{_HATCH})", "fillOpacity": 1.0}
+        features.append(
+            {
+                "type": "Feature",
+                "properties": {"origin": SHARED, "shared": True, query.measure: limits[-1], "style": hatched},
+                "geometry": _light(shared, pixel_m, decimals),
+            }
+        )
+    return {"type": "FeatureCollection", "features": features}
+
+
+def _shared(shapes: gpd.GeoSeries, pixel_m: float) -> Any:
+    """Return the polygons that at least two areas have in common, in the resolution of the screen."""
+    reached: Any = shapely.MultiPolygon()
+    twice: Any = shapely.MultiPolygon()
+    for shape in shapely.simplify(shapes.to_numpy(), 0.5 * pixel_m / _METRES_PER_DEGREE):
+        twice = shapely.union(twice, shapely.intersection(reached, shape))
+        reached = shapely.union(reached, shape)
+    # Where areas only touch, they have lines and points in common.
+    return shapely.multipolygons([part for part in shapely.get_parts(twice) if shapely.get_dimensions(part) == 2])
 
 
 def _light(shape: Any, pixel_m: float, decimals: int) -> dict[str, Any]:
@@ -148,10 +197,25 @@ def _rgb(colour: str) -> Any:
     return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
 
 
-def legend_html(query: Query) -> str:
-    """Return the legend as HTML: a swatch per ring, for each origin if they have different colours."""
-    if not query.origins:
+def legend_html(query: Query | None, others: Sequence[str] = ()) -> str:
+    """
+    Return the legend as HTML: a swatch per ring, for each origin if they have different colours.
+
+    Parameters
+    ----------
+    query : Query or None
+    others : sequence of str
+        Parts of the legend for other layers, as HTML.
+    """
+    rows = [] if query is None or not query.origins else _ring_rows(query)
+    body = "".join([*(f"<div>{row}</div>" for row in rows), *others])
+    if not body:
         return ""
+    return f"<div style='font:12px/1.5 system-ui,sans-serif;color:#111;padding:2px 4px'>{body}</div>"
+
+
+def _ring_rows(query: Query) -> list[str]:
+    """Return the rows of the legend for the areas."""
     name = style.minutes_label if query.measure == "travel_time" else style.metres_label
     rows = []
     is_mixed = len(colours(query)) > 1
@@ -168,8 +232,13 @@ def legend_html(query: Query) -> str:
             for seen, edge, limit in zip(seen_colours(row, is_mixed), row, query.limits, strict=True)
         )
         rows.append(swatches)
-    body = "".join(f"<div>{row}</div>" for row in rows)
-    return f"<div style='font:12px/1.5 system-ui,sans-serif;color:#111;padding:2px 4px'>{body}</div>"
+    if is_mixed:
+        rows.append(
+            "<span style='display:inline-flex;align-items:center'><svg width='16' height='16' style='margin-right:4px'>"
+            f"{_HATCHING}<rect x='0.5' y='0.5' width='15' height='15' fill='url(#{_HATCH})' stroke='{style.STREET}'/>"
+            f"</svg>{SHARED}</span>"
+        )
+    return rows
 
 
 def pin(colour: str) -> str:
@@ -185,21 +254,34 @@ def probe_html(query: Query, found: gpd.GeoDataFrame) -> str:
     """Return the travel times between a point and each origin as HTML."""
     is_arrival = "arrival_time" in query.options
     parts = []
-    for position, row in enumerate(found.itertuples()):
+    clipped = f"height:{_LINE_PX * _lines(query)}px;overflow:hidden;text-overflow:ellipsis"
+    if not query.uses_timetable:
+        clipped += ";white-space:nowrap"
+    for position, row in enumerate(found.iloc[:_MOST_PROBED].itertuples()):
         colour = colour_of(position) if len(found) > 1 else style.ORIGIN
         is_reached = not pd.isna(row.travel_time)
         told = _NOT_REACHED.get(row.reason, str(row.reason).replace("_", " "))
         if is_reached:
             told = f"{_about(row.travel_time)}, {style.metres_label(row.distance)}"
-        more = f" ({escape(row.rides)})" if row.rides else ""
+        more = f" ({rides_html(row.legs)})" if row.rides else ""
         if is_reached and "percentile" in query.options:
             sure = "never" if pd.isna(row.relied) else f"within {_about(row.relied)}"
             more += f"; {query.options['percentile']:g} % of the time {sure}"
         parts.append(
-            f"<span style='margin-right:16px'><b style='color:{colour}'>&#9679;</b> {'to' if is_arrival else 'from'} "
-            f"{escape(str(row.origin))}: <b>{told}</b>{more}</span>"
+            f"<div style='{clipped}'>{'Here ' if position == 0 else ''}<b style='color:{colour}'>&#9679;</b> "
+            f"{'to' if is_arrival else 'from'} {escape(str(row.origin))}: <b>{told}</b>{more}</div>"
         )
-    return f"<span style='font:13px system-ui,sans-serif;color:#111'>Here {''.join(parts)}</span>"
+    return f"<div style='font:13px/{_LINE_PX}px system-ui,sans-serif;color:#111'>{''.join(parts)}</div>"
+
+
+def probe_height(query: Query) -> int:
+    """Return the height in pixels of travel times to a point; the same for all points, so that nothing moves."""
+    return _LINE_PX * _lines(query) * max(min(len(query.origins), _MOST_PROBED), 1)
+
+
+def _lines(query: Query) -> int:
+    """Return the number of lines for the travel time from an origin; two with rides."""
+    return 2 if query.uses_timetable else 1
 
 
 def _about(seconds: Any) -> str:

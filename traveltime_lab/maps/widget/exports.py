@@ -1,5 +1,5 @@
 """
-Exports of a map: Python code, files of the areas, and an image.
+Exports of a map: Python code, files of the areas, an image, and a web page.
 """
 
 from __future__ import annotations
@@ -8,17 +8,18 @@ import builtins
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from traveltime_lab._files import as_path, geojson, geoparquet, writable, write_bytes
 from traveltime_lab.errors import InputError, MissingFileError
-from traveltime_lab.maps.widget import answers
+from traveltime_lab.maps.widget import answers, browser
 from traveltime_lab.search.receipts.receipt import receipt
 from traveltime_lab.search.receipts.record import KEY
 
 if TYPE_CHECKING:
     import geopandas as gpd
 
+    from traveltime_lab.maps.widget.layers import Layer
     from traveltime_lab.maps.widget.state import MapState
     from traveltime_lab.network.network import Network
 
@@ -29,6 +30,8 @@ class Exports:
     network: Network
     state: MapState
     _folder: Path
+    #: Layers of own data by name, with their parts of the map.
+    _own: dict[str, tuple[Layer, Any]]
     #: Returns the areas of the current state, or raises an error if there are none.
     _answered: Callable[[], gpd.GeoDataFrame]
 
@@ -98,6 +101,24 @@ class Exports:
             return buffer.getvalue()
 
         return self._written(path, ".png", drawn)
+
+    def to_html(self, path: str | Path | None = None) -> Path:
+        """
+        Write the map as a web page and return the path of the file; see `to_geojson`.
+
+        The page is one file that works without internet and without Python: it has the areas, the origins, the layers
+        of own data and the streets of the network, and shows within what limit a point is reached.
+        """
+        from traveltime_lab.maps.widget import exported  # noqa: PLC0415 - with Leaflet, for this export only
+
+        def drawn() -> bytes:
+            areas = self._answered()
+            query = self.state.query()
+            layers = [layer for layer, _ in self._own.values()]
+            box = browser.worth_seeing(areas, self.state.origins, self.network)
+            return exported.page(self.network, query, areas, layers, box).encode()
+
+        return self._written(path, ".html", drawn)
 
     def _with_receipt(self) -> gpd.GeoDataFrame:
         """Return the areas with a receipt."""

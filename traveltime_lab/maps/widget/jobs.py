@@ -153,7 +153,7 @@ def _run(work: Work, job: Job) -> tuple[Any, BaseException | None]:
     """Run a job and return its result and its error, one of which is None."""
     try:
         return work(job), None
-    except Exception as error:  # displayed beside the map
+    except Exception as error:  # displayed on the map
         return None, error
 
 

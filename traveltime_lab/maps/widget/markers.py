@@ -29,10 +29,14 @@ class Markers:
     _pressed: str | None
     #: Whether the areas on the map have a lower level of detail than the state.
     _is_draft: bool
-    #: Shows errors beside the map instead of raising them.
+    #: Shows errors on the map instead of raising them.
     _errors_told: Callable[[], AbstractContextManager[None]]
     #: Searches and draws the areas.
     _draw: Callable[..., None]
+    #: Names that the map gave to origins, and those of them that are still to be looked up.
+    _given: set[str]
+    _unnamed: set[str]
+    _name_origins: Callable[[], None]
 
     def _place_markers(self) -> None:
         """Add, move and remove markers to match the origins."""
@@ -81,6 +85,8 @@ class Markers:
         """
         Add an origin.
 
+        Without a name, it gets that of the place, street or settlement by `reverse_geocode`, a number at first.
+
         Parameters
         ----------
         lng : float, Point or (lng, lat)
@@ -88,7 +94,7 @@ class Markers:
         lat : float, optional
             Latitude, if `lng` is a number.
         name : object, optional
-            Name of the origin; by default a number.
+            Name of the origin; by default that of the place, or a number where nothing has a name.
 
         Raises
         ------
@@ -101,7 +107,11 @@ class Markers:
         origin = Origin(new_name(self.state.origins) if name is None else name, *place)
         if str(origin.name) in {str(other.name) for other in self.state.origins}:
             raise InputError(f"There is already an origin {origin.name!r}; choose another name.")
+        if name is None:
+            self._given.add(origin.name)
+            self._unnamed.add(origin.name)
         self.state.origins = [*self.state.origins, origin]
+        self._name_origins()
 
     def move_origin(
         self, name: Any, lng: Any, lat: float | None = None, *, new_name: Any = None, is_dragging: bool = False
@@ -119,7 +129,7 @@ class Markers:
             Latitude, if `lng` is a number.
         new_name : object, optional
             New name of the origin; by default the old name followed by "(moved)", because the name may be that of the
-            old place. Numbered names are kept.
+            old place. Numbered names are kept; names that the map gave become those of the new place.
         is_dragging : bool, default False
             Whether the marker is still being dragged; areas are then drawn with a low level of detail if searches are
             slow.
@@ -139,7 +149,8 @@ class Markers:
         old = origins.pop(position)
         was_dragging, self._is_dragging = self._is_dragging, is_dragging
         wanted = old.name if new_name is None else new_name
-        if new_name is None and place != (old.lng, old.lat):
+        is_given = new_name is None and str(old.name) in self._given
+        if new_name is None and place != (old.lng, old.lat) and not is_given:
             wanted = moved_name(old.name, origins)
         elif str(wanted) in {str(other.name) for other in origins}:
             raise InputError(f"There is already an origin {wanted!r}; choose another name.")
@@ -150,6 +161,9 @@ class Markers:
             self.state.origins = origins
         elif was_dragging and not is_dragging and self._is_draft:
             self._draw()
+        if is_given and not is_dragging and (moved != old or was_dragging):
+            self._unnamed.add(str(wanted))
+            self._name_origins()
 
     def _rename_marker(self, old: str, new: str) -> None:
         """Rename a marker without replacing it, because it may be being dragged."""

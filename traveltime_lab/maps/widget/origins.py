@@ -171,6 +171,15 @@ def new_name(origins: Sequence[Origin], number: int | None = None) -> str:
     return f"Place {number}"
 
 
+def unused(name: str, origins: Sequence[Origin]) -> str:
+    """Return a name, with a number if an origin has it already."""
+    taken = {str(origin.name) for origin in origins}
+    number, wanted = 2, name
+    while wanted in taken:
+        wanted, number = f"{name} {number}", number + 1
+    return wanted
+
+
 #: Suffix of the name of an origin that has been moved away from the place of that name.
 _MOVED = " (moved)"
 

@@ -1,5 +1,5 @@
 """
-The control panel beside the map. Each control is bound to a value of the state.
+The control panel, beside the map or below it. Each control is bound to a value of the state.
 """
 
 from __future__ import annotations
@@ -11,9 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
+from traveltime_lab.limits import MAX_BUFFER_M, MAX_DISTANCE_M, MAX_POLYGONS, MAX_TRAVEL_TIME_S, MIN_BUFFER_M
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget import choices
-from traveltime_lab.maps.widget.jobs import Job
+from traveltime_lab.maps.widget.controls import (
+    FONT,
+    column,
+    labelled,
+    ladder,
+    number_of_polygons,
+    row,
+    show,
+    with_entry,
+)
+from traveltime_lab.maps.widget.finder import Finder
 from traveltime_lab.maps.widget.state import MOST_RINGS, MapState, colour_of
 from traveltime_lab.modes import TIMETABLE_TYPES, TRAFFIC_MODELS, applies
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL, LEVEL_NAMES
@@ -34,18 +45,22 @@ _PERCENTILES = (
     ("80 % of the minutes", 80),
     ("95 % of the minutes", 95),
 )
-
-
-def _labelled(text: str, control: Any) -> Any:
-    """Return a control with a short label before it."""
-    label = ipywidgets.HTML(
-        f"<span style='font:12px system-ui,sans-serif;color:#444'>{text}</span>",
-        layout=ipywidgets.Layout(width="76px", flex="0 0 auto"),
-    )
-    control.layout.flex = "1 1 auto"
-    control.layout.width = "auto"
-    control.layout.min_width = "0"
-    return ipywidgets.HBox([label, control], layout=ipywidgets.Layout(width="100%", align_items="center"))
+_COMBINATIONS = (
+    ("Each origin's own areas", "each"),
+    ("Union: any origin reaches it", "union"),
+    ("Intersection: all origins reach it", "intersection"),
+    ("Difference: only the first does", "difference"),
+)
+_PENALTIES = (("takes its time", "enabled"), ("takes no time", "disabled"))
+#: Limits to choose from with a slider: fine steps first, up to what is allowed.
+_SECONDS = [60 * n for n in (*range(1, 60), *range(60, 120, 5), *range(120, MAX_TRAVEL_TIME_S // 60 + 1, 10))]
+_METRES = [
+    *range(100, 3000, 100),
+    *range(3000, 10_000, 500),
+    *range(10_000, 50_000, 2500),
+    *range(50_000, 200_000, 10_000),
+]
+_METRES += range(200_000, MAX_DISTANCE_M + 1, 50_000)
 
 
 class Panel:
@@ -58,12 +73,12 @@ class Panel:
         State that the controls are bound to, in both directions.
     network : Network
         Network that determines the available modes and days.
+    finder : Finder
+        The address box.
     on_remove : callable
         Called with the name of an origin when its remove button is pressed.
     on_export : callable
-        Called with ``"code"``, ``"geojson"``, ``"parquet"`` or ``"png"`` when an export button is pressed.
-    on_cancel : callable
-        Called when the button for cancelling a search is pressed.
+        Called with ``"code"``, ``"geojson"``, ``"parquet"``, ``"png"`` or ``"html"`` when an export button is pressed.
     on_fit : callable
         Called when the button for showing all areas is pressed.
 
@@ -77,9 +92,9 @@ class Panel:
         state: MapState,
         network: Network,
         *,
+        finder: Finder,
         on_remove: Callable[[Any], None],
         on_export: Callable[[str], None],
-        on_cancel: Callable[[], None],
         on_fit: Callable[[], None],
     ) -> None:
         self.state, self._network = state, network
@@ -87,12 +102,7 @@ class Panel:
         self._is_updating = False
         self._bound: list[tuple[Any, str, Callable[[Any], Any]]] = []
 
-        self._error = ipywidgets.HTML()
-        self._bar = ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(flex="1 1 auto", width="auto"))
-        stop = ipywidgets.Button(description="Cancel", layout=ipywidgets.Layout(width="76px", flex="0 0 auto"))
-        stop.on_click(lambda _: on_cancel())
-        self._progress = ipywidgets.HBox([self._bar, stop], layout=ipywidgets.Layout(display="none"))
-        self._origin_rows = ipywidgets.VBox()
+        self._origin_rows = column([])
         self._export_note = ipywidgets.HTML()
         self._code = ipywidgets.Textarea(rows=8, layout=ipywidgets.Layout(width="auto", display="none"), disabled=False)
         sections = ipywidgets.Accordion(
@@ -100,9 +110,13 @@ class Panel:
             titles=("Shapes", "Travel options", "Export"),
             selected_index=None,
         )
-        self.box = ipywidgets.VBox(
-            [*self._main(), self._origin_rows, self._error, self._progress, sections],
-            layout=ipywidgets.Layout(width="310px", flex="0 0 310px", padding="0 0 0 10px", overflow="hidden"),
+        sections.layout.overflow = "visible"
+        # As wide as the controls need beside the map, and as wide as the cell below it.
+        self.box = column(
+            [*self._main(), finder.box, self._origin_rows, sections],
+            flex="1 1 310px",
+            min_width="0",
+            padding="0 0 0 10px",
         )
         self._list_origins()
         self._follow_kind()
@@ -130,14 +144,15 @@ class Panel:
 
     @staticmethod
     def _put(control: Any, value: Any) -> None:
-        """Set a control to a value, after extending the range of a slider or the options of a list if needed."""
-        if isinstance(control, ipywidgets.IntSlider) and value > control.max:
-            control.max = value
+        """Set a control to a value, after extending the options of a list if needed."""
         options = getattr(control, "options", None)
         if options is not None:
             pairs = [option if isinstance(option, tuple) else (option, option) for option in options]
             if value not in [known for _, known in pairs]:
-                control.options = [*pairs, (str(value), value)]
+                is_slider = isinstance(control, ipywidgets.SelectionSlider)
+                text = control.in_words(value) if is_slider else str(value)
+                pairs = [*pairs, (text, value)]
+                control.options = sorted(pairs, key=lambda pair: pair[1]) if is_slider else pairs
         if control.value != value:
             control.value = value
 
@@ -146,7 +161,7 @@ class Panel:
         return self._bind(
             control,
             bag,
-            lambda value: _with_entry(getattr(self.state, bag), name, value, usual),
+            lambda value: with_entry(getattr(self.state, bag), name, value, usual),
             lambda entries: entries.get(name, usual),
         )
 
@@ -194,41 +209,28 @@ class Panel:
         measure = self._bind(
             ipywidgets.Dropdown(options=[("travel time", "travel_time"), ("distance", "distance")]), "measure"
         )
-        minutes = self._bind(
-            ipywidgets.IntSlider(min=1, max=60, readout_format="d"),
-            "travel_time",
-            lambda value: value * 60,
-            lambda seconds: max(round(seconds / 60), 1),
-        )
+        minutes = self._bind(ladder(_SECONDS, style.minutes_label), "travel_time")
         minutes.add_class("traveltime-minutes")
-        metres = self._bind(ipywidgets.IntSlider(min=100, max=10_000, step=100), "distance")
+        metres = self._bind(ladder(_METRES, style.metres_label), "distance")
         rings = self._bind(ipywidgets.IntSlider(min=1, max=MOST_RINGS), "rings")
-        combine = self._bind(
-            ipywidgets.ToggleButtons(
-                options=[("all", "each"), ("∪", "union"), ("∩", "intersection"), ("−", "difference")],
-                tooltips=["every origin's own areas", "union: what any reaches", "intersection: what all reach",
-                          "difference: what the first reaches and no other does"],
-                style={"button_width": "47px"},
-            ),
-            "combine",
-        )  # fmt: skip
+        combine = self._bind(ipywidgets.Dropdown(options=_COMBINATIONS), "combine")
         self._click = ipywidgets.ToggleButtons(
             options=[("adds origin", True), ("asks only", False)], value=True, style={"button_width": "98px"}
         )
         fit = ipywidgets.Button(description="Show all areas", icon="arrows-alt")
         fit.on_click(lambda _: self._on_fit())
-        self._minutes_row, self._metres_row = _labelled("Minutes", minutes), _labelled("Metres", metres)
-        self._combine_row = _labelled("Areas", combine)
+        self._minutes_row, self._metres_row = labelled("Limit", minutes), labelled("Limit", metres)
+        self._combine_row = labelled("Areas", combine)
         return [
-            _labelled("Travel", mode),
-            _labelled("Within", measure),
+            labelled("Travel", mode),
+            labelled("Within", measure),
             self._minutes_row,
             self._metres_row,
-            _labelled("Rings", rings),
+            labelled("Rings", rings),
             *self._times(),
             self._combine_row,
-            _labelled("A click", self._click),
-            _labelled("Window", fit),
+            labelled("A click", self._click),
+            labelled("Window", fit),
         ]
 
     def _times(self) -> list[Any]:
@@ -252,9 +254,7 @@ class Panel:
         self._bind(play, "second")
         self._clock_text = ipywidgets.HTML(layout=ipywidgets.Layout(width="42px", flex="0 0 auto"))
         clock.layout.flex, clock.layout.width, clock.layout.min_width = "1 1 auto", "auto", "0"
-        self._clock_row = ipywidgets.HBox(
-            [play, clock, self._clock_text], layout=ipywidgets.Layout(width="100%", align_items="center")
-        )
+        self._clock_row = row([play, clock, self._clock_text])
         traffic = self._bind_option(
             ipywidgets.Dropdown(
                 options=[("by the hour", ""), *((name.replace("_", " "), name) for name in TRAFFIC_MODELS)]
@@ -267,9 +267,9 @@ class Panel:
         luck = self._bind(
             ipywidgets.Dropdown(options=_PERCENTILES), "percentile", lambda p: p or None, lambda p: p or 0
         )
-        self._moment_row, self._day_row = _labelled("When", moment), _labelled("Day", day)
-        self._window_row, self._luck_row = _labelled("Leaving", window), _labelled("Good for", luck)
-        self._traffic_row = _labelled("Traffic", traffic)
+        self._moment_row, self._day_row = labelled("When", moment), labelled("Day", day)
+        self._window_row, self._luck_row = labelled("Leaving", window), labelled("Good for", luck)
+        self._traffic_row = labelled("Traffic", traffic)
         self._hour_note = ipywidgets.HTML()
         return [
             self._moment_row,
@@ -287,19 +287,24 @@ class Panel:
         render = ipywidgets.Dropdown(
             options=[("surface of times", "approximate_time_filter"), ("widened roads", "road_buffering")]
         )
-        return ipywidgets.VBox(
+        return column(
             [
-                _labelled("Detail", self._bind(level, "level_of_detail", to_control=lambda v: v or DEFAULT_LEVEL)),
-                _labelled("Drawn as", self._bind(render, "render_mode")),
-                _labelled("Buffer m", self._bind(ipywidgets.BoundedIntText(min=250, max=100_000), "buffer_distance")),
-                _labelled(
-                    "Largest",
+                labelled("Detail", self._bind(level, "level_of_detail", to_control=lambda v: v or DEFAULT_LEVEL)),
+                labelled("Drawn as", self._bind(render, "render_mode")),
+                labelled(
+                    "Width of roads, metres",
+                    self._bind(ipywidgets.BoundedIntText(min=MIN_BUFFER_M, max=MAX_BUFFER_M), "buffer_distance"),
+                    is_long=True,
+                ),
+                labelled(
+                    "Keep the largest parts",
                     self._bind(
-                        ipywidgets.BoundedIntText(min=0, max=1000, tooltip="0: all polygons"),
+                        ipywidgets.BoundedIntText(min=0, max=MAX_POLYGONS, tooltip="0: all parts"),
                         "polygons_filter",
                         lambda n: n or None,
-                        _number_of_polygons,
+                        number_of_polygons,
                     ),
+                    is_long=True,
                 ),
                 self._bind(ipywidgets.Checkbox(description="Fill holes", indent=False), "no_holes"),
                 self._bind(ipywidgets.Checkbox(description="Cut out water", indent=False), "remove_water_bodies"),
@@ -309,10 +314,10 @@ class Panel:
     def _travel_options(self) -> Any:
         """Return the controls for travel options."""
         snap = "snapping"
-        penalty = self._bind_option(ipywidgets.Dropdown(options=["enabled", "disabled"]), snap, "penalty", "enabled")
+        penalty = self._bind_option(ipywidgets.Dropdown(options=_PENALTIES), snap, "penalty", "enabled")
         roads = self._bind_option(
             ipywidgets.Dropdown(
-                options=[("walkable too", "both_drivable_and_walkable"), ("any drivable", "any_drivable")]
+                options=[("walkable as well", "both_drivable_and_walkable"), ("any for cars", "any_drivable")]
             ),
             snap,
             "accept_roads",
@@ -321,33 +326,37 @@ class Panel:
         threshold = self._bind_option(ipywidgets.BoundedIntText(min=0, max=10_000), snap, "threshold", 1000)
         boarding = self._bind_option(ipywidgets.BoundedIntText(min=0, max=7200), "mode_options", "boarding_time", 0)
         self._hover = ipywidgets.Checkbox(value=True, description="Pointing shows time and route", indent=False)
-        self._boarding_row = _labelled("Boarding s", boarding)
-        self._roads_row = _labelled("Snap to", roads)
+        self._boarding_row = labelled("Boarding a ferry, seconds", boarding, is_long=True)
+        self._roads_row = labelled("Streets", roads)
         tracks = self._road_choice("include_roads", "track", "Use rough tracks")
         restricted = self._road_choice("include_roads", "restricted", "Use restricted roads")
         tolls = self._road_choice("exclude_roads", "toll", "Avoid tolls")
-        self._car_options = ipywidgets.VBox([self._roads_row, tracks, restricted, tolls])
+        self._car_options = column([self._roads_row, tracks, restricted, tolls])
         walk = self._bind(
             ipywidgets.BoundedIntText(min=0, max=240),
             "mode_options",
-            lambda minutes: _with_entry(self.state.mode_options, "walking_time", minutes * 60, 900),
+            lambda minutes: with_entry(self.state.mode_options, "walking_time", minutes * 60, 900),
             lambda options: round(options.get("walking_time", 900) / 60),
         )
         changes = self._bind(
             ipywidgets.Dropdown(options=[("any number", -1), *((str(n), n) for n in range(5))]),
             "mode_options",
-            lambda n: _with_entry(self.state.mode_options, "max_changes", None if n < 0 else n, None),
+            lambda n: with_entry(self.state.mode_options, "max_changes", None if n < 0 else n, None),
             lambda options: -1 if options.get("max_changes") is None else options["max_changes"],
         )
         delay = self._bind_option(ipywidgets.BoundedIntText(min=0, max=7200), "mode_options", "pt_change_delay", 0)
-        self._ride_options = ipywidgets.VBox(
-            [_labelled("Walk min", walk), _labelled("Changes", changes), _labelled("Spare s", delay)]
+        self._ride_options = column(
+            [
+                labelled("Longest walk, minutes", walk, is_long=True),
+                labelled("Changes", changes),
+                labelled("Spare time per change, seconds", delay, is_long=True),
+            ]
         )
-        return ipywidgets.VBox(
+        return column(
             [
                 self._hover,
-                _labelled("Snap m", threshold),
-                _labelled("Snap walk", penalty),
+                labelled("Farthest street, metres", threshold, is_long=True),
+                labelled("Way there", penalty),
                 self._boarding_row,
                 self._car_options,
                 self._ride_options,
@@ -359,7 +368,7 @@ class Panel:
 
         def to_state(is_chosen: bool) -> dict[str, Any]:
             chosen = [other for other in self.state.mode_options.get(name, ()) if other != road]
-            return _with_entry(self.state.mode_options, name, (*chosen, road) if is_chosen else tuple(chosen), ())
+            return with_entry(self.state.mode_options, name, (*chosen, road) if is_chosen else tuple(chosen), ())
 
         control = ipywidgets.Checkbox(description=text, indent=False)
         return self._bind(control, "mode_options", to_state, lambda options: road in options.get(name, ()))
@@ -367,13 +376,17 @@ class Panel:
     def _export_options(self) -> Any:
         """Return the export buttons."""
         buttons = []
-        for kind, text in (("code", "Code"), ("geojson", "GeoJSON"), ("parquet", "GeoParquet"), ("png", "PNG")):
+        for kind, text in (
+            ("code", "Code"),
+            ("geojson", "GeoJSON"),
+            ("parquet", "GeoParquet"),
+            ("png", "PNG"),
+            ("html", "Web page"),
+        ):
             button = ipywidgets.Button(description=text, layout=ipywidgets.Layout(width="116px"))
             button.on_click(lambda _, kind=kind: self._on_export(kind))
             buttons.append(button)
-        return ipywidgets.VBox(
-            [ipywidgets.HBox(buttons[:2]), ipywidgets.HBox(buttons[2:]), self._export_note, self._code]
-        )
+        return column([row(buttons[:2]), row(buttons[2:4]), row(buttons[4:]), self._export_note, self._code])
 
     def _follow_kind(self) -> None:
         """Show the controls that apply to the state and hide the others."""
@@ -381,18 +394,18 @@ class Panel:
         in_time = state.measure == "travel_time"
         has_hour = state.moment != "any" and state.depends_on_hour
         kind = state.transportation
-        _show(self._minutes_row, in_time)
-        _show(self._metres_row, not in_time)
-        _show(self._day_row, has_hour)
-        _show(self._clock_row, has_hour and state.day is not None)
-        _show(self._window_row, has_hour and state.uses_timetable)
-        _show(self._luck_row, has_hour and state.uses_timetable and state.window > 0)
-        _show(self._traffic_row, applies("traffic_model", kind) and in_time)
-        _show(self._car_options, applies("exclude_roads", kind))
-        _show(self._ride_options, applies("max_changes", kind))
-        _show(self._boarding_row, applies("boarding_time", kind))
+        show(self._minutes_row, in_time)
+        show(self._metres_row, not in_time)
+        show(self._day_row, has_hour)
+        show(self._clock_row, has_hour and state.day is not None)
+        show(self._window_row, has_hour and state.uses_timetable)
+        show(self._luck_row, has_hour and state.uses_timetable and state.window > 0)
+        show(self._traffic_row, applies("traffic_model", kind) and in_time)
+        show(self._car_options, applies("exclude_roads", kind))
+        show(self._ride_options, applies("max_changes", kind))
+        show(self._boarding_row, applies("boarding_time", kind))
         hours, minutes = divmod(state.second // 60, 60)
-        self._clock_text.value = f"<b style='font:13px system-ui,sans-serif'>{hours:02d}:{minutes:02d}</b>"
+        self._clock_text.value = f"<b style='font:13px {FONT}'>{hours:02d}:{minutes:02d}</b>"
         note = ""
         if state.moment != "any" and not state.depends_on_hour:
             note = "The result does not depend on the time of day."
@@ -401,8 +414,8 @@ class Panel:
         covered = choices.span(self._network) if state.uses_timetable else None
         if covered is not None:
             note = f"{note} Timetable: {covered[0]} to {covered[1]}".strip()
-        self._hour_note.value = f"<div style='font:12px/1.4 system-ui,sans-serif;color:#666'>{note}</div>"
-        _show(self._hour_note, bool(note))
+        self._hour_note.value = f"<div style='font:12px/1.4 {FONT};color:#666'>{note}</div>"
+        show(self._hour_note, bool(note))
 
     def _list_origins(self) -> None:
         """List the origins in their colours, each with a remove button."""
@@ -416,22 +429,23 @@ class Panel:
         for i, origin in enumerate(origins):
             colour = colour_of(i) if len(origins) > 1 else style.ORIGIN
             label = ipywidgets.HTML(
-                f"<span style='font:13px system-ui,sans-serif'><b style='color:{colour}'>&#9679;</b> "
-                f"{escape(str(origin.name))}</span>",
-                layout=ipywidgets.Layout(flex="1 1 auto"),
+                # A long name must not wrap: its row would grow when "(moved)" is added during a drag.
+                f"<div style='font:13px {FONT};white-space:nowrap;overflow:hidden;text-overflow:ellipsis'>"
+                f"<b style='color:{colour}'>&#9679;</b> {escape(str(origin.name))}</div>",
+                layout=ipywidgets.Layout(flex="1 1 0", min_width="0"),
             )
             button = ipywidgets.Button(
-                icon="times", tooltip=f"remove {origin.name}", layout=ipywidgets.Layout(width="32px", height="22px")
+                icon="times", tooltip=f"remove {origin.name}", layout=ipywidgets.Layout(width="32px", height="28px")
             )
             button.on_click(lambda _, name=origin.name: self._on_remove(name))
-            rows.append(ipywidgets.HBox([label, button] if len(origins) > 1 else [label]))
+            rows.append(row([label, button] if len(origins) > 1 else [label]))
         gone, self._origin_rows.children = self._origin_rows.children, rows
-        for row in gone:
-            for widget in (*row.children, row):
+        for old in gone:
+            for widget in (*old.children, old):
                 for part in (getattr(widget, "style", None), widget.layout, widget):
                     if part is not None:
                         part.close()
-        _show(self._combine_row, len(origins) > 1)
+        show(self._combine_row, len(origins) > 1)
 
     # Used by the map -------------------------------------------------------------------------------------------------
 
@@ -445,46 +459,11 @@ class Panel:
         """Whether moving the mouse over the map shows travel times and routes."""
         return bool(self._hover.value)
 
-    def show_error(self, text: str) -> None:
-        """Show an error message; hide it if the text is empty."""
-        value = ""
-        if text:
-            value = (
-                "<div role='alert' style='font:13px/1.4 system-ui,sans-serif;color:#7a1c10;background:#fdecea;"
-                f"border-left:3px solid #d7301f;padding:6px 8px;white-space:normal'>{escape(text)}</div>"
-            )
-        if self._error.value != value:
-            self._error.value = value
-
-    def show_progress(self, job: Job | None) -> None:
-        """Show the progress of a job; hide the progress bar for None."""
-        _show(self._progress, job is not None)
-        if job is not None:
-            self._bar.max, self._bar.value = max(job.total, 1), job.done
-
     def show_export(self, html: str) -> None:
         """Show a message about an export."""
-        self._export_note.value = f"<span style='font:12px system-ui,sans-serif'>{html}</span>"
+        self._export_note.value = f"<span style='font:12px {FONT}'>{html}</span>"
 
     def show_code(self, code: str) -> None:
         """Show code to copy."""
         self._code.value, self._code.layout.display = code, None
         self.show_export("Copy this into a cell; <code>to_cell()</code> makes one.")
-
-
-def _number_of_polygons(value: Any) -> int:
-    """Return the number of a polygons_filter, 0 if there is none."""
-    return int((value.get("limit") if isinstance(value, dict) else value) or 0)
-
-
-def _with_entry(entries: dict[str, Any], name: str, value: Any, usual: Any) -> dict[str, Any]:
-    """Return a mapping with an entry set, or removed if it has its default."""
-    others = {key: entry for key, entry in entries.items() if key != name}
-    return others if value == usual else {**others, name: value}
-
-
-def _show(control: Any, is_shown: bool) -> None:
-    """Show or hide a control."""
-    display = None if is_shown else "none"
-    if control.layout.display != display:
-        control.layout.display = display

@@ -43,6 +43,9 @@ _SYNONYMS: Final = {
 _NOT_NEEDED: Final = dict.fromkeys(
     ("center", "centre", "location", "zoom", "zoom_start", "bounds", "extent"),
     "The map fits itself to the areas; to move it later, set its attributes map.center and map.zoom.",
+) | dict.fromkeys(
+    ("column", "scheme", "k", "cmap", "vmin", "vmax"),
+    "The colours of its areas tell rings and origins apart; add_layer(frame, column=...) colours own data by values.",
 )
 
 

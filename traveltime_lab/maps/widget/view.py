@@ -18,7 +18,6 @@ import geopandas as gpd
 try:
     import ipyleaflet
     import ipywidgets
-    import traitlets
 except ImportError as error:
     from traveltime_lab.errors import MissingDependencyError
 
@@ -28,11 +27,16 @@ except ImportError as error:
 from traveltime_lab._files import as_path
 from traveltime_lab.errors import InputError, TravelTimeError
 from traveltime_lab.maps import basemap, style
-from traveltime_lab.maps.widget import answers, browser
-from traveltime_lab.maps.widget.background import ASSUMED_PX, Background, tile_layer, worth_seeing
+from traveltime_lab.maps.widget import answers, browser, rides
+from traveltime_lab.maps.widget.background import ASSUMED_PX, Background, tile_layer
+from traveltime_lab.maps.widget.controls import Status, column, row
 from traveltime_lab.maps.widget.exports import Exports
+from traveltime_lab.maps.widget.finder import Finder
 from traveltime_lab.maps.widget.jobs import Cancelled, Job, LatestOnly
+from traveltime_lab.maps.widget.layers import Layer
 from traveltime_lab.maps.widget.markers import Markers
+from traveltime_lab.maps.widget.naming import Naming
+from traveltime_lab.maps.widget.own_layers import OwnLayers, Shapes
 from traveltime_lab.maps.widget.panel import Panel
 from traveltime_lab.maps.widget.state import (
     MAP_NAMES,
@@ -56,19 +60,7 @@ _SLOW_DRAG_S = 0.15
 _ON_MAP = tuple(dict.fromkeys((*OPTION_NAMES, *value_names())))
 
 
-class _Shapes(ipyleaflet.GeoJSON):
-    """GeoJSON layer in a pane; ipyleaflet sets the pane of a layer too late for the parts of a GeoJSON layer."""
-
-    pane = traitlets.Unicode("").tag(sync=True, o=True)
-
-
-class _Line(ipyleaflet.Polyline):
-    """Line in a pane."""
-
-    pane = traitlets.Unicode("").tag(sync=True, o=True)
-
-
-class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
+class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.VBox):
     """
     Interactive map with isochrones that follow their origins.
 
@@ -101,7 +93,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         origins. Waits for a running search, and raises the error that the map displays, if any. After cancelling a
         search, the areas that are on the map.
     error : str
-        Message displayed beside the map, empty if there is none. Waits for a running search.
+        Message displayed on the map, empty if there is none. Waits for a running search.
 
     Raises
     ------
@@ -127,6 +119,10 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
     >>> view.rings = 2
     >>> view.areas["travel_time"].tolist()
     [300, 600]
+
+    Own data under or over the areas:
+
+    >>> view.add_layer(places, "Places", over=True)
     """
 
     def __init__(
@@ -156,7 +152,11 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         self._full_s = 0.0
         self._is_draft = False
         self._markers: dict[str, ipyleaflet.Marker] = {}
+        self._given: set[str] = set()
+        self._unnamed: set[str] = set()
+        self._own: dict[str, tuple[Layer, Shapes]] = {}
         self._shape_jobs, self._probe_jobs, self._base_jobs = LatestOnly(), LatestOnly(), LatestOnly()
+        self._find_jobs, self._name_jobs = LatestOnly(), LatestOnly()
         self._base: basemap.Overlays | None = None
         self._settling: asyncio.TimerHandle | None = None
         base_map = "none" if base_map is None else base_map
@@ -165,16 +165,21 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         # Not timed, because the first search of a network also builds its search graphs.
         query = self.state.query()
         drawn = answers.areas(network, query) if query.origins else self._areas
+        self._status = Status(self.cancel)
         self.map = self._make_map(drawn, base_map, height)
+        self._finder = Finder(self._find, self._pick)
         self.panel = Panel(
-            self.state, self.network, on_remove=self._on_remove, on_export=self._export, on_cancel=self.cancel,
+            self.state, self.network, finder=self._finder, on_remove=self._on_remove, on_export=self._export,
             on_fit=self.fit,
         )  # fmt: skip
-        self._note = ipywidgets.HTML(layout=ipywidgets.Layout(min_height="24px", margin="2px 4px"))
-        left = ipywidgets.VBox([self.map, self._note], layout=ipywidgets.Layout(flex="1 1 auto", min_width="300px"))
-        row = ipywidgets.HBox([left, self.panel.box], layout=ipywidgets.Layout(width="100%", align_items="flex-start"))
-        super().__init__([row], layout=ipywidgets.Layout(width="100%"))
+        self._note = ipywidgets.HTML(layout=ipywidgets.Layout(margin="2px 4px", overflow="hidden"))
+        # Below 700 px, the panel wraps below the map. Beside the map, it gets next to nothing of the spare width.
+        left = column([self.map, self._note], flex="1000 1 390px", min_width="0")
+        both = row([left, self.panel.box], flex_flow="row wrap")
+        both.layout.align_items = "flex-start"
+        super().__init__([both], layout=ipywidgets.Layout(width="100%", overflow="visible"))
         self._show(query, drawn)
+        self._fitted = (*self.map.center, self.map.zoom)
         self._place_markers()
         self._draw_base()
         self.state.observe(self._on_state)
@@ -217,11 +222,11 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
 
     def _make_map(self, drawn: gpd.GeoDataFrame, base_map: Any, height: int) -> Any:
         """Return the map with its layers, fitted to the first areas."""
-        west, south, east, north = worth_seeing(drawn, self.state.origins, self.network)
+        west, south, east, north = browser.worth_seeing(drawn, self.state.origins, self.network)
         self._ground = ipyleaflet.ImageOverlay(pane="ground", attribution=escape(self.network.attribution))
         self._streets = ipyleaflet.ImageOverlay(pane="streets")
-        self._shapes = _Shapes(pane="areas")
-        self._route = _Line(pane="routes", color=style.ROUTE, weight=3, fill=False, opacity=0.85, smooth_factor=1.0)
+        self._shapes = Shapes(pane="areas")
+        self._route = Shapes(pane="routes", data=rides.route_features([]))
         layers: list[Any] = [self._shapes, self._route]
         if self._uses_network:
             layers = [self._ground, self._streets, *layers]
@@ -237,13 +242,18 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
             max_zoom=19,
             panes={
                 "ground": {"zIndex": 150, "pointerEvents": "none"},
+                "under": {"zIndex": 405, "pointerEvents": "none"},
                 "areas": {"zIndex": 410, "opacity": style.AREA_OPACITY, "pointerEvents": "none"},
                 "streets": {"zIndex": 420, "pointerEvents": "none"},
+                "over": {"zIndex": 425, "pointerEvents": "none"},
                 "routes": {"zIndex": 430, "pointerEvents": "none"},
             },
-            layout=ipywidgets.Layout(height=f"{height}px", min_width="300px"),
+            attribution_control=False,
+            layout=ipywidgets.Layout(height=f"{height}px", min_width="0"),
         )
-        made.add(ipyleaflet.WidgetControl(widget=self._legend, position="bottomleft"))
+        made.add(ipyleaflet.AttributionControl(position="bottomright", prefix=""))
+        made.add(ipyleaflet.WidgetControl(widget=self._legend, position="topright"))
+        made.add(ipyleaflet.WidgetControl(widget=self._status.box, position="bottomleft", transparent_bg=True))
         made.add(ipyleaflet.ScaleControl(position="bottomright", imperial=False))
         return made
 
@@ -253,10 +263,15 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         lat = query.origins[0].lat if query.origins else self.map.center[0]
         pixel_m = browser.metres_per_pixel(self.map.zoom, lat)
         self._shapes.data = browser.feature_collection(drawn, query, pixel_m)
-        legend = browser.legend_html(query)
+        self._note.layout.height = f"{browser.probe_height(query)}px"
+        self._draw_legend()
+        self._tell(" ".join([*answers.remarks(self.network, query, drawn), *self._service_remarks(query)]))
+
+    def _draw_legend(self) -> None:
+        """Show the legend of the areas on the map and of the layers of own data."""
+        legend = browser.legend_html(self._drawn_question, [layer.legend_html() for layer, _ in self._own.values()])
         if self._legend.value != legend:
             self._legend.value = legend
-        self._tell(" ".join([*answers.remarks(self.network, query, drawn), *self._service_remarks(query)]))
 
     def _service_remarks(self, query: Query) -> list[str]:
         """Return the warnings of the timetable; cached for the last departure or arrival time."""
@@ -268,18 +283,6 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         return self._service[1]
 
     # Actions and events ----------------------------------------------------------------------------------------------
-
-    def fit(self) -> None:
-        """Fit the map to all areas."""
-        west, south, east, north = self._window()
-        box = worth_seeing(self._areas, self.state.origins, self.network)
-        wide_px = (east - west) / 360.0 * 256.0 * 2.0**self.map.zoom
-        high_px = (north - south) * 111_320.0 / self._pixel_m(self.map.zoom, (west, south, east, north))
-        zoom = browser.zoom_for(box, 0.85 * wide_px, 0.85 * high_px)
-        # Sent together: the browser animates a move, and a zoom during the animation would stop it.
-        with self.map.hold_sync():
-            self.map.center = ((box[1] + box[3]) / 2.0, (box[0] + box[2]) / 2.0)
-            self.map.zoom = zoom
 
     def cancel(self) -> None:
         """Cancel the running search; the areas on the map stay."""
@@ -302,7 +305,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         if not query.origins:
             self._shape_jobs.forget()
             self._asked = query
-            self.panel.show_progress(None)
+            self._status.show_progress(None)
             self._show(query, answers.no_areas(query.measure))
             return
         if only_new and query == self._asked and not self._is_draft:
@@ -337,7 +340,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
 
         def look() -> None:
             running = self._shape_jobs.running
-            self.panel.show_progress(running)
+            self._status.show_progress(running)
             if running is not None:
                 loop.call_later(0.2, look)
 
@@ -345,8 +348,10 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
 
     def _on_shapes(self, query: Query, drawn: gpd.GeoDataFrame) -> None:
         if self._shape_jobs.running is None:
-            self.panel.show_progress(None)
+            self._status.show_progress(None)
         self._show(query, drawn)
+        if not self._is_dragging:
+            self._keep_in_sight()
         if self._probed is not None:
             self.ask(*self._probed)  # travel times to the probed point depend on the state, too
 
@@ -358,8 +363,8 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         self._on_failure(error)
 
     def _on_failure(self, error: BaseException) -> None:
-        """Show an error beside the map, because the log is not visible in a notebook."""
-        self.panel.show_progress(self._shape_jobs.running)
+        """Show an error on the map, because the log is not visible in a notebook."""
+        self._status.show_progress(self._shape_jobs.running)
         if isinstance(error, Cancelled):
             self._tell("Cancelled; the map shows the previous areas.")
             return
@@ -368,20 +373,26 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
         self._tell(str(error) if isinstance(error, TravelTimeError) else f"{type(error).__name__}: {error}")
 
     def _tell(self, text: str) -> None:
-        """Show a message beside the map; hide it if the text is empty."""
+        """Show a message on the map; hide it if the text is empty."""
         self._error = text
-        self.panel.show_error(text)
+        self._status.show_error(text)
 
     def _on_move(self, _change: Any) -> None:
-        """Redraw the base map after the map has stopped moving."""
+        """Redraw the base map after the map has stopped moving, or has got another size."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            self._draw_base()
+            self._on_settled()
             return
         if self._settling is not None:
             self._settling.cancel()
-        self._settling = loop.call_later(_SETTLE_S, self._draw_base)
+        self._settling = loop.call_later(_SETTLE_S, self._on_settled)
+
+    def _on_settled(self) -> None:
+        # On a narrow screen, a map that has not been moved shows less than what it was fitted to.
+        if not self._was_moved() and self._pressed is None:
+            self._keep_in_sight()
+        self._draw_base()
 
     def _on_map_event(self, **event: Any) -> None:
         kind = event.get("type")
@@ -409,15 +420,13 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
 
     def _show_probe(self, query: Query, found: gpd.GeoDataFrame) -> None:
         """Show travel times as text and routes as lines."""
-        self._route.locations = [
-            [[round(y, 6), round(x, 6)] for x, y in line.coords] for line in found.geometry if not line.is_empty
-        ]
+        self._route.data = rides.route_features(found["legs"])
         self._note.value = browser.probe_html(query, found)
 
     def _clear_probe(self) -> None:
         self._probed = None
-        if self._route.locations:
-            self._route.locations = []
+        if self._route.data["features"]:
+            self._route.data = rides.route_features([])
         self._note.value = ""
 
     @property
@@ -438,7 +447,7 @@ class TravelTimeMap(Exports, Markers, Background, ipywidgets.VBox):
 
     @property
     def error(self) -> str:
-        """Message displayed beside the map, empty if there is none. Waits for a running search."""
+        """Message displayed on the map, empty if there is none. Waits for a running search."""
         self._catch_up()
         return self._error
 

@@ -1,0 +1,114 @@
+"""
+The map of a widget as one HTML file that works offline: areas, origins and layers, and what is reached where.
+
+The file holds everything: Leaflet, the base map at a few scales, and the areas.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+import traveltime_lab
+from traveltime_lab.maps import basemap, leaflet, style
+from traveltime_lab.maps.widget import browser, choices
+from traveltime_lab.maps.widget.state import colour_of
+
+if TYPE_CHECKING:
+    import geopandas as gpd
+
+    from traveltime_lab.maps.widget.layers import Layer
+    from traveltime_lab.maps.widget.state import Query
+    from traveltime_lab.network.network import Network
+
+#: Pixels of the longer side of the areas, and how much coarser each base map is (assumed: some 1 MB).
+_SIDE_PX: Final = 1400.0
+_COARSER: Final = (0.5, 1.2, 3.0)
+#: Margin of the base map around the areas as a share of their size.
+_AROUND: Final = 0.6
+#: Metres per pixel of the finest base map and of the areas at least.
+_FINEST_M: Final = 1.0
+
+
+def page(
+    network: Network,
+    query: Query,
+    drawn: gpd.GeoDataFrame,
+    layers: Sequence[Layer],
+    box: tuple[float, float, float, float],
+) -> str:
+    """
+    Return a self-contained HTML page with the areas of a query.
+
+    Parameters
+    ----------
+    network : Network
+    query : Query
+    drawn : GeoDataFrame
+        Areas of the query, see `traveltime_lab.maps.widget.answers.areas`.
+    layers : sequence of Layer
+        Layers of own data.
+    box : tuple of float
+        West, south, east, north of what the page shows at first.
+    """
+    west, south, east, north = box
+    wide, high = max(east - west, 0.004), max(north - south, 0.004)
+    bounds = (
+        west - _AROUND * wide, max(south - _AROUND * high, -85.0),
+        east + _AROUND * wide, min(north + _AROUND * high, 85.0),
+    )  # fmt: skip
+    frame = network.frame
+    metres = max(wide * frame.metres_per_degree_lng, high * frame.metres_per_degree_lat)
+    scale = max(metres / _SIDE_PX, _FINEST_M / _COARSER[0])
+    bases = []
+    for coarser in _COARSER:
+        ground, streets = basemap.documents(network, bounds, scale * coarser)
+        bases.append({"metres": scale * coarser, "ground": ground, "streets": streets})
+    name = style.minutes_label if query.measure == "travel_time" else style.metres_label
+    is_single = len(query.origins) == 1
+    data = {
+        "box": [[south, west], [north, east]],
+        "bounds": [[bounds[1], bounds[0]], [bounds[3], bounds[2]]],
+        "bases": bases,
+        "areas": browser.feature_collection(drawn, query, max(0.25 * scale, _FINEST_M)),
+        "measure": query.measure,
+        "limits": {str(limit): name(limit) for limit in query.limits},
+        "opacity": style.AREA_OPACITY,
+        "layers": [{"over": layer.over, "features": layer.features()} for layer in layers],
+        "origins": [
+            {"name": str(o.name), "at": [o.lat, o.lng], "pin": browser.pin(style.ORIGIN if is_single else colour_of(i))}
+            for i, o in enumerate(query.origins)
+        ],
+        "groups": [str(o.name) for o in query.origins] if query.combine == "each" else [query.combine],
+        "attribution": f"{html.escape(network.attribution)}. Drawn by traveltime_lab {traveltime_lab.__version__}",
+    }
+    folder = files(__name__)
+    # "<" of names and of SVG could end the script.
+    content = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    title = html.escape(_title(query, name(query.limits[-1])))
+    legend = browser.legend_html(query, [layer.legend_html() for layer in layers])
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{leaflet.stylesheet()}</style>
+<style>{folder.joinpath("page.css").read_text(encoding="utf-8")}</style></head>
+<body><div id="map" role="application" aria-label="Map. Arrow keys move it, plus and minus zoom."></div>
+<section id="panel" aria-label="Legend"><h1>{title}</h1>{legend}<div id="here" aria-live="polite"></div></section>
+<script>{leaflet.script()}</script>
+<script type="application/json" id="data">{content}</script>
+<script>{folder.joinpath("page.js").read_text(encoding="utf-8")}</script></body></html>
+"""
+
+
+def _title(query: Query, limit: str) -> str:
+    """Return a title such as "Within 15 min on foot, 2026-03-02T08:00:00"."""
+    means: Any = query.options["transportation"]
+    kind = str(means["type"] if isinstance(means, dict) else means)
+    words = f"Within {limit}, {choices.in_words(kind)}"
+    for side, verb in (("departure_time", "departing"), ("arrival_time", "arriving")):
+        if side in query.options:
+            words += f", {verb} {str(query.options[side]).replace('T', ' ').replace('_', ' ')}"
+    return words
