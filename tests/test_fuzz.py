@@ -385,6 +385,7 @@ TARGETS = [
     Target("Network.report service", lambda w: w.network.report().service, lambda w: {"week": "2026-01-12"}),
     Target("Network.report expiry", lambda w: w.network.report().expiry, lambda w: {"on": "2026-01-12"}),
     Target("Network.report to_html", lambda w: w.network.report().to_html, lambda w: {"path": w.folder / "r.html"}),
+    Target("Network.report plot", lambda w: w.network.report().plot, lambda w: {"on": "2026-01-12"}, share=0.2),
     Target("TravelTimeMap", public("TravelTimeMap"), lambda w: {"network": w.network, "origins": w.home}, more=(
         "travel_time", "distance", "transportation", "departure_time", "arrival_time", "level_of_detail", "snapping",
     ), share=0.05),

@@ -223,6 +223,36 @@ def test_html(odd: tl.Network, tmp_path: Path) -> None:
         report.to_html(tmp_path / "none" / "report.html")
 
 
+def test_figure(odd: tl.Network) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    report = odd.report()
+    figure = report.plot(on="2026-01-17")
+    strip, map_ = (part.axes[0] for part in figure.subfigs)
+    table = report.service()
+    expected = table.pivot_table(index="date", columns="hour", values="departures", aggfunc="sum")
+    drawn = np.asarray(strip.images[0].get_array())
+    assert np.array_equal(drawn, expected.to_numpy()[:, : drawn.shape[1]])
+    assert not expected.to_numpy()[:, drawn.shape[1] :].any()
+    assert strip.get_title(loc="left").endswith("service from 2026-01-05 to 2026-01-17, 0 days left")
+    words = [text.get_text() for text in map_.get_legend().get_texts()]
+    assert f"stops off streets: {len(report.stops_off_streets())}" in words
+    islands = report.islands()
+    assert any(text.startswith(f"islands walking: {islands['walking'].sum()} edges") for text in words)
+    with pytest.raises(tl.InputError, match="week must be a date"):
+        report.plot(week="soon")
+    pyplot.close("all")
+
+
+def test_figure_without_a_timetable() -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    report = tl.build_network(tables({0: (0, 0), 1: (1000, 0)}, [(0, 1, ON_FOOT)]), timezone="UTC").report()
+    figure = report.plot()
+    assert not any(ax.images for ax in figure.axes)
+    with pytest.raises(tl.InputError, match="needs a timetable"):
+        report.plot(on="2026-01-17")
+    pyplot.close("all")
+
+
 def test_names_in_html_are_escaped(tmp_path: Path) -> None:
     bad = "<script>alert(1)</script>"
     stops = {"a": (0.0, 0.0), bad: (600.0, 1001.0)}
@@ -239,6 +269,6 @@ def test_examples(coquimbo: tl.Network, monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tl, "sample_network", lambda: coquimbo)
     tests = [test for test in doctest.DocTestFinder().find(Report, globs={"tl": tl}) if test.examples]
-    assert len(tests) == 5
+    assert len(tests) == 6
     for test in tests:
         assert not doctest.DocTestRunner().run(test).failed

@@ -17,6 +17,7 @@ from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray
 from traveltime_lab._files import write_bytes
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes import Transportation
+from traveltime_lab.network.report_figure import figure
 from traveltime_lab.network.report_html import facts_table, page, service_tables
 from traveltime_lab.streets import snapping
 from traveltime_lab.streets.layer import StreetLayer
@@ -25,6 +26,7 @@ from traveltime_lab.transit.service_hours import departures_by_hour
 
 if TYPE_CHECKING:
     import geopandas as gpd
+    from matplotlib.figure import Figure
 
     from traveltime_lab.network.network import Network
 
@@ -96,6 +98,40 @@ class Report(dict[str, Any]):
         """
         write_bytes(path, page(self._repr_html_()), what="the report", example="report.html")
         return Path(path)
+
+    def plot(self, *, week: dt.date | str | None = None, on: dt.date | str | None = None) -> Figure:
+        """
+        Draw the report as one figure: departures by date and hour, stops off streets, and islands on a map.
+
+        Parameters
+        ----------
+        week : date or str, optional
+            A day of the week whose departures are drawn, as in `service`.
+        on : date or str, optional
+            Date from which the days left of each feed count, as in `expiry`.
+
+        Returns
+        -------
+        Figure
+            Of matplotlib; ``figure.savefig("report.png")`` writes it. Without a timetable it is the map alone.
+
+        Raises
+        ------
+        InputError
+            If `week` or `on` is no date, or is given without a timetable.
+        MissingDependencyError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> figure = tl.sample_network().report().plot(on="2019-12-01")
+        >>> figure.savefig("report.png")
+        """
+        network = self._of("plot")
+        if network.transit is None and week is None and on is None:
+            return figure(network, None, None, None, self.islands())
+        hours, dates = self.service(week), self.expiry(on)
+        return figure(network, hours, dates, self.stops_off_streets(), self.islands())
 
     def service(self, week: dt.date | str | None = None) -> pd.DataFrame:
         """

@@ -56,13 +56,14 @@ def figure(
     drawn = [(feed, own) for feed, own in tables[:_FEEDS_DRAWN] if own["departures"].any()]
     whole: Figure = pyplot.figure(figsize=(14.0, 7.0) if drawn else (8.0, 7.0), layout="constrained")
     if drawn:
-        left, right = whole.subfigures(1, 2, width_ratios=[1.0, 1.0])
+        parts: Any = whole.subfigures(1, 2)
+        left, right = parts
         strips = left.subplots(len(drawn), 1, squeeze=False)[:, 0]
         for ax, (feed, own) in zip(strips, drawn, strict=True):
             _draw_hours(ax, feed, own, dates)
         left.suptitle("Departures by service date and hour" + _more(len(tables) - len(drawn)))
     else:
-        right = whole
+        right = whole.subfigures()
     _draw_map(right.subplots(), network, off_streets, islands)
     return whole
 
@@ -81,8 +82,10 @@ def _draw_hours(ax: Any, feed: str, own: pd.DataFrame, dates: pd.DataFrame | Non
     ax.set_xticks(range(0, table.shape[1], 3), [str(hour) for hour in table.columns[::3]], fontsize=8)
     ax.tick_params(length=0)
     ax.figure.colorbar(image, ax=ax, pad=0.01, aspect=12).ax.tick_params(labelsize=8)
-    if dates is not None:
-        first, last, left = dates.loc[dates["feed"] == feed, ["first", "last", "days_left"]].iloc[0]
+    # Feeds may have the same name; one that is drawn has service.
+    served = dates[(dates["feed"] == feed) & dates["days_left"].notna()] if dates is not None else ()
+    if len(served):
+        first, last, left = served[["first", "last", "days_left"]].iloc[0]
         days = f"{abs(left):,} day{'' if abs(left) == 1 else 's'}"
         feed += f": service from {first} to {last}, " + (f"{days} left" if left >= 0 else f"ended {days} ago")
     ax.set_title(feed, fontsize=9, loc="left", **_LITERAL)

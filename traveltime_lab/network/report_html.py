@@ -24,7 +24,9 @@ def facts_table(facts: Mapping[str, Any], caption: str, worded: Any) -> str:
     rows = []
     for name, value in facts.items():
         label = escape(str(name).replace("_", " "))
-        cell = facts_table(value, "", worded) if isinstance(value, Mapping) else escape(worded(value))
+        cell = escape("none" if value == {} else worded(value))
+        if isinstance(value, Mapping) and value:
+            cell = facts_table(value, "", worded)
         rows.append(f"<tr><th scope='row' style='{_HEAD}'>{label}</th><td style='text-align: left'>{cell}</td></tr>")
     head = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
