@@ -227,6 +227,13 @@ def on_a_map(name: str) -> Callable[[World], Callable[..., Any]]:
     return lambda world: getattr(tl.TravelTimeMap(world.network, world.home, folder=world.folder), name)
 
 
+def removing_a_layer(world: World) -> Callable[..., Any]:
+    """Return `remove_layer` of a new map that has a layer."""
+    shown = tl.TravelTimeMap(world.network, world.home, folder=world.folder)
+    shown.add_layer(world.areas, "own")
+    return shown.remove_layer
+
+
 def nominatim() -> tl.Nominatim:
     """Return a geocoder that does not answer."""
     return tl.Nominatim("http://127.0.0.1:9", timeout=0.2)
@@ -392,8 +399,10 @@ TARGETS = [
     *(Target(f"TravelTimeMap.{name}", on_a_map(name), right, share=0.1) for name, right in (
         ("add_origin", lambda w: {"lng": 0.501, "lat": 0.5}), ("ask", lambda w: {"lng": 0.501, "lat": 0.5}),
         ("move_origin", lambda w: {"name": 0, "lng": 0.501, "lat": 0.5}), ("remove_origin", lambda w: {"name": 0}),
-        ("to_geojson", lambda w: {}), ("to_parquet", lambda w: {}), ("to_png", lambda w: {}),
+        ("to_geojson", lambda w: {}), ("to_html", lambda w: {}), ("to_parquet", lambda w: {}), ("to_png", lambda w: {}),
+        ("add_layer", lambda w: {"frame": w.areas, "name": "a", "column": "travel_time"}),
     )),
+    Target("TravelTimeMap.remove_layer", removing_a_layer, lambda w: {"name": "own"}, share=0.1),
     Target("settings.threads", setting("threads"), lambda w: {"value": 1}),
     Target("settings.cache_folder", setting("cache_folder"), lambda w: {"value": "cache"}),
 ]  # fmt: skip

@@ -83,8 +83,8 @@ def _draw_hours(ax: Any, feed: str, own: pd.DataFrame, dates: pd.DataFrame | Non
     ax.tick_params(length=0)
     ax.figure.colorbar(image, ax=ax, pad=0.01, aspect=12).ax.tick_params(labelsize=8)
     # Feeds may have the same name; one that is drawn has service.
-    served = dates[(dates["feed"] == feed) & dates["days_left"].notna()] if dates is not None else ()
-    if len(served):
+    served = None if dates is None else dates[(dates["feed"] == feed) & dates["days_left"].notna()]
+    if served is not None and len(served):
         first, last, left = served[["first", "last", "days_left"]].iloc[0]
         days = f"{abs(left):,} day{'' if abs(left) == 1 else 's'}"
         feed += f": service from {first} to {last}, " + (f"{days} left" if left >= 0 else f"ended {days} ago")

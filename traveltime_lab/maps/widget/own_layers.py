@@ -102,7 +102,7 @@ class OwnLayers:
         InputError
             If there is no such layer.
         """
-        if name not in self._own:
+        if not isinstance(name, str) or name not in self._own:
             known = f"Known: {', '.join(map(repr, self._own))}." if self._own else "None has been added."
             raise InputError(f"There is no layer {name!r}. {known}")
         _, shown = self._own.pop(name)
