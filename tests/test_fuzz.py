@@ -368,6 +368,9 @@ TARGETS = [
     Target("plot", public("plot"), lambda w: {
         "network": w.network, "areas": w.areas, "points": w.home, "size": 2.0
     }, share=0.05),
+    Target("side_by_side", public("side_by_side"), lambda w: {
+        "network": w.network, "before": w.areas, "after": w.areas, "size": 2.0
+    }, share=0.05),
     Target("serve", served, lambda w: {"networks": w.network}, share=0.1),
     Target("Snapping", snapped, lambda w: {}),
     *(
@@ -520,7 +523,7 @@ def fault(target: Target, world: World, values: dict[str, str]) -> tuple[str, st
 
 
 def close(target: Target) -> None:
-    if target.name.startswith("plot"):
+    if target.name.startswith(("plot", "side_by_side", "Network.report plot")):
         from matplotlib import pyplot
 
         pyplot.close("all")

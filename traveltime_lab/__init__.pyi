@@ -88,6 +88,9 @@ from .jobs.matrix import (
 from .maps.plot import (
     plot as plot,
 )
+from .maps.side_by_side import (
+    side_by_side as side_by_side,
+)
 from .maps.widget.view import (
     TravelTimeMap as TravelTimeMap,
 )

@@ -148,7 +148,7 @@ def plot(
     >>> ax.figure.savefig("map.png")
     """
     scene = scene_of(network, areas, points, lines, column, bounds, shading_of(scheme, k, cmap, vmin, vmax))
-    _check(unit=unit, labels=labels, street_names=street_names, legend=legend, title=title, size=size)
+    check_options(unit=unit, labels=labels, street_names=street_names, legend=legend, title=title, size=size)
     if ax is not None and not hasattr(ax, "get_window_extent"):
         msg = f"ax must be the axes of a figure; got {type(ax).__name__} {ax!r}"
         raise InputError(msg)
@@ -156,11 +156,11 @@ def plot(
     if ax is None:
         pyplot = matplotlib_module("pyplot")
         _, ax = pyplot.subplots(figsize=_figure_size(scene.box, size), layout="constrained")
-    _draw(ax, scene, unit=unit, labels=labels, street_names=street_names, legend=legend, title=title, own_size=own_size)
+    draw(ax, scene, unit=unit, labels=labels, street_names=street_names, legend=legend, title=title, own_size=own_size)
     return ax
 
 
-def _check(*, unit: Any, labels: Any, street_names: Any, legend: Any, title: Any, size: Any) -> None:
+def check_options(*, unit: Any, labels: Any, street_names: Any, legend: Any, title: Any, size: Any) -> None:
     """Raise InputError for options of other types, and LimitError for sizes that no figure has."""
     for name, text in (("unit", unit), ("title", title)):
         if text is not None:
@@ -210,8 +210,8 @@ def save(
     unknown = sorted(set(options) - set(chosen))
     if unknown:
         raise InputError(f"save() has no option {unknown[0]!r}; known: {', '.join(chosen)}")
-    _check(size=size, **{**chosen, **options})
-    _draw(figure.subplots(), scene, own_size=size, **{**chosen, **options})
+    check_options(size=size, **{**chosen, **options})
+    draw(figure.subplots(), scene, own_size=size, **{**chosen, **options})
     if not isinstance(target, str | os.PathLike):
         figure.savefig(target, dpi=dpi, format=file_format)
         return
@@ -226,7 +226,7 @@ def _figure_size(box: basemap.Box, size: float) -> tuple[float, float]:
     return (size, max(size * high / wide, 1.0)) if wide >= high else (max(size * wide / high, 1.0), size)
 
 
-def _draw(
+def draw(
     ax: Any,
     scene: Scene,
     *,
