@@ -223,6 +223,68 @@ def test_html(odd: tl.Network, tmp_path: Path) -> None:
         report.to_html(tmp_path / "none" / "report.html")
 
 
+def slow_overtaking(timetable: Timetable, date: dt.date) -> dict[str, int]:
+    """Return the seconds by which trips overtake others of their pattern on a date, at most, by trip_id."""
+    runs, found = timetable.services_on(date), {}
+    trips = [
+        i
+        for i in range(timetable.n_trips)
+        if runs[timetable.trips["service_idx"].iloc[i]] and i not in timetable.frequency_trip
+    ]
+    times = {i: slice(timetable.trip_indptr[i], timetable.trip_indptr[i + 1]) for i in trips}
+    for one in trips:
+        for other in trips:
+            if timetable.trips["pattern_idx"].iloc[one] != timetable.trips["pattern_idx"].iloc[other]:
+                continue
+            if timetable.departure[times[one]][0] > timetable.departure[times[other]][0]:
+                ahead = int((timetable.arrival[times[other]] - timetable.arrival[times[one]])[1:].max())
+                if ahead > 0:
+                    name = str(timetable.trips["trip_id"].iloc[one])
+                    found[name] = max(found.get(name, 0), ahead)
+    return found
+
+
+def test_trips_that_overtake(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    for number in range(20):
+        starts = random.integers(0, 8, 12) * 300
+        trips = [
+            [("a", 28_800 + int(s)), ("b", 29_000 + int(s + d)), ("c", 30_000 + int(s + d + e))]
+            for s, d, e in zip(starts, random.integers(0, 900, 12), random.integers(0, 900, 12), strict=True)
+        ]
+        stops = {"a": (0.0, 0.0), "b": (400.0, 0.0), "c": (800.0, 0.0)}
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        path = timetable(folder, stops, trips)
+        network = tl.build_network(tables({0: (0, 0), 1: (1000, 0)}, [(0, 1, ON_FOOT)]), gtfs=path, timezone="UTC")
+        report = network.report()
+        table = report.overtaking()
+        assert network.timetable is not None
+        expected = slow_overtaking(network.timetable, table["date"].iloc[0]) if len(table) else {}
+        assert dict(zip(table["trip_id"], table["seconds"], strict=True)) == expected
+        assert number or len(table), "the first of these worlds has such trips"
+
+
+def test_rides_that_are_too_fast(tmp_path: Path) -> None:
+    stops = {"a": (0.0, 0.0), "b": (4000.0, 0.0), "c": (4100.0, 0.0)}
+    # 4 km in 60 s, and with the minute of rounding 120 km/h; in 30 s, 160 km/h. Each trip is a route.
+    trips = [
+        [("a", 28_800), ("b", 28_860), ("c", 28_860)],
+        [("a", 30_000), ("b", 30_030), ("c", 30_040)],
+        [("a", 31_000), ("b", 31_025), ("c", 31_040)],
+    ]
+    network = tl.build_network(
+        tables({0: (0, 0), 1: (1000, 0)}, [(0, 1, ON_FOOT)]), gtfs=timetable(tmp_path, stops, trips), timezone="UTC"
+    )
+    ride, other = network.report().fast_rides().to_dict("records")
+    assert (other["seconds"], other["trips"]) == (30, 1)
+    assert (ride["from_stop_id"], ride["to_stop_id"], ride["mode"]) == ("a", "b", "bus")
+    assert (ride["seconds"], ride["trips"]) == (25, 1)
+    assert ride["km"] == pytest.approx(4.0, rel=1e-3)
+    assert ride["kph"] == pytest.approx(4.0 / 25 * 3600, rel=1e-3)
+    assert ride["geometry"].geom_type == "LineString"
+
+
 def test_figure(odd: tl.Network) -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
     report = odd.report()
@@ -269,6 +331,6 @@ def test_examples(coquimbo: tl.Network, monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tl, "sample_network", lambda: coquimbo)
     tests = [test for test in doctest.DocTestFinder().find(Report, globs={"tl": tl}) if test.examples]
-    assert len(tests) == 6
+    assert len(tests) == 8
     for test in tests:
         assert not doctest.DocTestRunner().run(test).failed

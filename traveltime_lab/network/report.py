@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
+import shapely
 
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray
 from traveltime_lab._files import write_bytes
@@ -21,6 +22,7 @@ from traveltime_lab.network.report_figure import figure
 from traveltime_lab.network.report_html import facts_table, page, service_tables
 from traveltime_lab.streets import snapping
 from traveltime_lab.streets.layer import StreetLayer
+from traveltime_lab.transit.doubtful_trips import fast_rides, overtaking_trips
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.service_hours import departures_by_hour
 
@@ -197,6 +199,67 @@ class Report(dict[str, Any]):
         table = pd.DataFrame({"feed": list(transit.timetable.report())})
         table["first"], table["last"] = dates["first"].to_numpy(object), dates["last"].to_numpy(object)
         return table.assign(days_left=pd.array(left, dtype="Int64"))
+
+    def overtaking(self) -> pd.DataFrame:
+        """
+        Return the trips that leave later than another of the same stops, and arrive earlier: often errors of a feed.
+
+        Returns
+        -------
+        DataFrame
+            ``feed``, ``date``, ``route_id``, ``trip_id``, ``overtaken`` (the trip that it overtakes by most),
+            ``stop_id`` (where) and ``seconds`` (by how much). Each trip is listed on the first date of the week named
+            by ``week_of`` of its feed on which it overtakes. Trips of frequencies.txt are left out, as they have no
+            times of their own.
+
+        Raises
+        ------
+        InputError
+            If the network has no timetable.
+
+        Examples
+        --------
+        >>> len(tl.sample_network().report().overtaking())
+        0
+        """
+        return overtaking_trips(self._transit("overtaking").timetable)
+
+    def fast_rides(self) -> gpd.GeoDataFrame:
+        """
+        Return the rides from one stop to the next that are too fast for their mode, in a straight line.
+
+        Limits by mode are assumed: 130 km/h for buses, coaches and undergrounds, 350 for other trains, 90 for
+        ferries, 60 for cable cars, 1,000 for planes. As the times of many feeds are whole minutes, a ride may take a
+        minute more.
+
+        Returns
+        -------
+        GeoDataFrame
+            ``feed``, ``route_id``, ``mode``, ``from_stop_id``, ``to_stop_id``, ``km``, ``seconds`` (of the fastest
+            trip), ``kph`` and ``trips`` (number of trips that are as doubtful), and the straight lines in EPSG:4326.
+            A row for each route and pair of stops, the fastest first.
+
+        Raises
+        ------
+        InputError
+            If the network has no timetable.
+
+        Examples
+        --------
+        >>> len(tl.sample_network().report().fast_rides())
+        0
+        """
+        import geopandas as gpd  # noqa: PLC0415 - slow to import
+
+        timetable = self._transit("fast_rides").timetable
+        rides = fast_rides(timetable).sort_values(["kph", "km"], ascending=False, ignore_index=True)
+        ids = timetable.stops["stop_id"].to_numpy(object)
+        lng, lat = (timetable.column("stops", name).astype(np.float64) for name in ("stop_lon", "stop_lat"))
+        ends = rides[["from_stop", "to_stop"]].to_numpy(np.int64)
+        lines = shapely.linestrings(np.stack([lng[ends], lat[ends]], axis=-1))
+        rides.insert(3, "from_stop_id", ids[ends[:, 0]])
+        rides.insert(4, "to_stop_id", ids[ends[:, 1]])
+        return gpd.GeoDataFrame(rides.drop(columns=["from_stop", "to_stop"]), geometry=lines, crs="EPSG:4326")
 
     def stops_off_streets(self) -> gpd.GeoDataFrame:
         """

@@ -11,6 +11,7 @@ import numpy as np
 import shapely
 
 from traveltime_lab.errors import MissingDependencyError
+from traveltime_lab.network.report_html import WEEKDAYS
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -52,8 +53,8 @@ def figure(
     except ImportError as error:
         msg = "plot needs matplotlib; install it with pip install 'traveltime_lab[notebook]'"
         raise MissingDependencyError(msg) from error
-    tables = [] if hours is None else [(str(feed), own) for feed, own in hours.groupby("feed", sort=False)]
-    drawn = [(feed, own) for feed, own in tables[:_FEEDS_DRAWN] if own["departures"].any()]
+    feeds = [] if hours is None else [each for each in hours.groupby("feed", sort=False) if each[1]["departures"].any()]
+    drawn = [(str(feed), own) for feed, own in feeds[:_FEEDS_DRAWN]]
     whole: Figure = pyplot.figure(figsize=(14.0, 7.0) if drawn else (8.0, 7.0), layout="constrained")
     if drawn:
         parts: Any = whole.subfigures(1, 2)
@@ -61,7 +62,7 @@ def figure(
         strips = left.subplots(len(drawn), 1, squeeze=False)[:, 0]
         for ax, (feed, own) in zip(strips, drawn, strict=True):
             _draw_hours(ax, feed, own, dates)
-        left.suptitle("Departures by service date and hour" + _more(len(tables) - len(drawn)))
+        left.suptitle("Departures by service date and hour" + _more(len(feeds) - len(drawn)))
     else:
         right = whole.subfigures()
     _draw_map(right.subplots(), network, off_streets, islands)
@@ -78,10 +79,13 @@ def _draw_hours(ax: Any, feed: str, own: pd.DataFrame, dates: pd.DataFrame | Non
     table = own.pivot_table(index="date", columns="hour", values="departures", aggfunc="sum")
     table = table.loc[:, : table.columns[table.any()].max()]
     image = ax.imshow(table.to_numpy(), aspect="auto", cmap="Blues", vmin=0)
-    ax.set_yticks(range(len(table)), [f"{date:%a} {date}" for date in table.index], fontsize=8)
+    ax.set_yticks(range(len(table)), [f"{WEEKDAYS[date.weekday()]} {date}" for date in table.index], fontsize=8)
     ax.set_xticks(range(0, table.shape[1], 3), [str(hour) for hour in table.columns[::3]], fontsize=8)
     ax.tick_params(length=0)
-    ax.figure.colorbar(image, ax=ax, pad=0.01, aspect=12).ax.tick_params(labelsize=8)
+    ax.set_xlabel("hour of the service date", fontsize=8)
+    bar = ax.figure.colorbar(image, ax=ax, pad=0.01, aspect=12)
+    bar.ax.tick_params(labelsize=8)
+    bar.set_label("departures", fontsize=8)
     # Feeds may have the same name; one that is drawn has service.
     served = None if dates is None else dates[(dates["feed"] == feed) & dates["days_left"].notna()]
     if served is not None and len(served):

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import pandas as pd
 
+#: Not those of the locale, as the other words are English.
+WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 #: Maximum number of feeds whose departures are shown, and of hours for each.
 _FEEDS_SHOWN: Final = 5
 _HOURS_SHOWN: Final = 48
@@ -34,18 +36,16 @@ def facts_table(facts: Mapping[str, Any], caption: str, worded: Any) -> str:
 
 def service_tables(hours: pd.DataFrame) -> Iterator[str]:
     """Yield a table of departures by date and hour for each feed, coloured by their number."""
-    feeds = list(hours["feed"].unique())
+    feeds = list(hours.loc[hours["departures"] > 0, "feed"].unique())
     for feed in feeds[:_FEEDS_SHOWN]:
         own = hours[hours["feed"] == feed]
         table = own.pivot_table(index="date", columns="hour", values="departures", aggfunc="sum")
         served = [hour for hour in table.columns if table[hour].any()]
-        if not served:
-            continue
         shown = [hour for hour in table.columns if served[0] <= hour <= served[-1]][:_HOURS_SHOWN]
         most = max(int(table[shown].to_numpy().max()), 1)
         head = "".join(f"<th scope='col' style='{_CELL}'>{hour}</th>" for hour in shown)
         rows = [
-            f"<tr><th scope='row' style='{_HEAD}'>{date:%a} {date}</th>"
+            f"<tr><th scope='row' style='{_HEAD}'>{WEEKDAYS[date.weekday()]} {date}</th>"
             + "".join(_cell(int(table.loc[date, hour]), most) for hour in shown)
             + "</tr>"
             for date in table.index

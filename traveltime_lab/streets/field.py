@@ -126,10 +126,10 @@ def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: floa
     removed = _REMOVED.of(graph.topology, is_backward, lambda: _removed(core))
     with search_space(graph, core) as space:
         space.queue, rows.edges = reading.reached_rows(
-            core.arcs, *seeds, largest, space.label, space.queue,
-            reading.Removed(*removed, core.above_key),
+            core.arcs, seeds, largest, space.label, space.queue,
+            reading.Removed(*removed, core.above, core.above_key),
             _PORTS_OF_STATES.of(graph.topology, is_backward, lambda: _by_state(ends, graph.topology.n_states)),
-            ends.keys, graph.traversal, field.unit, int(is_backward), rows.values,
+            ends, graph.traversal, field.unit, int(is_backward), rows.values,
         )  # fmt: skip
     return field
 

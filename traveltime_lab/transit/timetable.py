@@ -422,8 +422,7 @@ class Timetable:
         Returns
         -------
         dict
-            Facts by feed name. ``trips_per_weekday`` is that of the busiest of up to 60 weeks, distributed over the
-            dates of the feed; ``week_of`` is its Monday.
+            Facts by feed name. ``trips_per_weekday`` is that of the busiest of 60 weeks; ``week_of`` is its Monday.
         """
         facts: dict[str, Any] = {}
         stop_feed = np.bincount(self.column("stops", "feed_idx"), minlength=len(self.feeds))
@@ -431,7 +430,9 @@ class Timetable:
         trip_feed = np.bincount(self.hot.trip_feed, minlength=len(self.feeds))
         for i, (name, first, last) in enumerate(self._spans()):
             monday, counts = self._busiest_week(i)
-            label = name if name not in facts else f"{name} ({i + 1})"
+            label = next(
+                text for k in range(i, 2 * i + 2) if (text := name if k == i else f"{name} ({k})") not in facts
+            )
             facts[label] = {
                 "timezone": self._feed_zones[i],
                 "first_date": str(first or "never"),

@@ -9,7 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.street.reduction import fill
 from traveltime_lab.kernels.street.road import UNREACHED, _grow, search
+
+#: A search that reaches more than one in so many states reads all of the network, which is faster then (measured in
+#: Milan).
+_MUCH = 8
 
 
 class Removed(NamedTuple):
@@ -17,7 +22,8 @@ class Removed(NamedTuple):
 
     indptr: np.ndarray  # int32 (n_states + 1,)
     states: np.ndarray  # int32
-    above_key: np.ndarray  # int64 (n_states,), label from the kept state to each removed state
+    above: np.ndarray  # int32 (n_states,), kept state that leads to each removed state, -1 for kept states
+    above_key: np.ndarray  # int64 (n_states,), label from there
 
 
 class PortsOfStates(NamedTuple):
@@ -135,18 +141,31 @@ def trace(state, label, parent, arcs):
 
 
 @kernel
-def reached_rows(arcs, seed_states, seed_keys, limit, label, queue, removed, ports, keys, traversal, unit, side, rows):
+def _lower_row(label, directed, traversal, unit, side, rows):
+    """Lower the value of a directed edge that is entered with a label; see `reached_rows`."""
+    edge = directed >> 1
+    # Labels of one time that differ in their length have the same value.
+    value = np.float32((label >> 32) / unit)
+    column = 0 if directed & 1 == side else 2
+    if value < rows[edge, column]:
+        rows[edge, column] = value
+        rows[edge, column + 1] = (traversal[directed] >> 32) / unit
+
+
+@kernel
+def reached_rows(arcs, seeds, limit, label, queue, removed, of_states, ports, traversal, unit, side, rows):
     """
     Search, and write the values of the edges that are reached.
 
-    This takes as long as what is reached is large, whatever the size of the network.
+    The time depends on what is reached, and not on the size of the network. If much of the network is reached, all of
+    it is read in the order of memory.
 
     Parameters
     ----------
     arcs : Arcs
         Arcs between the states that were not removed.
-    seed_states, seed_keys : int32 and int64 arrays of shape (n_seeds,)
-        As in `traveltime_lab.kernels.street.road.one_to_all`.
+    seeds : tuple of int32 and int64 arrays of shape (n_seeds,)
+        States and keys as in `traveltime_lab.kernels.street.road.one_to_all`.
     limit : int64
         Largest label to settle.
     label : int64 array of shape (n_states,)
@@ -154,10 +173,9 @@ def reached_rows(arcs, seed_states, seed_keys, limit, label, queue, removed, por
     queue : Queue
         Empty, also afterwards.
     removed : Removed
-    ports : PortsOfStates
-        Entry ports, or exit ports for a backward search.
-    keys : int64 array of shape (n_ports,)
-        Labels to add at the ports.
+    of_states : PortsOfStates
+    ports : Ports
+        Entry ports of directed edges, or exit ports for a backward search.
     traversal : int64 array of shape (n_directed,)
         Labels of the directed edges from start to end.
     unit : float
@@ -175,7 +193,21 @@ def reached_rows(arcs, seed_states, seed_keys, limit, label, queue, removed, por
     edges : int32 array
         Edges that are reached.
     """
+    seed_states, seed_keys = seeds
     queue, touched = search(arcs, seed_states, seed_keys, limit, label, np.empty(0, np.int32), queue)
+    if touched.size > label.size // _MUCH:
+        fill(label, removed.above, removed.above_key, limit)
+        for directed in range(ports.indptr.size - 1):
+            for k in range(ports.indptr[directed], ports.indptr[directed + 1]):
+                if label[ports.states[k]] != UNREACHED:
+                    _lower_row(label[ports.states[k]] + ports.keys[k], directed, traversal, unit, side, rows)
+        for state in range(label.size):
+            label[state] = UNREACHED
+        edges, n_edges = np.empty(rows.shape[0], np.int32), 0
+        for edge in range(rows.shape[0]):
+            edges[n_edges] = edge
+            n_edges += not (np.isinf(rows[edge, 0]) and np.isinf(rows[edge, 2]))
+        return queue, edges[:n_edges].copy()
     below, n_below = np.empty(touched.size + 64, np.int32), 0
     for i in range(touched.size):
         above = touched[i]
@@ -192,19 +224,14 @@ def reached_rows(arcs, seed_states, seed_keys, limit, label, queue, removed, por
     edges, n_edges = np.empty(touched.size + n_below + 64, np.int32), 0
     for i in range(touched.size + n_below):
         state = touched[i] if i < touched.size else below[i - touched.size]
-        for k in range(ports.indptr[state], ports.indptr[state + 1]):
-            directed = ports.directed[k]
+        for k in range(of_states.indptr[state], of_states.indptr[state + 1]):
+            directed = of_states.directed[k]
             edge = directed >> 1
-            # Labels of one time that differ in their length have the same value.
-            value = np.float32(((label[state] + keys[ports.port[k]]) >> 32) / unit)
-            column = 0 if directed & 1 == side else 2
-            if value < rows[edge, column]:
-                if np.isinf(rows[edge, 0]) and np.isinf(rows[edge, 2]):
-                    if n_edges == edges.size:
-                        edges = _grow(edges)
-                    edges[n_edges] = edge
-                    n_edges += 1
-                rows[edge, column] = value
-                rows[edge, column + 1] = (traversal[directed] >> 32) / unit
+            if np.isinf(rows[edge, 0]) and np.isinf(rows[edge, 2]):
+                if n_edges == edges.size:
+                    edges = _grow(edges)
+                edges[n_edges] = edge
+                n_edges += 1
+            _lower_row(label[state] + ports.keys[of_states.port[k]], directed, traversal, unit, side, rows)
         label[state] = UNREACHED
     return queue, edges[:n_edges].copy()
