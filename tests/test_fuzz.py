@@ -369,7 +369,7 @@ TARGETS = [
         "network": w.network, "areas": w.areas, "points": w.home, "size": 2.0
     }, share=0.05),
     Target("side_by_side", public("side_by_side"), lambda w: {
-        "network": w.network, "before": w.areas, "after": w.areas, "size": 2.0
+        "network": w.network, "before": w.areas, "after": w.areas, "size": 6.0
     }, share=0.05),
     Target("serve", served, lambda w: {"networks": w.network}, share=0.1),
     Target("Snapping", snapped, lambda w: {}),

@@ -5,7 +5,7 @@ Draw two results beside each other, on maps of one extent and one scale.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from traveltime_lab.network.network import Network
+
+#: Two maps with their colour bars need so much.
+_LEAST_INCHES: Final = 6.0
 
 
 @explained_keywords
@@ -64,7 +67,7 @@ def side_by_side(
         As in `plot`. The scale without `vmin` and `vmax`, and the extent without `bounds`, are those of both results
         together.
     size : float, default 14
-        Width of the figure in inches.
+        Width of the figure in inches, 6 or more.
 
     Returns
     -------
@@ -93,8 +96,8 @@ def side_by_side(
     options: dict[str, Any] = {"unit": unit, "labels": labels, "street_names": street_names, "legend": True}
     for title in titles:
         check_options(size=1.0, title=title, **options)
-    if not 1.0 <= number(size, "size", "inches") <= MOST_INCHES:
-        msg = f"size must be from 1 to {MOST_INCHES:g} inches; got {size!r}"
+    if not _LEAST_INCHES <= number(size, "size", "inches") <= MOST_INCHES:
+        msg = f"size must be from {_LEAST_INCHES:g} to {MOST_INCHES:g} inches; got {size!r}"
         raise LimitError(msg)
     networks = network, network if network_after is None else network_after
     shading = shading_of(cmap=cmap, vmin=vmin, vmax=vmax)
