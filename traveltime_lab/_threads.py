@@ -31,6 +31,8 @@ _T = TypeVar("_T")
 
 #: Number of values in one block of a matrix: 16 MB per thread at 8 bytes per value.
 BLOCK: Final = 2_000_000
+#: Fewest items of which a thread of its own is worth it: some nanoseconds each, where a thread takes microseconds.
+_FEWEST: Final = 10_000
 
 
 @functools.cache
@@ -76,6 +78,13 @@ def side_by_side(jobs: Sequence[Callable[[], _T]]) -> list[_T]:
     for other in begun:
         other.result()
     return [results[i] for i in range(len(jobs))]
+
+
+def even_slices(n: int) -> list[slice]:
+    """Return consecutive slices of `n` items, one for each thread; fewer if there are few items."""
+    n_parts = max(1, min(settings.threads, n // _FEWEST))
+    ends = [n * part // n_parts for part in range(n_parts + 1)]
+    return [slice(*each) for each in itertools.pairwise(ends)]
 
 
 def _call_off(futures: Sequence[Future[Any]]) -> list[Future[Any]]:

@@ -10,9 +10,11 @@ The terms state, label and port are explained in `traveltime_lab.kernels.street.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+
+CSR = TypeVar("CSR", bound=Any)
 
 
 class Arcs(NamedTuple):
@@ -54,3 +56,9 @@ class Directed(NamedTuple):
 
     traversal: np.ndarray  # int64 (n_directed,), label from start to end
     is_open: np.ndarray  # bool (n_directed,), whether the edge may be used in this direction
+
+
+def rows_of(csr: CSR, rows: slice) -> CSR:
+    """Return consecutive rows of a group of arrays with `indptr`; the other arrays are shared."""
+    part: CSR = csr._replace(indptr=csr.indptr[rows.start : rows.stop + 1])
+    return part

@@ -4,6 +4,7 @@ Compute travel times along all streets with one search from one position.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,8 @@ from scipy.sparse import csr_array
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int32Array, Int64Array
 from traveltime_lab._memo import Derived
-from traveltime_lab.kernels.records import Ports, Positions
+from traveltime_lab._threads import even_slices, side_by_side
+from traveltime_lab.kernels.records import Ports, Positions, rows_of
 from traveltime_lab.kernels.street import reading, road
 from traveltime_lab.modes import Snapping
 from traveltime_lab.streets import labels as label_parts
@@ -141,7 +143,14 @@ def label_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: fl
     label, _ = road.one_to_all(core.arcs, *seeds, largest, graph.shift, core.n_buckets, False)
     core.fill(label, largest)
     ends = graph.exit_ports() if is_backward else graph.entry_ports()
-    return LabelField(graph, is_backward, here, int(largest), reading.field_of_edges(label, ends))
+
+    def read(edges: slice) -> Int64Array:
+        both = slice(2 * edges.start, 2 * edges.stop)
+        labels: Int64Array = reading.field_of_edges(label, rows_of(ends, both))
+        return labels
+
+    parts = side_by_side([functools.partial(read, part) for part in even_slices(graph.traversal.size // 2)])
+    return LabelField(graph, is_backward, here, int(largest), np.concatenate(parts))
 
 
 def _beginning(

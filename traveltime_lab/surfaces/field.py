@@ -7,7 +7,8 @@ Fields: travel times, or distances, from one point along all streets, which are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, Int32Array, Int64Array
 from traveltime_lab._memo import Derived
+from traveltime_lab._threads import even_slices, side_by_side
 from traveltime_lab.kernels.raster.surface import (
     EdgeBoxes,
     Origin,
@@ -238,10 +240,18 @@ class DistanceField:
     def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
         """Return times and lengths along all edges and the bounding box within a limit; see `label_rows`."""
         rows, times = np.empty((streets.n_edges, 8), np.float32), self.times
-        boxes, traversal = edge_boxes(streets), times.graph.traversal
-        return rows, length_rows(
-            times.label, traversal, times.is_backward, boxes, float(limit), times.positions.edge, rows
-        )
+        boxes, own = edge_boxes(streets), times.positions.edge
+
+        def fill(edges: slice) -> FloatArray:
+            both = slice(2 * edges.start, 2 * edges.stop)
+            label, traversal = times.label[both], times.graph.traversal[both]
+            of_part: FloatArray = length_rows(
+                label, traversal, times.is_backward, boxes.of(edges), float(limit), rows[edges]
+            )
+            return of_part
+
+        parts = side_by_side([functools.partial(fill, part) for part in even_slices(len(rows))])
+        return rows, joined_box([*parts, *boxes.boxes[own]])
 
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
@@ -315,6 +325,12 @@ def label_rows(
     return rows, edge_rows(
         label, graph.traversal, unit, is_backward, edge_boxes(streets), float(limit), own_edges, rows
     )
+
+
+def joined_box(boxes: Sequence[Sequence[float] | FloatArray]) -> FloatArray:
+    """Return the smallest bounding box (west, south, east, north) around some."""
+    array = np.array(boxes)
+    return np.concatenate([array[:, :2].min(axis=0), array[:, 2:].max(axis=0)])
 
 
 def edge_boxes(streets: StreetLayer) -> EdgeBoxes:

@@ -21,7 +21,7 @@ from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.surfaces.field import CellReader, Field
 from traveltime_lab.surfaces.polygons import Surface
-from traveltime_lab.surfaces.tiles import TILE, tile_cache
+from traveltime_lab.surfaces.tiles import TILE, Tile, tile_cache
 
 #: Number of tiles that `tile_values` holds in memory at a time.
 _TILES_AT_ONCE = 256
@@ -90,8 +90,13 @@ def surfaces(
         inside_columns = slice(max(0, -left), min(TILE, extent.n_columns - left))
         # Kernels are compiled again for each layout of the arrays, so all arrays of cells are contiguous.
         read = np.empty((inside_rows.stop - inside_rows.start, inside_columns.stop - inside_columns.start), np.float32)
+        whole: Tile | None = None
         for reader, found in zip(readers, tiles, strict=True):
-            reader.read(found[place].part(inside_rows, inside_columns), read)
+            # Readers of the same streets share their tiles.
+            if found[place] is not whole:
+                whole = found[place]
+                part = whole.part(inside_rows, inside_columns)
+            reader.read(part, read)
         values[
             top + inside_rows.start : top + inside_rows.stop, left + inside_columns.start : left + inside_columns.stop
         ] = read

@@ -18,7 +18,7 @@ from traveltime_lab._forks import Lock
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
-from traveltime_lab.kernels.raster.surface import Cells, tied_within
+from traveltime_lab.kernels.raster.surface import Cells, cells_within
 from traveltime_lab.kernels.street import nearest, ties
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer
@@ -80,11 +80,8 @@ class Tile:
         if (rows.start, rows.stop, columns.start, columns.stop) == (0, n_rows, 0, n_columns):
             return self
         tied = (self.tied_cell, self.tied_edge, self.tied_fraction, self.tied_distance)
-        tied = tied_within(*tied, n_columns, rows.start, rows.stop, columns.start, columns.stop)
-        edge = np.ascontiguousarray(self.edge[rows, columns])
-        fraction = np.ascontiguousarray(self.fraction[rows, columns])
-        distance = np.ascontiguousarray(self.distance[rows, columns])
-        return Tile(edge, fraction, distance, *tied)
+        rectangle = (rows.start, rows.stop, columns.start, columns.stop)
+        return Tile(*cells_within(self.edge, self.fraction, self.distance, tied, *rectangle))
 
 
 @dataclass

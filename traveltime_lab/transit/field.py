@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array
-from traveltime_lab._threads import side_by_side
+from traveltime_lab._threads import even_slices, side_by_side
 from traveltime_lab.kernels.raster import transit_surface
-from traveltime_lab.kernels.records import Ports, Positions
+from traveltime_lab.kernels.records import Directed, Ports, Positions, rows_of
 from traveltime_lab.kernels.street import reading, road
 from traveltime_lab.kernels.transit import drives, egress
 from traveltime_lab.kernels.transit import walks as stop_kernel
@@ -30,7 +30,15 @@ from traveltime_lab.streets.field import RowField, row_field
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps
-from traveltime_lab.surfaces.field import CellReader, RoadValues, StreetField, edge_boxes, label_rows, needed_of_cells
+from traveltime_lab.surfaces.field import (
+    CellReader,
+    RoadValues,
+    StreetField,
+    edge_boxes,
+    joined_box,
+    label_rows,
+    needed_of_cells,
+)
 from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links as street_side
 from traveltime_lab.transit.query import TransitQuery
@@ -181,7 +189,13 @@ class TransitField:
         """Return the bounding box of the edges that transit reaches."""
         if isinstance(self.quickest, AccessByVehicle):
             return self._rows(streets, limit)[1]
-        return np.array(transit_surface.box_of(self.quickest.starts, edge_boxes(streets), limit * 1000.0))
+        starts, boxes = self.quickest.starts, edge_boxes(streets)
+
+        def box(edges: slice) -> tuple[float, float, float, float]:
+            west, south, east, north = transit_surface.box_of(starts[edges], boxes.of(edges), limit * 1000.0)
+            return west, south, east, north
+
+        return joined_box(side_by_side([functools.partial(box, part) for part in even_slices(len(starts))]))
 
     def _label(self) -> Int64Array:
         """
@@ -327,7 +341,21 @@ def _reached(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, aroun
     starts = np.empty((stops.on_edges.indptr.size - 1, 8), np.int32)
     ports_of_edges = graph.exit_ports() if query.is_arrival else graph.entry_ports()
     keys = _spread_out(query, stop_ms, around, n_parts)
-    transit_surface.edge_starts(keys, ports_of_edges, graph.directed, query.is_arrival, stop_ms, stops.on_edges, starts)
+
+    def fill(edges: slice) -> None:
+        both = slice(2 * edges.start, 2 * edges.stop)
+        transit_surface.edge_starts(
+            keys,
+            rows_of(ports_of_edges, both),
+            Directed(graph.directed.traversal[both], graph.directed.is_open[both]),
+            query.is_arrival,
+            stop_ms,
+            rows_of(stops.on_edges, edges),
+            starts[edges],
+        )
+
+    parts = even_slices(len(starts)) if n_parts > 1 else [slice(0, len(starts))]
+    side_by_side([functools.partial(fill, part) for part in parts])
     return EgressOnFoot(stop_ms, starts)
 
 

@@ -40,6 +40,10 @@ class EdgeBoxes(NamedTuple):
     boxes: np.ndarray  # float64 (n_edges, 4), m: west, south, east, north in local metres
     is_land: np.ndarray  # bool (n_edges,), edges that extend a bounding box of several, in contrast to ferries
 
+    def of(self, edges: slice) -> EdgeBoxes:
+        """Return the boxes of consecutive edges."""
+        return EdgeBoxes(self.boxes[edges], self.is_land[edges])
+
 
 @kernel
 def edge_rows(start, traversal, unit, is_backward, edge_boxes, limit, own_edges, rows):
@@ -129,61 +133,53 @@ def box_of_rows(edges, rows, edge_boxes, limit, own_edges):
 
 
 @kernel
-def tied_within(tied_cell, tied_edge, tied_fraction, tied_distance, n_columns, top, bottom, left, right):
+def cells_within(edge, fraction, distance, tied, top, bottom, left, right):
     """
-    Return the tied edges of a rectangle of cells, numbered within it.
+    Return a rectangle of cells in arrays of its own, and the tied edges numbered within it.
 
     Parameters
     ----------
-    tied_cell, tied_edge, tied_fraction, tied_distance
-        Of `Cells`.
-    n_columns : int
-        Number of columns of these cells.
+    edge, fraction, distance : arrays of shape (n_rows, n_columns)
+        As in `Cells`.
+    tied : tuple of arrays of shape (n_tied,)
+        The last four of `Cells`.
     top, bottom, left, right : int
         First row and column of the rectangle, and those after its last.
 
     Returns
     -------
-    tied_cell, tied_edge, tied_fraction, tied_distance
+    edge, fraction, distance, tied_cell, tied_edge, tied_fraction, tied_distance
     """
+    n_columns, shape = edge.shape[1], (bottom - top, right - left)
+    new_edge, new_fraction = np.empty(shape, np.int32), np.empty(shape, np.float32)
+    new_distance = np.empty(shape, np.float32)
+    for row in range(shape[0]):
+        for column in range(shape[1]):
+            new_edge[row, column] = edge[top + row, left + column]
+            new_fraction[row, column] = fraction[top + row, left + column]
+            new_distance[row, column] = distance[top + row, left + column]
+    tied_cell, tied_edge, tied_fraction, tied_distance = tied
     first, last = np.searchsorted(tied_cell, top * n_columns), np.searchsorted(tied_cell, bottom * n_columns)
     n = last - first
-    cell, edge = np.empty(n, np.int32), np.empty(n, np.int32)
-    fraction, distance = np.empty(n, np.float32), np.empty(n, np.float32)
-    n = 0
+    cell, also = np.empty(n, np.int32), np.empty(n, np.int32)
+    place, metres = np.empty(n, np.float32), np.empty(n, np.float32)
+    n, begin = 0, top * n_columns
+    row = top
     for k in range(first, last):
-        row = tied_cell[k] // n_columns
-        column = tied_cell[k] - row * n_columns
+        while tied_cell[k] >= begin + n_columns:
+            begin += n_columns
+            row += 1
+        column = tied_cell[k] - begin
         if left <= column < right:
             cell[n] = (row - top) * (right - left) + column - left
-            edge[n], fraction[n], distance[n] = tied_edge[k], tied_fraction[k], tied_distance[k]
+            also[n], place[n], metres[n] = tied_edge[k], tied_fraction[k], tied_distance[k]
             n += 1
-    return cell[:n], edge[:n], fraction[:n], distance[:n]
-
-
-@kernel
-def nearest_then_tied(cells):
-    """
-    Return the edges of cells as two lists: the nearest of every cell, and others that are as near.
-
-    Parameters
-    ----------
-    cells : Cells
-
-    Returns
-    -------
-    two tuples of cell, edge, fraction, distance
-        Arrays of shape (n,), as in `Cells`. The first list has all cells in order; the numbers of its cells are an
-        empty array.
-    """
-    return (
-        (np.empty(0, np.int32), cells.edge.reshape(-1), cells.fraction.reshape(-1), cells.distance.reshape(-1)),
-        (cells.tied_cell, cells.tied_edge, cells.tied_fraction, cells.tied_distance),
-    )
+    return new_edge, new_fraction, new_distance, cell[:n], also[:n], place[:n], metres[:n]
 
 
 # The loops over cells read local variables and call nothing: a field of a named tuple, or an array that is an argument
-# of a function called for each cell, would be counted as a reference each time, which takes several times as long.
+# of a function called for each cell, would be counted as a reference each time, which takes several times as long. As
+# tied edges are in the order of cells, each loop reads the nearest edge of a cell and then those that are as near.
 
 
 @kernel
@@ -201,34 +197,42 @@ def gather(cells, rows, origin, values):
         Overwritten; inf where not reached.
     """
     per_metre, buffer_m, of_each = cells.per_metre, cells.buffer_m, values.reshape(-1)
-    of_each.fill(np.inf)
+    edge, fraction, distance = cells.edge.reshape(-1), cells.fraction.reshape(-1), cells.distance.reshape(-1)
+    tied_cell, tied_edge, tied_fraction, tied_distance = (
+        cells.tied_cell, cells.tied_edge, cells.tied_fraction, cells.tied_distance,
+    )  # fmt: skip
     own_edge, own_fraction, own_ahead, own_start = origin
-    for cell, edge, fraction, distance in nearest_then_tied(cells):
-        is_all = cell.size == 0
-        for k in range(edge.size):
-            e, d = edge[k], distance[k]
-            if e < 0 or d > buffer_m:
-                continue
-            f = fraction[k]
-            best = min(rows[e, 0] + f * rows[e, 1], rows[e, 2] + (np.float32(1.0) - f) * rows[e, 3])
-            for o in range(own_edge.size):
-                if e == own_edge[o]:
-                    # At the origin itself a closed direction does not matter: 0 times inf would be NaN.
-                    ahead = f - own_fraction[o]
-                    if ahead > 0.0:
-                        best = min(best, own_start[o] + ahead * own_ahead[o, 0])
-                    elif ahead < 0.0:
-                        best = min(best, own_start[o] - ahead * own_ahead[o, 1])
-                    else:
-                        best = min(best, own_start[o])
-            i = k if is_all else np.int64(cell[k])
-            value = np.float32(best + d * per_metre)
-            if value < of_each[i]:
-                of_each[i] = value
+    first_own, last_own = own_edge.min(), own_edge.max()
+    n_tied, tied = tied_cell.size, 0
+    next_tied = tied_cell[0] if n_tied else -1
+    for k in range(edge.size):
+        e, f, d = edge[k], fraction[k], distance[k]
+        least = np.float32(np.inf)
+        while True:
+            if e >= 0 and d <= buffer_m:
+                best = np.float64(min(rows[e, 0] + f * rows[e, 1], rows[e, 2] + (np.float32(1.0) - f) * rows[e, 3]))
+                if first_own <= e <= last_own:
+                    for o in range(own_edge.size):
+                        if e == own_edge[o]:
+                            # At the origin itself a closed direction does not matter: 0 times inf would be NaN.
+                            ahead = f - own_fraction[o]
+                            if ahead > 0.0:
+                                best = min(best, own_start[o] + ahead * own_ahead[o, 0])
+                            elif ahead < 0.0:
+                                best = min(best, own_start[o] - ahead * own_ahead[o, 1])
+                            else:
+                                best = min(best, own_start[o])
+                least = min(least, np.float32(best + d * per_metre))
+            if k != next_tied:
+                break
+            e, f, d = tied_edge[tied], tied_fraction[tied], tied_distance[tied]
+            tied += 1
+            next_tied = tied_cell[tied] if tied < n_tied else -1
+        of_each[k] = least
 
 
 @kernel
-def length_rows(start, traversal, is_backward, edge_boxes, limit, own_edges, rows):
+def length_rows(start, traversal, is_backward, edge_boxes, limit, rows):
     """
     Prepare the labels of directed edges for `gather_lengths`; see `edge_rows`.
 
@@ -238,6 +242,11 @@ def length_rows(start, traversal, is_backward, edge_boxes, limit, own_edges, row
     rows : float32 array of shape (n_edges, 8)
         Overwritten with two groups of four numbers as in `edge_rows`: the first in seconds, the second in metres of the
         same routes.
+
+    Returns
+    -------
+    float64 array of shape (4,), m
+        West, south, east, north.
     """
     boxes, is_land = edge_boxes
     unreached = np.int64(1) << np.int64(62)
@@ -263,9 +272,6 @@ def length_rows(start, traversal, is_backward, edge_boxes, limit, own_edges, row
         if low <= limit and is_land[e]:
             west, south = min(west, boxes[e, 0]), min(south, boxes[e, 1])
             east, north = max(east, boxes[e, 2]), max(north, boxes[e, 3])
-    for e in own_edges:
-        west, south = min(west, boxes[e, 0]), min(south, boxes[e, 1])
-        east, north = max(east, boxes[e, 2]), max(north, boxes[e, 3])
     return np.array([west, south, east, north])
 
 
@@ -286,33 +292,41 @@ def gather_lengths(cells, rows, origin, ahead_m, start_m, seconds_per_metre, val
         Time of one metre between a cell and its edge, which decides between edges that are as near.
     """
     per_metre, buffer_m, of_each = cells.per_metre, cells.buffer_m, values.reshape(-1)
-    times = np.full(of_each.size, np.inf)
-    of_each.fill(np.inf)
+    edge, fraction, distance = cells.edge.reshape(-1), cells.fraction.reshape(-1), cells.distance.reshape(-1)
+    tied_cell, tied_edge, tied_fraction, tied_distance = (
+        cells.tied_cell, cells.tied_edge, cells.tied_fraction, cells.tied_distance,
+    )  # fmt: skip
     own_edge, own_fraction, own_ahead, own_start = origin
-    for cell, edge, fraction, distance in nearest_then_tied(cells):
-        is_all = cell.size == 0
-        for k in range(edge.size):
-            e, d = edge[k], distance[k]
-            if e < 0 or d > buffer_m:
-                continue
-            f = fraction[k]
-            g = np.float32(1.0) - f
-            time, metres = rows[e, 0] + f * rows[e, 1], rows[e, 4] + f * rows[e, 5]
-            other = rows[e, 2] + g * rows[e, 3]
-            if other < time:
-                time, metres = other, rows[e, 6] + g * rows[e, 7]
-            for o in range(own_edge.size):
-                if e == own_edge[o]:
-                    ahead = f - own_fraction[o]
-                    straight = own_start[o]
-                    if ahead > 0.0:
-                        straight += ahead * own_ahead[o, 0]
-                    elif ahead < 0.0:
-                        straight -= ahead * own_ahead[o, 1]
-                    if np.isfinite(straight) and straight <= time:
-                        time, metres = np.float32(straight), np.float32(start_m[o] + abs(ahead) * ahead_m[o])
-            i = k if is_all else np.int64(cell[k])
-            seconds = time + d * seconds_per_metre
-            if seconds < times[i]:
-                times[i] = seconds
-                of_each[i] = metres + d * per_metre
+    first_own, last_own = own_edge.min(), own_edge.max()
+    n_tied, tied = tied_cell.size, 0
+    next_tied = tied_cell[0] if n_tied else -1
+    for k in range(edge.size):
+        e, f, d = edge[k], fraction[k], distance[k]
+        least_s, of_least = np.inf, np.inf
+        while True:
+            if e >= 0 and d <= buffer_m:
+                g = np.float32(1.0) - f
+                time, metres = rows[e, 0] + f * rows[e, 1], rows[e, 4] + f * rows[e, 5]
+                other = rows[e, 2] + g * rows[e, 3]
+                if other < time:
+                    time, metres = other, rows[e, 6] + g * rows[e, 7]
+                if first_own <= e <= last_own:
+                    for o in range(own_edge.size):
+                        if e == own_edge[o]:
+                            ahead = f - own_fraction[o]
+                            straight = own_start[o]
+                            if ahead > 0.0:
+                                straight += ahead * own_ahead[o, 0]
+                            elif ahead < 0.0:
+                                straight -= ahead * own_ahead[o, 1]
+                            if np.isfinite(straight) and straight <= time:
+                                time, metres = np.float32(straight), np.float32(start_m[o] + abs(ahead) * ahead_m[o])
+                seconds = time + d * seconds_per_metre
+                if seconds < least_s:
+                    least_s, of_least = seconds, metres + d * per_metre
+            if k != next_tied:
+                break
+            e, f, d = tied_edge[tied], tied_fraction[tied], tied_distance[tied]
+            tied += 1
+            next_tied = tied_cell[tied] if tied < n_tied else -1
+        of_each[k] = of_least

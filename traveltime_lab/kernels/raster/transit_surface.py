@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.raster.surface import nearest_then_tied
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street.road import TIME_SHIFT
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
@@ -126,45 +125,53 @@ def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, ride
     ports, around, stop_ms = rides
     indptr, stops, place, connector = on_edges.indptr, on_edges.stops, on_edges.fraction, on_edges.connector
     most = limit_ms + 1.0
-    for cell, edge, fraction, distance in nearest_then_tied(cells):
-        is_all = cell.size == 0
-        for k in range(edge.size):
-            e, metres = edge[k], distance[k]
-            if e < 0 or metres > buffer_m:
-                continue
-            i = k if is_all else np.int64(cell[k])
-            f = np.float64(fraction[k])
-            off_ms = 1000.0 * per_metre * metres
-            bound = min(1000.0 * np.float64(of_each[i]), most)
-            best = bound
-            first_ms = f * starts[e, 2] + off_ms
-            second_ms = (1.0 - f) * starts[e, 6] + off_ms
-            first, second = starts[e, 0] + first_ms, starts[e, 4] + second_ms
-            # Which end of the edge is faster is unpredictable, so it is selected without a branch. If the walk over the
-            # faster end is within the budget, the other end cannot be better.
-            if min(first, second) < best:
-                is_first = first <= second
-                side, part_ms, time = (0, first_ms, first) if is_first else (1, second_ms, second)
-                if starts[e, 4 * side + 1] + part_ms <= budget_ms:
-                    best = time
-                else:
-                    for _ in range(2):
-                        if time < best:
-                            if starts[e, 4 * side + 1] + part_ms > budget_ms:
-                                d = 2 * e + (1 - side if is_backward else side)
-                                time = _ask_all(d, part_ms, budget_ms, ports, around, stop_ms)
-                            best = min(best, time)
-                        side, part_ms, time = (1, second_ms, second) if is_first else (0, first_ms, first)
-            if starts[e, 3] + off_ms < best:
-                for m in range(indptr[e], indptr[e + 1]):
-                    stop = stops[m]
-                    to_street_ms = (connector[m] >> TIME_SHIFT) + off_ms
-                    if stop_ms[stop] + to_street_ms < best:
-                        walk = to_street_ms + straight_ms(e, f, place[m], directed, not is_backward)
-                        if walk <= budget_ms:
-                            best = min(best, stop_ms[stop] + walk)
-            if best < bound:
-                of_each[i] = best / 1000.0
+    edge, fraction, distance = cells.edge.reshape(-1), cells.fraction.reshape(-1), cells.distance.reshape(-1)
+    tied_cell, tied_edge, tied_fraction, tied_distance = (
+        cells.tied_cell, cells.tied_edge, cells.tied_fraction, cells.tied_distance,
+    )  # fmt: skip
+    n_tied, tied = tied_cell.size, 0
+    next_tied = tied_cell[0] if n_tied else -1
+    for i in range(edge.size):
+        e, nearness, metres = edge[i], fraction[i], distance[i]
+        while True:
+            if e >= 0 and metres <= buffer_m:
+                f = np.float64(nearness)
+                off_ms = 1000.0 * per_metre * metres
+                bound = min(1000.0 * np.float64(of_each[i]), most)
+                best = bound
+                first_ms = f * starts[e, 2] + off_ms
+                second_ms = (1.0 - f) * starts[e, 6] + off_ms
+                first, second = starts[e, 0] + first_ms, starts[e, 4] + second_ms
+                # Which end of the edge is faster is unpredictable, so it is selected without a branch. If the walk over
+                # the faster end is within the budget, the other end cannot be better.
+                if min(first, second) < best:
+                    is_first = first <= second
+                    side, part_ms, time = (0, first_ms, first) if is_first else (1, second_ms, second)
+                    if starts[e, 4 * side + 1] + part_ms <= budget_ms:
+                        best = time
+                    else:
+                        for _ in range(2):
+                            if time < best:
+                                if starts[e, 4 * side + 1] + part_ms > budget_ms:
+                                    d = 2 * e + (1 - side if is_backward else side)
+                                    time = _ask_all(d, part_ms, budget_ms, ports, around, stop_ms)
+                                best = min(best, time)
+                            side, part_ms, time = (1, second_ms, second) if is_first else (0, first_ms, first)
+                if starts[e, 3] + off_ms < best:
+                    for m in range(indptr[e], indptr[e + 1]):
+                        stop = stops[m]
+                        to_street_ms = (connector[m] >> TIME_SHIFT) + off_ms
+                        if stop_ms[stop] + to_street_ms < best:
+                            walk = to_street_ms + straight_ms(e, f, place[m], directed, not is_backward)
+                            if walk <= budget_ms:
+                                best = min(best, stop_ms[stop] + walk)
+                if best < bound:
+                    of_each[i] = best / 1000.0
+            if i != next_tied:
+                break
+            e, nearness, metres = tied_edge[tied], tied_fraction[tied], tied_distance[tied]
+            tied += 1
+            next_tied = tied_cell[tied] if tied < n_tied else -1
 
 
 @kernel
@@ -193,33 +200,41 @@ def gather_drives(cells, directed, budget_ms, ports, drives, stop_ms, on_edges, 
     traversal, is_open = directed
     port_indptr, port_states, port_keys = ports.indptr, ports.states, ports.keys
     indptr, stops, place, connector = on_edges.indptr, on_edges.stops, on_edges.fraction, on_edges.connector
-    for cell, edge, fraction, distance in nearest_then_tied(cells):
-        is_all = cell.size == 0
-        for i in range(edge.size):
-            e, metres = edge[i], distance[i]
-            if e < 0 or metres > buffer_m:
-                continue
-            at = i if is_all else np.int64(cell[i])
-            f, off_ms, best = np.float64(fraction[i]), 1000.0 * per_metre * metres, 1000.0 * np.float64(of_each[at])
-            for side in range(2):
-                # The car drives from the cell to the end of the edge.
-                d = 2 * e + 1 - side
-                if not is_open[d]:
-                    continue
-                part_ms = (f if side == 0 else 1.0 - f) * (traversal[d] >> TIME_SHIFT) + off_ms
-                for k in range(port_indptr[d], port_indptr[d + 1]):
-                    onward = part_ms + (port_keys[k] >> TIME_SHIFT)
-                    state = port_states[k]
-                    for j in range(label_indptr[state], label_indptr[state + 1]):
-                        if drive_ms[j] + onward <= budget_ms:
-                            best = min(best, label_ms[j] + onward)
-                            break
-            for k in range(indptr[e], indptr[e + 1]):
-                stop = stops[k]
-                if stop_ms[stop] == NEVER:
-                    continue
-                drive = straight_ms(e, f, place[k], directed, np.bool_(False))
-                drive += (connector[k] >> TIME_SHIFT) + off_ms
-                if drive <= budget_ms:
-                    best = min(best, stop_ms[stop] + drive)
-            of_each[at] = best / 1000.0
+    edge, fraction, distance = cells.edge.reshape(-1), cells.fraction.reshape(-1), cells.distance.reshape(-1)
+    tied_cell, tied_edge, tied_fraction, tied_distance = (
+        cells.tied_cell, cells.tied_edge, cells.tied_fraction, cells.tied_distance,
+    )  # fmt: skip
+    n_tied, tied = tied_cell.size, 0
+    next_tied = tied_cell[0] if n_tied else -1
+    for i in range(edge.size):
+        e, nearness, metres = edge[i], fraction[i], distance[i]
+        while True:
+            if e >= 0 and metres <= buffer_m:
+                f, off_ms, best = np.float64(nearness), 1000.0 * per_metre * metres, 1000.0 * np.float64(of_each[i])
+                for side in range(2):
+                    # The car drives from the cell to the end of the edge.
+                    d = 2 * e + 1 - side
+                    if not is_open[d]:
+                        continue
+                    part_ms = (f if side == 0 else 1.0 - f) * (traversal[d] >> TIME_SHIFT) + off_ms
+                    for k in range(port_indptr[d], port_indptr[d + 1]):
+                        onward = part_ms + (port_keys[k] >> TIME_SHIFT)
+                        state = port_states[k]
+                        for j in range(label_indptr[state], label_indptr[state + 1]):
+                            if drive_ms[j] + onward <= budget_ms:
+                                best = min(best, label_ms[j] + onward)
+                                break
+                for k in range(indptr[e], indptr[e + 1]):
+                    stop = stops[k]
+                    if stop_ms[stop] == NEVER:
+                        continue
+                    drive = straight_ms(e, f, place[k], directed, np.bool_(False))
+                    drive += (connector[k] >> TIME_SHIFT) + off_ms
+                    if drive <= budget_ms:
+                        best = min(best, stop_ms[stop] + drive)
+                of_each[i] = best / 1000.0
+            if i != next_tied:
+                break
+            e, nearness, metres = tied_edge[tied], tied_fraction[tied], tied_distance[tied]
+            tied += 1
+            next_tied = tied_cell[tied] if tied < n_tied else -1
