@@ -417,19 +417,23 @@ def test_combinations_that_make_no_sense(town):
 @given(
     st.floats(-6000, 6000), st.floats(-6000, 6000), st.sampled_from([5.0, 30.0, 100.0]), st.integers(50, 1500),
     st.sampled_from([CAN_ARRIVE, MAIN]), st.booleans(), st.sampled_from(["walking", "driving"]),
+    st.sampled_from([0.0, 0.5, 0.95]),
 )  # fmt: skip
-def test_rasters_find_the_streets_that_points_find(helsinki, x, y, step, limit, needed, with_barriers, mode):
+def test_rasters_find_the_streets_that_points_find(helsinki, x, y, step, limit, needed, with_barriers, mode, left_out):
     index = snap_index(helsinki.streets, Transportation(mode), "both_drivable_and_walkable")
     rules = (needed, barriers(helsinki.streets) if with_barriers else no_barriers())
     shape = (21, 37)
     shrink = helsinki.frame.shrink(y + np.arange(shape[0]) * step)
     centres = nearest.Centres(x, y, step, shrink)
-    segment, place, metres, tied = nearest.nearest_on_raster(centres, shape[1], float(limit), index.grid, *rules)
+    asked = np.random.default_rng(limit).random(shape) >= left_out
+    segment, place, metres, tied = nearest.nearest_on_raster(centres, asked, float(limit), index.grid, *rules)
+    assert np.all(segment[~asked] == -1)
     xs = np.broadcast_to(x + np.arange(shape[1]) * step, shape).ravel()
     ys = np.repeat(y + np.arange(shape[0]) * step, shape[1])
     shrinks = np.repeat(shrink, shape[1])
+    xs, ys, shrinks = xs[asked.ravel()], ys[asked.ravel()], shrinks[asked.ravel()]
     one, at_place, far, is_tied = nearest.nearest_segments(xs, ys, shrinks, float(limit), index.grid, *rules)
-    assert np.array_equal(segment.ravel(), one)
-    assert np.allclose(metres.ravel(), far, rtol=1e-6)
-    assert np.allclose(place.ravel()[one >= 0], at_place[one >= 0], atol=1e-6)
-    assert np.array_equal(tied.ravel()[one >= 0], is_tied[one >= 0])
+    assert np.array_equal(segment[asked], one)
+    assert np.allclose(metres[asked], far, rtol=1e-6)
+    assert np.allclose(place[asked][one >= 0], at_place[one >= 0], atol=1e-6)
+    assert np.array_equal(tied[asked][one >= 0], is_tied[one >= 0])

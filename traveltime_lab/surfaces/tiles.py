@@ -119,40 +119,38 @@ class TileCache:
         first_x = (column * TILE + 0.5) * self.cell_m
         first_y = (row * TILE + 0.5) * self.cell_m
         shrink = self.streets.frame.shrink(first_y + np.arange(TILE, dtype=np.float64) * self.cell_m)
-        tile = self._nearest(self.index, self.needed, first_x, first_y, shrink)
+        corner = (first_x, first_y, shrink)
+        tile = self._nearest(self.index, self.needed, *corner, np.ones((TILE, TILE), np.bool_))
         missing = tile.edge < 0
         if self.islands.edge.size and missing.any():
-            other = self._nearest(self.islands, ANY, first_x, first_y, shrink)
-            wanted = missing & (other.edge >= 0)
+            other = self._nearest(self.islands, ANY, *corner, missing)
+            wanted = other.edge >= 0
             if self.reach_m < self.threshold_m:
                 wanted &= ~self._is_near_main(first_x, first_y, shrink, wanted)
             tile = _merged(tile, other, wanted)
         return tile
 
     def _nearest(
-        self, index: SegmentIndex, needed: np.uint8, first_x: float, first_y: float, shrink: FloatArray
-    ) -> Tile:
-        """Return the nearest edges of each cell of a tile."""
+        self, index: SegmentIndex, needed: np.uint8, first_x: float, first_y: float, shrink: FloatArray,
+        asked: BoolArray,
+    ) -> Tile:  # fmt: skip
+        """Return the nearest edges of some cells of a tile."""
         rules = (self.reach_m, index.grid, needed, barriers(self.streets))
-        found = nearest.nearest_on_raster(nearest.Centres(first_x, first_y, self.cell_m, shrink), TILE, *rules)
-        shape = found.segment.shape
-        cell = np.flatnonzero(found.segment.ravel() >= 0)
+        found = nearest.nearest_on_raster(nearest.Centres(first_x, first_y, self.cell_m, shrink), asked, *rules)
+        edge, fraction, cell = ties.places_of(found, index.grid.edge, index.parts)
         row, column = np.divmod(cell, TILE)
         # The types are those of points, so that `tied_places` is compiled once.
         segment, place, metres, may_be_tied = (values.ravel()[cell] for values in found)
         here = nearest.Nearest(segment, place.astype(np.float64), metres.astype(np.float64), may_be_tied)
         x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
         indptr, *places = ties.tied_places(x, y, shrink[row], here, *rules, index.parts)
-        edge = np.full(shape, -1, np.int32)
-        fraction, distance = np.zeros(shape, np.float32), found.distance
-        first = indptr[:-1]
-        edge.ravel()[cell], fraction.ravel()[cell] = places[0][first], places[1][first]
+        # The first place of each cell is the nearest one.
         is_tied = np.ones(places[0].size, np.bool_)
-        is_tied[first] = False
-        tied_cell = np.repeat(cell, np.diff(indptr))[is_tied].astype(np.int32)
+        is_tied[indptr[:-1]] = False
+        tied_cell = np.repeat(cell, np.diff(indptr))[is_tied]
         tied_edge, tied_fraction, tied_distance = (values[is_tied] for values in places)
         tied = (tied_cell, tied_edge, tied_fraction.astype(np.float32), tied_distance.astype(np.float32))
-        return Tile(edge, fraction, distance, *tied)
+        return Tile(edge, fraction, found.distance, *tied)
 
     def _is_near_main(self, first_x: float, first_y: float, shrink: FloatArray, asked: BoolArray) -> BoolArray:
         """Return which cells snap to the main part of the network from farther away than `reach_m`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.grid import cell_at, empty_rings
+from traveltime_lab.kernels.street.grid import cell_at, empty_metres
 
 #: Marks of the segments of a grid of barriers: the outline of water, with the water on its left, and streets that
 #: cannot be crossed on foot.
@@ -85,13 +85,9 @@ def barring(px, py, qx, qy, k, barriers, with_motorways):
     _, marks, _, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = barriers
     dx, dy = qx - px, qy - py
     length = np.hypot(dx * k, dy)
-    column, row = np.int64(np.floor(px / cell)), np.int64(np.floor(py / cell))
     # Most walks are shorter than the distance to the nearest ring of cells with a barrier.
-    empty = empty_rings(row, column, first_row, last_row, first_column, last_column, blocks, rings)
-    if empty > 0:
-        inside = min(min(px - column * cell, (column + 1) * cell - px) * k, min(py - row * cell, (row + 1) * cell - py))
-        if inside + (empty - 1) * min(1.0, k) * cell > length:
-            return np.int64(-1)
+    if empty_metres(px, py, k, cell, first_row, last_row, first_column, last_column, blocks, rings) > length:
+        return np.int64(-1)
     wet, n_crossed, crossed = 0.0, 0, np.empty(0, np.int32)
     low_y, high_y = min(py, qy), max(py, qy)
     for r in range(

@@ -55,7 +55,7 @@ def cell_at(row, column, blocks):
     return (block << (2 * _SHIFT)) | ((row & (_SIDE - 1)) << _SHIFT) | (column & (_SIDE - 1))
 
 
-@kernel
+@kernel(inline="always")
 def empty_rings(row, column, first_row, last_row, first_column, last_column, blocks, rings):
     """
     Return how many rings of cells around a cell certainly have no segments, counting the cell itself as the first.
@@ -77,6 +77,27 @@ def empty_rings(row, column, first_row, last_row, first_column, last_column, blo
     # The next block with segments is this many blocks away, so all blocks between are empty.
     away = -np.int64(blocks[r >> _SHIFT, c >> _SHIFT])
     return (away - 1) * _SIDE + 1
+
+
+@kernel(inline="always")
+def empty_metres(px, py, k, cell, first_row, last_row, first_column, last_column, blocks, rings):
+    """
+    Return a distance in metres within which a point certainly has no segment; 0 or less if there may be some.
+
+    Parameters
+    ----------
+    px, py, k : float
+        Point in local metres, and the shrink at its latitude.
+    cell, first_row, last_row, first_column, last_column, blocks, rings
+        Of the `Grid`.
+    """
+    column, row = np.int64(np.floor(px / cell)), np.int64(np.floor(py / cell))
+    empty = empty_rings(row, column, first_row, last_row, first_column, last_column, blocks, rings)
+    if empty == 0:
+        return -1.0
+    # To the nearest side of its cell, and the other cells without segments.
+    inside = min(min(px - column * cell, (column + 1) * cell - px) * k, min(py - row * cell, (row + 1) * cell - py))
+    return inside + (empty - 1) * min(1.0, k) * cell
 
 
 @kernel

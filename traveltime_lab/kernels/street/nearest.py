@@ -13,7 +13,7 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.crossings import barring, crosses_at, is_barred
-from traveltime_lab.kernels.street.grid import cell_at, empty_rings
+from traveltime_lab.kernels.street.grid import cell_at, empty_metres, empty_rings
 
 #: Streets are tied if their distances differ by no more than this; coordinates and lines are no more exact (assumed).
 TIE_M = 0.5
@@ -21,6 +21,9 @@ TIE_M = 0.5
 _SURELY_M = TIE_M + 0.001
 #: How much farther away than the nearest street the street may be that a point is snapped to instead (assumed).
 DETOUR_M = 500.0
+#: Segments are compared with the centres of a raster within so many cells, but at least and at most within so many
+#: metres; measured in Milan and New York.
+_BAND, _LEAST_BAND_M, _MOST_BAND_M = 4.0, 32.0, 75.0
 
 
 class Centres(NamedTuple):
@@ -59,88 +62,78 @@ def place_on(px, py, k, ax, ay, bx, by):
 
 
 @kernel
-def _nearest(px, py, k, limit, skip, grid, needed):
+def _nearest(px, py, shrink, limit, grid, needed):
     """
-    Return the nearest segment within `limit` metres of a point that has the needed marks.
+    Return the nearest segment within `limit` metres of each point that has the needed marks, across barriers, too.
 
     Rings of cells around the point are searched until the next ring is farther than the best segment and those tied
     with it. Among equally near segments the one with the lowest index is returned.
 
     Parameters
     ----------
-    px, py, k : float
-        Point in local metres, and the shrink at its latitude.
-    limit, skip : float
-        Farthest distance to search, and a distance within which no segment is known to be, m.
-    grid : Grid
-    needed : uint8
-        Marks that the segment must have.
+    px, py, shrink, limit, grid, needed
+        As in `nearest_segments`.
 
     Returns
     -------
-    segment : int
-        -1 if there is none.
-    position : float
-        Position on the segment, 0 to 1.
-    distance : float
-        Metres.
-    may_be_tied : bool
-        See `Nearest`.
+    Nearest
     """
+    n = px.size
+    found = Nearest(np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n, np.bool_))
+    segment, position, distance, may_be_tied = found
+    # The loop calls nothing: an array that is an argument of a function called for each point would be counted as a
+    # reference each time.
     ends, marks, edge, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = grid
-    column = np.int64(np.floor(px / cell))
-    row = np.int64(np.floor(py / cell))
-    # Distance from the point to the nearest side of its cell: the inner distance of the first ring.
-    inside = min(min(px - column * cell, (column + 1) * cell - px) * k, min(py - row * cell, (row + 1) * cell - py))
-    narrow = min(1.0, k) * cell
-    best = limit * limit
-    best_segment = -1
-    best_t = 0.0
-    # Squared distance to the nearest segment of another edge, and the distance within which there may be better ones.
-    second = np.inf
-    reach = limit
-    ring = empty_rings(row, column, first_row, last_row, first_column, last_column, blocks, rings)
-    if skip > 0.0:
-        wide = max(1.0, k) * cell
-        ring = max(ring, np.int64(np.floor(skip / (wide * 1.4142135623730951))) - 1)
-    last_ring = max(max(row - first_row, last_row - row), max(column - first_column, last_column - column))
-    while ring <= last_ring:
-        inner = 0.0 if ring == 0 else inside + (ring - 1) * narrow
-        if inner > reach:
-            break
-        for r in range(max(row - ring, first_row), min(row + ring, last_row) + 1):
-            near_y = max(0.0, max(r * cell - py, py - (r + 1) * cell))
-            if near_y > reach:
-                continue
-            step = 1 if (r == row - ring or r == row + ring or ring == 0) else 2 * ring
-            first = column - ring if step > 1 else max(column - ring, first_column)
-            for c in range(first, min(column + ring, last_column) + 1, step):
-                if c < first_column:
+    for point in range(n):
+        x, y, k = px[point], py[point], shrink[point]
+        column, row = np.int64(np.floor(x / cell)), np.int64(np.floor(y / cell))
+        # Distance from the point to the nearest side of its cell: the inner distance of the first ring.
+        inside = min(min(x - column * cell, (column + 1) * cell - x) * k, min(y - row * cell, (row + 1) * cell - y))
+        narrow = min(1.0, k) * cell
+        best, best_segment, best_t = limit * limit, -1, 0.0
+        # Squared distance to the nearest segment of another edge, and the distance within which there may be better.
+        second, reach = np.inf, limit
+        ring = empty_rings(row, column, first_row, last_row, first_column, last_column, blocks, rings)
+        last_ring = max(max(row - first_row, last_row - row), max(column - first_column, last_column - column))
+        while ring <= last_ring:
+            inner = 0.0 if ring == 0 else inside + (ring - 1) * narrow
+            if inner > reach:
+                break
+            for r in range(max(row - ring, first_row), min(row + ring, last_row) + 1):
+                near_y = max(0.0, max(r * cell - y, y - (r + 1) * cell))
+                if near_y > reach:
                     continue
-                here = cell_at(r - first_row, c - first_column, blocks)
-                if here < 0 or begin[here] == begin[here + 1]:
-                    continue
-                near_x = max(0.0, max(c * cell - px, px - (c + 1) * cell)) * k
-                if near_x * near_x + near_y * near_y > reach * reach:
-                    continue
-                for m in range(begin[here], begin[here + 1]):
-                    i = members[m]
-                    t, d2 = place_on(px, py, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
-                    if d2 > reach * reach or marks[i] & needed != needed:
+                step = 1 if (r == row - ring or r == row + ring or ring == 0) else 2 * ring
+                first = column - ring if step > 1 else max(column - ring, first_column)
+                for c in range(first, min(column + ring, last_column) + 1, step):
+                    if c < first_column:
                         continue
-                    # Ties go to the lowest index, so the result does not depend on the order of the cells.
-                    if d2 < best or (d2 == best and (best_segment == -1 or i < best_segment)):
-                        if best_segment >= 0 and edge[i] != edge[best_segment]:
-                            second = best
-                        best = d2
-                        best_segment = i
-                        best_t = t
-                        reach = min(limit, np.sqrt(best) + _SURELY_M)
-                    elif d2 < second and best_segment >= 0 and edge[i] != edge[best_segment]:
-                        second = d2
-        ring += 1
-    distance = np.sqrt(best)
-    return best_segment, best_t, distance, np.sqrt(second) <= distance + _SURELY_M
+                    here = cell_at(r - first_row, c - first_column, blocks)
+                    if here < 0 or begin[here] == begin[here + 1]:
+                        continue
+                    near_x = max(0.0, max(c * cell - x, x - (c + 1) * cell)) * k
+                    if near_x * near_x + near_y * near_y > reach * reach:
+                        continue
+                    for m in range(begin[here], begin[here + 1]):
+                        i = members[m]
+                        t, d2 = place_on(x, y, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
+                        if d2 > reach * reach or marks[i] & needed != needed:
+                            continue
+                        # Ties go to the lowest index, so the result does not depend on the order of the cells.
+                        if d2 < best or (d2 == best and (best_segment == -1 or i < best_segment)):
+                            if best_segment >= 0 and edge[i] != edge[best_segment]:
+                                second = best
+                            best, best_segment, best_t = d2, i, t
+                            reach = min(limit, np.sqrt(best) + _SURELY_M)
+                        elif d2 < second and best_segment >= 0 and edge[i] != edge[best_segment]:
+                            second = d2
+            ring += 1
+        metres = np.sqrt(best)
+        segment[point] = best_segment
+        position[point] = best_t
+        distance[point] = metres if best_segment >= 0 else np.inf
+        may_be_tied[point] = np.sqrt(second) <= metres + _SURELY_M
+    return found
 
 
 @kernel
@@ -164,20 +157,24 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
     -------
     Nearest
     """
-    n = px.size
-    found = Nearest(np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n, np.bool_))
+    found = _nearest(px, py, shrink, limit, grid, needed)
+    if barriers.ends.shape[0] == 0:
+        return found
     segment, position, distance, may_be_tied = found
-    has_barriers = barriers.ends.shape[0] > 0
-    for i in range(n):
-        x, y, k = px[i], py[i], shrink[i]
-        s, t, d, is_tied = _nearest(x, y, k, limit, 0.0, grid, needed)
-        if s >= 0 and has_barriers and is_walk_barred(x, y, k, grid, s, t, barriers, True):
-            s, t, d = _nearest_unbarred(x, y, k, d, limit, grid, needed, barriers)
-            is_tied = True
-        segment[i] = s
-        position[i] = t
-        distance[i] = d if s >= 0 else np.inf
-        may_be_tied[i] = is_tied
+    _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
+    for i in range(px.size):
+        if segment[i] < 0:
+            continue
+        # Most points have no barrier as near as their street.
+        free_m = empty_metres(
+            px[i], py[i], shrink[i], cell, first_row, last_row, first_column, last_column, blocks, rings
+        )
+        if distance[i] < free_m:
+            continue
+        s, t = np.int64(segment[i]), position[i]
+        if is_walk_barred(px[i], py[i], shrink[i], grid, s, t, barriers, True):
+            s, t, d = _nearest_unbarred(px[i], py[i], shrink[i], distance[i], limit, grid, needed, barriers)
+            segment[i], position[i], distance[i], may_be_tied[i] = s, t, d, True
     return found
 
 
@@ -282,58 +279,15 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with
 
 
 @kernel
-def _candidates(px, py, k, least, most, grid, needed, found):
-    """
-    Write the segments within `most` metres of a point that have the needed marks to `found`.
-
-    No segment may be nearer than `least` metres. Segments in several cells of the grid are written several times.
-
-    Returns
-    -------
-    int
-        Number of segments written, -1 if `found` is too short.
-    """
-    ends, marks, _, cell, first_row, last_row, first_column, last_column, blocks, begin, _, members = grid
-    column = np.int64(np.floor(px / cell))
-    row = np.int64(np.floor(py / cell))
-    around = np.int64(np.ceil(most / (min(1.0, k) * cell))) + 1
-    n = 0
-    for r in range(max(row - around, first_row), min(row + around, last_row) + 1):
-        # Distance to the nearest and farthest place of the row of cells, then of each cell in it.
-        near_y = max(0.0, max(r * cell - py, py - (r + 1) * cell))
-        far_y = max(abs(r * cell - py), abs((r + 1) * cell - py))
-        if near_y > most:
-            continue
-        for c in range(max(column - around, first_column), min(column + around, last_column) + 1):
-            near_x = max(0.0, max(c * cell - px, px - (c + 1) * cell)) * k
-            if near_x * near_x + near_y * near_y > most * most:
-                continue
-            far_x = max(abs(c * cell - px), abs((c + 1) * cell - px)) * k
-            if far_x * far_x + far_y * far_y < least * least:
-                continue
-            here = cell_at(r - first_row, c - first_column, blocks)
-            if here < 0:
-                continue
-            for m in range(begin[here], begin[here + 1]):
-                i = members[m]
-                _, squared = place_on(px, py, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
-                if squared <= most * most and marks[i] & needed == needed:
-                    if n == found.size:
-                        return -1
-                    found[n] = i
-                    n += 1
-    return n
-
-
-@kernel
-def nearest_on_raster(centres, n_columns, limit, grid, needed, barriers):
+def nearest_on_raster(centres, is_asked, limit, grid, needed, barriers):
     """
     Return the nearest segment of each cell centre of a raster that a straight walk reaches.
 
     Parameters
     ----------
     centres : Centres
-    n_columns : int
+    is_asked : bool array of shape (n_rows, n_columns)
+        The cells to process; the others have no segment.
     limit, grid, needed, barriers
         As in `nearest_segments`.
 
@@ -344,101 +298,146 @@ def nearest_on_raster(centres, n_columns, limit, grid, needed, barriers):
 
     Notes
     -----
-    The raster is processed in blocks of 8 by 8 cells. Far from the streets few segments can be nearest to any centre
-    of a block, because their distances to the middle of the block are about the same; they are collected once per
-    block. Near the streets the distance at one centre bounds the distance at the next.
+    Each segment is compared with the centres within a few cells, which finds the nearest segments of most centres in
+    towns. The others are searched from like points.
     """
-    first_x, first_y, step, shrink = centres
-    n_rows = shrink.size
-    shape = (n_rows, n_columns)
+    shape = is_asked.shape
     found = Nearest(
-        np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32), np.empty(shape, np.bool_)
-    )
-    side = 8
-    near = np.empty(512, np.int32)
-    for top in range(0, n_rows, side):
-        for left in range(0, n_columns, side):
-            bottom, right = min(top + side, n_rows), min(left + side, n_columns)
-            middle = (top + bottom) // 2
-            k = shrink[middle]
-            px = first_x + (left + right - 1) / 2.0 * step
-            py = first_y + (top + bottom - 1) / 2.0 * step
-            # Slightly more than half of the diagonal, because the shrink differs from row to row.
-            half = np.hypot((right - left) / 2.0 * k, (bottom - top) / 2.0) * step * 1.001 + 0.1
-            s, _, d, _ = _nearest(px, py, k, limit + half, 0.0, grid, needed)
-            n = -1
-            if s < 0:
-                n = 0
-            elif d > 2.0 * half:
-                most = min(d + 2.0 * half + _SURELY_M, limit + half)
-                n = _candidates(px, py, k, d * 0.999, most, grid, needed, near)
-            for row in range(top, bottom):
-                if n >= 0:
-                    _nearest_of(near[:n], centres, row, left, right, limit, grid, found)
-                else:
-                    _nearest_in_row(centres, row, left, right, limit, grid, needed, found)
+        np.full(shape, -1, np.int32), np.zeros(shape, np.float32), np.full(shape, np.inf, np.float32),
+        np.zeros(shape, np.bool_),
+    )  # fmt: skip
+    near_m = min(limit, min(max(_BAND * centres.step, _LEAST_BAND_M), _MOST_BAND_M))
+    squared, second = _paint(centres, near_m, grid, needed, found)
+    is_done = np.empty(shape, np.bool_)
+    for row in range(shape[0]):
+        for c in range(shape[1]):
+            if not is_asked[row, c]:
+                found.segment[row, c], found.position[row, c], is_done[row, c] = -1, 0.0, True
+                continue
+            d = np.sqrt(squared[row, c])
+            is_here = found.segment[row, c] >= 0
+            # Nearer than all segments that were not compared, or there are none within the limit.
+            is_done[row, c] = near_m == limit or (is_here and d + _SURELY_M <= near_m)
+            if is_here:
+                found.distance[row, c] = d
+                found.may_be_tied[row, c] = np.sqrt(second[row, c]) <= d + _SURELY_M
+    if near_m < limit:
+        _nearest_of_others(centres, limit, grid, needed, is_done, found)
     if barriers.ends.shape[0]:
-        for row in range(n_rows):
-            py, k = first_y + row * step, shrink[row]
-            for c in range(n_columns):
-                s, t = np.int64(found.segment[row, c]), np.float64(found.position[row, c])
-                px = first_x + c * step
-                if s >= 0 and is_walk_barred(px, py, k, grid, s, t, barriers, True):
-                    d = np.float64(found.distance[row, c])
-                    s, t, d = _nearest_unbarred(px, py, k, d, limit, grid, needed, barriers)
-                    found.segment[row, c] = s
-                    found.position[row, c] = t
-                    found.distance[row, c] = d
-                    found.may_be_tied[row, c] = True
+        _go_round(centres, limit, grid, needed, barriers, found)
     return found
 
 
 @kernel
-def _nearest_of(candidates, centres, row, left, right, limit, grid, found):
-    """Write the nearest of the given candidates for columns `left` to `right - 1` of a row."""
-    ends, edge = grid.ends, grid.edge
-    segment, position, distance, may_be_tied = found
-    py, k = centres.first_y + row * centres.step, centres.shrink[row]
-    for c in range(left, right):
-        px = centres.first_x + c * centres.step
-        best, second = limit * limit, np.inf
-        best_segment = -1
-        best_t = 0.0
-        for i in candidates:
-            t, squared = place_on(px, py, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
-            if squared < best or (squared == best and (best_segment == -1 or i < best_segment)):
-                if best_segment >= 0 and edge[i] != edge[best_segment]:
-                    second = best
-                best = squared
-                best_segment = i
-                best_t = t
-            elif squared < second and best_segment >= 0 and edge[i] != edge[best_segment]:
-                second = squared
-        segment[row, c] = best_segment
-        position[row, c] = best_t
-        distance[row, c] = np.sqrt(best) if best_segment >= 0 else np.inf
-        may_be_tied[row, c] = np.sqrt(second) <= np.sqrt(best) + _SURELY_M
+def _paint(centres, radius, grid, needed, found):
+    """
+    Write the nearest segments within a radius of each centre; see `nearest_on_raster`.
+
+    Returns
+    -------
+    squared, second : float64 arrays of shape (n_rows, n_columns), m2
+        Squared distance to the nearest segment and to the nearest one of another edge; the first is `radius` squared,
+        the second inf where there is none.
+    """
+    first_x, first_y, step, shrink = centres
+    ends, marks, edge, cell, first_row, last_row, first_column, last_column, blocks, begin, _, members = grid
+    segment, position = found.segment, found.position
+    n_rows, n_columns = segment.shape
+    squared, second = np.full(segment.shape, radius * radius), np.full(segment.shape, np.inf)
+    places, metres2 = np.empty(n_columns), np.empty(n_columns)
+    # The cells of the grid around the raster.
+    wide = radius / shrink.min()
+    top = max(np.int64(np.floor((first_y - radius) / cell)), first_row)
+    bottom = min(np.int64(np.floor((first_y + (n_rows - 1) * step + radius) / cell)), last_row)
+    left = max(np.int64(np.floor((first_x - wide) / cell)), first_column)
+    right = min(np.int64(np.floor((first_x + (n_columns - 1) * step + wide) / cell)), last_column)
+    for r in range(top, bottom + 1):
+        for c in range(left, right + 1):
+            here = cell_at(r - first_row, c - first_column, blocks)
+            if here < 0:
+                continue
+            for m in range(begin[here], begin[here + 1]):
+                i = members[m]
+                if marks[i] & needed != needed:
+                    continue
+                ax, ay, bx, by = ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3]
+                # A segment is in several cells of the grid; that of its first end is enough if it is one of these.
+                row_a, column_a = np.int64(np.floor(ay / cell)), np.int64(np.floor(ax / cell))
+                if (row_a != r or column_a != c) and top <= row_a <= bottom and left <= column_a <= right:
+                    continue
+                low_y, high_y = min(ay, by) - radius, max(ay, by) + radius
+                slope = (bx - ax) / (by - ay) if abs(by - ay) > 1e-6 else 0.0
+                for row in range(
+                    max(np.int64(np.ceil((low_y - first_y) / step)), 0),
+                    min(np.int64(np.floor((high_y - first_y) / step)), n_rows - 1) + 1,
+                ):
+                    py, k = first_y + row * step, shrink[row]
+                    # The part of the segment that is within the radius north and south.
+                    xa, xb = ax, bx
+                    if slope != 0.0:
+                        xa = ax + (min(max(py - radius, min(ay, by)), max(ay, by)) - ay) * slope
+                        xb = ax + (min(max(py + radius, min(ay, by)), max(ay, by)) - ay) * slope
+                    # A millimetre wider against rounding.
+                    low_x, high_x = min(xa, xb) - radius / k - 0.001, max(xa, xb) + radius / k + 0.001
+                    first = max(np.int64(np.ceil((low_x - first_x) / step)), 0)
+                    last = min(np.int64(np.floor((high_x - first_x) / step)), n_columns - 1)
+                    # Without a branch, so that the processor computes several centres at a time.
+                    for column in range(first, last + 1):
+                        places[column], metres2[column] = place_on(first_x + column * step, py, k, ax, ay, bx, by)
+                    for column in range(first, last + 1):
+                        d2, best = metres2[column], squared[row, column]
+                        if d2 > best and d2 >= second[row, column]:
+                            continue
+                        s = segment[row, column]
+                        # Ties go to the lowest index, so the result does not depend on the order.
+                        if d2 < best or (d2 == best and (s == -1 or i < s)):
+                            if s >= 0 and edge[i] != edge[s]:
+                                second[row, column] = best
+                            squared[row, column], segment[row, column], position[row, column] = d2, i, places[column]
+                        elif d2 < second[row, column] and s >= 0 and edge[i] != edge[s]:
+                            second[row, column] = d2
+    return squared, second
 
 
 @kernel
-def _nearest_in_row(centres, row, left, right, limit, grid, needed, found):
-    """Write the nearest segment for columns `left` to `right - 1` of a row, where one cell bounds the next distance."""
-    segment, position, distance, may_be_tied = found
-    py, k = centres.first_y + row * centres.step, centres.shrink[row]
-    hop = centres.step * k
-    known = -1.0
-    is_near = False
-    for c in range(left, right):
-        skip = 0.0
-        bound = limit
-        if known >= 0.0:
-            skip = max(0.0, known - hop)
-            if is_near:
-                bound = min(limit, (known + hop) * 1.000001 + 2.0 * _SURELY_M)
-        s, t, d, is_tied = _nearest(centres.first_x + c * centres.step, py, k, bound, skip, grid, needed)
-        is_near = s >= 0
-        segment[row, c] = s
-        position[row, c] = t
-        distance[row, c] = d if is_near else np.inf
-        may_be_tied[row, c] = is_tied
-        known = d if is_near else limit
+def _nearest_of_others(centres, limit, grid, needed, is_done, found):
+    """Write the nearest segments of the centres that are not done; see `nearest_on_raster`."""
+    first_x, first_y, step, shrink = centres
+    n_rows, n_columns = is_done.shape
+    n = is_done.size - is_done.sum()
+    cell, px, py, k = np.empty(n, np.int64), np.empty(n), np.empty(n), np.empty(n)
+    n = 0
+    for row in range(n_rows):
+        for c in range(n_columns):
+            if not is_done[row, c]:
+                cell[n], px[n], py[n], k[n] = row * n_columns + c, first_x + c * step, first_y + row * step, shrink[row]
+                n += 1
+    others = _nearest(px, py, k, limit, grid, needed)
+    for i in range(n):
+        if others.segment[i] >= 0:
+            row, c = cell[i] // n_columns, cell[i] % n_columns
+            found.segment[row, c], found.position[row, c] = others.segment[i], others.position[i]
+            found.distance[row, c], found.may_be_tied[row, c] = others.distance[i], others.may_be_tied[i]
+
+
+@kernel
+def _go_round(centres, limit, grid, needed, barriers, found):
+    """Replace the nearest segments of centres from which the walk there is barred; see `nearest_on_raster`."""
+    first_x, first_y, step, shrink = centres
+    n_rows, n_columns = found.segment.shape
+    _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
+    for row in range(n_rows):
+        py, k = first_y + row * step, shrink[row]
+        for c in range(n_columns):
+            if found.segment[row, c] < 0:
+                continue
+            # Most centres have no barrier as near as their street.
+            px, d = first_x + c * step, np.float64(found.distance[row, c])
+            free_m = empty_metres(px, py, k, cell, first_row, last_row, first_column, last_column, blocks, rings)
+            if d < free_m - 0.001:
+                continue
+            s, t = np.int64(found.segment[row, c]), np.float64(found.position[row, c])
+            if is_walk_barred(px, py, k, grid, s, t, barriers, True):
+                s, t, d = _nearest_unbarred(px, py, k, d, limit, grid, needed, barriers)
+                found.segment[row, c], found.position[row, c] = s, t
+                found.distance[row, c], found.may_be_tied[row, c] = d, True

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.grid import cell_at
+from traveltime_lab.kernels.street.grid import cell_at, empty_metres
 from traveltime_lab.kernels.street.nearest import TIE_M, is_walk_barred, place_on
 
 
@@ -40,6 +40,41 @@ def _place_of(segment, t, parts):
 
 
 @kernel
+def places_of(found, edge_of, parts):
+    """
+    Return edges and positions of the nearest segments of the cells of a raster.
+
+    Parameters
+    ----------
+    found : Nearest
+        From `nearest_on_raster`.
+    edge_of : int32 array of shape (n_segments,)
+    parts : Parts
+
+    Returns
+    -------
+    edge, fraction : int32 and float32 arrays of shape (n_rows, n_columns)
+        -1 and 0 for cells without a segment.
+    tied : int32 array
+        Cells that may be tied, ascending: ``row * n_columns + column``.
+    """
+    n_rows, n_columns = found.segment.shape
+    edge, fraction = np.empty((n_rows, n_columns), np.int32), np.empty((n_rows, n_columns), np.float32)
+    tied, n = np.empty(n_rows * n_columns, np.int32), 0
+    for row in range(n_rows):
+        for column in range(n_columns):
+            segment = np.int64(found.segment[row, column])
+            if segment < 0:
+                edge[row, column], fraction[row, column] = -1, 0.0
+                continue
+            edge[row, column] = edge_of[segment]
+            fraction[row, column] = _place_of(segment, np.float64(found.position[row, column]), parts)
+            tied[n] = row * n_columns + column
+            n += found.may_be_tied[row, column]
+    return edge, fraction, tied[:n].copy()
+
+
+@kernel
 def tied_places(px, py, shrink, found, limit, grid, needed, barriers, parts):
     """
     Return the places on streets that are as near to each point as the nearest one, within `TIE_M`.
@@ -60,7 +95,7 @@ def tied_places(px, py, shrink, found, limit, grid, needed, barriers, parts):
     """
     ends, marks, edge_of, cell, first_row, last_row, first_column, last_column, blocks, first_member, _, members = grid
     n = px.size
-    has_barriers = barriers.ends.shape[0] > 0
+    _, _, _, wall_cell, wall_top, wall_bottom, wall_left, wall_right, wall_blocks, _, wall_rings, _ = barriers
     indptr = np.zeros(n + 1, np.int64)
     edge = np.empty(n + 64, np.int32)
     fraction = np.empty(n + 64)
@@ -81,6 +116,9 @@ def tied_places(px, py, shrink, found, limit, grid, needed, barriers, parts):
                 continue
             k = shrink[i]
             radius = min(distance[begin] + TIE_M, limit)
+            has_barriers = barriers.ends.shape[0] > 0 and radius >= empty_metres(
+                px[i], py[i], k, wall_cell, wall_top, wall_bottom, wall_left, wall_right, wall_blocks, wall_rings
+            )
             # Where the nearest walk had to cross a motorway, others may do so, too.
             t_nearest = np.float64(found.position[i])
             with_motorways = has_barriers and not is_walk_barred(
