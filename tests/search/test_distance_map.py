@@ -110,6 +110,8 @@ def test_surfaces_equal_matrices(n: int, is_arrival: bool, seed: int) -> None:
     # Corners are nearest to two streets at once, and either is right.
     fraction = query.snap_at(cells.x.to_numpy(), cells.y.to_numpy(), is_origin=is_arrival).fraction
     is_clear = (fraction > 1e-6) & (fraction < 1.0 - 1e-6)
-    np.testing.assert_array_equal(np.isfinite(found)[is_clear], np.isfinite(values)[is_clear])
-    known = np.isfinite(found) & is_clear
+    # Values beyond the limit may be missing; a value may be on both sides of it.
+    inside = is_clear & (np.fmin(found, values) < 700.0 - 0.3)
+    assert np.isfinite(found[inside]).all() and np.isfinite(values[inside]).all()
+    known = np.isfinite(found) & np.isfinite(values) & is_clear
     assert (np.abs(found - values)[known] < 0.3).all()

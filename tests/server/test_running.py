@@ -265,7 +265,7 @@ def test_hanging_up_stops_what_other_threads_do(tiny: tl.Network, monkeypatch: p
     begun: list[str] = []
     ends: list[str] = []
 
-    def make(self: Any, key: tuple[int, int]) -> Any:
+    def make(*_: Any) -> Any:
         begun.append(threading.current_thread().name)
         try:
             for _ in range(1000):

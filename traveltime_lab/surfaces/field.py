@@ -56,6 +56,26 @@ class CellReader(NamedTuple):
     read: Callable[[Tile, Any], None]
 
 
+class CellReading(NamedTuple):
+    """
+    How the values of cells are read, and where they are.
+
+    Attributes
+    ----------
+    readers : list of CellReader
+        The first sets the values of all cells, the others lower them.
+    box : float64 array of shape (4,), m
+        West, south, east, north in local metres of the reached edges.
+    reached : callable
+        Called without arguments, returns the edges that are reached within the limit, some of them more than once, and
+        the least value on each. Ferries may be among them.
+    """
+
+    readers: list[CellReader]
+    box: FloatArray
+    reached: Callable[[], tuple[Int32Array, FloatArray]]
+
+
 def needed_of_cells(*, is_backward: bool) -> np.uint8:
     """Return what cells need of streets: cells of a backward search are origins."""
     return CAN_LEAVE if is_backward else CAN_ARRIVE
@@ -125,9 +145,9 @@ class Field(Protocol):
 
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
-    ) -> tuple[list[CellReader], FloatArray]:
+    ) -> CellReading:
         """
-        Return the functions that fill the values of cells, and the bounding box of the reached edges.
+        Return the functions that fill the values of cells, and where the reached edges are.
 
         Parameters
         ----------
@@ -143,10 +163,7 @@ class Field(Protocol):
 
         Returns
         -------
-        readers : list of CellReader
-            The first sets the values of all cells, the others lower them.
-        box : float64 array of shape (4,), m
-            West, south, east, north in local metres.
+        CellReading
         """
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
@@ -181,8 +198,8 @@ class StreetField:
 
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
-    ) -> tuple[list[CellReader], FloatArray]:
-        """Return the functions that fill the values of cells, and a bounding box; see `Field`."""
+    ) -> CellReading:
+        """Return the functions that fill the values of cells, and where the reached edges are; see `Field`."""
         edges = self.edges
         reached, origin = edges.rows, origin_of(edges)
         box = box_of_rows(reached.edges, reached.values, edge_boxes(streets), float(limit), edges.positions.edge)
@@ -190,7 +207,13 @@ class StreetField:
         def read(tile: Tile, values: Any) -> None:
             gather(tile.cells(per_metre, buffer_m), reached.values, origin, values)
 
-        return [CellReader(transportation, needed_of_cells(is_backward=edges.is_backward), read)], box
+        readers = [CellReader(transportation, needed_of_cells(is_backward=edges.is_backward), read)]
+
+        def entered() -> tuple[Int32Array, FloatArray]:
+            least = np.minimum(reached.values[reached.edges, 0], reached.values[reached.edges, 2])
+            return np.concatenate([reached.edges, edges.positions.edge]), np.concatenate([least, edges.starts()])
+
+        return CellReading(readers, box, entered)
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""
@@ -255,8 +278,8 @@ class DistanceField:
 
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
-    ) -> tuple[list[CellReader], FloatArray]:
-        """Return the functions that fill the values of cells, and a bounding box; see `Field`."""
+    ) -> CellReading:
+        """Return the functions that fill the values of cells, and where the reached edges are; see `Field`."""
         rows, box = self._rows(streets, limit)
         times = self.times
         origin = origin_of(times)
@@ -266,7 +289,14 @@ class DistanceField:
         def read(tile: Tile, values: Any) -> None:
             gather_lengths(tile.cells(per_metre, buffer_m), rows, origin, ahead_m, start_m, seconds_per_metre, values)
 
-        return [CellReader(transportation, needed_of_cells(is_backward=times.is_backward), read)], box
+        def reached() -> tuple[Int32Array, FloatArray]:
+            least = np.minimum(rows[:, 4], rows[:, 6])
+            entered = np.flatnonzero(least <= limit).astype(np.int32)
+            return np.concatenate([entered, times.positions.edge]), np.concatenate([least[entered], start_m])
+
+        return CellReading(
+            [CellReader(transportation, needed_of_cells(is_backward=times.is_backward), read)], box, reached
+        )
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""

@@ -13,18 +13,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import Float32Array, FloatArray
+from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, Int32Array
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import LimitError
+from traveltime_lab.kernels.raster.surface import mark_blocks
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.surfaces.field import CellReader, Field
+from traveltime_lab.surfaces.field import CellReading, Field, edge_boxes
 from traveltime_lab.surfaces.polygons import Surface
-from traveltime_lab.surfaces.tiles import TILE, Tile, tile_cache
+from traveltime_lab.surfaces.tiles import BLOCK, TILE, Tile, TileCache, tile_cache
 
 #: Number of tiles that `tile_values` holds in memory at a time.
 _TILES_AT_ONCE = 256
+#: Up to so many tiles only the blocks that are needed are tied to streets; in larger areas most of them are needed.
+#: Measured in Milan and New York.
+_FEW_TILES = 16
 #: Largest number of cells of a surface; the size of the cells is doubled until it is not exceeded.
 _MOST_CELLS = 16_000_000
 
@@ -59,30 +63,36 @@ def surfaces(
     -------
     list of Surface
         One for each limit. All are parts of one raster, and each has the extent that it has alone, so that contours are
-        equal to the last bit. Cells have the side `cell_m`, or two, four, ... times as much if there were more than 16
+        equal to the last bit. Values beyond the largest limit may be inf, but those of neighbours of cells within a
+        limit are not. Cells have the side `cell_m`, or two, four, ... times as much if there were more than 16
         million of them.
     """
     most = max(limits)
     per_metre = _per_metre(field, snapping)
 
-    def reach(limit: float) -> tuple[list[CellReader], FloatArray, float]:
-        readers, box = field.cell_readers(streets, transportation, limit=limit, per_metre=per_metre, buffer_m=buffer_m)
+    def reach(limit: float) -> tuple[CellReading, float]:
+        reading = field.cell_readers(streets, transportation, limit=limit, per_metre=per_metre, buffer_m=buffer_m)
         reach_m = min(buffer_m, float(snapping.threshold))
-        return readers, box, min(reach_m, limit / per_metre) if per_metre else reach_m
+        return reading, min(reach_m, limit / per_metre) if per_metre else reach_m
 
-    readers, box, reach_m = reach(most)
-    extent = _Extent.around(streets, box, reach_m, cell_m)
+    reading, reach_m = reach(most)
+    extent = _Extent.around(streets, reading.box, reach_m, cell_m)
     while extent.area_m2 > _MOST_CELLS * cell_m**2:
         cell_m *= 2.0
-        extent = _Extent.around(streets, box, reach_m, cell_m)
+        extent = _Extent.around(streets, reading.box, reach_m, cell_m)
     values = np.empty((extent.n_rows, extent.n_columns), np.float32)
     places = extent.tiles()
     # At least the default threshold, so that shapes of all buffer widths share their tiles.
     most_m = max(buffer_m, float(Snapping().threshold))
-    tiles = [
-        tile_cache(streets, reader.transportation, snapping, cell_m, most_m, needed=reader.needed).get(places)
-        for reader in readers
+    caches = [
+        tile_cache(streets, reader.transportation, snapping, cell_m, most_m, needed=reader.needed)
+        for reader in reading.readers
     ]
+    needed = _needed_blocks(streets, reading, most, per_metre, reach_m, places, caches)
+    if needed is not None:
+        values.fill(np.inf)
+        places = [place for place in places if needed[place].any()]
+    tiles = [cache.get(places, needed) for cache in caches]
 
     def fill(place: tuple[int, int]) -> None:
         top, left = place[0] * TILE - extent.first_row, place[1] * TILE - extent.first_column
@@ -91,7 +101,7 @@ def surfaces(
         # Kernels are compiled again for each layout of the arrays, so all arrays of cells are contiguous.
         read = np.empty((inside_rows.stop - inside_rows.start, inside_columns.stop - inside_columns.start), np.float32)
         whole: Tile | None = None
-        for reader, found in zip(readers, tiles, strict=True):
+        for reader, found in zip(reading.readers, tiles, strict=True):
             # Readers of the same streets share their tiles.
             if found[place] is not whole:
                 whole = found[place]
@@ -102,11 +112,80 @@ def surfaces(
         ] = read
 
     side_by_side([functools.partial(fill, place) for place in places])
-    parts = [
-        extent if limit == most else _Extent.around(streets, *reach(limit)[1:], cell_m).within(extent)
-        for limit in limits
-    ]
-    return [part.surface(streets, values, extent) for part in parts]
+
+    def extent_of(limit: float) -> _Extent:
+        if limit == most:
+            return extent
+        smaller, smaller_m = reach(limit)
+        return _Extent.around(streets, smaller.box, smaller_m, cell_m).within(extent)
+
+    return [extent_of(limit).surface(streets, values, extent) for limit in limits]
+
+
+def _needed_blocks(
+    streets: StreetLayer,
+    reading: CellReading,
+    limit: float,
+    per_metre: float,
+    reach_m: float,
+    places: list[tuple[int, int]],
+    caches: Sequence[TileCache],
+) -> dict[tuple[int, int], BoolArray] | None:
+    """
+    Return the blocks of tiles with cells within a limit, or their neighbours; None if all blocks shall be read.
+
+    Contours depend on no other cells. `places` are a rectangle of tiles.
+    """
+    if len(places) > _FEW_TILES or not any(cache.lacks_any(places) for cache in caches):
+        return None
+    edges, least = reading.reached()
+    margins = (limit - least) / per_metre if per_metre else np.full(least.size, np.inf)
+    # Neighbours are up to a diagonal of a cell farther away.
+    margins = np.minimum(margins, reach_m) + 2.0 * caches[0].cell_m
+    return _blocks_around(streets, edges, margins, places, caches)
+
+
+def _blocks_around(
+    streets: StreetLayer,
+    edges: Int32Array,
+    margins: FloatArray,
+    places: list[tuple[int, int]],
+    caches: Sequence[TileCache],
+) -> dict[tuple[int, int], BoolArray]:
+    """
+    Return the blocks of tiles, which are a rectangle, that have cells within a margin around their edges.
+
+    Parameters
+    ----------
+    streets : StreetLayer
+    edges, margins : int32 and float64 arrays of shape (n,)
+        Margins in metres, two cells wider than the distance of cells that are within the limit.
+    places : list of tuple
+        The tiles.
+    caches : sequence of TileCache
+
+    Notes
+    -----
+    If a cell belongs to an edge, so may its neighbour, whose nearest edge is up to two diagonals of a cell nearer.
+    """
+    (top, left), (bottom, right) = places[0], places[-1]
+    n, cell_m = TILE // BLOCK, caches[0].cell_m
+    shape = (bottom - top + 1, right - left + 1)
+    each = np.zeros((len(places), n, n), np.float32)
+    for cache in {id(cache): cache for cache in caches}.values():
+        np.maximum(each, cache.reaches_of_blocks(places), out=each)
+    reaches = each.reshape(*shape, n, n).swapaxes(1, 2).reshape(shape[0] * n, shape[1] * n)
+    marks = np.zeros(reaches.shape, np.bool_)
+    # Metres of the frame that are the least true metres.
+    shrink = float(streets.frame.shrink(np.array([top, bottom + 1]) * TILE * cell_m).min())
+    mark_blocks(
+        edges, margins, edge_boxes(streets), shrink, cell_m * BLOCK, top * n, left * n,
+        reaches + np.float32(3.0 * cell_m), marks,
+    )  # fmt: skip
+    return {
+        (row, column): marks[(row - top) * n : (row - top + 1) * n, (column - left) * n : (column - left + 1) * n]
+        for row, column in places
+    }
 
 
 class _Extent(NamedTuple):
@@ -201,7 +280,8 @@ def tile_values(
     ------
     key : tuple of int
         Row and column of the tile; its south-west cell has the centre
-        ``((column * TILE + 0.5) * cell_m, (row * TILE + 0.5) * cell_m)`` in local metres.
+        ``((column * TILE + 0.5) * cell_m, (row * TILE + 0.5) * cell_m)`` in local metres. Tiles without a value within
+        the limit may be left out.
     values : float32 array of shape (TILE, TILE)
         As in `surfaces`. The array is overwritten by the next tile.
 
@@ -211,8 +291,8 @@ def tile_values(
         If there are more than `most_tiles` tiles.
     """
     per_metre = _per_metre(field, snapping)
-    readers, box = field.cell_readers(streets, transportation, limit=limit, per_metre=per_metre, buffer_m=np.inf)
-    margin = float(snapping.threshold)
+    reading = field.cell_readers(streets, transportation, limit=limit, per_metre=per_metre, buffer_m=np.inf)
+    box, margin = reading.box, float(snapping.threshold)
     if per_metre:
         margin = min(margin, limit / per_metre)
     shrink = float(streets.frame.shrink(np.array([box[1], box[3]])).min())
@@ -227,14 +307,18 @@ def tile_values(
         )
         raise LimitError(msg)
     keys = [(r, c) for r in lines for c in columns]
-    caches = [tile_cache(streets, reader.transportation, snapping, cell_m, needed=reader.needed) for reader in readers]
+    caches = [
+        tile_cache(streets, reader.transportation, snapping, cell_m, needed=reader.needed) for reader in reading.readers
+    ]
+    needed = _needed_blocks(streets, reading, limit, per_metre, margin, keys, caches)
     values = np.empty((TILE, TILE), np.float32)
     for first in range(0, len(keys), _TILES_AT_ONCE):
         checkpoint()
         some = keys[first : first + _TILES_AT_ONCE]
-        tiles = [cache.get(some) for cache in caches]
-        for key in some:
-            for reader, found in zip(readers, tiles, strict=True):
+        read = [key for key in some if needed is None or needed[key].any()]
+        tiles = [cache.get(read, needed) for cache in caches]
+        for key in read:
+            for reader, found in zip(reading.readers, tiles, strict=True):
                 reader.read(found[key], values)
             yield key, values
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -31,8 +31,10 @@ from traveltime_lab.streets.snapping import (
     snap_index,
 )
 
-#: Number of cells along the side of a tile.
+#: Number of cells along the side of a tile, and along the side of the blocks of a tile. Only blocks that are asked for
+#: are tied to streets.
 TILE = 128
+BLOCK = 16
 #: Number of tiles kept for each network, mode and cell size: 12 bytes per cell, 200 KB per tile.
 _KEPT_TILES = 2_000
 
@@ -52,6 +54,8 @@ class Tile:
         Cells to which another edge is as near, in ascending order: ``row * n_columns + column``.
     tied_edge, tied_fraction, tied_distance : int32, float32, float32 arrays of shape (n_tied,)
         That edge, the position on it and the distance to it.
+    known : bool array of shape (TILE / BLOCK, TILE / BLOCK), optional
+        Blocks of a whole tile whose cells are tied to streets. The cells of the others have no edge.
     """
 
     edge: Int32Array
@@ -61,6 +65,7 @@ class Tile:
     tied_edge: Int32Array
     tied_fraction: Float32Array
     tied_distance: Float32Array
+    known: BoolArray | None = None
 
     def some(self, mask: BoolArray) -> Tile:
         """Return the cells of a mask as one row."""
@@ -96,39 +101,99 @@ class TileCache:
     threshold_m: float
     reach_m: float
     tiles: OrderedDict[tuple[int, int], Tile] = field(default_factory=OrderedDict)
+    reaches: dict[tuple[int, int], Float32Array] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
-    def get(self, wanted: list[tuple[int, int]]) -> dict[tuple[int, int], Tile]:
-        """Return tiles by (row, column); missing tiles are computed on all threads."""
+    def lacks_any(self, wanted: list[tuple[int, int]]) -> bool:
+        """Return whether some blocks of tiles are not tied to streets yet."""
+        with self.lock:
+            return any(key not in self.tiles or not _known(self.tiles[key]).all() for key in wanted)
+
+    def reaches_of_blocks(self, places: list[tuple[int, int]]) -> Float32Array:
+        """
+        Return the distance in metres from the cells of each block within which their edges are.
+
+        Parameters
+        ----------
+        places : list of tuple
+            Tiles.
+
+        Returns
+        -------
+        float32 array of shape (n_tiles, TILE / BLOCK, TILE / BLOCK)
+            inf where the distance is not known without looking at each cell.
+        """
+        n, side_m = TILE // BLOCK, BLOCK * self.cell_m
+        with self.lock:
+            found = {place: self.reaches[place] for place in places if place in self.reaches}
+        missing = np.array([place for place in places if place not in found], np.int64).reshape(-1, 2)
+        if len(missing):
+            middle = (np.arange(n) + 0.5) * side_m
+            y = (missing[:, :1] * (n * side_m) + middle)[:, :, None]
+            x = (missing[:, 1:] * (n * side_m) + middle)[:, None, :]
+            x, y, shrink = (part.ravel() for part in np.broadcast_arrays(x, y, self.streets.frame.shrink(y)))
+            half_m = 0.71 * side_m * max(1.0, float(shrink.max()))
+            rules = (self.index.grid, self.needed, barriers(self.streets))
+            reaches = nearest.reaches_of_blocks(x, y, shrink, half_m, 4.0 * self.cell_m, self.reach_m, *rules)
+            keys = [(int(row), int(column)) for row, column in missing]
+            found.update(zip(keys, reaches.reshape(-1, n, n), strict=True))
+            with self.lock:
+                self.reaches.update(found)
+        return np.array([found[place] for place in places])
+
+    def get(
+        self, wanted: list[tuple[int, int]], needed: dict[tuple[int, int], BoolArray] | None = None
+    ) -> dict[tuple[int, int], Tile]:
+        """
+        Return tiles by (row, column); what is missing is computed on all threads.
+
+        Parameters
+        ----------
+        wanted : list of tuple
+        needed : dict, optional
+            Blocks of each tile that are needed; default: all. Tiles without any may be left out of the result.
+        """
         with self.lock:
             found = {key: self.tiles[key] for key in wanted if key in self.tiles}
-        missing = [key for key in wanted if key not in found]
-        made = dict(zip(missing, side_by_side([functools.partial(self._make, key) for key in missing]), strict=True))
-        with self.lock:
-            self.tiles.update(made)
-            for key in wanted:
-                self.tiles.move_to_end(key)
-            while len(self.tiles) > max(_KEPT_TILES, len(wanted)):
-                self.tiles.popitem(last=False)
-        return found | made
 
-    def _make(self, key: tuple[int, int]) -> Tile:
-        """Snap the centres of the cells of a tile."""
+        def asked(key: tuple[int, int]) -> BoolArray:
+            known = _known(found.get(key))
+            return ~known if needed is None else needed[key] & ~known
+
+        missing = {key: blocks for key in wanted if (blocks := asked(key)).any()}
+        jobs = [functools.partial(self._make, key, blocks, found.get(key)) for key, blocks in missing.items()]
+        made = dict(zip(missing, side_by_side(jobs), strict=True))
+        found |= made
+        with self.lock:
+            for key in wanted:
+                # The last tile is the one that was used last.
+                if key in made or key in self.tiles:
+                    self.tiles[key] = made.get(key) or self.tiles[key]
+                    self.tiles.move_to_end(key)
+            while len(self.tiles) > max(_KEPT_TILES, len(wanted)):
+                self.reaches.pop(self.tiles.popitem(last=False)[0], None)
+        return found
+
+    def _make(self, key: tuple[int, int], blocks: BoolArray, former: Tile | None) -> Tile:
+        """Snap the centres of the cells of some blocks of a tile, of which others may be known."""
         checkpoint()
         row, column = key
         first_x = (column * TILE + 0.5) * self.cell_m
         first_y = (row * TILE + 0.5) * self.cell_m
         shrink = self.streets.frame.shrink(first_y + np.arange(TILE, dtype=np.float64) * self.cell_m)
         corner = (first_x, first_y, shrink)
-        tile = self._nearest(self.index, self.needed, *corner, np.ones((TILE, TILE), np.bool_))
-        missing = tile.edge < 0
+        asked = blocks.repeat(BLOCK, axis=0).repeat(BLOCK, axis=1)
+        tile = self._nearest(self.index, self.needed, *corner, asked)
+        missing = asked & (tile.edge < 0)
         if self.islands.edge.size and missing.any():
             other = self._nearest(self.islands, ANY, *corner, missing)
             wanted = other.edge >= 0
             if self.reach_m < self.threshold_m:
                 wanted &= ~self._is_near_main(first_x, first_y, shrink, wanted)
             tile = _merged(tile, other, wanted)
-        return tile
+        if former is not None:
+            tile = _merged(former, tile, asked)
+        return replace(tile, known=blocks | _known(former))
 
     def _nearest(
         self, index: SegmentIndex, needed: np.uint8, first_x: float, first_y: float, shrink: FloatArray,
@@ -161,6 +226,14 @@ class TileCache:
         is_near = np.zeros_like(asked)
         is_near[row, column] = found.segment >= 0
         return is_near
+
+
+def _known(tile: Tile | None) -> BoolArray:
+    """Return which blocks of a tile are known; none if there is no tile."""
+    if tile is None:
+        return np.zeros((TILE // BLOCK, TILE // BLOCK), np.bool_)
+    assert tile.known is not None
+    return tile.known
 
 
 def _merged(tile: Tile, other: Tile, wanted: BoolArray) -> Tile:

@@ -32,6 +32,7 @@ from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.surfaces.field import (
     CellReader,
+    CellReading,
     RoadValues,
     StreetField,
     edge_boxes,
@@ -147,9 +148,9 @@ class TransitField:
 
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
-    ) -> tuple[list[CellReader], FloatArray]:
-        """Return the functions that fill the values of cells, and a bounding box; see `Field`."""
-        readers, box = StreetField(self.direct).cell_readers(
+    ) -> CellReading:
+        """Return the functions that fill the values of cells, and where the reached edges are; see `Field`."""
+        readers, box, walked = StreetField(self.direct).cell_readers(
             streets, transportation, limit=limit, per_metre=self._scaled(per_metre, self.direct.graph),
             buffer_m=buffer_m,
         )  # fmt: skip
@@ -158,8 +159,12 @@ class TransitField:
         needed = needed_of_cells(is_backward=self.is_backward)
         lower = self._gatherer(self._scaled(per_metre, self.graph), buffer_m)
         readers.append(CellReader(self.transportation, needed, lower))
-        other = self._box(streets, limit)
-        return readers, np.concatenate([np.minimum(box[:2], other[:2]), np.maximum(box[2:], other[2:])])
+
+        def reached() -> tuple[Int32Array, FloatArray]:
+            (on_foot, walk_s), (edges, least_s) = walked(), self._reached(streets, limit)
+            return np.concatenate([on_foot, edges]), np.concatenate([walk_s, least_s])
+
+        return CellReading(readers, joined_box([box, self._box(streets, limit)]), reached)
 
     def _up_to_direct(self, read: Callable[[Tile, Any], None]) -> Callable[[Tile, Any], None]:
         """Return a function that sets the values of cells as another does, without walks that take too long."""
@@ -196,6 +201,18 @@ class TransitField:
             return west, south, east, north
 
         return joined_box(side_by_side([functools.partial(box, part) for part in even_slices(len(starts))]))
+
+    def _reached(self, streets: StreetLayer, limit: float) -> tuple[Int32Array, FloatArray]:
+        """Return the edges that transit reaches, and the least value on each in seconds."""
+        if isinstance(self.quickest, EgressOnFoot):
+            edges, least_ms = transit_surface.edges_within(self.quickest.starts, limit * 1000.0)
+            return edges, least_ms / 1000.0
+        rows = self._rows(streets, limit)[0]
+        least = np.minimum(rows[:, 0], rows[:, 2]).astype(np.float64)
+        # Those who drive to a stop on their own street pass neither end of it.
+        least[np.diff(self.stops.on_edges.indptr) > 0] = 0.0
+        reached = np.flatnonzero(least <= limit)
+        return reached.astype(np.int32), least[reached]
 
     def _label(self) -> Int64Array:
         """

@@ -133,6 +133,53 @@ def box_of_rows(edges, rows, edge_boxes, limit, own_edges):
 
 
 @kernel
+def mark_blocks(edges, margins, edge_boxes, shrink, block_m, first_row, first_column, reaches, marks):
+    """
+    Mark the square blocks of cells that may have cells within a distance of some edges.
+
+    Parameters
+    ----------
+    edges : int32 array of shape (n,)
+        Ferries among them are left out, because cells do not belong to them.
+    margins : float64 array of shape (n,)
+        The distance for each edge, m.
+    edge_boxes : EdgeBoxes
+    shrink : float
+        Least ratio of true east-west metres to metres of the frame.
+    block_m : float
+        Side of a block in metres.
+    first_row, first_column : int
+        Row and column of the first mark; block (0, 0) has its south-west corner at the origin of the local metres.
+    reaches : float32 array of shape (n_rows, n_columns)
+        Distance from the cells of each block within which their edges are, m; inf if it is not known.
+    marks : bool array of shape (n_rows, n_columns)
+        Set to True for these blocks.
+    """
+    boxes, is_land = edge_boxes
+    n_rows, n_columns = marks.shape
+    longest = np.float64(reaches.max())
+    for i in range(edges.size):
+        e = edges[i]
+        if not is_land[e]:
+            continue
+        margin = min(margins[i], longest)
+        west, south, east, north = boxes[e, 0], boxes[e, 1], boxes[e, 2], boxes[e, 3]
+        top = max(np.int64(np.floor((south - margin) / block_m)) - first_row, 0)
+        bottom = min(np.int64(np.floor((north + margin) / block_m)) - first_row, n_rows - 1)
+        left = max(np.int64(np.floor((west - margin / shrink) / block_m)) - first_column, 0)
+        right = min(np.int64(np.floor((east + margin / shrink) / block_m)) - first_column, n_columns - 1)
+        for row in range(top, bottom + 1):
+            y = (first_row + row) * block_m
+            dy = max(0.0, max(south - y - block_m, y - north))
+            for column in range(left, right + 1):
+                if not marks[row, column]:
+                    x = (first_column + column) * block_m
+                    dx = max(0.0, max(west - x - block_m, x - east)) * shrink
+                    most = min(margin, np.float64(reaches[row, column]))
+                    marks[row, column] = dx * dx + dy * dy <= most * most
+
+
+@kernel
 def cells_within(edge, fraction, distance, tied, top, bottom, left, right):
     """
     Return a rectangle of cells in arrays of its own, and the tied edges numbered within it.

@@ -78,11 +78,22 @@ def box_of(starts, edge_boxes, limit_ms):
     boxes, is_land = edge_boxes
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
     for e in range(starts.shape[0]):
-        if min(starts[e, 0], starts[e, 4]) <= limit_ms and is_land[e]:
+        if min(starts[e, 0], starts[e, 3], starts[e, 4]) <= limit_ms and is_land[e]:
             box = boxes[e]
             west, south = min(west, box[0]), min(south, box[1])
             east, north = max(east, box[2]), max(north, box[3])
     return west, south, east, north
+
+
+@kernel
+def edges_within(starts, limit_ms):
+    """Return the edges reached within a limit, and the least travel time of each; see `edge_starts`."""
+    n_edges = starts.shape[0]
+    edges, least_ms, n = np.empty(n_edges + 1, np.int32), np.empty(n_edges + 1, np.int32), 0
+    for e in range(n_edges):
+        edges[n], least_ms[n] = e, min(starts[e, 0], starts[e, 3], starts[e, 4])
+        n += least_ms[n] <= limit_ms
+    return edges[:n].copy(), least_ms[:n].copy()
 
 
 @kernel

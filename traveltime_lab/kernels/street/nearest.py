@@ -307,7 +307,7 @@ def nearest_on_raster(centres, is_asked, limit, grid, needed, barriers):
         np.zeros(shape, np.bool_),
     )  # fmt: skip
     near_m = min(limit, min(max(_BAND * centres.step, _LEAST_BAND_M), _MOST_BAND_M))
-    squared, second = _paint(centres, near_m, grid, needed, found)
+    squared, second = _paint(centres, is_asked, near_m, grid, needed, found)
     is_done = np.empty(shape, np.bool_)
     for row in range(shape[0]):
         for c in range(shape[1]):
@@ -329,9 +329,48 @@ def nearest_on_raster(centres, is_asked, limit, grid, needed, barriers):
 
 
 @kernel
-def _paint(centres, radius, grid, needed, found):
+def reaches_of_blocks(px, py, shrink, half_m, more_m, limit, grid, needed, barriers):
+    """
+    Return the distance within which the nearest segment of each centre in a block certainly is.
+
+    Parameters
+    ----------
+    px, py, shrink : float64 arrays of shape (n,)
+        Middles of the blocks, and the shrink there.
+    half_m : float
+        Half of the diagonal of a block, m.
+    more_m : float
+        How far around the walks from a block there must be no barrier either, m.
+    limit, grid, needed, barriers
+        As in `nearest_segments`.
+
+    Returns
+    -------
+    float32 array of shape (n,)
+        inf if there is no segment within the limit, or if a barrier may lead to another segment.
+    """
+    found = _nearest(px, py, shrink, limit - half_m, grid, needed)
+    _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
+    reaches = np.full(px.size, np.inf, np.float32)
+    for i in range(px.size):
+        walk_m = found.distance[i] + half_m
+        is_free = found.segment[i] >= 0
+        if is_free and barriers.ends.shape[0] > 0:
+            free_m = empty_metres(
+                px[i], py[i], shrink[i], cell, first_row, last_row, first_column, last_column, blocks, rings
+            )
+            is_free = walk_m + half_m + more_m < free_m
+        if is_free:
+            reaches[i] = walk_m
+    return reaches
+
+
+@kernel
+def _paint(centres, is_asked, radius, grid, needed, found):
     """
     Write the nearest segments within a radius of each centre; see `nearest_on_raster`.
+
+    Centres that are not asked for may be left out.
 
     Returns
     -------
@@ -345,12 +384,19 @@ def _paint(centres, radius, grid, needed, found):
     n_rows, n_columns = segment.shape
     squared, second = np.full(segment.shape, radius * radius), np.full(segment.shape, np.inf)
     places, metres2 = np.empty(n_columns), np.empty(n_columns)
-    # The cells of the grid around the raster.
+    # The rectangle of the centres that are asked for.
+    asked_top, asked_bottom, asked_left, asked_right = n_rows, -1, n_columns, -1
+    for row in range(n_rows):
+        for column in range(n_columns):
+            if is_asked[row, column]:
+                asked_top, asked_bottom = min(asked_top, row), row
+                asked_left, asked_right = min(asked_left, column), max(asked_right, column)
+    # The cells of the grid around it.
     wide = radius / shrink.min()
-    top = max(np.int64(np.floor((first_y - radius) / cell)), first_row)
-    bottom = min(np.int64(np.floor((first_y + (n_rows - 1) * step + radius) / cell)), last_row)
-    left = max(np.int64(np.floor((first_x - wide) / cell)), first_column)
-    right = min(np.int64(np.floor((first_x + (n_columns - 1) * step + wide) / cell)), last_column)
+    top = max(np.int64(np.floor((first_y + asked_top * step - radius) / cell)), first_row)
+    bottom = min(np.int64(np.floor((first_y + asked_bottom * step + radius) / cell)), last_row)
+    left = max(np.int64(np.floor((first_x + asked_left * step - wide) / cell)), first_column)
+    right = min(np.int64(np.floor((first_x + asked_right * step + wide) / cell)), last_column)
     for r in range(top, bottom + 1):
         for c in range(left, right + 1):
             here = cell_at(r - first_row, c - first_column, blocks)
@@ -368,8 +414,8 @@ def _paint(centres, radius, grid, needed, found):
                 low_y, high_y = min(ay, by) - radius, max(ay, by) + radius
                 slope = (bx - ax) / (by - ay) if abs(by - ay) > 1e-6 else 0.0
                 for row in range(
-                    max(np.int64(np.ceil((low_y - first_y) / step)), 0),
-                    min(np.int64(np.floor((high_y - first_y) / step)), n_rows - 1) + 1,
+                    max(np.int64(np.ceil((low_y - first_y) / step)), asked_top),
+                    min(np.int64(np.floor((high_y - first_y) / step)), asked_bottom) + 1,
                 ):
                     py, k = first_y + row * step, shrink[row]
                     # The part of the segment that is within the radius north and south.
@@ -379,8 +425,8 @@ def _paint(centres, radius, grid, needed, found):
                         xb = ax + (min(max(py + radius, min(ay, by)), max(ay, by)) - ay) * slope
                     # A millimetre wider against rounding.
                     low_x, high_x = min(xa, xb) - radius / k - 0.001, max(xa, xb) + radius / k + 0.001
-                    first = max(np.int64(np.ceil((low_x - first_x) / step)), 0)
-                    last = min(np.int64(np.floor((high_x - first_x) / step)), n_columns - 1)
+                    first = max(np.int64(np.ceil((low_x - first_x) / step)), asked_left)
+                    last = min(np.int64(np.floor((high_x - first_x) / step)), asked_right)
                     # Without a branch, so that the processor computes several centres at a time.
                     for column in range(first, last + 1):
                         places[column], metres2[column] = place_on(first_x + column * step, py, k, ax, ay, bx, by)

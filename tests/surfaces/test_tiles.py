@@ -1,0 +1,76 @@
+"""Cells that are tied to streets only where a search needs them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import traveltime_lab as tl
+from traveltime_lab._memo import Derived
+from traveltime_lab.surfaces import raster, tiles
+from traveltime_lab.surfaces.tiles import BLOCK, TILE
+
+MONDAY = "2016-01-18T08:00:00"
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch):
+    """A function that forgets all tiles."""
+    return lambda: monkeypatch.setattr(tiles, "_TILES", Derived("tiles of a test", kept=24))
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.integers(0, 10_000), st.integers(1, 3),
+    st.sampled_from(
+        ["walking", "cycling", "driving", "public_transport", "driving+public_transport", "distance", "cells"]
+    ),
+    st.sampled_from(["lowest", "medium", "high"]), st.sampled_from([90, 300, 600, [200, 900]]), st.booleans(),
+    st.sampled_from(["enabled", "disabled"]), st.sampled_from([30, 1000]), st.booleans(),
+)  # fmt: skip
+def test_shapes_do_not_depend_on_the_blocks_that_are_known(
+    helsinki, coquimbo, monkeypatch, fresh, seed, n, mode, level, limit, is_arrival, penalty, threshold, is_south
+):
+    network = coquimbo if is_south or "public" in mode else helsinki
+    rng = np.random.default_rng(seed)
+    node = rng.integers(0, network.tables.node_lng.size, n)
+    lng, lat = network.tables.node_lng[node] + 1e-4, network.tables.node_lat[node]
+    options = {
+        "level_of_detail": level,
+        "snapping": {"penalty": penalty, "threshold": threshold},
+        "arrival_time" if is_arrival or "+" in mode else "departure_time": MONDAY,
+    }
+
+    def shapes(order):
+        if mode == "cells":
+            options.pop("level_of_detail", None)
+            cells = [
+                tl.h3_cells(
+                    network, (lng[i], lat[i]), resolution=9, travel_time=limit, transportation="walking", **options
+                )
+                for i in order
+            ]
+            return [part.to_json() for part in cells]
+        if mode == "distance":
+            maps = [tl.distance_map(network, (lng[i], lat[i]), distance=limit, **options) for i in order]
+        else:
+            maps = [
+                tl.time_map(network, (lng[i], lat[i]), travel_time=limit, transportation=mode, **options) for i in order
+            ]
+        return [part.geometry.to_wkb().tolist() for part in maps]
+
+    def know_all(streets, edges, margins, places, caches):
+        return {place: np.ones((TILE // BLOCK, TILE // BLOCK), np.bool_) for place in places}
+
+    fresh()
+    some = shapes(range(n))
+    # Now of blocks that earlier searches needed.
+    again = shapes(reversed(range(n)))
+    fresh()
+    with monkeypatch.context() as patch:
+        patch.setattr(raster, "_blocks_around", know_all)
+        whole = shapes(range(n))
+    assert some == whole
+    assert again[::-1] == whole
