@@ -174,3 +174,13 @@ def test_days_of_little_service_are_no_failure(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ok(door.post("/v4/time-map", {"departure_searches": [search]}))["results"]
+
+
+@pytest.mark.parametrize("kind", ["oneToManyRequest", "manyToOneRequest"])
+@pytest.mark.parametrize("type", [0, 2])
+def test_distances_where_nothing_is_reached(door: Door, timetabled: tl.Network, kind: str, type: int) -> None:
+    """There are no routes to measure then, by public transport or by car and public transport."""
+    message = matrix_message(kind, type=type, place=PLAZA, targets=[CANTERA], travelTime=1, properties=[1])
+    answer = asked(door, message).properties
+    assert list(answer.travelTimes) == [-1]
+    assert list(answer.distances) == [-1]

@@ -291,7 +291,8 @@ def street_links(
         point, stop = np.nonzero(labels != road.UNREACHED)
         time = label_parts.ms(labels[point, stop]).astype(np.int32)
     else:
-        rows, columns, ms = [], [], []
+        # Of no points there are no blocks.
+        rows, columns, ms = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
         for block in matrix.blocks_between(layer.streets, graph, leaving, reached, limit=budget_s):
             row, column = np.nonzero(block.labels != road.UNREACHED)
             rows.append(row + block.rows.start)
