@@ -56,6 +56,7 @@ ANSWERS = {
     "Explanation",
     "Fares",
     "Leg",
+    "PreparedPoints",
     "Reason",
     "Replay",
     "Ride",
@@ -290,6 +291,7 @@ TARGETS = [
     ),
     Target("matrix_frame", public("matrix_frame"), lambda w: {**trip(w), "travel_time": 600}, share=0.2),
     Target("snap", public("snap"), lambda w: {"network": w.network, "points": w.work}),
+    Target("prepare_points", public("prepare_points"), lambda w: {"network": w.network, "points": w.work}),
     *(
         Target(name, public(name), lambda w, r=resolution: {
             "network": w.network, "origins": w.home, "travel_time": 600, "resolution": r, "transportation": "walking"

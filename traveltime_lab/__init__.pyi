@@ -217,6 +217,9 @@ from .search.nearest import (
 from .search.places import (
     places as places,
 )
+from .search.prepared_points import (
+    PreparedPoints as PreparedPoints,
+)
 from .search.receipts.receipt import (
     receipt as receipt,
 )
@@ -246,6 +249,9 @@ from .search.set_operations import (
 )
 from .search.shape_accuracy import (
     shape_accuracy as shape_accuracy,
+)
+from .search.snap import (
+    prepare_points as prepare_points,
 )
 from .search.snap import (
     snap as snap,

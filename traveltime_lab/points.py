@@ -21,8 +21,6 @@ from traveltime_lab.errors import CoordinateError, CrsError, InputError
 
 #: West, south, east, north in EPSG:4326; west is larger than east if the box crosses the 180th meridian.
 Bounds: TypeAlias = tuple[float, float, float, float]
-#: Accepted types of input points; pairs are (longitude, latitude).
-PointsLike: TypeAlias = gpd.GeoDataFrame | gpd.GeoSeries | shapely.Point | Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,15 @@ class Points:
         return self.lng.size
 
 
+#: Accepted types of input points; pairs are (longitude, latitude).
+PointsLike: TypeAlias = gpd.GeoDataFrame | gpd.GeoSeries | shapely.Point | Sequence[Any] | Points
+
+
+def as_table(points: Any) -> Any:
+    """Return the table that prepared points were made of; anything else as it is."""
+    return getattr(points, "table", points) if isinstance(points, Points) else points
+
+
 def plain(label: Any) -> Any:
     """Return an index label as a Python object, for messages: 7 instead of np.int64(7)."""
     return label.item() if isinstance(label, np.generic) else label
@@ -61,7 +68,7 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
 
     Parameters
     ----------
-    table : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
+    table : GeoDataFrame, GeoSeries, Point, (lng, lat), list of these or PreparedPoints
         A table must have points in any CRS and a unique index. Points and pairs without a table are longitude and
         latitude; their labels are 0, 1, 2 ...
     name : str
@@ -82,6 +89,8 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
     CoordinateError
         If coordinates are missing, not finite, out of range or swapped.
     """
+    if isinstance(table, Points):
+        return table
     loose = loose_points(table)
     if loose is not None:
         series = loose

@@ -177,10 +177,10 @@ def test_days_of_little_service_are_no_failure(
 
 
 @pytest.mark.parametrize("kind", ["oneToManyRequest", "manyToOneRequest"])
-@pytest.mark.parametrize("type", [0, 2])
-def test_distances_where_nothing_is_reached(door: Door, timetabled: tl.Network, kind: str, type: int) -> None:
+@pytest.mark.parametrize("mode", [0, 2])
+def test_distances_where_nothing_is_reached(door: Door, timetabled: tl.Network, kind: str, mode: int) -> None:
     """There are no routes to measure then, by public transport or by car and public transport."""
-    message = matrix_message(kind, type=type, place=PLAZA, targets=[CANTERA], travelTime=1, properties=[1])
+    message = matrix_message(kind, type=mode, place=PLAZA, targets=[CANTERA], travelTime=1, properties=[1])
     answer = asked(door, message).properties
     assert list(answer.travelTimes) == [-1]
     assert list(answer.distances) == [-1]

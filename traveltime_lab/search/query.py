@@ -27,6 +27,7 @@ from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_trans
 from traveltime_lab.moments import Moment, resolve_moments
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
+from traveltime_lab.search.prepared_points import PreparedPoints
 from traveltime_lab.streets import matrix
 from traveltime_lab.streets.field import label_field, row_field
 from traveltime_lab.streets.graph import RoadGraph
@@ -60,15 +61,23 @@ class Query:
         return self if self.transit is None else replace(self, transit=replace(self.transit, limit=limit))
 
     def snap(self, points: Points, *, is_origin: bool = True) -> Snaps:
-        """Snap points to the streets of the mode."""
+        """Snap points to the streets of the mode; prepared points are snapped already."""
+        if isinstance(points, PreparedPoints):
+            return points.snapped(
+                self.network, self.snapped_to(is_origin=is_origin), self.snapping, is_origin=is_origin
+            )
         return self.snap_at(points.lng, points.lat, is_origin=is_origin)
+
+    def snapped_to(self, *, is_origin: bool) -> Transportation:
+        """Return the mode of access of origins, or of egress of destinations, to whose streets they are snapped."""
+        if self.transit is None:
+            return self.transportation
+        return self.transit.transportation.access if is_origin else self.transit.transportation.egress
 
     def snap_at(self, lng: FloatArray, lat: FloatArray, *, is_origin: bool = True) -> Snaps:
         """Snap coordinates to the streets of the mode of access, or of egress for destinations."""
-        if self.transit is not None:
-            return self.transit.snap(lng, lat, is_origin=is_origin)
         needed = CAN_LEAVE if is_origin else CAN_ARRIVE
-        return snap_points(self.network.streets, lng, lat, self.transportation, self.snapping, needed)
+        return snap_points(self.network.streets, lng, lat, self.snapped_to(is_origin=is_origin), self.snapping, needed)
 
     @property
     def egress_transportation(self) -> Transportation:

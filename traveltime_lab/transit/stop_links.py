@@ -292,14 +292,14 @@ def street_links(
         time = label_parts.ms(labels[point, stop]).astype(np.int32)
     else:
         # Of no points there are no blocks.
-        rows, columns, ms = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
+        none = np.zeros(0, np.int64)
+        found: list[tuple[IndexArray, IndexArray, Int32Array]] = [(none, none, none.astype(np.int32))]
         for block in matrix.blocks_between(layer.streets, graph, leaving, reached, limit=budget_s):
             row, column = np.nonzero(block.labels != road.UNREACHED)
-            rows.append(row + block.rows.start)
-            columns.append(column + block.columns.start)
-            ms.append(label_parts.ms(block.labels[row, column]).astype(np.int32))
-        sides = (columns, rows, ms) if is_leaving else (rows, columns, ms)
-        point, stop, time = (np.concatenate(part) for part in sides)
+            ms = label_parts.ms(block.labels[row, column]).astype(np.int32)
+            here, there = row + block.rows.start, column + block.columns.start
+            found.append((there, here, ms) if is_leaving else (here, there, ms))
+        point, stop, time = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.lexsort((stop, point))
     indptr = np.zeros(len(snaps) + 1, np.int64)
     np.cumsum(np.bincount(point, minlength=len(snaps)), out=indptr[1:])

@@ -23,7 +23,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
-from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.points import PointsLike, as_table, read_points
 from traveltime_lab.search.accessibility.decay import Decay, as_decay
 from traveltime_lab.search.accessibility.measures import (
     Catchment,
@@ -222,8 +222,8 @@ def accessibility(
     )  # fmt: skip
     starts = read_points(origins, "origins", network.bounds)
     ends = read_points(opportunities, "opportunities", network.bounds)
-    names, amounts = _amounts(opportunities, values, len(ends))
-    needed = _demand(measure, origins, demand)
+    names, amounts = _amounts(as_table(opportunities), values, len(ends))
+    needed = _demand(measure, as_table(origins), demand)
     here, there = query.snap(starts), query.snap(ends, is_origin=False)
     matrix = Matrix(replace(query, needs_length=False), here, there, max(limits), max(1, len(percents)))
     passes = Passes(matrix) if executor is None else PassesByWorkers(matrix, executor)

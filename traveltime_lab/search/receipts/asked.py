@@ -15,7 +15,7 @@ import shapely
 from traveltime_lab._arrays import AnyArray, FloatArray
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import DataError
-from traveltime_lab.points import loose_points
+from traveltime_lab.points import Points, as_table, loose_points
 from traveltime_lab.search.receipts.digest import digest_of_arrays
 
 #: Largest number of rows of a table that a receipt holds (assumed: about 0.5 MB of text); of larger ones it has a hash.
@@ -67,6 +67,10 @@ class AskedTable(NamedTuple):
 
 def asked_table(value: Any, columns: tuple[str, ...]) -> AskedTable:
     """Return what counts of a table that a search has accepted."""
+    if isinstance(value, Points) and not columns:
+        xy = value.geometry.copy() if len(value) <= MOST_ROWS else np.column_stack([value.lng, value.lat])
+        return AskedTable(value.index, xy, WGS84, {})
+    value = as_table(value)
     if isinstance(value, pd.DataFrame) and not isinstance(value, gpd.GeoDataFrame):
         return AskedTable(value.index, None, None, {name: _column(value[name]) for name in columns})
     loose = loose_points(value)

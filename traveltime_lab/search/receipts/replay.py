@@ -18,7 +18,7 @@ from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import DataError, InputError, UnsupportedError
 from traveltime_lab.network.network import Network
-from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.points import PointsLike, as_table, read_points
 from traveltime_lab.scenarios.file import from_json
 from traveltime_lab.search.accessibility.accessibility import accessibility
 from traveltime_lab.search.cells import geohash_cells, h3_cells
@@ -235,7 +235,7 @@ def _digests(given: Any, name: str, kept: Mapping[str, Any], network: Network) -
         return
     found = read_points(given, name, network.bounds)
     for column in columns:
-        if column not in getattr(given, "columns", ()):
+        if column not in getattr(as_table(given), "columns", ()):
             raise InputError(f"{name} has no column {column!r}, which the question of the receipt needs")
     yield asked_table(given, columns).digest
     yield AskedTable(found.index, np.column_stack([found.lng, found.lat]), WGS84, {}).digest

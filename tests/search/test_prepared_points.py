@@ -1,0 +1,176 @@
+"""Points that are snapped once: the same answers everywhere, and refused where they do not fit."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+
+import traveltime_lab as tl
+
+WHEN = "2016-01-18T08:00"
+#: Names of arguments that are points.
+POINTS = ("origins", "destinations", "opportunities", "places", "points", "origin", "destination")
+#: What each function with such arguments takes besides.
+ASKED: dict[str, dict[str, Any]] = {
+    "time_filter": {"travel_time": 1800, "transportation": "walking"},
+    "time_map": {"travel_time": 600, "transportation": "walking"},
+    "distance_map": {"distance": 600, "transportation": "walking"},
+    "h3_cells": {"travel_time": 600, "transportation": "walking", "resolution": 8},
+    "geohash_cells": {"travel_time": 600, "transportation": "walking", "resolution": 6},
+    "routes": {"transportation": "walking"},
+    "explain": {"travel_time": 60, "transportation": "walking"},
+    "nearest": {"travel_time": 3600, "transportation": "walking", "k": 2},
+    "accessibility": {"travel_time": 1800, "transportation": "walking", "values": "beds"},
+    "shape_accuracy": {"transportation": "walking", "n_points": 50},
+    "snap": {"transportation": "walking"},
+    "prepare_points": {"transportation": "walking"},
+    "write_matrix": {"travel_time": 1800, "transportation": "walking"},
+    "write_areas": {"travel_time": 600, "transportation": "walking"},
+    "matrix_frame": {"travel_time": 1800, "transportation": "walking"},
+}
+
+
+def functions() -> dict[str, list[str]]:
+    """Return the public functions that take points and a network, and the names of these arguments."""
+    found = {}
+    for name in tl.__all__:
+        function = getattr(tl, name)
+        if inspect.isfunction(function):
+            names = inspect.signature(function).parameters
+            taken = [each for each in POINTS if each in names]
+            # A replay takes points of a receipt; it is tried below.
+            if (
+                taken
+                and name != "replay"
+                and "network" in names
+                and "PointsLike" in str([names[each].annotation for each in taken])
+            ):
+                found[name] = taken
+    return found
+
+
+@pytest.fixture(scope="module")
+def places(coquimbo: tl.Network) -> gpd.GeoDataFrame:
+    frame = tl.sample_points().iloc[:6].to_crs(32719)
+    frame.index = [f"p{number}" for number in range(len(frame))]
+    return frame.assign(beds=np.arange(1.0, 7.0))
+
+
+@pytest.mark.parametrize("name", sorted(functions()))
+def test_answers_are_those_of_the_table(
+    coquimbo: tl.Network, places: gpd.GeoDataFrame, tmp_path: Path, name: str
+) -> None:
+    prepared = tl.prepare_points(coquimbo, places, transportation="walking")
+    one = places.iloc[:1]
+    answers = []
+    for number, given in enumerate([{}, {"all": prepared}]):
+        arguments: dict[str, Any] = {"network": coquimbo, **ASKED[name]}
+        for argument in functions()[name]:
+            is_one = argument in ("origin", "destination")
+            whole = tl.prepare_points(coquimbo, one, transportation="walking") if is_one else prepared
+            arguments[argument] = whole if given else one if is_one else places
+        if name == "shape_accuracy":
+            arguments["areas"] = tl.time_map(coquimbo, places, travel_time=600, transportation="walking")
+        if "path" in inspect.signature(getattr(tl, name)).parameters:
+            arguments["path"] = tmp_path / f"{number}"
+        answers.append(getattr(tl, name)(**arguments))
+    table, other = answers
+    if name in ("write_matrix", "write_areas"):
+        parts = [sorted(Path(tmp_path / f"{number}").rglob("*.parquet")) for number in (0, 1)]
+        table, other = (pd.concat([pd.read_parquet(part) for part in each]) for each in parts)
+    if name == "matrix_frame":
+        table, other = table.compute(), other.compute()
+    if isinstance(table, pd.DataFrame):
+        pd.testing.assert_frame_equal(pd.DataFrame(table), pd.DataFrame(other))
+    else:
+        assert repr(table) == repr(other)
+
+
+def test_every_function_is_tried() -> None:
+    assert set(functions()) == set(ASKED)
+
+
+def test_one_role(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:
+    homes = tl.prepare_points(coquimbo, places, transportation="walking", role="origin")
+    assert repr(homes) == "PreparedPoints(6 points, walking, origins)"
+    assert len(tl.time_filter(coquimbo, homes, places, travel_time=600, transportation="walking")) == 36
+    with pytest.raises(tl.InputError, match="prepared as origins, but are destinations here; prepare them with"):
+        tl.time_filter(coquimbo, places, homes, travel_time=600, transportation="walking")
+
+
+def test_speeds_limits_and_penalties_may_differ(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:
+    prepared = tl.prepare_points(coquimbo, places, transportation="walking")
+    how = {
+        "transportation": tl.Transportation("walking", walking_speed=3.0), "snapping": {"penalty": "disabled"},
+        "travel_time": 900,
+    }  # fmt: skip
+    pd.testing.assert_frame_equal(
+        pd.DataFrame(tl.time_filter(coquimbo, prepared, prepared, **how)),
+        pd.DataFrame(tl.time_filter(coquimbo, places, places, **how)),
+    )
+
+
+@pytest.mark.parametrize("mode", ["public_transport", "driving+public_transport", "cycling+public_transport"])
+def test_timetables(coquimbo: tl.Network, places: gpd.GeoDataFrame, mode: str) -> None:
+    prepared = tl.prepare_points(coquimbo, places, transportation=mode)
+    for when in ("departure_time", "arrival_time"):
+        how = {"transportation": mode, "travel_time": 3600, when: WHEN}
+        pd.testing.assert_frame_equal(
+            pd.DataFrame(tl.time_filter(coquimbo, prepared, prepared, **how)),
+            pd.DataFrame(tl.time_filter(coquimbo, places, places, **how)),
+        )
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"transportation": "driving"}, "prepared for transportation 'walking' and .* uses the streets of 'driving'"),
+        ({"snapping": {"threshold": 5}}, "prepared for transportation 'walking' and .* and Snapping.*threshold=5"),
+    ],
+)
+def test_other_streets_are_refused(
+    coquimbo: tl.Network, places: gpd.GeoDataFrame, changed: dict[str, Any], message: str
+) -> None:
+    prepared = tl.prepare_points(coquimbo, places, transportation="walking")
+    with pytest.raises(tl.InputError, match=message):
+        tl.time_map(coquimbo, prepared, **{"travel_time": 600, "transportation": "walking", **changed})
+
+
+def test_other_networks_are_refused(coquimbo: tl.Network, helsinki: tl.Network, places: gpd.GeoDataFrame) -> None:
+    prepared = tl.prepare_points(coquimbo, places, transportation="walking")
+    closed = places.to_crs(4326).geometry.iloc[0].buffer(0.001)
+    changed = coquimbo.with_changes([tl.CloseStreets(closed)])
+    for network in (changed, helsinki):
+        with pytest.raises(tl.InputError, match="prepared for another network, or for one without its changes"):
+            tl.time_map(network, prepared, travel_time=600, transportation="walking")
+
+
+def test_changes_of_the_timetable_keep_them(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:
+    prepared = tl.prepare_points(coquimbo, places, transportation="walking")
+    shifted = coquimbo.with_changes([tl.ShiftTrips(coquimbo.timetable.routes["route_id"].iloc[0], 60)])
+    assert len(tl.time_map(shifted, prepared, travel_time=600, transportation="walking")) == len(places)
+
+
+def test_receipts_name_the_points(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:
+    prepared = tl.prepare_points(coquimbo, places, transportation="walking")
+    found = tl.time_filter(coquimbo, prepared, prepared, travel_time=600, transportation="walking")
+    kept = tl.receipt(found)
+    assert tl.replay(kept, coquimbo).is_same
+    assert tl.replay(kept, coquimbo, origins=places, destinations=prepared).is_same
+    weighted = tl.accessibility(coquimbo, prepared, prepared, values="beds", travel_time=600, transportation="walking")
+    assert tl.replay(tl.receipt(weighted), coquimbo).is_same
+
+
+def test_later_changes_of_the_table_have_no_effect(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:
+    table = places.copy()
+    prepared = tl.prepare_points(coquimbo, table, transportation="walking")
+    before = tl.accessibility(coquimbo, prepared, prepared, values="beds", travel_time=600, transportation="walking")
+    table["beds"] = 0.0
+    after = tl.accessibility(coquimbo, prepared, prepared, values="beds", travel_time=600, transportation="walking")
+    pd.testing.assert_frame_equal(pd.DataFrame(before), pd.DataFrame(after))
