@@ -155,8 +155,8 @@ def _checked_pairs(credentials: Any) -> list[tuple[str, str]]:
 def _bound(host: str, port: int) -> socket.socket:
     """Return a socket that listens on an address."""
     family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-    # With the protocol, because asyncio sends small packets at once only over sockets that say TCP. Otherwise the body of
-    # an answer waits up to 40 ms until the client has acknowledged its head.
+    # With the protocol, because asyncio sends small packets at once only over sockets that say TCP. Otherwise the body
+    # of an answer waits up to 40 ms until the client has acknowledged its head.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
