@@ -33,6 +33,7 @@ CALLS: dict[str, tuple[dict[str, Any], int | None]] = {
     "h3_cells": ({"origins": HOMES[:4], "resolution": 9, **FOOT}, 4),
     "geohash_cells": ({"origins": HOMES[:4], "resolution": 7, **FOOT}, 4),
     "nearest": ({"origins": HOMES, "places": SHOPS, "engine": "dijkstra", **FOOT}, 140),
+    "routes": ({"origins": HOMES, "destinations": SHOPS, "transportation": "walking"}, 140),
     "accessibility": ({"origins": HOMES, "opportunities": SHOPS, **FOOT}, 140),
     "write_matrix": ({"origins": HOMES, "destinations": SHOPS, "path": "matrix", "part_size": 35, **FOOT}, 4),
     "write_areas": ({"origins": HOMES[:4], "path": "areas", "part_size": 1, **FOOT}, 4),

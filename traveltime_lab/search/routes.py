@@ -17,6 +17,7 @@ import shapely
 from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array, ObjectArray
 from traveltime_lab._checks import items, one_of, whole
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._progress import Progress, advance, check_progress, watched
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.itinerary import timed, unpaid
 from traveltime_lab.kernels.street import road
@@ -60,6 +61,7 @@ def routes(
     snapping: Snapping | Mapping[str, Any] | None = None,
     window: int | None = None,
     max_results: int = 1,
+    progress: Progress = False,
 ) -> gpd.GeoDataFrame:
     """
     Return the fastest routes from origins to destinations, with directions.
@@ -81,6 +83,9 @@ def routes(
         Options for snapping points to streets.
     window, max_results : int, optional
         As in `time_filter`: up to five itineraries per pair in a window, one row each.
+    progress : bool or callable, default False
+        Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of
+        routes.
 
     Returns
     -------
@@ -149,6 +154,7 @@ def routes(
     if n_best > 1 and window is None:
         msg = "max_results > 1 requires window; give one, such as window=3600"
         raise InputError(msg)
+    check_progress(progress)
     query = ask(network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S, window=window)
     starts = read_points(origins, "origins", network.bounds)
     ends = read_points(destinations, "destinations", network.bounds)
@@ -163,7 +169,8 @@ def routes(
     if chosen is None:
         chosen = all_pairs(starts, ends)
     start_snaps, end_snaps = query.snap(starts), query.snap(ends, is_origin=False)
-    answer = find_routes(query, start_snaps, end_snaps, chosen, n_best=n_best)
+    with watched(progress, chosen[0].size * n_best, "Routes", "route"):
+        answer = find_routes(query, start_snaps, end_snaps, chosen, n_best=n_best)
     origin_of, destination_of, labels, found = answer.origin_of, answer.destination_of, answer.labels, answer.routes
     lines = np.full(labels.size, shapely.LineString(), dtype=object)
     for row, route in enumerate(found):
@@ -252,6 +259,9 @@ def find_routes(query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, *, 
         answers = _street_routes(query, starts, ends, origin_of, destination_of)
     for pair, route, label in answers:
         labels[pair], found[pair] = label, route
+        advance(1)
+    # Pairs without a route, and itineraries that a pair does not have.
+    advance(chosen[0].size * n_best - int((labels != road.UNREACHED).sum()))
     return FoundRoutes(origin_of, destination_of, labels, found)
 
 
