@@ -17,7 +17,7 @@ import pytest
 import traveltime_lab as tl
 from tests.support.feeds import feed
 from tests.support.towns import ON_FOOT, STOPS, TRIPS, blocks, timetable
-from tests.support.worlds import tables
+from tests.support.worlds import tables, world
 from traveltime_lab.network.report import Report
 from traveltime_lab.transit.timetable import Timetable
 
@@ -331,6 +331,65 @@ def test_examples(coquimbo: tl.Network, monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tl, "sample_network", lambda: coquimbo)
     tests = [test for test in doctest.DocTestFinder().find(Report, globs={"tl": tl}) if test.examples]
-    assert len(tests) == 8
+    assert len(tests) == 9
     for test in tests:
         assert not doctest.DocTestRunner().run(test).failed
+
+
+# Speeds of streets
+
+
+def slow_doubtful_speeds(network: tl.Network) -> dict[int, tuple[float, str]]:
+    """Say of each edge, one by one, what the docstring says."""
+    edges = network.edges_frame()
+    kph = edges[["driving_kph_forward", "driving_kph_backward"]].max(axis=1).where(~edges["is_ferry"], 0.0)
+    found = {}
+    for edge in edges.index[kph > 0]:
+        row, own = edges.loc[edge], kph[edge]
+        alike = kph[(edges["highway"] == row["highway"]) & (kph > 0)]
+        sides = [
+            kph[
+                ((edges["from_node"] == node) | (edges["to_node"] == node))
+                & (edges["name"] == row["name"]) & (edges["highway"] == row["highway"])
+                & (kph > 0) & (edges.index != edge)
+            ]
+            for node in (row["from_node"], row["to_node"])
+        ]  # fmt: skip
+        is_street = row["name"] != "" and all(len(side) for side in sides)
+        if own > 145:
+            found[edge] = (own, "too_fast")
+        elif is_street and (all(min(side) >= 2 * own for side in sides) or all(own >= 2 * max(side) for side in sides)):
+            found[edge] = (own, "differs_from_neighbours")
+        elif len(alike) >= 30 and not alike.median() / 3 <= own <= alike.median() * 3:
+            found[edge] = (own, "differs_from_class")
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_doubtful_speeds_are_those_of_a_slow_search(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    nodes = {(i, j): (100.0 * i, 100.0 * j) for i in range(8) for j in range(5)}
+    edges = [
+        (
+            (i, j), (i + 1, j),
+            {"name": f"Street {j}" if j else "", "driving_kph": float(rng.choice([20, 50, 50, 50, 120, 160]))},
+        )
+        for j in range(5) for i in range(7)
+    ]  # fmt: skip
+    edges += [((i, j), (i, j + 1), {"driving_kph": 30.0}) for j in range(4) for i in range(8)]
+    network = world(nodes, edges)
+    table = network.report().doubtful_speeds()
+    expected = slow_doubtful_speeds(network)
+    assert {edge: (row["kph"], row["reason"]) for edge, row in table.iterrows()} == expected
+    assert set(table["reason"]) >= {"too_fast", "differs_from_neighbours"}
+    assert table.crs == "EPSG:4326" and (table["usual_kph"].notna() | (table["reason"] == "too_fast")).all()
+
+
+def test_the_page_lists_what_may_be_wrong(tmp_path: Path) -> None:
+    nodes = {"a": (0.0, 0.0), "b": (100.0, 0.0), "c": (200.0, 0.0), "d": (300.0, 0.0)}
+    streets = [("a", "b", 50.0), ("b", "c", 120.0), ("c", "d", 50.0)]
+    network = world(nodes, [(a, b, {"name": "<b>High</b> Street", "driving_kph": kph}) for a, b, kph in streets])
+    page = network.report().to_html(tmp_path / "report.html").read_text("utf-8")
+    assert "Streets whose speeds may be wrong" in page and "differs_from_neighbours" in page
+    assert "&lt;b&gt;High&lt;/b&gt; Street" in page and "<b>High" not in page
+    assert "Trips that overtake" not in page

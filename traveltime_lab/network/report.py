@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
@@ -18,8 +19,9 @@ from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray
 from traveltime_lab._files import write_bytes
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes import Transportation
+from traveltime_lab.network.doubtful_speeds import doubtful_speeds
 from traveltime_lab.network.report_figure import figure
-from traveltime_lab.network.report_html import facts_table, page, service_tables
+from traveltime_lab.network.report_html import facts_table, finding, page, service_tables
 from traveltime_lab.streets import snapping
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.transit.doubtful_trips import fast_rides, overtaking_trips
@@ -72,7 +74,10 @@ class Report(dict[str, Any]):
 
     def to_html(self, path: str | os.PathLike[str]) -> Path:
         """
-        Write the report as a page that needs no other files: the facts, and departures by date and hour.
+        Write the report as a page that needs no other files.
+
+        It has the facts, departures by date and hour, the days left of each feed, and the first ten rows of each of the
+        tables of what may be wrong.
 
         Parameters
         ----------
@@ -98,7 +103,8 @@ class Report(dict[str, Any]):
         >>> tl.sample_network().report().to_html("report.html").name
         'report.html'
         """
-        write_bytes(path, page(self._repr_html_()), what="the report", example="report.html")
+        findings = "" if self._network is None else "".join(finding(*each) for each in self._findings())
+        write_bytes(path, page(self._repr_html_() + findings), what="the report", example="report.html")
         return Path(path)
 
     def plot(self, *, week: dt.date | str | None = None, on: dt.date | str | None = None) -> Figure:
@@ -313,6 +319,44 @@ class Report(dict[str, Any]):
         for place, (mode, mask) in enumerate(masks.items(), 3):
             found.insert(place, mode, mask[some])
         return found
+
+    def doubtful_speeds(self) -> gpd.GeoDataFrame:
+        """
+        Return the streets whose speeds for cars may be wrong.
+
+        Returns
+        -------
+        GeoDataFrame
+            ``way_id``, ``name``, ``highway`` (road class), ``length_m``, ``kph`` (the higher one of both directions),
+            ``usual_kph`` and ``reason``, with the lines in EPSG:4326; the index is that of `Network.edges_frame`.
+            Reasons are ``too_fast`` (more than 145 km/h), ``differs_from_neighbours`` (twice as fast or as slow as all
+            sections of the same street before and after it; ``usual_kph`` is the nearest of their speeds) and
+            ``differs_from_class`` (three times as fast or as slow as the median of its road class, if that has 30 edges
+            or more). These limits are assumed.
+
+        Examples
+        --------
+        >>> tl.sample_network().report().doubtful_speeds()["reason"].value_counts().to_dict()
+        {}
+        """
+        network = self._of("doubtful_speeds")
+        found = doubtful_speeds(network.tables).set_index("edge")
+        frame = network.edges_frame()[["way_id", "name", "highway", "length_m", "geometry"]].loc[found.index]
+        frame.attrs, frame.index.name = {}, None
+        for place, name in enumerate(("kph", "usual_kph", "reason"), 4):
+            frame.insert(place, name, found[name].to_numpy())
+        return frame
+
+    def _findings(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield titles and tables of what may be wrong."""
+        network = self._of("to_html")
+        if network.transit is not None:
+            yield "Days left of each feed", self.expiry()
+            yield "Stops too far from any walkable street", self.stops_off_streets()
+            yield "Trips that overtake others", self.overtaking()
+            yield "Rides that are too fast for their mode", self.fast_rides()
+        yield "Streets on islands", self.islands()
+        yield "Streets whose speeds may be wrong", self.doubtful_speeds()
 
     def _of(self, asked: str) -> Network:
         """Return the network of the report."""

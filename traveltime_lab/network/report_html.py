@@ -1,5 +1,5 @@
 """
-Write the report on a network as HTML: its facts, and the departures of each feed by date and hour.
+Write the report on a network as HTML: its facts, the departures of each feed by date and hour, and what may be wrong.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 #: Maximum number of feeds whose departures are shown, and of hours for each.
 _FEEDS_SHOWN: Final = 5
 _HOURS_SHOWN: Final = 48
+#: Maximum number of rows of each table of what may be wrong.
+_ROWS_SHOWN: Final = 10
 #: White text is read better than black text on cells of a greater share of the maximum than this.
 _DARK: Final = 0.7
 _CELL: Final = "text-align: right; padding: 1px 4px"
@@ -69,12 +71,23 @@ def _cell(number: int, most: int) -> str:
     return f"<td style='{_CELL}; color: {text}; background: rgb({red},{green},{blue})'>{number}</td>"
 
 
+def finding(title: str, table: pd.DataFrame) -> str:
+    """Return the first rows of a table of what may be wrong, without its shapes, and their number."""
+    if not len(table):
+        return f"<p><b>{escape(title)}</b>: none</p>"
+    rows = pd.DataFrame(table).drop(columns="geometry", errors="ignore")
+    more = "" if len(rows) <= _ROWS_SHOWN else f", the first {_ROWS_SHOWN} of {len(rows):,}"
+    shown = rows.head(_ROWS_SHOWN).to_html(index=False, border=0, float_format=lambda value: f"{value:,.5g}")
+    return f"<p><b>{escape(title)}</b>{more}</p>{shown}"
+
+
 def page(body: str) -> bytes:
     """Return a page that needs no other files."""
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><title>Report on a network</title>"
         "<style>body {font: 14px sans-serif; margin: 2em; color: #000; background: #fff}"
         " table {margin-bottom: 1em} caption {font-weight: bold; text-align: left}"
-        " td td, td th {font-size: 13px}</style></head>"
+        " td td, td th {font-size: 13px} .dataframe th, .dataframe td {text-align: left; padding: 1px 12px 1px 0}"
+        "</style></head>"
         f"<body><main>{body}</main></body></html>\n"
     ).encode("utf-8", "replace")
