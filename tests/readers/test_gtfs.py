@@ -13,6 +13,7 @@ from tests.support.feeds import LINE, feed, text
 from traveltime_lab.errors import DataError, GtfsError, InputError, MissingFileError
 from traveltime_lab.modes import ROUTE_MODES
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
+from traveltime_lab.readers.gtfs.files import FeedFiles, Findings
 from traveltime_lab.transit.route_types import is_selected, route_class, route_mode
 from traveltime_lab.transit.timetable import Timetable
 
@@ -56,11 +57,51 @@ def test_folder_nested_zip_and_sub_folder(tmp_path: Path) -> None:
             for name in archive.namelist():
                 sub.writestr(f"gtfs/latest/{name}", archive.read(name))
                 sub.writestr(f"__MACOSX/gtfs/latest/._{name}", b"")
+        with zipfile.ZipFile(tmp_path / "dotted.zip", "w") as dotted:
+            for name in archive.namelist():
+                dotted.writestr(f"./{name}", archive.read(name))
     with zipfile.ZipFile(tmp_path / "nested.zip", "w") as nested:
         nested.write(tmp_path / "sub.zip", "inner/feed.zip")
         nested.writestr("licence.txt", "free")
-    for source in ("folder", "sub.zip", "nested.zip"):
+    for source in ("folder", "sub.zip", "dotted.zip", "nested.zip"):
         assert times(read_feed(tmp_path / source)) == LINE_TIMES, source
+
+
+def test_damaged_directories_of_zips(tmp_path: Path) -> None:
+    """Each byte of the directory at the end of a zip, changed: all is read, or the error says that it cannot be."""
+    path = feed(tmp_path)
+    whole = path.read_bytes()
+    first = whole.index(b"PK\x01\x02")
+    refused = 0
+    for at in range(first, len(whole)):
+        for value in (255, whole[at] ^ 1):
+            path.write_bytes(whole[:at] + bytes([value]) + whole[at + 1 :])
+            try:
+                files = FeedFiles(path)
+                for name in ("stops.txt", "trips.txt", "stop_times.txt"):
+                    files.read(name, ["stop_id"], Findings())
+            except GtfsError:
+                refused += 1
+    assert refused > 100
+
+
+def test_files_without_a_name(tmp_path: Path) -> None:
+    path = feed(tmp_path)
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        last = archive.namelist()[-1]
+    # The length of the name, in the directory, is 28 bytes after the signature.
+    entry = whole.rindex(b"PK\x01\x02")
+    name = whole.index(last.encode(), entry)
+    nameless = bytearray(whole)
+    nameless[entry + 28 : entry + 30] = bytes(2)
+    # The name becomes an extra field of an unknown kind.
+    nameless[entry + 30 : entry + 32] = len(last).to_bytes(2, "little")
+    nameless[name : name + 4] = b"\xff\xff" + (len(last) - 4).to_bytes(2, "little")
+    path.write_bytes(bytes(nameless))
+    with zipfile.ZipFile(path) as archive:
+        assert "" in archive.namelist()
+    assert last not in FeedFiles(path)
 
 
 def test_what_is_no_feed(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import codecs
 import csv
 import io
 import os
+import struct
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -150,7 +151,8 @@ class FeedFiles:
     def _open_zip(self, file: Path | io.BytesIO) -> zipfile.ZipFile:
         try:
             return zipfile.ZipFile(file)
-        except zipfile.BadZipFile as error:
+        # A damaged directory may ask for a version that there is none of, or have names that are no text.
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, IndexError, struct.error, EOFError) as error:
             raise GtfsError(
                 f"{self.source} is not a zip file ({error}); a feed is a zip or a folder of .txt files"
             ) from error
@@ -158,7 +160,11 @@ class FeedFiles:
     def _listed(self) -> list[PurePosixPath]:
         if self._zip is None:
             return []
-        return [PurePosixPath(item.filename) for item in self._zip.infolist() if not item.is_dir()]
+        # Folders end with a slash. A damaged zip may have files without a name. Paths leave out parts such as "./", so
+        # the names are kept for reading.
+        names = [item.filename for item in self._zip.infolist()]
+        self._members = {PurePosixPath(name): name for name in names if name and not name.endswith("/")}
+        return list(self._members)
 
     def _find(self, listed: list[PurePosixPath]) -> PurePosixPath:
         """Return the folder that contains the feed, or the inner zip file that may contain it."""
@@ -184,7 +190,7 @@ class FeedFiles:
             assert self._folder is not None
             return self._folder[item].read_bytes()
         try:
-            return self._zip.read(str(item))
+            return self._zip.read(self._members[item])
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as error:
             raise GtfsError(
                 f"{self.source}: {item} cannot be unpacked ({error}); download the feed again", file=item.name
