@@ -78,7 +78,9 @@ def compare(network: ttl.Network, name: str, arguments: argparse.Namespace) -> N
             is_backward = labels.shape[1] < labels.shape[0]
             if is_backward:
                 rows, columns, labels = columns, rows, labels.T
-            for part, block in matrix._searches(graph, rows, columns, largest, is_backward=is_backward):
+            for part, block in matrix._searches(
+                graph, rows, columns, largest, is_backward=is_backward, has_budget=False
+            ):
                 labels[part] = block
 
         def sweeps(labels: Any = by_hierarchy, rows: Any = leaving, columns: Any = reached) -> None:

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import traveltime_lab as tl
@@ -164,3 +165,30 @@ def test_the_service(tiny: tl.Network) -> None:
         assert assert_error(door.post("/v4/time-map", search(travel_time=...)), 422, 2)[f"{path}.travel_time"] == [
             "missing"
         ]
+
+
+# Tables and files that are not points yet
+
+
+@pytest.mark.parametrize(
+    ("columns", "x", "y"),
+    [(["id", "lon", "lat"], "lon", "lat"), (["Longitude", "Latitude"], "Longitude", "Latitude"), (["a"], "lng", "lat")],
+)
+def test_the_advice_for_a_table_names_its_own_columns(tiny: tl.Network, columns: list[str], x: str, y: str) -> None:
+    table = pd.DataFrame({name: [0.5] for name in columns})
+    with pytest.raises(tl.InputError) as error:
+        tl.time_map(tiny, table, travel_time=600)
+    assert f"gpd.points_from_xy(origins[{x!r}], origins[{y!r}])" in str(error.value)
+
+
+def test_a_file_is_not_a_name_of_a_place(tiny: tl.Network) -> None:
+    for name in ("points.csv", "folder/zones.GPKG"):
+        with pytest.raises(tl.InputError, match=r"origins must be points, not a file; .* Read it first"):
+            tl.time_map(tiny, name, travel_time=600)
+    with pytest.raises(tl.InputError, match=r"Find it with geocode\(network, 'Main St. 5'\)"):
+        tl.time_map(tiny, "Main St. 5", travel_time=600)
+
+
+def test_numbers_of_places_are_k(tiny: tl.Network) -> None:
+    with pytest.raises(tl.KeywordError, match="Here it is 'k'"):
+        tl.nearest(tiny, (0.5, 0.5), (0.5, 0.5), travel_time=600, num=2)

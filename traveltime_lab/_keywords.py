@@ -38,6 +38,7 @@ _NAMED_ELSEWHERE: Final[Mapping[str, str]] = {
     "networks": "network graph net",
     "window": "departure_time_window time_window range",
     "resolution": "res h3_resolution precision",
+    "k": "num n n_nearest num_pois maxitems n_neighbors",
     "gtfs": "gtfs_path gtfs_paths feed feeds",
     "osm": "osm_pbf osm_file pbf filepath place",
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, TypeAlias
 
 import geopandas as gpd
@@ -50,6 +51,17 @@ class Points:
 
 #: Accepted types of input points; pairs are (longitude, latitude).
 PointsLike: TypeAlias = gpd.GeoDataFrame | gpd.GeoSeries | shapely.Point | Sequence[Any] | Points
+
+
+#: What columns of coordinates are usually called, and endings of files of tables.
+_LNG_NAMES = ("lng", "lon", "long", "longitude", "x")
+_LAT_NAMES = ("lat", "latitude", "y")
+_TABLE_FILES = {".csv", ".parquet", ".geojson", ".json", ".gpkg", ".shp", ".xlsx", ".txt", ".kml", ".feather"}
+
+
+def _column_of(table: pd.DataFrame, names: Sequence[str]) -> Any:
+    """Return the column of a table that has one of some names in any case; the first name if there is none."""
+    return next((name for known in names for name in table.columns if str(name).lower() == known), names[0])
 
 
 def as_table(points: Any) -> Any:
@@ -108,10 +120,13 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
         )
         if isinstance(table, str):
             msg = f"{name} must be points, not a name; got {table!r}. Find it with geocode(network, {table!r})"
+            if PurePath(table).suffix.lower() in _TABLE_FILES:
+                msg = f"{name} must be points, not a file; got {table!r}. Read it first, with geopandas.read_file or so"
         if isinstance(table, pd.DataFrame):
+            x, y = (_column_of(table, names) for names in (_LNG_NAMES, _LAT_NAMES))
             msg = (
-                f"{name} is a DataFrame without geometry. Create one with gpd.GeoDataFrame(frame, crs='EPSG:4326', "
-                "geometry=gpd.points_from_xy(frame['lng'], frame['lat']))"
+                f"{name} is a DataFrame without geometry. Create one with gpd.GeoDataFrame({name}, crs='EPSG:4326', "
+                f"geometry=gpd.points_from_xy({name}[{x!r}], {name}[{y!r}]))"
             )
         elif isinstance(table, pd.Series):
             msg = f"{name} must be a table; got a single row. Select it with two brackets: places.loc[['label']]"
