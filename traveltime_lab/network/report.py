@@ -337,7 +337,7 @@ class Report(dict[str, Any]):
         Examples
         --------
         >>> tl.sample_network().report().doubtful_speeds()["reason"].value_counts().to_dict()
-        {}
+        {'differs_from_class': 3}
         """
         network = self._of("doubtful_speeds")
         found = doubtful_speeds(network.tables).set_index("edge")
