@@ -1,25 +1,29 @@
 """
 Compare the engine that ``engine="auto"`` chooses with both engines, on random requests.
 
-Usage: python benchmarks/engine_choice.py patchwork.osm.pbf [CITY.osm.pbf ...] [--requests 100]
+Usage: python benchmarks/engine_choice.py patchwork.osm.pbf [CITY.osm.pbf ...] [--requests 100] [--searches]
 
 Each request has 1 to 1,000 origins and 1 to 3,000 destinations in one or all regions of the network, by car or by
-bicycle, within 5 minutes to 4 hours. The three engines answer it by turns from the same snapped points. Hierarchies are
-made before; what ``auto`` has learned from earlier requests is kept, as in a service.
+bicycle, within 5 minutes to 4 hours. The three engines answer it by turns: whole requests, which are `time_filter` from
+points to a matrix, or with ``--searches`` what is left without points, snapping and tables. Hierarchies are made
+before; what ``auto`` has learned from earlier requests is kept, as in a service.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import geopandas as gpd
 import numpy as np
 
 import traveltime_lab as ttl
+from traveltime_lab._arrays import Float64Array
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.streets import contraction, matrix
-from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
+from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, snap_points
 
 ENGINES = ("auto", "dijkstra", "hierarchy")
 
@@ -29,6 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("osm", nargs="+")
     parser.add_argument("--requests", type=int, default=100)
+    parser.add_argument("--searches", action="store_true", help="time the searches alone, from snapped points")
     arguments = parser.parse_args()
     for path in arguments.osm:
         network = ttl.build_network(path) if path.endswith((".pbf", ".osm")) else ttl.load_network(path)
@@ -37,7 +42,7 @@ def main() -> None:
         for mode in ("driving", "cycling"):
             contraction.hierarchy(network.streets, network.road_graph(as_transportation(mode)))
         for number in range(arguments.requests):
-            seconds = one_request(network, rng, is_first=number == 0)
+            seconds = one_request(network, rng, is_first=number == 0, only_search=arguments.searches)
             better = min(seconds["dijkstra"], seconds["hierarchy"])
             ratios.append(seconds["auto"] / better)
             slowest = max(slowest, seconds["auto"])
@@ -51,43 +56,56 @@ def main() -> None:
         )
 
 
-def one_request(network: ttl.Network, rng: np.random.Generator, *, is_first: bool) -> dict[str, float]:
+def one_request(
+    network: ttl.Network, rng: np.random.Generator, *, is_first: bool, only_search: bool
+) -> dict[str, float]:
     """Return the seconds of each engine for one random request, the least of three runs."""
-    transportation, snapping = as_transportation(str(rng.choice(["driving", "cycling"]))), as_snapping(None)
-    limit = float(rng.choice([300, 900, 1800, 3600, 14_400]))
+    mode, limit = str(rng.choice(["driving", "cycling"])), int(rng.choice([300, 900, 1800, 3600, 14_400]))
     counts = int(10 ** rng.uniform(0, 3)), int(10 ** rng.uniform(0, 3.5))
-    starts, ends = (
-        points(network, rng, n, transportation, snapping, needed)
-        for n, needed in zip(counts, (CAN_LEAVE, CAN_ARRIVE), strict=True)
-    )
-    graph = network.road_graph(transportation)
+    starts, ends = (coordinates(network, rng, n) for n in counts)
+    ask = (search if only_search else request)(network, starts, ends, mode, limit)
     seconds = dict.fromkeys(ENGINES, np.inf)
     for _ in range(4 if is_first else 3):
         for engine in ENGINES:
             begin = time.perf_counter()
-            for _block in matrix.label_blocks(
-                network.streets, graph, starts, ends, snapping, limit=limit, engine=engine
-            ):
-                pass
+            ask(engine)
             seconds[engine] = min(seconds[engine], time.perf_counter() - begin)
     return seconds
 
 
-def points(
-    network: ttl.Network,
-    rng: np.random.Generator,
-    n: int,
-    transportation: ttl.Transportation,
-    snapping: ttl.Snapping,
-    needed: np.uint8,
-) -> Snaps:
-    """Return random nodes, of the whole network or of the part around one of them."""
+def request(
+    network: ttl.Network, starts: Float64Array, ends: Float64Array, mode: str, limit: int
+) -> Callable[[str], object]:
+    """Return what asks for a matrix from points."""
+    tables = [gpd.GeoSeries(gpd.points_from_xy(*xy), crs=4326) for xy in (starts, ends)]
+    return lambda engine: ttl.time_filter(
+        network, *tables, travel_time=limit, transportation=mode, form="matrix", engine=engine
+    )
+
+
+def search(
+    network: ttl.Network, starts: Float64Array, ends: Float64Array, mode: str, limit: int
+) -> Callable[[str], object]:
+    """Return what searches between points that are snapped already."""
+    transportation, snapping = as_transportation(mode), as_snapping(None)
+    graph = network.road_graph(transportation)
+    leaving, reached = (
+        snap_points(network.streets, *xy, transportation, snapping, needed)
+        for xy, needed in ((starts, CAN_LEAVE), (ends, CAN_ARRIVE))
+    )
+    return lambda engine: list(
+        matrix.label_blocks(network.streets, graph, leaving, reached, snapping, limit=limit, engine=engine)
+    )
+
+
+def coordinates(network: ttl.Network, rng: np.random.Generator, n: int) -> Float64Array:
+    """Return longitudes and latitudes of random nodes, of the whole network or of the part around one of them."""
     t = network.tables
     nodes = rng.integers(0, t.node_lng.size, n)
     if rng.random() < 0.5:
         near = np.hypot(t.node_lng - t.node_lng[nodes[0]], t.node_lat - t.node_lat[nodes[0]]) < 0.05
         nodes = rng.choice(np.flatnonzero(near), n)
-    return snap_points(network.streets, t.node_lng[nodes], t.node_lat[nodes], transportation, snapping, needed)
+    return np.stack((t.node_lng[nodes], t.node_lat[nodes]))
 
 
 if __name__ == "__main__":

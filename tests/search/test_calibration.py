@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
 
 from tests.support.worlds import at, world
-from traveltime_lab import add_speeds, calibrate_speeds, time_filter
+from traveltime_lab import add_speeds, calibrate_speeds, receipt, replay, time_filter
 from traveltime_lab._arrays import IndexArray
 from traveltime_lab.errors import CrsError, InputError, LimitError, MomentError
 from traveltime_lab.network.network import Network
@@ -252,3 +255,35 @@ def test_what_is_refused(grid: Network, given: dict[str, object], error: type[Ex
             columns[name] = value if isinstance(value, gpd.GeoSeries) else [value]
     with pytest.raises(error, match=words):
         calibrate_speeds(grid, **{"observed": pd.DataFrame(columns), **arguments})
+
+
+def test_a_receipt_of_a_calibration_can_be_replayed(
+    grid: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early, late = (measured(grid, 150, TRUE, when=f"2026-03-02T{hour}:30", seed=int(hour)) for hour in ("07", "12"))
+    late["departure_time"] = pd.to_datetime(late["departure_time"])
+    observed = pd.concat([early, late], ignore_index=True).assign(driver="somebody")
+    asked = {"classes": [("primary", "residential"), "tertiary"], "hours": {"peak": [7], "day": range(9, 17)}}
+    found = calibrate_speeds(grid, observed, held_out=0.2, seed=3, **asked)
+    kept = receipt(found)
+    assert kept["function"] == "calibrate_speeds" and kept["network"]["fingerprint"] == grid.fingerprint
+    assert kept["points"]["observed"]["count"] == len(observed)
+    assert json.loads(json.dumps(kept)) == kept == receipt(found.table)
+    found.table.to_parquet(tmp_path / "table.parquet")
+    for given in (found, kept, json.loads(json.dumps(kept)), tmp_path / "table.parquet"):
+        again = replay(given, grid)
+        assert again.is_same and not again.differences, again
+        pd.testing.assert_frame_equal(again.answer.errors, found.errors)
+    assert replay(found, grid, observed=observed.drop(columns="driver")).is_same
+    projected = observed.assign(**{end: gpd.GeoSeries(observed[end]).to_crs(3857) for end in ("origin", "destination")})
+    with pytest.raises(InputError, match="observed are not those of the receipt"):
+        replay(found, grid, observed=projected)  # projected and back, points are a nanometre off
+    with pytest.raises(InputError, match="has no table places"):
+        replay(found, grid, places=(0.5, 0.5))
+    slower = add_speeds(grid, factors={"primary": 0.9})
+    assert not replay(found, slower).is_same
+    monkeypatch.setattr("traveltime_lab.search.receipts.asked.MOST_ROWS", 100)
+    kept = receipt(calibrate_speeds(grid, observed, held_out=0.2, seed=3, **asked))
+    with pytest.raises(InputError, match="pass them as observed="):
+        replay(kept, grid)
+    assert replay(kept, grid, observed=observed).is_same

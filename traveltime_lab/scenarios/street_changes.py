@@ -50,7 +50,8 @@ class CloseStreets(Selection):
 
     A closed street is still there, but nobody travels along it. Junctions, mandatory turns and destination-only zones
     stay as they are, and so do points: whoever is at a closed street cannot leave or reach it, and results say so in
-    their reason. Vehicles of a timetable keep running.
+    their reason. Vehicles of a timetable keep running and stop where they did; take them out of service with
+    `RemoveRoutes` or `RemoveStops`.
 
     Parameters
     ----------
@@ -69,6 +70,7 @@ class CloseStreets(Selection):
     See Also
     --------
     ReopenStreets : The opposite.
+    RemoveRoutes, RemoveStops : Take vehicles or stops out of service.
     Network.with_changes : Apply changes.
 
     Examples

@@ -4,6 +4,7 @@ Factors of speeds by class of street from measured travel times (`calibrate_spee
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,9 @@ from traveltime_lab.search.calibration.fit import (
     named,
     uses,
 )
-from traveltime_lab.search.calibration.trips import Trips, read_trips, route_trips
+from traveltime_lab.search.calibration.trips import Trips, read_trips, route_trips, snapped_trips
+from traveltime_lab.search.receipts.record import KEY, Asked, NetworkFacts, late_receipt
+from traveltime_lab.search.receipts.trips import asked_trips
 
 #: Least and largest factor (assumed: a mean speed off by more than that is a fault of the data or of the table).
 BOUNDS: Final = (0.25, 4.0)
@@ -48,7 +51,8 @@ class Calibration:
     table : DataFrame
         A row for each class, of each group of hours: ``hours``, ``highway``, ``factor`` (1 if not fitted),
         ``standard_error`` (NaN if not fitted), ``trips`` (those that spend at least 5 % of their time there),
-        ``is_fitted`` and ``is_at_bound``. Classes that were fitted together have the same factor.
+        ``is_fitted`` and ``is_at_bound``. Classes that were fitted together have the same factor. The table carries the
+        receipt of the calibration (see `receipt`).
     errors : DataFrame
         A row for fitted and for held-out trips, ``before`` and ``after``: ``trips``, ``speeds``, ``n``, ``mean_error``
         (s, estimate minus measured), ``mean_absolute_error`` (s), ``root_mean_square_error`` (s) and ``median_share``
@@ -189,7 +193,8 @@ def calibrate_speeds(
     if not 0.0 < share <= 0.5:
         raise LimitError(f"held_out must be above 0 and at most 0.5; got {held_out!r}")
     start = whole(seed, "seed", 0, 2**32 - 1, "of a generator")
-    trips = read_trips(network, observed, transportation, snapping)
+    measured = read_trips(network, observed)
+    trips = snapped_trips(network, measured, transportation, snapping)
     everyone = np.arange(len(trips))
     before = route_trips(trips, {}, everyone)
     with_route = np.flatnonzero(np.isfinite(before.seconds))
@@ -219,9 +224,18 @@ def calibrate_speeds(
     factors = used.pivot_table("factor", "highway", "hours")[list(hour_groups)].fillna(1.0)
     factors.columns.name = None
     mode = trips.conditions[0].query.transportation.base
+    if hours is None:
+        table = table.drop(columns="hours")
+    arguments = {
+        "transportation": transportation, "classes": classes, "hours": hours, "held_out": share, "seed": start,
+        "snapping": snapping,
+    }  # fmt: skip
+    tables = {"observed": asked_trips(measured)}
+    asked = Asked("calibrate_speeds", copy.deepcopy(arguments), tables, NetworkFacts.of(network))
+    table.attrs = {KEY: late_receipt(asked)}
     return Calibration(
         factors[next(iter(hour_groups))].rename("factor") if hours is None else factors,
-        table.drop(columns="hours") if hours is None else table,
+        table,
         errors,
         mode,
         len(trips) - with_route.size,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import geopandas as gpd
 import numpy as np
@@ -28,6 +28,26 @@ from traveltime_lab.streets.graph import weigh
 from traveltime_lab.streets.labels import ms
 from traveltime_lab.streets.paths import paths
 from traveltime_lab.streets.snapping import Snaps
+
+
+class Measured(NamedTuple):
+    """
+    A valid table of measured trips.
+
+    Attributes
+    ----------
+    labels : Index
+    starts, ends : Points
+    seconds : float64 array of shape (n,)
+    moments : list
+        Moments of departure as given; None for trips without one.
+    """
+
+    labels: pd.Index
+    starts: Points
+    ends: Points
+    seconds: FloatArray
+    moments: list[Any]
 
 
 @dataclass(frozen=True)
@@ -94,13 +114,13 @@ class Routed:
     by_class: FloatArray
 
 
-def read_trips(network: Network, observed: Any, transportation: Any, snapping: Any) -> Trips:
-    """Validate a table of measured trips; see `traveltime_lab.search.calibration.calibrate.calibrate_speeds`."""
+def snapped_trips(network: Network, measured: Measured, transportation: Any, snapping: Any) -> Trips:
+    """Snap measured trips; see `traveltime_lab.search.calibration.calibrate.calibrate_speeds`."""
     query = ask(network, transportation, None, None, snapping)
     if query.transit is not None or as_transportation(transportation).uses_timetable:
         msg = "speeds are those of streets: transportation must be walking, cycling or driving, with or without ferry"
         raise InputError(msg)
-    starts, ends, seconds, moments = _columns(network, observed)
+    _, starts, ends, seconds, moments = measured
     first, origin_of = _distinct(starts)
     start_snaps = query.snap_at(starts.lng[first], starts.lat[first])
     first, destination_of = _distinct(ends)
@@ -113,8 +133,8 @@ def read_trips(network: Network, observed: Any, transportation: Any, snapping: A
     )
 
 
-def _columns(network: Network, observed: Any) -> tuple[Points, Points, FloatArray, list[Any]]:
-    """Return origins, destinations, seconds and moments of a table."""
+def read_trips(network: Network, observed: Any) -> Measured:
+    """Validate a table of measured trips; see `traveltime_lab.search.calibration.calibrate.calibrate_speeds`."""
     if not isinstance(observed, pd.DataFrame):
         msg = (
             "observed must be a DataFrame with the columns origin and destination (points), travel_time (seconds) and, "
@@ -150,7 +170,7 @@ def _columns(network: Network, observed: Any) -> tuple[Points, Points, FloatArra
         )
         raise InputError(msg)
     moments = list(table["departure_time"]) if "departure_time" in table.columns else [None] * len(table)
-    return ends[0], ends[1], seconds, moments
+    return Measured(observed.index, ends[0], ends[1], seconds, moments)
 
 
 def _distinct(points: Points) -> tuple[IndexArray, IndexArray]:

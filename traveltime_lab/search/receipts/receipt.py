@@ -15,6 +15,7 @@ from traveltime_lab._files import as_path, explained
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import DataError, InputError, MissingFileError
 from traveltime_lab.network.report import Report
+from traveltime_lab.search.calibration.calibrate import Calibration
 from traveltime_lab.search.receipts.digest import Digest
 from traveltime_lab.search.receipts.record import FORMAT, FORMAT_VERSION, KEY
 
@@ -31,8 +32,9 @@ def receipt(result: Any) -> Report:
 
     Parameters
     ----------
-    result : DataFrame, GeoDataFrame or path-like
-        Result of a search, or the path of a Parquet file, a folder of Parquet files or a GeoJSON file.
+    result : DataFrame, GeoDataFrame, Calibration or path-like
+        Result of a search or of `calibrate_speeds`, or the path of a Parquet file, a folder of Parquet files or a
+        GeoJSON file.
 
     Returns
     -------
@@ -40,8 +42,8 @@ def receipt(result: Any) -> Report:
         Values of JSON, which print as text:
 
         - ``function`` and ``arguments``: what was called; defaults are among the arguments.
-        - ``points``: for each table of points or pairs their number and a hash, and up to 10,000 rows also labels and
-          coordinates.
+        - ``points``: for each table of points, pairs or trips their number and a hash, and for up to 10,000 rows also
+          labels and coordinates.
         - ``network``: ``fingerprint``, ``timezone``, ``source``, ``files`` (name, size, date and SHA-256 of each file
           that it was built from), and ``changes`` if it has had any (see `Network.with_changes`).
         - ``licence``: what must be shown with the data.
@@ -74,6 +76,8 @@ def receipt(result: Any) -> Report:
     >>> found["network"]["fingerprint"] == network.fingerprint
     True
     """
+    if isinstance(result, Calibration):
+        result = result.table
     if isinstance(result, pd.DataFrame):
         kept = result.attrs.get(KEY)
         if not isinstance(kept, Mapping):

@@ -21,12 +21,15 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, as_table, read_points
 from traveltime_lab.scenarios.file import from_json
 from traveltime_lab.search.accessibility.accessibility import accessibility
+from traveltime_lab.search.calibration.calibrate import Calibration, calibrate_speeds
+from traveltime_lab.search.calibration.trips import read_trips
 from traveltime_lab.search.cells import geohash_cells, h3_cells
 from traveltime_lab.search.nearest import nearest
 from traveltime_lab.search.receipts.asked import AskedTable, asked_table, table_of
 from traveltime_lab.search.receipts.digest import digest_of
 from traveltime_lab.search.receipts.receipt import checked
 from traveltime_lab.search.receipts.receipt import receipt as receipt_of
+from traveltime_lab.search.receipts.trips import as_observed, asked_trips
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.snap import snap
 from traveltime_lab.search.time_filter import time_filter
@@ -36,6 +39,12 @@ from traveltime_lab.search.time_map import distance_map, time_map
 def _matrix(network: Network, **arguments: Any) -> pd.DataFrame:
     """Return the rows of `write_matrix`."""
     return time_filter(network, **arguments, form="sparse")
+
+
+def _calibration(network: Network, *, observed: pd.DataFrame, classes: Any, **arguments: Any) -> Calibration:
+    """Return the calibration of a receipt, in which groups of classes are lists."""
+    groups = classes and [tuple(group) if isinstance(group, list) else group for group in classes]
+    return calibrate_speeds(network, as_observed(observed), classes=groups, **arguments)
 
 
 def _areas(network: Network, **arguments: Any) -> gpd.GeoDataFrame:
@@ -55,6 +64,7 @@ _ANSWERS: Final[Mapping[str, Callable[..., Any]]] = {
     "h3_cells": h3_cells,
     "geohash_cells": geohash_cells,
     "accessibility": accessibility,
+    "calibrate_speeds": _calibration,
     "write_matrix": _matrix,
     "write_areas": _areas,
 }
@@ -73,7 +83,7 @@ class Replay:
         Hash of the new answer.
     differences : tuple of str
         What is not as it was: the answer, the network, its files, the version. Empty if all is the same.
-    answer : DataFrame or GeoDataFrame
+    answer : DataFrame, GeoDataFrame or Calibration
         The new answer, with its own receipt.
 
     Examples
@@ -98,7 +108,7 @@ class Replay:
 
 @explained_keywords
 def replay(
-    receipt: Mapping[str, Any] | pd.DataFrame | str | os.PathLike[str],
+    receipt: Mapping[str, Any] | pd.DataFrame | Calibration | str | os.PathLike[str],
     network: Network,
     *,
     origins: PointsLike | None = None,
@@ -107,18 +117,19 @@ def replay(
     places: PointsLike | None = None,
     points: PointsLike | None = None,
     pairs: pd.DataFrame | None = None,
+    observed: pd.DataFrame | None = None,
 ) -> Replay:
     """
     Ask the question of a receipt again, and compare the answers.
 
     Parameters
     ----------
-    receipt : mapping, DataFrame, GeoDataFrame or path-like
+    receipt : mapping, DataFrame, GeoDataFrame, Calibration or path-like
         A receipt, or what the function `receipt` reads one from.
     network : Network
         The network of the receipt. If the receipt is of a network with changes and this one is the network before them,
         the changes are made first.
-    origins, destinations, opportunities, places, points, pairs : optional
+    origins, destinations, opportunities, places, points, pairs, observed : optional
         The tables of the question that the receipt has only a hash of, because they have more than 10,000 rows, labels
         other than whole numbers and texts, or were written by `write_matrix` or `write_areas`.
 
@@ -172,7 +183,7 @@ def replay(
         raise DataError(f"the receipt is of {function!r}, which this version does not know")
     given = {
         "origins": origins, "destinations": destinations, "opportunities": opportunities, "places": places,
-        "points": points, "pairs": pairs,
+        "points": points, "pairs": pairs, "observed": observed,
     }  # fmt: skip
     for name, value in given.items():
         if value is not None and name not in kept["points"]:
@@ -183,7 +194,7 @@ def replay(
         answer = _ANSWERS[function](network, **tables, **_arguments(kept))
     except TypeError as error:
         raise DataError(f"the receipt is damaged or of another version: {error}") from error
-    digest = digest_of(answer)
+    digest = digest_of(answer.table if isinstance(answer, Calibration) else answer)
     is_same = digest == answer_before["digest"]
     return Replay(function, is_same, digest, tuple(_differences(kept, network)), answer)
 
@@ -225,6 +236,9 @@ def _table(kept: Mapping[str, Any], name: str, given: Any, network: Network) -> 
 
 def _digests(given: Any, name: str, kept: Mapping[str, Any], network: Network) -> Iterator[str]:
     """Yield the hashes that a table may have in a receipt: as given, and in longitude and latitude."""
+    if name == "observed":
+        yield asked_trips(read_trips(network, given)).digest
+        return
     argument = {"origins": "demand", "opportunities": "values"}.get(name, "")
     wanted = ("origin", "destination") if name == "pairs" else kept["arguments"].get(argument) or ()
     columns = (wanted,) if isinstance(wanted, str) else tuple(wanted)
