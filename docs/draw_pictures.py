@@ -2,7 +2,7 @@
 Draw the pictures of the gallery anew: ``python docs/draw_pictures.py [NOTEBOOK ...]``.
 
 Runs the notebooks and keeps in ``docs/pictures`` what their cells draw. A `TravelTimeMap`, which needs a running
-kernel, is drawn by `plot` with the areas that it shows at that moment.
+kernel, is drawn by `plot` with the areas that it shows at that moment, a `SideBySideMap` by `side_by_side`.
 """
 
 from __future__ import annotations
@@ -32,15 +32,28 @@ from matplotlib import pyplot
 import traveltime_lab as tl
 
 
-def picture(widget):
+def points_of(widget):
     rows = [(origin.name, origin.lng, origin.lat) for origin in widget.state.origins]
     names, lng, lat = zip(*rows)
-    points = gpd.GeoSeries.from_xy(lng, lat, index=list(names), crs="EPSG:4326")
-    ax = tl.plot(widget.network, widget.areas, points)
+    return gpd.GeoSeries.from_xy(lng, lat, index=list(names), crs="EPSG:4326")
+
+
+def content_of(figure):
     file = io.BytesIO()
-    ax.figure.savefig(file, dpi=96)
-    pyplot.close(ax.figure)
+    figure.savefig(file, dpi=96)
+    pyplot.close(figure)
     return file.getvalue()
+
+
+def picture(widget):
+    return content_of(tl.plot(widget.network, widget.areas, points_of(widget)).figure)
+
+
+def picture_of_two(widget):
+    maps = widget.before, widget.after
+    networks, areas = [each.network for each in maps], [each.areas for each in maps]
+    points = points_of(widget)
+    return content_of(tl.side_by_side(networks[0], *areas, points, network_after=networks[1], titles=widget.titles))
 
 
 shell = get_ipython()
@@ -48,6 +61,7 @@ shell.run_line_magic("matplotlib", "inline")
 shell.run_line_magic("config", "InlineBackend.rc = {'savefig.dpi': 96}")
 shell.run_line_magic("config", "InlineBackend.print_figure_kwargs = {'bbox_inches': 'tight', 'dpi': 96}")
 shell.display_formatter.formatters["image/png"].for_type(tl.TravelTimeMap, picture)
+shell.display_formatter.formatters["image/png"].for_type(tl.SideBySideMap, picture_of_two)
 del shell
 """
 

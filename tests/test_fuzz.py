@@ -401,6 +401,9 @@ TARGETS = [
     Target("TravelTimeMap", public("TravelTimeMap"), lambda w: {"network": w.network, "origins": w.home}, more=(
         "travel_time", "distance", "transportation", "departure_time", "arrival_time", "level_of_detail", "snapping",
     ), share=0.05),
+    Target("SideBySideMap", public("SideBySideMap"), lambda w: {
+        "network": w.network, "network_after": w.network, "origins": w.home
+    }, more=("travel_time", "transportation"), share=0.03),
     *(Target(f"TravelTimeMap.{name}", on_a_map(name), right, share=0.1) for name, right in (
         ("add_origin", lambda w: {"lng": 0.501, "lat": 0.5}), ("ask", lambda w: {"lng": 0.501, "lat": 0.5}),
         ("move_origin", lambda w: {"name": 0, "lng": 0.501, "lat": 0.5}), ("remove_origin", lambda w: {"name": 0}),

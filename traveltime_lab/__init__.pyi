@@ -91,6 +91,9 @@ from .maps.plot import (
 from .maps.side_by_side import (
     side_by_side as side_by_side,
 )
+from .maps.widget.side_by_side import (
+    SideBySideMap as SideBySideMap,
+)
 from .maps.widget.view import (
     TravelTimeMap as TravelTimeMap,
 )

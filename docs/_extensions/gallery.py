@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parents[1]
 NOTEBOOKS = DOCS.parent / "notebooks"
 PICTURES = DOCS / "pictures"
+#: Names of the widgets, of which the gallery has pictures.
+WIDGETS = ("TravelTimeMap", "SideBySideMap")
 #: Follows the picture of a widget.
 STILL = "*A still picture of the map. In the running notebook its markers and controls can be moved.*"
 
@@ -29,7 +31,7 @@ def drawings(notebook: Any) -> dict[int, bool]:
     """
     Return the numbers of the cells that draw, and for each whether it shows the widget.
 
-    A cell draws if it calls something named ``plot``, or if it ends with a `TravelTimeMap` or its variable.
+    A cell draws if it calls something named ``plot``, or if it ends with one of `WIDGETS` or its variable.
     """
     widgets: set[str] = set()
     found: dict[int, bool] = {}
@@ -38,20 +40,20 @@ def drawings(notebook: Any) -> dict[int, bool]:
             continue
         tree = ast.parse(cell.source)
         for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and _calls(node.value, "TravelTimeMap"):
+            if isinstance(node, ast.Assign) and _calls(node.value, *WIDGETS):
                 widgets |= {target.id for target in node.targets if isinstance(target, ast.Name)}
             if _calls(node, "plot"):
                 found[number] = False
         last = tree.body[-1]
         if isinstance(last, ast.Expr):
             shown = last.value
-            if _calls(shown, "TravelTimeMap") or (isinstance(shown, ast.Name) and shown.id in widgets):
+            if _calls(shown, *WIDGETS) or (isinstance(shown, ast.Name) and shown.id in widgets):
                 found[number] = True
     return found
 
 
-def _calls(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
+def _calls(node: ast.AST, *names: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
 
 
 def picture_name(notebook: str, source: str) -> str:

@@ -21,7 +21,10 @@ from tests.support.browsing import (
     CUT_OFF,
     HOLDS_MARKER,
     OUTLINE,
+    OUTLINES,
+    PINS,
     WIDTH,
+    WINDOWS,
     drag_marker,
     run_notebook,
     until_changed,
@@ -43,7 +46,9 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a JupyterLab with copies of the notebooks, of which nbval runs all cells."""
-    with browsing.serve_lab(tmp_path_factory.mktemp("lab"), short=["03-traffic", "05-public-transport"]) as address:
+    with browsing.serve_lab(
+        tmp_path_factory.mktemp("lab"), short=["03-traffic", "05-public-transport", "14-scenarios"]
+    ) as address:
         yield address
 
 
@@ -155,6 +160,43 @@ def test_public_transport(browser: Browser, lab: str, shoot: Callable[[Page, str
     shoot(page, "public-transport-3-night")
     page.locator(".traveltime-mode select").first.select_option(label="by car")
     page.locator("select").filter(has_text="this very minute").first.wait_for(state="hidden")
+    assert not complaints
+    page.close()
+
+
+@pytest.mark.slow
+def test_side_by_side(browser: Browser, lab: str, shoot: Callable[[Page, str], None]) -> None:
+    page, complaints = run_notebook(browser, lab, "14-scenarios")
+    shoot(page, "side-by-side-1-opened")
+    opened = page.evaluate(OUTLINES)
+    assert len(opened) == 2 and opened[0] != opened[1], "the works make a difference"
+    pins, windows = page.evaluate(PINS), page.evaluate(WINDOWS)
+    assert pins[0] == pytest.approx(pins[1], abs=2) and windows[0] == windows[1]
+
+    drag_marker(page, 60, 50)
+    page.wait_for_function(f"before => ({OUTLINES})().every((d, i) => d !== before[i])", arg=opened, timeout=180_000)
+    page.wait_for_timeout(1000)
+    dragged = page.evaluate(PINS)
+    assert dragged[0] == pytest.approx(dragged[1], abs=2)
+    assert dragged[0] != pytest.approx(pins[0], abs=20), "both pins are where one was moved to"
+    shoot(page, "side-by-side-2-dragged")
+
+    box = page.locator(".leaflet-container").last.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + 0.8 * box["height"]
+    page.mouse.move(x, y)
+    page.mouse.wheel(0, -120)
+    page.wait_for_function(f"before => ({WINDOWS})().every(w => w !== before)", arg=windows[0], timeout=60_000)
+    page.wait_for_timeout(1500)
+    windows = page.evaluate(WINDOWS)
+    assert windows[0] == windows[1]
+    page.mouse.move(x + 5, y)
+    page.get_by_text("Here", exact=False).nth(1).wait_for()
+    shoot(page, "side-by-side-3-zoomed")
+    page.set_viewport_size({"width": 600, "height": 950})
+    page.wait_for_timeout(1500)
+    assert page.evaluate(CUT_OFF) == []
+    shoot(page, "side-by-side-4-narrow")
     assert not complaints
     page.close()
 

@@ -69,3 +69,18 @@ def test_rings_of_a_changed_network(helsinki: tl.Network) -> None:
 def test_titles_are_two_texts(helsinki: tl.Network, titles: Any) -> None:
     with pytest.raises(tl.InputError, match="titles must be two texts"):
         tl.side_by_side(helsinki, *[squares(helsinki, [1])] * 2, titles=titles)
+
+
+@pytest.mark.parametrize(
+    "far",
+    [
+        gpd.GeoSeries([shapely.Point(1e300, -1e300)], crs="EPSG:3857"),
+        gpd.GeoSeries([shapely.Point(-179.9, 89.9)], crs="EPSG:4326"),
+        gpd.GeoSeries([shapely.Point(1e6, 2e5)], crs="EPSG:2263"),
+    ],
+    ids=["off every map", "at the pole", "in another country"],
+)
+def test_results_that_are_far_from_each_other_make_no_strip(helsinki: tl.Network, far: gpd.GeoSeries) -> None:
+    figure = tl.side_by_side(helsinki, squares(helsinki, [1]), far)
+    wide, high = figure.get_size_inches()
+    assert high <= wide

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+#: Call of a widget.
+_WIDGET = re.compile(r"tl\.(TravelTimeMap|SideBySideMap)\(")
 #: Seconds that the cells of a notebook may take on a busy machine.
 PATIENCE_S = 240
 
@@ -33,6 +37,23 @@ HOLDS_MARKER = """
 }
 """
 OUTLINE = "() => [...document.querySelectorAll('.leaflet-areas-pane path')].map(path => path.getAttribute('d')).join()"
+#: Of each of several maps: its shapes, where its first pin is, and the scale of its window.
+OUTLINES = """
+() => [...document.querySelectorAll('.leaflet-areas-pane')].map(
+    pane => [...pane.querySelectorAll('path')].map(path => path.getAttribute('d')).join())
+"""
+PINS = """
+() => [...document.querySelectorAll('.leaflet-container')].map(map => {
+    const pin = map.querySelector('.leaflet-marker-icon').getBoundingClientRect(), box = map.getBoundingClientRect();
+    return [pin.left - box.left, pin.top - box.top];
+})
+"""
+WINDOWS = """
+() => [...document.querySelectorAll('.leaflet-container')].map(map => {
+    const bar = map.querySelector('.leaflet-control-scale-line');
+    return bar.textContent + bar.style.width;
+})
+"""
 #: Width of the largest shape in metres, by the scale bar: the map may zoom to show all of it.
 WIDTH = """
 () => {
@@ -62,7 +83,7 @@ def serve_lab(folder: Path, short: Iterable[str] = ()) -> Iterator[str]:
     """
     Start a JupyterLab with copies of the notebooks in a folder and yield its address.
 
-    Of notebooks whose names are in `short` only the first cell of code and that with the widget are kept.
+    Of notebooks whose names are in `short` only the cell with the first widget is kept, and those that it depends on.
     """
     work, config = folder / "work", folder / "config"
     shutil.copytree(
@@ -71,8 +92,7 @@ def serve_lab(folder: Path, short: Iterable[str] = ()) -> Iterator[str]:
     for name in short:
         path = work / f"{name}.ipynb"
         notebook = json.loads(path.read_text("utf-8"))
-        code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-        notebook["cells"] = [code[0], next(cell for cell in code if "TravelTimeMap(" in "".join(cell["source"]))]
+        notebook["cells"] = _needed([cell for cell in notebook["cells"] if cell["cell_type"] == "code"])
         path.write_text(json.dumps(notebook), "utf-8")
     (config / "labconfig").mkdir(parents=True)
     quiet = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
@@ -99,6 +119,26 @@ def serve_lab(folder: Path, short: Iterable[str] = ()) -> Iterator[str]:
         finally:
             server.terminate()
             server.wait(30)
+
+
+def _needed(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the cell with the first widget and the ones before it that assign what it needs."""
+    kept: list[dict[str, Any]] = []
+    wanted: set[str] = set()
+    for cell in reversed(cells):
+        source = "".join(cell["source"])
+        names = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name | ast.alias)]
+        loaded = {name.id for name in names if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)}
+        bound = {
+            name.asname or name.name if isinstance(name, ast.alias) else name.id
+            for name in names
+            if isinstance(name, ast.alias) or isinstance(name.ctx, ast.Store)
+        }
+        if _WIDGET.search(source):
+            kept, wanted = [cell], loaded
+        elif bound & wanted:
+            kept, wanted = [cell, *kept], wanted | loaded
+    return kept
 
 
 def _answers(port: int) -> bool:

@@ -342,6 +342,14 @@ def _roomy(box: tuple[float, ...]) -> basemap.Box:
     west, south, east, north = box
     half_x = max(east - west, _LEAST_M) * (0.5 + _MARGIN)
     half_y = max(north - south, _LEAST_M) * (0.5 + _MARGIN)
+    x, y = (west + east) / 2.0, (south + north) / 2.0
+    return no_strip((x - half_x, y - half_y, x + half_x, y + half_y))
+
+
+def no_strip(box: basemap.Box) -> basemap.Box:
+    """Return a box around another one with a limited ratio of its sides."""
+    west, south, east, north = box
+    half_x, half_y = (east - west) / 2.0, (north - south) / 2.0
     half_x, half_y = max(half_x, half_y / _STEEPEST), max(half_y, half_x / _STEEPEST)
     x, y = (west + east) / 2.0, (south + north) / 2.0
     return x - half_x, y - half_y, x + half_x, y + half_y

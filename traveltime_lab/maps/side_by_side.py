@@ -15,7 +15,7 @@ from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.maps import basemap
 from traveltime_lab.maps.artists import matplotlib_module
 from traveltime_lab.maps.plot import MOST_INCHES, check_options, draw
-from traveltime_lab.maps.scene import Scene, scene_of
+from traveltime_lab.maps.scene import Scene, no_strip, scene_of
 from traveltime_lab.maps.shading import shading_of
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def side_by_side(
     See Also
     --------
     compare : What became of each row, in one table, which `plot` draws in one map.
+    SideBySideMap : Two interactive maps.
 
     Examples
     --------
@@ -139,4 +140,4 @@ def _degrees(scene: Scene) -> tuple[tuple[float, float], tuple[float, float]]:
 def _box(scene: Scene, west: float, south: float, east: float, north: float) -> basemap.Box:
     """Return an extent in degrees as local metres of a map."""
     x, y = scene.network.frame.to_xy(np.array([west, east]), np.array([south, north]))
-    return float(x[0]), float(y[0]), float(x[1]), float(y[1])
+    return no_strip((float(x[0]), float(y[0]), float(x[1]), float(y[1])))

@@ -281,12 +281,12 @@ def service_remarks(network: Network, query: Query) -> list[str]:
     return told
 
 
-def code_of(query: Query) -> str:
+def code_of(query: Query, *, is_compared: bool = False) -> str:
     """
-    Return Python code for a notebook cell that computes the areas on the map.
+    Return Python code for a notebook cell that computes the areas on the map, or on two maps of two networks.
 
     The code requires the variable ``network``. It creates ``areas``, the result of `areas` without the column
-    ``reason``.
+    ``reason``. If two maps are compared, it requires ``network_after``, too, and creates ``before`` and ``after``.
     """
     origins = query.origins
     function = "time_map" if query.measure == "travel_time" else "distance_map"
@@ -303,15 +303,25 @@ def code_of(query: Query) -> str:
         f"    index={[origin.name for origin in origins]!r},",
         '    crs="EPSG:4326",',
         ")",
+    ]
+    body = [
         "areas = []",
         f"for limit in {list(query.limits)}:  # {'seconds' if function == 'time_map' else 'metres'}",
         f"    ring = tl.{function}(network, origins, {query.measure}=limit{options})",
     ]
     if query.combine == "each":
-        lines.append('    areas.append(ring.rename_axis("origin").reset_index())')
+        body.append('    areas.append(ring.rename_axis("origin").reset_index())')
     else:
         arguments = "ring.iloc[:1], ring.iloc[1:]" if query.combine == "difference" else "ring"
-        lines.append(f"    ring = tl.{query.combine}({arguments})")
-        lines.append(f"    areas.append(ring.assign(origin={query.combine!r}, {query.measure}=limit))")
-    lines += ["areas = pd.concat(areas, ignore_index=True)", "tl.plot(network, areas, origins)"]
-    return "\n".join(lines)
+        body.append(f"    ring = tl.{query.combine}({arguments})")
+        body.append(f"    areas.append(ring.assign(origin={query.combine!r}, {query.measure}=limit))")
+    whole = "pd.concat(areas, ignore_index=True)"
+    if not is_compared:
+        return "\n".join([*lines, *body, f"areas = {whole}", "tl.plot(network, areas, origins)"])
+    return "\n".join(
+        [
+            *lines, "", "", "def areas_of(network):", *(f"    {line}" for line in body), f"    return {whole}", "", "",
+            "before, after = areas_of(network), areas_of(network_after)",
+            "tl.side_by_side(network, before, after, origins, network_after=network_after)",
+        ]
+    )  # fmt: skip

@@ -46,7 +46,7 @@ class Background:
 
     def fit(self) -> None:
         """Fit the map to all areas."""
-        box = browser.worth_seeing(self._areas, self.state.origins, self.network)
+        box = browser.worth_seeing(self._areas_in_sight(), self.state.origins, self.network)
         wide_px, high_px = ASSUMED_PX
         # Not from the bounds in degrees: after a zoom, the browser reports them later.
         if corners := self.map.pixel_bounds:
@@ -60,6 +60,10 @@ class Background:
             self.map.zoom = zoom
         self._fitted = (*self.map.center, self.map.zoom)
 
+    def _areas_in_sight(self) -> gpd.GeoDataFrame:
+        """Return the areas that the map is fitted to."""
+        return self._areas
+
     def _keep_in_sight(self) -> None:
         """
         Fit the map if areas have left the window.
@@ -67,9 +71,10 @@ class Background:
         Who has moved or zoomed the map looks at a part of the areas on purpose; the map is then fitted only if it shows
         no part of them any more.
         """
-        if not len(self._areas) or self._areas.geometry.is_empty.all():
+        areas = self._areas_in_sight()
+        if not len(areas) or areas.geometry.is_empty.all():
             return
-        west, south, east, north = browser.worth_seeing(self._areas, self.state.origins, self.network)
+        west, south, east, north = browser.worth_seeing(areas, self.state.origins, self.network)
         window = self._window()
         is_inside = west >= window[0] and south >= window[1] and east <= window[2] and north <= window[3]
         is_in_reach = west <= window[2] and south <= window[3] and east >= window[0] and north >= window[1]

@@ -120,6 +120,10 @@ class Exports:
 
         return self._written(path, ".html", drawn)
 
+    def _stem(self) -> str:
+        """Return the beginning of the names of files without a path."""
+        return f"areas-{self.state.transportation.replace('+', '-')}"
+
     def _with_receipt(self) -> gpd.GeoDataFrame:
         """Return the areas with a receipt."""
         return answers.with_receipt(self.network, self.state.query(), self._answered())
@@ -135,7 +139,7 @@ class Exports:
             folder = self.folder
             if not folder.is_dir():
                 raise MissingFileError(f"The folder {folder} does not exist; create it or set the folder of the map.")
-            path = _free_path(folder, f"areas-{self.state.transportation.replace('+', '-')}", suffix)
+            path = _free_path(folder, self._stem(), suffix)
         options = {"what": "the areas", "example": f"areas{suffix}"}
         writable(path, **options)
         write_bytes(path, content(), **options)

@@ -138,7 +138,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         if not isinstance(network, Network):
             raise InputError(f"The first argument must be a Network; got {type(network).__name__}.")
         self.network = network
-        self.state: MapState = state_of(network, origins, **values)
+        self.state: MapState = self._make_state(origins, values)
         self._folder = as_path(folder, "folder")
         self._areas: gpd.GeoDataFrame = answers.no_areas(self.state.measure)
         self._error = ""
@@ -168,10 +168,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         self._status = Status(self.cancel)
         self.map = self._make_map(drawn, base_map, height)
         self._finder = Finder(self._find, self._pick)
-        self.panel = Panel(
-            self.state, self.network, finder=self._finder, on_remove=self._on_remove, on_export=self._export,
-            on_fit=self.fit,
-        )  # fmt: skip
+        self.panel = self._make_panel()
         self._note = ipywidgets.HTML(layout=ipywidgets.Layout(margin="2px 4px", overflow="hidden"))
         # Below 700 px, the panel wraps below the map. Beside the map, it gets next to nothing of the spare width.
         left = column([self.map, self._note], flex="1000 1 390px", min_width="0")
@@ -186,6 +183,17 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         self.map.observe(self._on_move, ["bounds", "zoom"])
         self.map.on_interaction(self._on_map_event)
         self._is_made = True
+
+    def _make_state(self, origins: Any, values: dict[str, Any]) -> MapState:
+        """Return the state that the map shows."""
+        return state_of(self.network, origins, **values)
+
+    def _make_panel(self) -> Panel:
+        """Return the controls of the map."""
+        return Panel(
+            self.state, self.network, finder=self._finder, on_remove=self._on_remove, on_export=self._export,
+            on_fit=self.fit,
+        )  # fmt: skip
 
     # Attributes ------------------------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from traveltime_lab.search.calibration.fit import (
     named,
     uses,
 )
-from traveltime_lab.search.calibration.trips import Trips, read_trips, route_trips, snapped_trips
+from traveltime_lab.search.calibration.trips import Trips, read_trips, route_trips, snapped_trips, street_query
 from traveltime_lab.search.receipts.record import KEY, Asked, NetworkFacts, late_receipt
 from traveltime_lab.search.receipts.trips import asked_trips
 
@@ -193,8 +193,9 @@ def calibrate_speeds(
     if not 0.0 < share <= 0.5:
         raise LimitError(f"held_out must be above 0 and at most 0.5; got {held_out!r}")
     start = whole(seed, "seed", 0, 2**32 - 1, "of a generator")
+    query = street_query(network, transportation, snapping)
     measured = read_trips(network, observed)
-    trips = snapped_trips(network, measured, transportation, snapping)
+    trips = snapped_trips(network, measured, query)
     everyone = np.arange(len(trips))
     before = route_trips(trips, {}, everyone)
     with_route = np.flatnonzero(np.isfinite(before.seconds))

@@ -114,12 +114,17 @@ class Routed:
     by_class: FloatArray
 
 
-def snapped_trips(network: Network, measured: Measured, transportation: Any, snapping: Any) -> Trips:
-    """Snap measured trips; see `traveltime_lab.search.calibration.calibrate.calibrate_speeds`."""
+def street_query(network: Any, transportation: Any, snapping: Any) -> Query:
+    """Validate network and options; see `traveltime_lab.search.calibration.calibrate.calibrate_speeds`."""
     query = ask(network, transportation, None, None, snapping)
     if query.transit is not None or as_transportation(transportation).uses_timetable:
         msg = "speeds are those of streets: transportation must be walking, cycling or driving, with or without ferry"
         raise InputError(msg)
+    return query
+
+
+def snapped_trips(network: Network, measured: Measured, query: Query) -> Trips:
+    """Snap measured trips."""
     _, starts, ends, seconds, moments = measured
     first, origin_of = _distinct(starts)
     start_snaps = query.snap_at(starts.lng[first], starts.lat[first])
