@@ -20,7 +20,7 @@ import geopandas as gpd
 import numpy as np
 
 import traveltime_lab as ttl
-from traveltime_lab._arrays import Float64Array
+from traveltime_lab._arrays import FloatArray
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.streets import contraction, matrix
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, snap_points
@@ -33,12 +33,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("osm", nargs="+")
     parser.add_argument("--requests", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--searches", action="store_true", help="time the searches alone, from snapped points")
     arguments = parser.parse_args()
     for path in arguments.osm:
         network = ttl.build_network(path) if path.endswith((".pbf", ".osm")) else ttl.load_network(path)
         ratios, slowest = [], 0.0
-        rng = np.random.default_rng(1)
+        rng = np.random.default_rng(arguments.seed)
         for mode in ("driving", "cycling"):
             contraction.hierarchy(network.streets, network.road_graph(as_transportation(mode)))
         for number in range(arguments.requests):
@@ -74,7 +75,7 @@ def one_request(
 
 
 def request(
-    network: ttl.Network, starts: Float64Array, ends: Float64Array, mode: str, limit: int
+    network: ttl.Network, starts: FloatArray, ends: FloatArray, mode: str, limit: int
 ) -> Callable[[str], object]:
     """Return what asks for a matrix from points."""
     tables = [gpd.GeoSeries(gpd.points_from_xy(*xy), crs=4326) for xy in (starts, ends)]
@@ -84,7 +85,7 @@ def request(
 
 
 def search(
-    network: ttl.Network, starts: Float64Array, ends: Float64Array, mode: str, limit: int
+    network: ttl.Network, starts: FloatArray, ends: FloatArray, mode: str, limit: int
 ) -> Callable[[str], object]:
     """Return what searches between points that are snapped already."""
     transportation, snapping = as_transportation(mode), as_snapping(None)
@@ -98,7 +99,7 @@ def search(
     )
 
 
-def coordinates(network: ttl.Network, rng: np.random.Generator, n: int) -> Float64Array:
+def coordinates(network: ttl.Network, rng: np.random.Generator, n: int) -> FloatArray:
     """Return longitudes and latitudes of random nodes, of the whole network or of the part around one of them."""
     t = network.tables
     nodes = rng.integers(0, t.node_lng.size, n)
