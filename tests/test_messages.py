@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +15,7 @@ import pytest
 import traveltime_lab as tl
 from tests.support import worlds
 from traveltime_lab import _keywords, modes
+from traveltime_lab.network import views
 
 #: Functions, and classes whose constructors people call.
 PUBLIC = [
@@ -53,12 +57,67 @@ def test_every_function_explains_its_arguments(name: str) -> None:
         getattr(tl, name)(**{nearly: 1})
 
 
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_function_names_arguments_that_are_missing_or_too_many(name: str) -> None:
+    parameters = inspect.signature(getattr(tl, name)).parameters.values()
+    needed = [item.name for item in parameters if item.default is item.empty and item.kind is not item.VAR_POSITIONAL]
+    if needed:
+        with pytest.raises(
+            tl.KeywordError, match=rf"^{name}\(\) needs (\w+, )*(\w+ and )?{needed[-1]}\. Its"
+        ) as caught:
+            getattr(tl, name)()
+        assert all(argument in str(caught.value) for argument in needed)
+    if not any(item.kind is item.VAR_POSITIONAL for item in parameters):
+        with pytest.raises(tl.KeywordError, match=rf"^{name}\(\) takes .* by position; got 40 arguments"):
+            getattr(tl, name)(*range(40))
+
+
+def test_a_method_counts_its_own_arguments(tiny: tl.Network) -> None:
+    with pytest.raises(tl.KeywordError, match="by position; got 1 arguments; name the others, such as only_served="):
+        tiny.stops_frame(True)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("15min", 900), ("PT1H", 3600), ("00:10:00", 600), ("90 s", 90)])
+def test_durations_as_text_are_answered_with_seconds(tiny: tl.Network, text: str, seconds: int) -> None:
+    for travel_time in (text, [text]):
+        with pytest.raises(tl.InputError, match=f"got '{text}'; give {seconds}$"):
+            tl.time_map(tiny, worlds.at((0.0, 0.0)), travel_time=travel_time)
+
+
+@pytest.mark.parametrize("text", ["900", "1.5", "soon", "", "nan", "1ns"])
+def test_other_texts_are_no_durations(tiny: tl.Network, text: str) -> None:
+    with pytest.raises(tl.InputError, match=f"got '{text}'$"):
+        tl.time_map(tiny, worlds.at((0.0, 0.0)), travel_time=text)
+
+
+def test_unknown_types_list_the_known_ones() -> None:
+    for wrong in ("flying", "xyzzy"):
+        with pytest.raises(tl.ModeError, match=r"Known: .*'driving'.*'public_transport'"):
+            tl.Transportation(wrong)
+
+
+def test_parts_of_a_network_in_other_packages(tiny: tl.Network) -> None:
+    for guess, here in views._ELSEWHERE.items():
+        with pytest.raises(AttributeError, match=f"no attribute '{guess}'; use {re.escape(here)}$"):
+            getattr(tiny, guess)
+        called = here.partition("(")[0].removeprefix("traveltime_lab.")
+        assert hasattr(tl if here.startswith("traveltime_lab.") else tiny, called)
+    for guess, here in {"time_map": "time_map", "isochrone": "time_map", "Directions": "routes"}.items():
+        with pytest.raises(AttributeError, match=rf"use traveltime_lab.{here}\(network, ...\)$"):
+            getattr(tiny, guess)
+    for other in ("nothing", "_private", "union", "load_network", "Transportation", "__array_interface__"):
+        with pytest.raises(AttributeError, match=f"has no attribute '{other}'$"):
+            getattr(tiny, other)
+    assert pickle.loads(pickle.dumps(tiny)).fingerprint == tiny.fingerprint
+    assert copy.copy(tiny).fingerprint == tiny.fingerprint
+
+
 def test_arguments_of_other_packages() -> None:
     asked = list(guesses())
     for name, guess, here in asked:
         with pytest.raises(tl.KeywordError) as caught:
             getattr(tl, name)(**{guess: 1})
-        assert f"has no argument {guess!r}. Here it is {here!r}" in str(caught.value)
+        assert f"has no argument {guess!r}. Use {here!r}" in str(caught.value)
     pairs = {(name, guess): here for name, guess, here in asked}
     assert pairs["time_map", "departure"] == "departure_time"
     assert pairs["time_filter", "max_time"] == "travel_time"
@@ -86,7 +145,7 @@ VALUES: dict[str, Any] = {
     ],
 )  # fmt: skip
 def test_modes_of_other_packages(tiny: tl.Network, guess: str, here: str) -> None:
-    text = f"Unknown transportation type {guess!r}. Here it is {here!r}."
+    text = f"Unknown transportation type {guess!r}. Use {here!r}."
     with pytest.raises(tl.ModeError) as caught:
         tl.Transportation(guess)
     assert str(caught.value) == text
@@ -150,12 +209,12 @@ def test_the_service(tiny: tl.Network) -> None:
         ):
             body = search(transportation={"type": guess})
             (text,) = assert_error(door.post("/v4/time-map", body), 422, 2)[f"{path}.transportation.type"]
-            assert text.startswith("must be one of [") and text.endswith(f"; here it is '{here}'")
+            assert text.startswith("must be one of [") and text.endswith(f"; use '{here}'")
             if here == "train":
                 continue  # GET knows four types
             query = {"type": guess, "lat": 0, "lng": 0, "travel_time": 60, "departure_time": "2026-03-02T08:00:00Z"}
             (text,) = assert_error(door.get("/v4/time-map", query), 422, 2)["obj.type"]
-            assert text.endswith(f"; here it is '{here}'")
+            assert text.endswith(f"; use '{here}'")
         body = search(departure_time=..., departure="2026-03-02T08:00:00Z", travel_time=..., max_time=5)
         found = assert_error(door.post("/v4/time-map", body), 422, 2)
         assert found[f"{path}.departure_time"] == ["missing; departure is not a field"]
@@ -190,5 +249,5 @@ def test_a_file_is_not_a_name_of_a_place(tiny: tl.Network) -> None:
 
 
 def test_numbers_of_places_are_k(tiny: tl.Network) -> None:
-    with pytest.raises(tl.KeywordError, match="Here it is 'k'"):
+    with pytest.raises(tl.KeywordError, match="Use 'k'"):
         tl.nearest(tiny, (0.5, 0.5), (0.5, 0.5), travel_time=600, num=2)

@@ -280,7 +280,7 @@ def test_snapping() -> None:
 
 @pytest.mark.parametrize(("typed", "meant"), [("bike", "cycling"), ("Transit", "public_transport"), ("car", "driving")])
 def test_other_packages_words(typed: str, meant: str) -> None:
-    with pytest.raises(ModeError, match=f"Here it is '{meant}'"):
+    with pytest.raises(ModeError, match=f"Use '{meant}'"):
         Transportation(typed)
 
 
@@ -290,7 +290,7 @@ def test_options_apply_to_types() -> None:
 
 
 def test_other_packages_functions() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'isochrones'; here it is time_map"):
+    with pytest.raises(AttributeError, match="no attribute 'isochrones'; use time_map"):
         tl.isochrones  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
         tl.nothing  # noqa: B018

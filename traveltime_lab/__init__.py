@@ -47,7 +47,7 @@ _ELSEWHERE = {
 def __getattr__(name: str) -> Any:
     """Load the module of a public name when the name is first used (PEP 562)."""
     if name not in __all__:
-        hint = f"; here it is {_ELSEWHERE[name.lower()]}" if name.lower() in _ELSEWHERE else ""
+        hint = f"; use {_ELSEWHERE[name.lower()]}" if name.lower() in _ELSEWHERE else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     value = globals()[name] = _load(name)
     return value

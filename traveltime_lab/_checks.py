@@ -39,6 +39,8 @@ def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
         more = ""
         if isinstance(value, list | tuple | range | np.ndarray | pd.Series):
             more = f"; call the function once per {name} and concatenate the results with pd.concat"
+        elif unit == "seconds" and isinstance(value, str):
+            more = _seconds_of_text(value)
         msg = f"{name} must be a whole number of {unit}; got {value!r}{more}"
         raise InputError(msg)
     if not least <= number <= most:
@@ -61,8 +63,8 @@ def travel_time_s(value: Any, most: int) -> int:
     seconds = whole(value, "travel_time", 1, most, "seconds")
     if seconds < _FEW_SECONDS and not isinstance(value, dt.timedelta | np.timedelta64):
         msg = (
-            f"travel_time is in seconds: {seconds} is less than a minute. For {seconds} minutes give {60 * seconds}; "
-            f"for {seconds} seconds, without this warning, datetime.timedelta(seconds={seconds})"
+            f"travel_time is in seconds: {seconds} is less than a minute. If minutes are meant, give {60 * seconds}; "
+            f"if not, datetime.timedelta(seconds={seconds}) avoids this warning"
         )
         warnings.warn(msg, UserWarning, stacklevel=_callers_level())
     return seconds
@@ -114,6 +116,19 @@ def _unique(limits: list[int], name: str) -> tuple[int, ...]:
         msg = f"{name} has {twice} more than once; give each limit once"
         raise InputError(msg)
     return tuple(limits)
+
+
+def _seconds_of_text(value: str) -> str:
+    """Return advice on a text that is a duration, such as "15min", "00:15:00" or "PT15M"."""
+    try:
+        seconds = pd.Timedelta(value).total_seconds()
+    except (ValueError, OverflowError):
+        return ""
+    # A bare number would be one of nanoseconds.
+    is_plain = value.strip().replace(".", "", 1).isdigit()
+    if is_plain or not seconds.is_integer():
+        return ""
+    return f"; give {seconds:.0f}"
 
 
 def _seconds(value: dt.timedelta | np.timedelta64) -> Any:

@@ -37,6 +37,8 @@ _NAMED_ELSEWHERE: Final[Mapping[str, str]] = {
     "network": "graph g transport_network net",
     "networks": "network graph net",
     "window": "departure_time_window time_window range",
+    "walking_speed": "speed_walking walk_speed walking_kph",
+    "cycling_speed": "speed_cycling bike_speed cycle_speed cycling_kph",
     "resolution": "res h3_resolution precision",
     "k": "num n n_nearest num_pois maxitems n_neighbors",
     "gtfs": "gtfs_path gtfs_paths feed feeds",
@@ -60,8 +62,13 @@ def explained_keywords(target: _F) -> _F:
 
 
 def _explained(function: Callable[..., Any], shown: str) -> Callable[..., Any]:
-    known = [name for name in inspect.signature(function).parameters if name != "self"]
+    every = [item for name, item in inspect.signature(function).parameters.items() if name != "self"]
+    known = [item.name for item in every]
     names = frozenset(known)
+    ordered = [item.name for item in every if item.kind is not item.KEYWORD_ONLY]
+    needed = [item.name for item in every if item.default is item.empty and item.kind is not item.VAR_POSITIONAL]
+    is_method = len(known) < len(inspect.signature(function).parameters)
+    takes_any = any(item.kind is item.VAR_POSITIONAL for item in every)
 
     @functools.wraps(function)
     def checked(*arguments: Any, **keywords: Any) -> Any:
@@ -69,11 +76,25 @@ def _explained(function: Callable[..., Any], shown: str) -> Callable[..., Any]:
             wrong = next(name for name in keywords if name not in names)
             meant = meant_by(wrong, known)
             if meant is not None:
-                hint = f"Here it is {meant!r}{', in seconds' if meant == 'travel_time' else ''}."
+                hint = f"Use {meant!r}{', in seconds' if meant == 'travel_time' else ''}."
             else:
                 close = difflib.get_close_matches(wrong.lower(), known, n=2)
                 hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else f"It has {', '.join(known)}."
             raise KeywordError(f"{shown}() has no argument {wrong!r}. {hint}")
+        n_given = len(arguments) - is_method
+        if n_given > len(ordered) and not takes_any:
+            named = [name for name in known if name not in ordered]
+            what = f"takes {_in_words(ordered)} by position" if ordered else "takes no argument by position"
+            more = f"; name the others, such as {named[0]}=" if named else ""
+            raise KeywordError(f"{shown}() {what}; got {n_given} arguments{more}")
+        missing = [name for name in needed if name not in keywords and name not in ordered[:n_given]]
+        if missing:
+            raise KeywordError(f"{shown}() needs {_in_words(missing)}. Its arguments are {', '.join(known)}")
         return function(*arguments, **keywords)
 
     return checked
+
+
+def _in_words(names: list[str]) -> str:
+    """Return names as a list with "and"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

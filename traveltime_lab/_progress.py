@@ -86,7 +86,14 @@ def shown(
     form = {"bar_format": "{l_bar}{bar}| {elapsed}<{remaining}"} if is_share else {}
     with (
         tqdm(
-            total=total, initial=done, desc=what, unit=unit, unit_scale=True, smoothing=0.05, mininterval=0.2, **form
+            total=total,
+            initial=done,
+            desc=what,
+            unit=unit,
+            unit_scale=total >= 1000,
+            smoothing=0.05,
+            mininterval=0.2,
+            **form,
         ) as bar,
         _counted(done, total, lambda _reached, amount: bar.update(amount)) as say,
     ):

@@ -32,7 +32,7 @@ Examples
 ...     tl.Transportation("bicycle")
 ... except ValueError as error:
 ...     print(error)
-Unknown transportation type 'bicycle'. Here it is 'cycling'.
+Unknown transportation type 'bicycle'. Use 'cycling'.
 """
 
 from __future__ import annotations

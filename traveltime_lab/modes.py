@@ -343,8 +343,10 @@ def _known_type(value: object) -> str:
     known = (*STREET_TYPES, *ALIASES, *TIMETABLE_TYPES)
     meant = meant_type(value)
     if meant is not None:
-        raise ModeError(f"Unknown transportation type {value!r}. Here it is {meant!r}.")
-    raise ModeError(f"Unknown transportation type {value!r}. {guess(value, known)}")
+        raise ModeError(f"Unknown transportation type {value!r}. Use {meant!r}.")
+    hint = guess(value, known)
+    types = "" if hint.startswith("Known") else f" Known: {listed((*STREET_TYPES, *TIMETABLE_TYPES))}."
+    raise ModeError(f"Unknown transportation type {value!r}. {hint}{types}")
 
 
 @explained_keywords

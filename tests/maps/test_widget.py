@@ -112,7 +112,7 @@ def test_moments(street: Network) -> None:
     [
         ({"travel_tim": 5}, "has no option 'travel_tim'. Did you mean travel_time"),
         ({"colour": 5}, "Known: travel_time"),
-        ({"mode": "walking"}, "has no option 'mode'. Here it is transportation"),
+        ({"mode": "walking"}, "has no option 'mode'. Use transportation"),
         ({"minutes": 15}, "travel_time, in seconds"),
         ({"travel_time": 60, "distance": 100}, "not both"),
         ({"travel_time": "soon"}, "travel_time must be a whole number"),
@@ -128,7 +128,7 @@ def test_moments(street: Network) -> None:
         ({"base_map": "satellite"}, "base_map must be.*basemaps.OpenStreetMap.Mapnik"),
         ({"center": (0, 0)}, "The map fits itself to the areas"),
         ({"scheme": "quantiles"}, "has no option 'scheme'. The colours of its areas .* add_layer"),
-        ({"basemaps": None}, "Here it is base_map|Did you mean base_map"),
+        ({"basemaps": None}, "Use base_map|Did you mean base_map"),
         ({"travel_time": 99_999}, "travel_time must be from 1 to 14400 seconds; got 99999"),
         ({"distance": 100}, "3 rings, the smallest ring of a distance of 100 m is 33 m"),
     ],
@@ -198,7 +198,7 @@ def test_state_takes_what_the_constructor_takes(street: Network) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "error", "message"),
     [
-        ("transportation", "car", tl.ModeError, "Here it is 'driving'"),
+        ("transportation", "car", tl.ModeError, "Use 'driving'"),
         ("transportation", {"type": "walking", "traffic_model": "peak"}, tl.ModeError, "does not apply"),
         ("transportation", 5, tl.ModeError, "must be a type's name"),
         ("mode_options", {"traffic_model": "heavy"}, tl.ModeError, "traffic_model must be one of"),
@@ -648,7 +648,7 @@ def test_keywords_are_attributes_of_the_map(street: Network, made: tl.TravelTime
     assert {"travel_time", "departure_time", "snapping"} <= set(dir(made))
     for name, message in (
         ("travel_tme", "TravelTimeMap has no option 'travel_tme'. Did you mean travel_time"),
-        ("minutes", "Here it is travel_time, in seconds"),
+        ("minutes", "Use travel_time, in seconds"),
         ("center", "fits itself"),
         ("network", "cannot be changed after the map has been created"),
         ("height", "cannot be changed after the map has been created"),
@@ -658,7 +658,7 @@ def test_keywords_are_attributes_of_the_map(street: Network, made: tl.TravelTime
             setattr(made, name, 5)
     with pytest.raises(AttributeError, match="travel_tme"):
         _ = made.travel_tme
-    with pytest.raises(tl.ModeError, match="Here it is 'driving'"):
+    with pytest.raises(tl.ModeError, match="Use 'driving'"):
         made.transportation = "car"
     assert made.transportation == "driving"
     made.layout.width = "50%"

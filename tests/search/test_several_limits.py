@@ -177,7 +177,9 @@ def test_minutes_are_warned_of(town: tl.Network) -> None:
         lambda t: tl.explain(town, home, home, travel_time=t, **WALK),
     ]
     for call in calls:
-        with pytest.warns(UserWarning, match=r"in seconds: 30 is less than a minute. For 30 minutes give 1800") as told:
+        with pytest.warns(
+            UserWarning, match=r"in seconds: 30 is less than a minute. If minutes are meant, give 1800"
+        ) as told:
             call(30)
         assert {warning.filename for warning in told} == {__file__}
         with warnings.catch_warnings():

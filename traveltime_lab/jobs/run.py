@@ -47,7 +47,7 @@ def run(job: Job, path: Any, executor: Executor | None, progress: Progress) -> P
         try:
             # Functions get numbers of parts, as they may want to know which are there; bars have the unit of the job.
             done, total = (len(parts.done), parts.n_parts) if callable(progress) else _amounts(job, parts)
-            with shown(progress, total, parts.path.name, job.unit, done=done) as advance:
+            with shown(progress, total, f"Writing {parts.path.name}", job.unit, done=done) as advance:
                 for number, made in made_parts(job, parts.missing, executor):
                     parts.add(number, made)
                     advance(1 if callable(progress) else job.weight(number))

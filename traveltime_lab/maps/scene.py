@@ -250,7 +250,10 @@ def scene_of(
 ) -> Scene:
     """Validate the layers and convert them to local metres."""
     if not isinstance(network, Network):
-        msg = f"the first argument must be a Network; got {type(network).__name__}"
+        msg = (
+            f"the first argument must be a Network, whose streets are the base map; got {type(network).__name__}. "
+            "Call plot(network, areas, points)"
+        )
         raise InputError(msg)
     frame = network.frame
 

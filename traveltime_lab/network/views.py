@@ -4,8 +4,10 @@ What a network shows of itself: tables of its nodes, edges and stops, a summary 
 
 from __future__ import annotations
 
+import importlib
+import inspect
 from html import escape
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import shapely
@@ -20,6 +22,17 @@ if TYPE_CHECKING:
 
     from traveltime_lab.network.network import Network
 
+#: Names that other packages use for parts of a network, and what gives them here.
+_ELSEWHERE: Final = {
+    "nodes": "nodes_frame()", "nodes_df": "nodes_frame()", "gdf_nodes": "nodes_frame()", "vertices": "nodes_frame()",
+    "edges": "edges_frame()", "edges_df": "edges_frame()", "gdf_edges": "edges_frame()", "links": "edges_frame()",
+    "stops": "stops_frame()", "graph": "to_networkx()", "g": "to_networkx()", "to_graph": "to_networkx()",
+    "bbox": "bounds", "extent": "bounds", "total_bounds": "bounds", "precompute": "prepare(...)",
+    "get_nearest": "traveltime_lab.snap(network, ...)", "get_node_ids": "traveltime_lab.snap(network, ...)",
+    "nearest_pois": "traveltime_lab.nearest(network, ...)",
+    "shortest_path_length": "traveltime_lab.time_filter(network, ...)",
+    "to_file": "save(path)", "write": "save(path)", "info": "report()", "describe": "report()", "summary": "report()",
+}  # fmt: skip
 #: Maximum number of feeds that the summary lists.
 _FEEDS_LISTED = 5
 
@@ -29,8 +42,29 @@ def _own(views: NetworkViews) -> Network:
     return cast("Network", views)
 
 
+def _hint(name: str) -> str:
+    """Return advice on an attribute that a network does not have."""
+    if name.startswith("_"):
+        return ""
+    here = _ELSEWHERE.get(name.lower())
+    if here is None:
+        # Its stub has the public names only.
+        package: Any = importlib.import_module("traveltime_lab")
+        function = package._ELSEWHERE.get(name.lower(), name).partition("(")[0]
+        if function not in package.__all__ or not inspect.isfunction(found := getattr(package, function)):
+            return ""
+        if next(iter(inspect.signature(found).parameters), "") != "network":
+            return ""
+        here = f"traveltime_lab.{function}(network, ...)"
+    return f"; use {here}"
+
+
 class NetworkViews:
     """The methods of `Network` that show what it contains."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what an attribute that a network does not have is called here."""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{_hint(name)}")
 
     def nodes_frame(self) -> gpd.GeoDataFrame:
         """Return the nodes as points in EPSG:4326, with OSM ids and flags; see `edges_frame`."""

@@ -79,11 +79,12 @@ def tables_from_place(place: Any, *, distance: float | None = None) -> StreetTab
         except (ValueError, TypeError, KeyError, shapely.errors.ShapelyError) as error:
             raise DataError(f"osmnx found no streets for {place!r}: {error}") from error
         except OSError as error:
+            cause = type(error.__cause__ or error.__context__ or error).__name__
             raise ServiceError(
                 f"Cannot download the streets of {place!r}: is there a connection to the internet? Without one, build "
                 "from a file such as city.osm.pbf (extracts: download.geofabrik.de), or try sample_network(). "
                 f"osmnx asks Nominatim at {ox.settings.nominatim_url} and Overpass at {ox.settings.overpass_url}; "
-                f"osmnx.settings has both addresses. It says: {error}"
+                f"osmnx.settings has both addresses. The request ended with {cause}"
             ) from error
     graph = graphs[0]
     for other in graphs[1:]:

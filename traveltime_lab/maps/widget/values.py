@@ -55,7 +55,7 @@ def refuse_unknown(given: Sequence[str], known: Sequence[str], where: str) -> No
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known)}."
-            hint = f"Here it is {_SYNONYMS[name]}." if name in _SYNONYMS else _NOT_NEEDED.get(name, hint)
+            hint = f"Use {_SYNONYMS[name]}." if name in _SYNONYMS else _NOT_NEEDED.get(name, hint)
             raise InputError(f"{where} has no option {name!r}. {hint}")
 
 

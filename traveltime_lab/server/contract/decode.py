@@ -406,7 +406,7 @@ def _not_within(least: float | None, most: float | None, part: Part) -> str:
 def _not_one_of(part: Part, known: tuple[object, ...]) -> str:
     text = _text_of(part)
     meant = None if text is None else meant_type(text, [each for each in known if isinstance(each, str)])
-    hint = "" if meant is None else f"; here it is '{meant}'"
+    hint = "" if meant is None else f"; use '{meant}'"
     return f"must be one of [{', '.join(map(str, known))}]; got {_shown_part(part)}{hint}"
 
 
