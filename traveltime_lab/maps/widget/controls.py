@@ -4,8 +4,9 @@ Parts of the control panel: rows with labels, and the status that lies over the 
 
 from __future__ import annotations
 
+import inspect
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import ipywidgets
 
@@ -14,7 +15,16 @@ if TYPE_CHECKING:
 
     from traveltime_lab.maps.widget.jobs import Job
 
+_W = TypeVar("_W")
+
 FONT: Final = "system-ui,sans-serif"
+
+
+def signed(widget: type[_W]) -> type[_W]:
+    """Give a class of widgets the signature of its constructor, in place of that of all widgets."""
+    parameters = list(inspect.signature(widget.__init__).parameters.values())[1:]
+    widget.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return widget
 
 
 def row(controls: list[Any], **options: Any) -> Any:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from traveltime_lab.errors import InputError
 from traveltime_lab.maps.widget.answers import code_of
-from traveltime_lab.maps.widget.controls import FONT, column, row
+from traveltime_lab.maps.widget.controls import FONT, column, row, signed
 from traveltime_lab.maps.widget.panel import Panel
 from traveltime_lab.maps.widget.state import OPTION_NAMES, MapState, value_names
 from traveltime_lab.maps.widget.values import refuse_unknown
@@ -27,6 +27,7 @@ from traveltime_lab.search.compare import compare
 _VALUES = tuple(dict.fromkeys((*OPTION_NAMES, *value_names())))
 
 
+@signed
 class SideBySideMap(ipywidgets.VBox):
     """
     Two interactive maps beside each other, such as of a network before and after changes.

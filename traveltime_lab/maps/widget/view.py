@@ -29,7 +29,7 @@ from traveltime_lab.errors import InputError, TravelTimeError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.maps.widget import answers, browser, rides
 from traveltime_lab.maps.widget.background import ASSUMED_PX, Background, tile_layer
-from traveltime_lab.maps.widget.controls import Status, column, row
+from traveltime_lab.maps.widget.controls import Status, column, row, signed
 from traveltime_lab.maps.widget.exports import Exports
 from traveltime_lab.maps.widget.finder import Finder
 from traveltime_lab.maps.widget.jobs import Cancelled, Job, LatestOnly
@@ -60,6 +60,7 @@ _SLOW_DRAG_S = 0.15
 _ON_MAP = tuple(dict.fromkeys((*OPTION_NAMES, *value_names())))
 
 
+@signed
 class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.VBox):
     """
     Interactive map with isochrones that follow their origins.
