@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -143,6 +144,26 @@ def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
         cli.main(arguments)
     assert caught.value.code == 2
     assert "usage: traveltime-lab" in capsys.readouterr().err
+
+
+def lists() -> list[tuple[str, argparse.Action]]:
+    """Return command and option of all options that take several values."""
+    commands = next(action for action in cli._parser()._actions if isinstance(action, argparse._SubParsersAction))
+    return [
+        (command, action)
+        for command, parser in commands.choices.items()
+        for action in parser._actions
+        if action.option_strings and (action.nargs == "+" or isinstance(action, argparse._AppendAction))
+    ]
+
+
+@pytest.mark.parametrize(("command", "action"), lists(), ids=lambda each: each if isinstance(each, str) else each.dest)
+def test_an_option_for_several_values_may_be_given_several_times(command: str, action: argparse.Action) -> None:
+    name = action.option_strings[-1]
+    needed = {"build": ["osm", "out"]}.get(command, [])
+    for _ in "ab":  # and what one call is given is not kept for the next
+        options, _rest = cli._parser().parse_known_args([command, *needed, name, "one", name, "two"])
+        assert getattr(options, action.dest) == ["one", "two"]
 
 
 def test_module_runs_and_help_is_cheap() -> None:

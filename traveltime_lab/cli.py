@@ -78,7 +78,10 @@ def _parser() -> argparse.ArgumentParser:
     build = commands.add_parser("build", help="build a network and save it")
     build.add_argument("osm", metavar="OSM", help="a .osm.pbf, .osm or .xml file (also .gz, .bz2), or a place name")
     build.add_argument("out", metavar="OUT", type=Path, help="file to write")
-    build.add_argument("--gtfs", metavar="FEED", nargs="+", default=[], help="timetables: zip files or folders")
+    # An option that is given twice adds to the first; otherwise a timetable would be left out without a word.
+    build.add_argument(
+        "--gtfs", metavar="FEED", nargs="+", action="extend", default=[], help="timetables: zip files or folders"
+    )
     build.add_argument("--changes", metavar="FILE", type=Path, help="apply the changes of this JSON file")
     build.add_argument(
         "--elevation", metavar="FILE", type=Path, help="GeoTIFF of heights, for slopes of walking and cycling"
@@ -88,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         "--prepare",
         metavar="TYPE",
         nargs="+",
+        action="extend",
         default=[],
         help="types such as walking, driving or public_transport whose first searches take no longer than others",
     )
