@@ -467,6 +467,24 @@ def test_any_value_anywhere(target: Target, part: int, world: World) -> None:
     assert not found, "\n".join(found[:20])
 
 
+#: Calls that `benchmarks/fuzz.py` found, which this test does not draw.
+FOUND: list[tuple[str, dict[str, str]]] = [
+    ("Decay.weights", {"times": "10**400"}),
+    ("TravelTimeMap", {"origins": "np.array(5)"}),
+    ("TravelTimeMap.ask", {"lng": "10**400"}),
+    ("TravelTimeMap.ask", {"lat": "Point"}),
+    ("compare", {"before": "GeoDataFrame without geometry"}),
+    ("side_by_side", {"after": "GeoSeries in metres"}),
+    ("time_map, transit", {"render_mode": "np.ma", "percentile": "5"}),
+]
+
+
+@pytest.mark.parametrize(("name", "call"), FOUND, ids=str)
+def test_what_longer_runs_have_found(name: str, call: dict[str, str], world: World) -> None:
+    target = next(each for each in TARGETS if each.name == name)
+    assert check_call(target, world, call) is None
+
+
 def test_right_values_are_right(world: World) -> None:
     """Otherwise all calls would be refused."""
     for target in TARGETS:

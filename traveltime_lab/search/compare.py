@@ -108,7 +108,7 @@ def _kind(table: Any, name: str) -> str:
         return "cells"
     if {"origin", "destination"} <= columns:
         return "pairs"
-    if isinstance(table, gpd.GeoDataFrame):
+    if isinstance(table, gpd.GeoDataFrame) and table.active_geometry_name is not None:
         shapes = np.asarray(table.geometry.array)
         is_point = shapely.get_type_id(shapes) == 0
         if is_point.all() and {"travel_time", "reason"} <= columns:

@@ -334,11 +334,11 @@ def area_query(
         window=window,
         percents=percents,
     )
-    if percents and shape_options.get("render_mode") == "road_buffering":
+    style = shape_style(parse_level_of_detail(level_of_detail).downgraded(max(limits)), **shape_options)
+    if percents and style.is_road_buffer:
         msg = "percentile needs render_mode='approximate_time_filter': each departure reaches other roads"
         raise UnsupportedError(msg)
-    level = parse_level_of_detail(level_of_detail).downgraded(max(limits))
-    return query, limits, shape_style(level, **shape_options)
+    return query, limits, style
 
 
 def area_table(query: Query, places: Points, limits: Sequence[int], style: ShapeStyle, column: str) -> gpd.GeoDataFrame:

@@ -63,6 +63,8 @@ def read_origins(network: Network, origins: Any) -> list[Origin]:
     InputError, CrsError, CoordinateError
         If the input is not a valid table, point or list, has no CRS, or has duplicate names.
     """
+    if isinstance(origins, np.ndarray) and origins.ndim == 0:
+        origins = origins.item()
     if origins is None:
         return [Origin("Place 1", float(network.frame.lng0), float(network.frame.lat0))]
     if isinstance(origins, gpd.GeoDataFrame | gpd.GeoSeries):

@@ -197,8 +197,8 @@ class _Half(TravelTimeMap):
                 half.map.center, half.map.zoom = self.map.center, self.map.zoom
             half._fitted = self._fitted
 
-    def ask(self, lng: float, lat: float) -> None:
-        """Show travel times and routes between the origins and a point on both maps."""
+    def ask(self, lng: Any, lat: float | None = None) -> None:
+        """Show travel times and routes between the origins and a point on both maps; see `TravelTimeMap.ask`."""
         for half in self._halves:
             TravelTimeMap.ask(half, lng, lat)
 

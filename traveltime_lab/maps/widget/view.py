@@ -36,6 +36,7 @@ from traveltime_lab.maps.widget.jobs import Cancelled, Job, LatestOnly
 from traveltime_lab.maps.widget.layers import Layer
 from traveltime_lab.maps.widget.markers import Markers
 from traveltime_lab.maps.widget.naming import Naming
+from traveltime_lab.maps.widget.origins import lng_lat
 from traveltime_lab.maps.widget.own_layers import OwnLayers, Shapes
 from traveltime_lab.maps.widget.panel import Panel
 from traveltime_lab.maps.widget.state import (
@@ -412,10 +413,28 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
             with self._errors_told():
                 self.add_origin(lng, lat)
         elif self._pressed is None and (kind == "click" or self.panel.hover_asks):
-            self.ask(lng, lat)
+            with self._errors_told():
+                self.ask(lng, lat)
 
-    def ask(self, lng: float, lat: float) -> None:
-        """Show travel times and routes between the origins and a point, as moving the mouse there does."""
+    def ask(self, lng: Any, lat: float | None = None) -> None:
+        """
+        Show travel times and routes between the origins and a point, as moving the mouse there does.
+
+        Parameters
+        ----------
+        lng : float, Point or (lng, lat)
+            Longitude, or the point, in EPSG:4326.
+        lat : float, optional
+            Latitude, if `lng` is a number.
+
+        Raises
+        ------
+        InputError
+            If the point is invalid.
+        CoordinateError
+            If the coordinates are out of range.
+        """
+        lng, lat = lng_lat(lng, lat)
         query = self._drawn_question
         if query is None or not query.origins:
             return

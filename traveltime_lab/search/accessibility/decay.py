@@ -130,7 +130,7 @@ class Decay:
         limit = whole(travel_time, "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
         try:
             seconds = np.asarray(times, np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             msg = f"times must be numbers of seconds; got {type(times).__name__}"
             raise InputError(msg) from error
         if (seconds < 0.0).any():
