@@ -469,12 +469,15 @@ def test_any_value_anywhere(target: Target, part: int, world: World) -> None:
 
 #: Calls that `benchmarks/fuzz.py` found, which this test does not draw.
 FOUND: list[tuple[str, dict[str, str]]] = [
+    ("AddStreet", {"line": "pairs of huge"}),
     ("Decay.weights", {"times": "10**400"}),
+    ("TravelTimeMap", {"origins": "GeoSeries by nan"}),
     ("TravelTimeMap", {"origins": "np.array(5)"}),
     ("TravelTimeMap.ask", {"lng": "10**400"}),
     ("TravelTimeMap.ask", {"lat": "Point"}),
     ("compare", {"before": "GeoDataFrame without geometry"}),
     ("side_by_side", {"after": "GeoSeries in metres"}),
+    ("side_by_side", {"column": "np.timedelta64 of nothing"}),
     ("time_map, transit", {"render_mode": "np.ma", "percentile": "5"}),
 ]
 

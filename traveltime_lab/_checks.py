@@ -54,6 +54,15 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_ | np.timedelta64)
 
 
+def is_hashable(value: Any) -> bool:
+    """Return whether a value has a hash; some have a type with one, such as durations without a unit, but none."""
+    try:
+        hash(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 #: A number of seconds below this may be meant as minutes.
 _FEW_SECONDS: Final = 60
 

@@ -256,6 +256,15 @@ def test_streets_without_heights_are_level_and_counted(cross: Network, tmp_path:
     assert (flat.tables.walking_slope_factor == 1.0).all()
 
 
+@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
+def test_a_raster_without_a_place(cross: Network, tmp_path: Path) -> None:
+    path = raster(tmp_path / "nowhere.tif", np.full((300, 300), 7.0), transform=rasterio.Affine.identity())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(tl.DataError, match="does not say where its pixels are"):
+            tl.add_elevation(cross, path)
+
+
 @pytest.mark.parametrize(
     ("more", "error", "says"),
     [

@@ -14,6 +14,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, FloatArray
+from traveltime_lab._checks import is_hashable
 from traveltime_lab._forks import cached_property
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
 from traveltime_lab.maps import basemap, style
@@ -262,7 +263,7 @@ def scene_of(
             shapely.transform(np.asarray(shapes), lambda c: np.column_stack(frame.to_xy(c[:, 0], c[:, 1])))
         )
 
-    if column is not None and not isinstance(column, Hashable):
+    if column is not None and not is_hashable(column):
         msg = f"column must be the name of a column; got {column!r}"
         raise InputError(msg)
     tables = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -94,13 +95,20 @@ def opened(path: str | os.PathLike[str], what: str) -> Iterator[Any]:
         raise MissingFileError(msg)
     with ExitStack() as stack:
         try:
-            raster = stack.enter_context(rasterio.open(file))
+            with warnings.catch_warnings():
+                # It has no CRS either, or is refused below.
+                warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+                raster = stack.enter_context(rasterio.open(file))
+                is_placed = not raster.transform.is_identity
         except rasterio.errors.RasterioError as error:
             msg = f"{file} is not readable as a raster: {error}. Give a GeoTIFF of {what}."
             raise DataError(msg) from error
         if raster.crs is None:
             msg = f"{file} has no CRS; write it into the file first, for example with gdal_edit.py -a_srs EPSG:4326"
             raise CrsError(msg)
+        if not is_placed:
+            msg = f"{file} does not say where its pixels are; write that into the file first, with gdal_edit.py -a_ullr"
+            raise DataError(msg)
         yield raster
 
 

@@ -111,7 +111,7 @@ def line_of(value: Any, what: str = "line") -> Any:
     if isinstance(value, list | tuple):
         try:
             value = shapely.LineString(value)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InputError(f"{what} must be a LineString or (lng, lat) pairs; got {value!r}") from error
     if not isinstance(value, shapely.LineString):
         raise InputError(f"{what} must be a LineString in EPSG:4326 or (lng, lat) pairs; got {_kind(value)}")

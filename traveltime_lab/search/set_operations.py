@@ -16,7 +16,7 @@ import shapely
 from shapely import MultiPolygon
 
 from traveltime_lab._arrays import AnyArray
-from traveltime_lab._checks import items
+from traveltime_lab._checks import is_hashable, items
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import CrsError, InputError
 from traveltime_lab.search.cell_times import CELL_PROPERTIES, CellTimes, combined_times, outlines
@@ -173,7 +173,7 @@ def _members(shapes: gpd.GeoDataFrame | gpd.GeoSeries, name: str) -> list[MultiP
 def _one_row(geometry: Any, search_id: Hashable) -> gpd.GeoDataFrame:
     columns = {}
     if search_id is not None:
-        if not isinstance(search_id, Hashable):
+        if not is_hashable(search_id):
             raise InputError(f"search_id must be a name or a number; got {type(search_id).__name__} {search_id!r}")
         # Anything that can be a label is kept as it is; names and numbers get the column type that pandas gives them.
         label = np.empty(1, dtype=object)

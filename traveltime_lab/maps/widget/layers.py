@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Hashable
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Final
@@ -16,7 +15,7 @@ import numpy as np
 import shapely
 
 from traveltime_lab._arrays import FloatArray
-from traveltime_lab._checks import flag, words
+from traveltime_lab._checks import flag, is_hashable, words
 from traveltime_lab.errors import InputError
 from traveltime_lab.maps import style
 from traveltime_lab.maps.artists import matplotlib_module
@@ -156,7 +155,7 @@ def layer_of(frame: Any, name: Any, *, over: Any, color: Any, column: Any, shadi
     if column is not None:
         if color is not None:
             raise InputError("Give color for one colour, or column for colours by value, not both.")
-        if not isinstance(column, Hashable) or column not in table.columns or column == table.geometry.name:
+        if not is_hashable(column) or column not in table.columns or column == table.geometry.name:
             known = ", ".join(repr(label) for label in table.columns if label != table.geometry.name)
             raise InputError(f"frame has no column {column!r} to colour by; it has {known or 'no columns'}")
         read_numbers(table, column)

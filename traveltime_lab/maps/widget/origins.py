@@ -5,7 +5,7 @@ Origins of a map: named points, converted from any accepted input.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import shapely
 
 from traveltime_lab.errors import CoordinateError, InputError
 from traveltime_lab.points import plain, read_points
+from traveltime_lab.readers.attributes import is_missing
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
@@ -71,10 +72,11 @@ def read_origins(network: Network, origins: Any) -> list[Origin]:
         if len(origins) == 0:
             return []
         points = read_points(origins, "origins", network.bounds)
-        found = [
-            Origin(plain(name), float(lng), float(lat))
+        # A label that is missing is no name.
+        found = _named(
+            (float(lng), float(lat)) if is_missing(name) else Origin(plain(name), float(lng), float(lat))
             for name, lng, lat in zip(points.index, points.lng, points.lat, strict=True)
-        ]
+        )
     elif isinstance(origins, _PLACES):
         found = _named(origins if isinstance(origins, _LISTS) and not _is_pair(origins) else [origins])
     else:
@@ -90,9 +92,10 @@ def _is_pair(value: Any) -> bool:
     return len(value) == 2 and not any(isinstance(item, _PLACES) for item in value)
 
 
-def _named(places: Any) -> list[Origin]:
+def _named(places: Iterable[Any]) -> list[Origin]:
     """Return places as origins, with numbers for those without a name."""
     found: list[Origin] = []
+    places = list(places)
     # The names of all places are reserved, also of those that come later.
     given = [place for place in places if isinstance(place, Origin)]
     for number, place in enumerate(places, start=1):
