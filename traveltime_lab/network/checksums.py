@@ -53,9 +53,15 @@ def seal(path: Path) -> None:
         footer = _footer_start(content)
         if footer is None:
             raise FormatError(f"{path} is not an Arrow file, so checksums cannot be added")
-        rows = [(name, begin, end, zlib.crc32(content[begin:end])) for name, begin, end in _sections(whole, footer)]
+        sections = list(_sections(whole, footer))
         tail = bytes(content[footer:])
         del content, whole
+    rows = []
+    # Not through the mapping, whose pages would count as memory of this process, all of a large file.
+    with path.open("rb") as file:
+        for name, begin, end in sections:
+            file.seek(begin)
+            rows.append((name, begin, end, zlib.crc32(file.read(end - begin))))
     table = json.dumps([*rows, (_FOOTER, -len(tail), None, zlib.crc32(tail))]).encode()
     # Readers may expect the footer at a multiple of eight bytes.
     table += b" " * (-(len(table) + _TABLE_END.size) % 8)
