@@ -470,6 +470,8 @@ def test_any_value_anywhere(target: Target, part: int, world: World) -> None:
 #: Calls that `benchmarks/fuzz.py` found, which this test does not draw.
 FOUND: list[tuple[str, dict[str, str]]] = [
     ("AddStreet", {"line": "pairs of huge"}),
+    ("SideBySideMap", {"origins": "GeoSeries by tuples"}),
+    ("TravelTimeMap", {"origins": "GeoSeries by tuples"}),
     ("Decay.weights", {"times": "10**400"}),
     ("TravelTimeMap", {"origins": "GeoSeries by nan"}),
     ("TravelTimeMap", {"origins": "np.array(5)"}),

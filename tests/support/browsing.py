@@ -118,7 +118,11 @@ def serve_lab(folder: Path, short: Iterable[str] = ()) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}/lab"
         finally:
             server.terminate()
-            server.wait(30)
+            try:
+                server.wait(60)
+            except subprocess.TimeoutExpired:  # kernels that still compute hold it up
+                server.kill()
+                server.wait()
 
 
 def _needed(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -149,9 +153,9 @@ def _answers(port: int) -> bool:
 
 def until(is_so: Callable[[], Any], what: str, server: subprocess.Popen[Any] | None = None) -> None:
     """Wait until something is so."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_S
     while not is_so():
-        assert time.monotonic() < end, f"waited a minute in vain until: {what}"
+        assert time.monotonic() < end, f"waited in vain until: {what}"
         assert server is None or server.poll() is None, "the server stopped"
         time.sleep(0.05)
 

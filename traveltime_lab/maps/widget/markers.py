@@ -14,7 +14,7 @@ from traveltime_lab._checks import flag
 from traveltime_lab.errors import InputError
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget import browser
-from traveltime_lab.maps.widget.origins import Origin, check_name, find, lng_lat, moved_name, new_name
+from traveltime_lab.maps.widget.origins import Origin, check_name, find, flat_name, lng_lat, moved_name, new_name
 from traveltime_lab.maps.widget.state import MapState, colour_of
 
 
@@ -148,7 +148,7 @@ class Markers:
         origins = list(self.state.origins)
         old = origins.pop(position)
         was_dragging, self._is_dragging = self._is_dragging, is_dragging
-        wanted = old.name if new_name is None else new_name
+        wanted = old.name if new_name is None else flat_name(new_name)
         is_given = new_name is None and str(old.name) in self._given
         if new_name is None and place != (old.lng, old.lat) and not is_given:
             wanted = moved_name(old.name, origins)

@@ -29,7 +29,8 @@ class Origin:
     Parameters
     ----------
     name : object
-        Name on the map, in results and in files. The strings of names must be unique.
+        Name on the map, in results and in files. The strings of names must be unique. Labels of several levels, which
+        are tuples, become a text such as "3, north".
     lng, lat : float
         Coordinates in EPSG:4326.
     """
@@ -37,6 +38,14 @@ class Origin:
     name: Any
     lng: float
     lat: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", flat_name(self.name))
+
+
+def flat_name(name: Any) -> Any:
+    """Return a label of several levels, a tuple, as text, because pandas makes a MultiIndex of tuples."""
+    return ", ".join(map(str, name)) if isinstance(name, tuple) else name
 
 
 _LISTS = (list, tuple, np.ndarray)
@@ -212,6 +221,7 @@ def find(origins: Sequence[Origin], name: Any) -> int:
         If there is no such origin.
     """
     names = [str(origin.name) for origin in origins]
+    name = flat_name(name)
     for wanted in (str(name), f"{name}{_MOVED}"):
         if wanted in names:
             return names.index(wanted)
