@@ -37,11 +37,15 @@ def metres_per_degree(lat: FloatArray | float) -> tuple[FloatArray, FloatArray]:
     metres_per_degree_lng, metres_per_degree_lat : float64 arrays
         From the radii of curvature of the WGS 84 ellipsoid in the prime vertical and in the meridian.
     """
+    metres_lng, w2 = _metres_per_degree_lng(lat)
+    return metres_lng, np.radians(WGS84_A_M * (1.0 - WGS84_E2) / w2**1.5)
+
+
+def _metres_per_degree_lng(lat: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+    """Return the first of `metres_per_degree`, and what the second takes."""
     phi = np.radians(np.asarray(lat, dtype=np.float64))
     w2 = 1.0 - WGS84_E2 * np.sin(phi) ** 2
-    prime_vertical = WGS84_A_M / np.sqrt(w2)
-    meridian = WGS84_A_M * (1.0 - WGS84_E2) / w2**1.5
-    return np.radians(prime_vertical * np.cos(phi)), np.radians(meridian)
+    return np.radians(WGS84_A_M / np.sqrt(w2) * np.cos(phi)), w2
 
 
 def wrap_degrees(degrees: FloatArray | float) -> FloatArray:
@@ -109,4 +113,4 @@ class LocalFrame:
     def shrink(self, y: FloatArray | float) -> FloatArray:
         """Return the ratio of true east-west distances to those in local metres at `y`; it is 1 at the centre."""
         lat = np.asarray(y, dtype=np.float64) / self.metres_per_degree_lat + self.lat0
-        return np.asarray(metres_per_degree(np.clip(lat, -89.9, 89.9))[0] / self.metres_per_degree_lng)
+        return np.asarray(_metres_per_degree_lng(np.clip(lat, -89.9, 89.9))[0] / self.metres_per_degree_lng)

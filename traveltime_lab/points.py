@@ -4,8 +4,11 @@ Input points: validation, and conversion from any CRS to longitude and latitude.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, TypeAlias
@@ -17,6 +20,7 @@ import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
 from traveltime_lab._checks import number
+from traveltime_lab._threads import even_slices, side_by_side
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
 
@@ -139,8 +143,10 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
         raise CrsError(msg)
     _check_unique(series.index, name)
     values = np.asarray(series.array)
-    kinds = shapely.get_type_id(values)
-    bad = (kinds == -1) | shapely.is_empty(values)
+    kinds, x, y = coordinates(values)
+    # Missing and empty points have no coordinates.
+    bad = np.isnan(x) if (kinds == 0).all() else np.ones(kinds.size, np.bool_)
+    bad[bad] = (kinds[bad] == -1) | shapely.is_empty(values[bad])
     if bad.any():
         first = plain(series.index[int(bad.argmax())])
         msg = f"{name} has {int(bad.sum())} missing or empty points, the first at {first!r}"
@@ -152,9 +158,10 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
             "Use .representative_point() or .centroid first"
         )
         raise InputError(msg)
+    lng, lat = x, y
     if not series.crs.equals(WGS84, ignore_axis_order=True):
         values = np.asarray(series.to_crs(WGS84).array)
-    lng, lat = shapely.get_x(values), shapely.get_y(values)
+        lng, lat = shapely.get_x(values), shapely.get_y(values)
     wrong = ~(np.isfinite(lng) & np.isfinite(lat))
     if wrong.any():
         msg = (
@@ -173,6 +180,53 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
         raise CoordinateError(msg)
     _check_not_swapped(lng, lat, name, bounds)
     return Points(series.index, lng, lat, values)
+
+
+#: What `coordinates` has read of large arrays, by the number of the array, within `read_once`.
+_READ: ContextVar[dict[int, tuple[AnyArray, tuple[AnyArray, FloatArray, FloatArray]]] | None]
+_READ = ContextVar("_READ", default=None)
+
+
+@contextlib.contextmanager
+def read_once() -> Iterator[None]:
+    """Read the coordinates of large arrays once, although several callers want them; nobody may change the arrays."""
+    token = _READ.set({})
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
+def coordinates(values: AnyArray) -> tuple[AnyArray, FloatArray, FloatArray]:
+    """
+    Return the types of shapely geometries, as numbers of shapely, and the coordinates of points.
+
+    Parameters
+    ----------
+    values : object array of shape (n,)
+
+    Returns
+    -------
+    types : int32 array of shape (n,)
+        0 for points, -1 for missing values.
+    x, y : float64 arrays of shape (n,)
+        NaN for anything but points, and for empty points. They must not be changed.
+    """
+    known = _READ.get()
+    if known is not None and id(values) in known:
+        return known[id(values)][1]
+    parts = [values[part] for part in even_slices(values.size)]
+    jobs = [
+        functools.partial(lambda part: (shapely.get_type_id(part), shapely.get_x(part), shapely.get_y(part)), part)
+        for part in parts
+    ]
+    read = side_by_side(jobs)
+    types, x, y = read[0] if len(read) == 1 else (np.concatenate(arrays) for arrays in zip(*read, strict=True))
+    found = types, x, y
+    if known is not None and len(read) > 1:
+        # With the array itself, whose number would otherwise be used again.
+        known[id(values)] = values, found
+    return found
 
 
 def loose_points(given: Any) -> gpd.GeoSeries | None:
@@ -212,6 +266,9 @@ def _check_not_swapped(lng: FloatArray, lat: FloatArray, name: str, bounds: Boun
             ((x - west + margin) % 360.0 <= width + 2 * margin) & (y >= south - margin) & (y <= north + margin)
         )
 
+    # Mostly the first points tell.
+    if near(lng[:9], lat[:9]).any():
+        return
     if not near(lng, lat).any() and near(lat, lng).all():
         msg = (
             f"{name} are all far from the network, and with longitude and latitude swapped all are in it: the first is "

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.ndimage import distance_transform_cdt
 
-from traveltime_lab.kernels.street import nearest
+from traveltime_lab.kernels.street import nearest, ties
 from traveltime_lab.kernels.street.grid import Grid, build_grid, cell_at, empty_rings
 
 CELL_M = 90.0
@@ -51,7 +51,7 @@ def test_nearest_segments_are_those_of_a_search_through_all(seed, n, k, limit, n
     points = TOWNS[rng.integers(0, len(TOWNS), 40)] + rng.normal(0, 800, (40, 2))
     points[:10] = ends[rng.integers(0, n, 10), :2]  # at the ends of segments
     x, y = points.T.copy()
-    found = nearest.nearest_segments(x, y, np.full(40, k), limit, grid, np.uint8(needed), no_barriers())
+    found, _ = nearest.nearest_segments(x, y, np.full(40, k), limit, grid, np.uint8(needed), no_barriers())
     for i in range(40):
         away = np.where(marks & needed == needed, distances(x[i], y[i], k, ends), np.inf)
         if away.min() > limit or not np.isfinite(away.min()):
@@ -65,6 +65,56 @@ def test_nearest_segments_are_those_of_a_search_through_all(seed, n, k, limit, n
             assert found.may_be_tied[i]
         elif not np.any(others <= away.min() + nearest.TIE_M + 0.01):
             assert not found.may_be_tied[i]
+
+
+def tied(x: np.ndarray, y: np.ndarray, limit: float, grid: Grid, *, is_kept: bool) -> ties.Places:
+    """Return the places of points, with the segments that the search for the nearest one kept or without."""
+    here, rules = (x, y, np.ones(x.size)), (limit, grid, np.uint8(0), no_barriers())
+    found, near = nearest.nearest_segments(*here, *rules)
+    n = grid.ends.shape[0]
+    parts = ties.Parts(np.zeros(n), np.ones(n))
+    return ties.tied_places(*here, found, near if is_kept else nearest.none_near(x.size), *rules, parts)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 150), st.sampled_from([1.0, 50.0, 1_000.0]))
+def test_the_search_for_the_nearest_segment_keeps_all_that_are_tied(seed, n, limit) -> None:
+    ends, marks, edge = some_segments(seed, n)
+    rng = np.random.default_rng(seed)
+    # Some begin where others end, some differ by less than half a metre.
+    ends[n // 2 :, :2] = ends[rng.integers(0, n, n - n // 2), 2:]
+    ends[: n // 4] = ends[rng.integers(0, n, n // 4)] + rng.normal(0, 0.2, (n // 4, 4))
+    grid = build_grid(*ends.T.copy(), CELL_M, marks, edge)
+    x, y = np.concatenate([ends[:, :2], ends[:, 2:] + rng.normal(0, 5, (n, 2))]).T.copy()
+    for kept, searched in zip(
+        tied(x, y, limit, grid, is_kept=True), tied(x, y, limit, grid, is_kept=False), strict=True
+    ):
+        assert np.array_equal(kept, searched)
+
+
+@pytest.mark.parametrize("n", [2, 63, 64, 65, 200, 511, 513, 2000])
+def test_many_streets_meet(n: int) -> None:
+    """More streets than are kept for a point, in one cell and in others, and farther streets before and after them."""
+    angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    around = np.column_stack([np.zeros(n), np.zeros(n), 500 * np.cos(angle), 500 * np.sin(angle)])
+    beside = around[: n // 2] + 30.0
+    ends = np.concatenate([beside, around, beside + 3.0])
+    edge = np.arange(len(ends), dtype=np.int32)
+    grid = build_grid(*ends.T.copy(), CELL_M, None, edge)
+    both = [
+        tied(np.array([0.0, 0.1]), np.array([0.0, 0.0]), 1_000.0, grid, is_kept=is_kept) for is_kept in (True, False)
+    ]
+    places = both[0]
+    first = n // 2
+    for i in range(2):
+        found = places.edge[places.indptr[i] : places.indptr[i + 1]]
+        assert len(set(found)) == len(found) == min(n, 256)
+        assert set(found) <= set(range(first, first + n))
+    assert places.edge[0] == places.edge[places.indptr[1]] == first
+    for kept, searched in zip(
+        places, tied(np.array([0.0, 0.1]), np.zeros(2), 1_000.0, grid, is_kept=False), strict=True
+    ):
+        assert np.array_equal(kept, searched)
 
 
 @settings(max_examples=25, deadline=None)
@@ -91,7 +141,7 @@ def test_rings_without_segments(seed, n) -> None:
 
 
 def test_an_index_without_segments() -> None:
-    found = nearest.nearest_segments(
+    found, _ = nearest.nearest_segments(
         np.zeros(2), np.zeros(2), np.ones(2), 1_000.0, no_barriers(), np.uint8(0), no_barriers()
     )
     assert found.segment.tolist() == [-1, -1]

@@ -432,7 +432,8 @@ def test_rasters_find_the_streets_that_points_find(helsinki, x, y, step, limit, 
     ys = np.repeat(y + np.arange(shape[0]) * step, shape[1])
     shrinks = np.repeat(shrink, shape[1])
     xs, ys, shrinks = xs[asked.ravel()], ys[asked.ravel()], shrinks[asked.ravel()]
-    one, at_place, far, is_tied = nearest.nearest_segments(xs, ys, shrinks, float(limit), index.grid, *rules)
+    found, _ = nearest.nearest_segments(xs, ys, shrinks, float(limit), index.grid, *rules)
+    one, at_place, far, is_tied = found
     assert np.array_equal(segment[asked], one)
     assert np.allclose(metres[asked], far, rtol=1e-6)
     assert np.allclose(place[asked][one >= 0], at_place[one >= 0], atol=1e-6)

@@ -10,6 +10,7 @@ import pytest
 import shapely
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
 
 import traveltime_lab as tl
 from tests.support.oracles import StreetOracle, random_points, simple_oracle
@@ -17,6 +18,7 @@ from tests.support.worlds import at, towns, with_slopes, world
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.streets import matrix
 from traveltime_lab.streets.layer import OWN_GRAPHS
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, snap_points
 
@@ -180,6 +182,31 @@ def compare_with_networkx(network, mode, n_origins, n_targets, seed, moment=None
 
 
 # Shapes
+
+
+@pytest.mark.parametrize("mode", ["walking", "driving"])
+@pytest.mark.parametrize("n_few", [1, 2])
+@pytest.mark.parametrize("backward", [False, True])
+def test_few_rows_are_read_from_positions_as_from_ports(helsinki, monkeypatch, mode, n_few, backward):
+    """What is done for few origins and many destinations, and the other way round, changes no label."""
+    tables, rng = helsinki.tables, np.random.default_rng(4)
+    picked = rng.integers(0, tables.node_lng.size, 400)
+    lng, lat = tables.node_lng[picked] + rng.normal(0, 1e-3, 400), tables.node_lat[picked] + rng.normal(0, 1e-3, 400)
+    # Some on the same street as the few, one at the same place, and one far from any street.
+    lng[:20], lat[:20] = lng[20] + rng.normal(0, 1e-4, 20), lat[20] + rng.normal(0, 1e-4, 20)
+    lng[399], lat[398:] = lng[399] + 1.0, lat[20]
+    lng[398] = lng[20]
+    many = gpd.GeoSeries.from_xy(lng, lat, crs="EPSG:4326")
+    few = many.iloc[20 : 20 + n_few].set_axis(["a", "b"][:n_few])
+    ends = (many, few) if backward else (few, many)
+    asked = {"travel_time": 1200, "transportation": mode, "properties": ("travel_time", "distance"),
+             "engine": "dijkstra"}  # fmt: skip
+    answers = []
+    for least in (1, 10**9):
+        monkeypatch.setattr(matrix, "MANY_COLUMNS", least)
+        answers.append(tl.time_filter(helsinki, *ends, **asked))
+    assert answers[0]["travel_time"].notna().sum() > 100 * n_few
+    assert_frame_equal(*answers)
 
 
 @pytest.mark.parametrize("mode", ["walking", "driving"])

@@ -25,6 +25,7 @@ from traveltime_lab.search.routes import routes
 from traveltime_lab.search.snap import snap
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
+from traveltime_lab.streets.matrix import MANY_COLUMNS
 
 #: Number of junctions on a side of the town, and the distance between them in metres.
 _SIDE, _BLOCK_M = 8, 250.0
@@ -118,6 +119,11 @@ def _tables(network: Network) -> None:
             time_filter(
                 network, _THERE, _THERE, travel_time=3600, transportation=mode, engine=engine, pairs="aligned"
             )  # fmt: skip
+
+
+    # To many places, which are read in another way.
+    many = _THERE.iloc[np.arange(MANY_COLUMNS) % len(_THERE)].reset_index(drop=True)
+    time_filter(network, _HERE.iloc[:1], many, travel_time=3600, transportation="walking", engine="dijkstra")
 
 
 def _areas(network: Network) -> None:

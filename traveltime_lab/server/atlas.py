@@ -45,13 +45,14 @@ class Map:
         west, south, east, north = network.bounds
         edge_x, edge_y = network.frame.to_xy(np.array([west, east]), np.array([south, north]))
         x, y = network.frame.to_xy(np.asarray(lng, np.float64), np.asarray(lat, np.float64))
-        margin_x = margin_m / np.maximum(network.frame.shrink(y), 1e-6)
-        return np.asarray(
-            (x >= edge_x[0] - margin_x)
-            & (x <= edge_x[1] + margin_x)
-            & (y >= edge_y[0] - margin_m)
-            & (y <= edge_y[1] + margin_m)
-        )
+        found = np.asarray((x >= edge_x[0]) & (x <= edge_x[1]) & (y >= edge_y[0]) & (y <= edge_y[1]))
+        beside = ~found
+        if beside.any():
+            x, y = x[beside], y[beside]
+            margin_x = margin_m / np.maximum(network.frame.shrink(y), 1e-6)
+            found[beside] = (x >= edge_x[0] - margin_x) & (x <= edge_x[1] + margin_x)
+            found[beside] &= (y >= edge_y[0] - margin_m) & (y <= edge_y[1] + margin_m)
+        return found
 
     @property
     def types(self) -> tuple[str, ...]:

@@ -188,10 +188,10 @@ def label_blocks(
     # In a backward search, the downward arcs are traversed upwards.
     up, down = (made.down, made.up) if is_backward else (made.up, made.down)
     n_near, n_far = len(near.snaps), len(far.snaps)
-    columns = by_edge(far.positions)
+    columns, near_ports = by_edge(far.positions, near.positions), near.ports
 
     def sweep(stream: sweeps.Stream, part: slice) -> tuple[slice, slice, Int64Array]:
-        indptr, states, keys = near.ports
+        indptr, states, keys = near_ports
         labels = np.empty((part.stop - part.start, n_far), np.int64)
         seeds = Ports(indptr[part.start : part.stop + 1], states, keys)
         with marks(graph.topology) as space:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import Int64Array
+from traveltime_lab._arrays import Int32Array, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.kernels.street import road, sweeps
 from traveltime_lab.settings import settings
@@ -84,6 +84,8 @@ class Choice(NamedTuple):
     hierarchy_s: float
 
 
+#: So many positions of destinations tell in which connected parts of the network they are.
+_SAMPLED_PARTS = 4096
 PART_SIZES = Derived[None, Int64Array]("sizes of connected parts")
 _EXPERIENCE = Derived[None, _Experience]("experience with searches")
 
@@ -211,7 +213,8 @@ def _asking_ns(
         n_rows = sweeps.cone_size(down, made.rank, far.ports, most)
     if not 0 < n_rows < most:
         # Not counted. The upward searches from the destinations stay in their parts of the network.
-        parts = np.unique(_parts(graph, far))
+        edges = far.positions.edge[far.positions.indptr[0] : far.positions.indptr[-1]]
+        parts = np.unique(_parts_of_edges(graph, far, edges[:: max(1, edges.size // _SAMPLED_PARTS)]))
         n_expected = min(int(part_sizes(graph)[parts[parts >= 0]].sum()), _CONE * len(far.snaps) ** 0.75)
         n_rows = max(n_rows, n_expected)
     return len(near.snaps) * _CLIMB_NS / n_threads + n_rows * row_ns
@@ -225,9 +228,24 @@ def part_sizes(graph: RoadGraph) -> Int64Array:
 
 def _parts(graph: RoadGraph, ends: LinkedPoints) -> Int64Array:
     """Return the connected part in which each point is, -1 for points without a street."""
-    has_ports = np.diff(ends.ports.indptr) > 0
-    found = np.full(has_ports.size, -1, np.int64)
-    found[has_ports] = graph.topology.component[ends.ports.states[ends.ports.indptr[:-1][has_ports]]]
+    indptr, edge = ends.positions.indptr, ends.positions.edge
+    found = np.full(indptr.size - 1, -1, np.int64)
+    has_streets = np.diff(indptr) > 0
+    found[has_streets] = _parts_of_edges(graph, ends, edge[indptr[:-1][has_streets]])
+    if (found[has_streets] < 0).any():
+        # The nearest street of these has no ports.
+        owner = np.repeat(np.arange(found.size), np.diff(indptr))
+        np.maximum.at(found, owner, _parts_of_edges(graph, ends, edge[indptr[0] : indptr[-1]]))
+    return found
+
+
+def _parts_of_edges(graph: RoadGraph, ends: LinkedPoints, edge: Int32Array) -> Int64Array:
+    """Return the connected part in which the ports of each edge are, -1 for edges without ports."""
+    indptr, states, _ = ends.edge_ports
+    # Both directed edges of an edge follow each other.
+    first, last = indptr[2 * edge.astype(np.int64)], indptr[2 * edge.astype(np.int64) + 2]
+    found = np.full(edge.size, -1, np.int64)
+    found[first < last] = graph.topology.component[states[first[first < last]]]
     return found
 
 

@@ -15,6 +15,7 @@ to or from, has a second state for those who entered from outside; it has no arc
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -294,3 +295,12 @@ def take_rows(ports: Ports, first: int, last: int) -> Ports:
     indptr, states, keys = ports
     begin, end = indptr[first], indptr[last]
     return Ports(indptr[first : last + 1] - begin, states[begin:end], keys[begin:end])
+
+
+def joined_rows(parts: Sequence[Ports]) -> Ports:
+    """Return the rows of all parts."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = np.concatenate([np.diff(part.indptr) for part in parts])
+    states, keys = (np.concatenate([part[at] for part in parts]) for at in (1, 2))
+    return Ports(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), states, keys)

@@ -4,15 +4,17 @@ Link snapped points to the states of a search graph, as origins or as destinatio
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
 
+from traveltime_lab._threads import even_slices, side_by_side
 from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import turns
 from traveltime_lab.kernels.street.turns import ByEdge
 from traveltime_lab.modes import Snapping
-from traveltime_lab.streets.graph import RoadGraph, take_rows
+from traveltime_lab.streets.graph import RoadGraph, joined_rows
 from traveltime_lab.streets.labels import connector_labels
 from traveltime_lab.streets.snapping import Snaps
 
@@ -32,9 +34,27 @@ def rows_of(here: Positions, first: int, last: int) -> Positions:
     return Positions(here.indptr[first : last + 1], here.edge, here.fraction, here.connector)
 
 
-def by_edge(here: Positions) -> ByEdge:
-    """Return the positions sorted by edge, with the points that they belong to."""
+#: Positions of other points up to which only those on the same edges are sorted, which takes a tenth of the time.
+_FEW = 64
+
+
+def by_edge(here: Positions, others: Positions | None = None) -> ByEdge:
+    """
+    Return positions sorted by edge, with the points that they belong to.
+
+    Parameters
+    ----------
+    here : Positions
+    others : Positions, optional
+        The points that they are compared with: if these are few, positions on other edges are left out.
+    """
     first, last = here.indptr[0], here.indptr[-1]
+    if others is not None and others.indptr[-1] - others.indptr[0] <= _FEW:
+        wanted = np.unique(others.edge[others.indptr[0] : others.indptr[-1]])
+        found = first + np.flatnonzero(np.isin(here.edge[first:last], wanted))
+        owner = np.zeros(here.edge.size, np.int64)
+        owner[found] = np.searchsorted(here.indptr, found, side="right") - 1
+        return ByEdge(found[np.argsort(here.edge[found], kind="stable")].astype(np.int64), owner)
     owner = np.zeros(here.edge.size, np.int64)
     owner[first:last] = np.repeat(np.arange(here.indptr.size - 1), np.diff(here.indptr))
     order = first + np.argsort(here.edge[first:last], kind="stable")
@@ -70,27 +90,40 @@ class LinkedPoints:
 
     Attributes
     ----------
+    graph : RoadGraph
     snaps : Snaps
     positions : Positions
         Positions of the points on edges.
-    ports : Ports
-        Ports by which the points are left or reached, see `ports`.
+    is_entry : bool
+        Whether the points are destinations.
     """
 
+    graph: RoadGraph
     snaps: Snaps
     positions: Positions
-    ports: Ports
+    is_entry: bool
 
     @classmethod
     def of(cls, graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, is_entry: bool) -> LinkedPoints:
         """Link snapped points to a graph, as destinations (`is_entry`) or as origins."""
-        here = positions(graph, snaps, snapping)
-        return cls(snaps, here, ports(graph, here, is_entry=is_entry))
+        return cls(graph, snaps, positions(graph, snaps, snapping), is_entry)
+
+    @functools.cached_property
+    def ports(self) -> Ports:
+        """Ports by which the points are left or reached, see `ports`; made when they are first needed."""
+        parts = even_slices(len(self.snaps))
+        jobs = [
+            functools.partial(ports, self.graph, rows_of(self.positions, part.start, part.stop), is_entry=self.is_entry)
+            for part in parts
+        ]
+        return joined_rows(side_by_side(jobs))
+
+    @property
+    def edge_ports(self) -> Ports:
+        """Ports of the directed edges that the points are on."""
+        return self.graph.entry_ports() if self.is_entry else self.graph.exit_ports()
 
     def part(self, rows: slice) -> LinkedPoints:
         """Return some consecutive points."""
-        return LinkedPoints(
-            self.snaps.take(np.arange(rows.start, rows.stop)),
-            rows_of(self.positions, rows.start, rows.stop),
-            take_rows(self.ports, rows.start, rows.stop),
-        )
+        snaps = self.snaps.take(np.arange(rows.start, rows.stop))
+        return LinkedPoints(self.graph, snaps, rows_of(self.positions, rows.start, rows.stop), self.is_entry)

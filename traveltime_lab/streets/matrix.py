@@ -16,7 +16,7 @@ from traveltime_lab._arrays import Float32Array, IndexArray, Int32Array, Int64Ar
 from traveltime_lab._checks import one_of
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._progress import PARTS, advance, is_watched
-from traveltime_lab._threads import map_ahead, row_blocks, side_by_side
+from traveltime_lab._threads import even_slices, map_ahead, row_blocks, side_by_side
 from traveltime_lab.kernels import compiled
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import road, turns
@@ -32,6 +32,9 @@ from traveltime_lab.streets.workspaces import search_space
 
 #: Rows that are searched between two looks at the time, if there is a budget.
 _ROWS_AT_ONCE: Final = 64
+#: From so few rows to so many columns, labels are read from the positions of the columns, without making their ports:
+#: that takes about as long as making them.
+FEW_ROWS, MANY_COLUMNS = 2, 5_000
 ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
 
 
@@ -238,18 +241,35 @@ class RowSearch:
     is_backward: bool
     core: Core
     seeds: Ports
-    reads: Ports
+    reads: Ports | None
     by_edge: turns.ByEdge
 
     @classmethod
-    def of(cls, graph: RoadGraph, rows: LinkedPoints, columns: LinkedPoints, *, is_backward: bool) -> RowSearch:
-        """Prepare the seeds and readings of the points."""
+    def of(
+        cls, graph: RoadGraph, rows: LinkedPoints, columns: LinkedPoints, *, is_backward: bool, is_once: bool = False
+    ) -> RowSearch:
+        """
+        Prepare the seeds and readings of the points.
+
+        Parameters
+        ----------
+        graph : RoadGraph
+        rows, columns : LinkedPoints
+        is_backward : bool
+            Whether routes end at the rows.
+        is_once : bool, default False
+            Whether there will be no searches from other rows. With few of them, what only pays off for many is left
+            out.
+        """
         core = graph.core(is_backward=is_backward)
-        seeds, reads = core.seed_rows(rows.ports), core.read_rows(columns.ports)
-        return cls(graph, rows, columns, is_backward, core, seeds, reads, by_edge(columns.positions))
+        is_few = is_once and len(rows.snaps) <= FEW_ROWS and len(columns.snaps) >= MANY_COLUMNS
+        reads = None if is_few else core.read_rows(columns.ports)
+        sorted_columns = by_edge(columns.positions, rows.positions if is_once else None)
+        return cls(graph, rows, columns, is_backward, core, core.seed_rows(rows.ports), reads, sorted_columns)
 
     def starting_from(self, rows: LinkedPoints) -> RowSearch:
         """Return a search from other rows to the same columns, without preparing the columns again."""
+        assert self.reads is not None
         return replace(self, rows=rows, seeds=self.core.seed_rows(rows.ports))
 
     def labels(self, part: slice, limits: Int64Array) -> Int64Array:
@@ -271,10 +291,30 @@ class RowSearch:
         labels = np.empty((limits.size, len(columns.snaps)), np.int64)
         seeds = take_rows(self.seeds, part.start, part.stop)
         with search_space(graph, self.core) as space:
-            space.queue = road.many_to_many(self.core.arcs, seeds, self.reads, limits, space.label, space.queue, labels)
+            if self.reads is None:
+                for row, limit in enumerate(limits):
+                    space.queue, touched = road.from_one(
+                        self.core.arcs, take_rows(seeds, row, row + 1), limit, space.label, space.queue
+                    )
+                    self._read(space.label, limit, labels[row])
+                    road.clear(space.label, touched)
+            else:
+                space.queue = road.many_to_many(
+                    self.core.arcs, seeds, self.reads, limits, space.label, space.queue, labels
+                )
         is_forward, here = not self.is_backward, rows_of(rows.positions, part.start, part.stop)
         turns.improve_along_edges(here, columns.positions, is_forward, graph.directed, self.by_edge, limits, labels)
         return labels
+
+    def _read(self, label: Int64Array, limit: np.int64, result: Int64Array) -> None:
+        """Write the labels of all columns after a search, on all threads."""
+        columns, core = self.columns, self.core
+        ports = (columns.positions, columns.edge_ports, self.graph.traversal, columns.is_entry)
+
+        def read(part: slice) -> None:
+            turns.read_positions(label, *ports, core.above, core.above_key, limit, part.start, part.stop, result)
+
+        side_by_side([functools.partial(read, part) for part in even_slices(result.size)])
 
 
 def _searches(
@@ -288,7 +328,7 @@ def _searches(
 ) -> Generator[tuple[slice, Int64Array], None, None]:
     """Yield rows of labels from one bounded search per row, on all threads; a few rows at a time with a budget."""
     n_rows, n_columns = len(rows.snaps), len(columns.snaps)
-    ready = RowSearch.of(graph, rows, columns, is_backward=is_backward)
+    ready = RowSearch.of(graph, rows, columns, is_backward=is_backward, is_once=True)
 
     def search(part: slice) -> tuple[slice, Int64Array]:
         return part, ready.labels(part, np.full(part.stop - part.start, largest))

@@ -306,13 +306,13 @@ def snap_points(
     roads = (streets, transportation, snapping.accept_roads)
     index, walls = snap_index(*roads), barriers(streets)
     x, y = streets.frame.to_xy(lng, lat)
-    shrink = streets.frame.shrink(y)
     limit_m = float(snapping.threshold)
 
     def look_up(index: SegmentIndex, needed: np.uint8, part: IndexArray) -> ties.Places:
         rules = (limit_m, index.grid, needed, walls)
-        found = nearest.nearest_segments(x[part], y[part], shrink[part], *rules)
-        places: ties.Places = ties.tied_places(x[part], y[part], shrink[part], found, *rules, index.parts)
+        here = x[part], y[part], streets.frame.shrink(y[part])
+        found, near = nearest.nearest_segments(*here, *rules)
+        places: ties.Places = ties.tied_places(*here, found, near, *rules, index.parts)
         return places
 
     everyone = np.arange(x.size)
@@ -327,12 +327,16 @@ def snap_points(
     if missing.size and islands.edge.size:
         parts.append(missing)
         found.append(look_up(islands, ANY, missing))
-    places = _in_order(parts, found, x.size)
     edge, fraction, distance = np.full(x.size, -1, np.int32), np.zeros(x.size), np.full(x.size, np.inf)
-    is_found = np.diff(places.indptr) > 0
-    first = places.indptr[:-1][is_found]
-    edge[is_found], fraction[is_found] = places.edge[first], places.fraction[first]
-    distance[is_found] = places.distance[first]
+    counts = np.zeros(x.size, np.int64)
+    for part, here in zip(parts, found, strict=True):
+        counts[part] += np.diff(here.indptr)
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    places = ties.Places(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1]), np.empty(indptr[-1]))
+    put = functools.partial(functools.partial, ties.put_places)
+    # Of no point more than one part has any.
+    side_by_side([put(*each, places, edge, fraction, distance) for each in zip(parts, found, strict=True)])
+    is_found = counts > 0
     status = np.where(is_found, SNAPPED, TOO_FAR).astype(np.int8)
     status[~is_found & _is_outside(streets, x, y, snapping.threshold)] = OUTSIDE
     return Snaps(edge, fraction, distance, status, lng, lat, places)
@@ -352,23 +356,6 @@ def _box(streets: StreetLayer) -> tuple[FloatArray, FloatArray]:
     """Return the bounding box of the network in local metres: west and east, south and north."""
     west, south, east, north = streets.bounds
     return streets.frame.to_xy(np.array([west, east]), np.array([south, north]))
-
-
-def _in_order(parts: list[IndexArray], found: list[ties.Places], n: int) -> ties.Places:
-    """Return the places of all points, given those of some points each; of no point more than one has any."""
-    if len(parts) == 1:
-        return found[0]
-    counts = np.zeros(n, np.int64)
-    for part, places in zip(parts, found, strict=True):
-        counts[part] += np.diff(places.indptr)
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    whole = ties.Places(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1]), np.empty(indptr[-1]))
-    for part, places in zip(parts, found, strict=True):
-        own = np.diff(places.indptr)
-        rows = np.repeat(indptr[:-1][part] - places.indptr[:-1], own) + np.arange(places.edge.size)
-        whole.edge[rows], whole.fraction[rows] = places.edge, places.fraction
-        whole.distance[rows] = places.distance
-    return whole
 
 
 def metres_to_streets(
@@ -406,7 +393,7 @@ def metres_to_streets(
     index = snap_index(streets, transportation, accept_roads)
     x, y = streets.frame.to_xy(lng, lat)
     walls = no_barriers() if over_barriers else barriers(streets)
-    found = nearest.nearest_segments(x, y, streets.frame.shrink(y), float(limit_m), index.grid, needed, walls)
+    found, _ = nearest.nearest_segments(x, y, streets.frame.shrink(y), float(limit_m), index.grid, needed, walls)
     return np.asarray(found.distance)
 
 

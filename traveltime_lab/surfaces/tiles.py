@@ -208,7 +208,8 @@ class TileCache:
         segment, place, metres, may_be_tied = (values.ravel()[cell] for values in found)
         here = nearest.Nearest(segment, place.astype(np.float64), metres.astype(np.float64), may_be_tied)
         x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
-        indptr, *places = ties.tied_places(x, y, shrink[row], here, *rules, index.parts)
+        near = nearest.none_near(x.size)
+        indptr, *places = ties.tied_places(x, y, shrink[row], here, near, *rules, index.parts)
         # The first place of each cell is the nearest one.
         is_tied = np.ones(places[0].size, np.bool_)
         is_tied[indptr[:-1]] = False
@@ -222,7 +223,7 @@ class TileCache:
         row, column = np.nonzero(asked)
         x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
         walls = barriers(self.streets)
-        found = nearest.nearest_segments(x, y, shrink[row], self.threshold_m, self.index.grid, self.needed, walls)
+        found, _ = nearest.nearest_segments(x, y, shrink[row], self.threshold_m, self.index.grid, self.needed, walls)
         is_near = np.zeros_like(asked)
         is_near[row, column] = found.segment >= 0
         return is_near

@@ -59,6 +59,39 @@ def crosses_at(px, py, qx, qy, k, barriers, i):
     return t, barriers.marks[i] == MOTORWAY and t * length < length - REACH_M, turn
 
 
+@kernel(inline="always")
+def is_surely_free(
+    px, py, qx, qy, ends, cell, first_row, last_row, first_column, last_column, blocks, begin, members
+):  # fmt: skip
+    """
+    Return whether no segment of a grid of barriers is near a short straight walk; False proves nothing.
+
+    Parameters
+    ----------
+    px, py, qx, qy : float, m
+        Ends of the walk.
+    ends, cell, first_row, last_row, first_column, last_column, blocks, begin, members
+        Of the grid of barriers. As single arguments they are not counted as references.
+    """
+    low_x, high_x, low_y, high_y = min(px, qx), max(px, qx), min(py, qy), max(py, qy)
+    # A micrometre wider against rounding, as in `barring`.
+    first = max(np.int64(np.floor((low_x - 1e-6) / cell)), first_column)
+    last = min(np.int64(np.floor((high_x + 1e-6) / cell)), last_column)
+    top = max(np.int64(np.floor((low_y - 1e-6) / cell)), first_row)
+    bottom = min(np.int64(np.floor((high_y + 1e-6) / cell)), last_row)
+    is_free = (last - first < 4) and (bottom - top < 4)
+    for r in range(top, bottom + 1 if is_free else top):
+        for c in range(first, last + 1):
+            here = cell_at(r - first_row, c - first_column, blocks)
+            if here >= 0:
+                for m in range(begin[here], begin[here + 1]):
+                    x1, y1, x2, y2 = ends[members[m], 0], ends[members[m], 1], ends[members[m], 2], ends[members[m], 3]
+                    is_free &= (
+                        (max(x1, x2) < low_x) | (min(x1, x2) > high_x) | (max(y1, y2) < low_y) | (min(y1, y2) > high_y)
+                    )
+    return is_free
+
+
 @kernel
 def barring(px, py, qx, qy, k, barriers, with_motorways):
     """

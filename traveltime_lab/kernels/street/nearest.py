@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.crossings import barring, crosses_at, is_barred
+from traveltime_lab.kernels.street.crossings import barring, crosses_at, is_barred, is_surely_free
 from traveltime_lab.kernels.street.grid import cell_at, empty_metres, empty_rings
 
 #: Streets are tied if their distances differ by no more than this; coordinates and lines are no more exact (assumed).
@@ -21,6 +21,8 @@ TIE_M = 0.5
 _SURELY_M = TIE_M + 0.001
 #: How much farther away than the nearest street the street may be that a point is snapped to instead (assumed).
 DETOUR_M = 500.0
+#: So many segments are measured before they are compared, and kept for one point.
+_AT_ONCE, _ROOM = 64, 512
 #: Segments are compared with the centres of a raster within so many cells, but at least and at most within so many
 #: metres; measured in Milan and New York.
 _BAND, _LEAST_BAND_M, _MOST_BAND_M = 4.0, 32.0, 75.0
@@ -44,6 +46,20 @@ class Nearest(NamedTuple):
     may_be_tied: np.ndarray  # bool, whether a segment of another edge may be within `TIE_M` of the same distance
 
 
+class Near(NamedTuple):
+    """CSR by point of the segments that may be tied with the nearest one, in any order; none where nothing is tied."""
+
+    begin: np.ndarray  # int64 (n_points + 1,)
+    segment: np.ndarray  # int32 (n or more,), -1 if the nearest segment of the point is barred
+    position: np.ndarray  # float64 (n or more,), 0 to 1 along the segment
+    squared: np.ndarray  # float64 (n or more,), squared distance, m2
+
+
+def none_near(n: int) -> Near:
+    """Return no segments near `n` points, so that these are searched for."""
+    return Near(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.empty(0), np.empty(0))
+
+
 @kernel(inline="always")
 def place_on(px, py, k, ax, ay, bx, by):
     """Return the position (0 to 1) on a segment that is nearest to a point, and its squared distance."""
@@ -52,10 +68,9 @@ def place_on(px, py, k, ax, ay, bx, by):
     dx = (bx - ax) * k
     dy = by - ay
     squared = dx * dx + dy * dy
-    t = 0.0
-    if squared > 0.0:
-        t = -(to_x * dx + to_y * dy) / squared
-        t = 0.0 if t < 0.0 else (1.0 if t > 1.0 else t)
+    # Without branches: which side of a segment a point is on cannot be guessed.
+    t = -(to_x * dx + to_y * dy) / (squared if squared > 0.0 else 1.0)
+    t = min(max(t, 0.0), 1.0)
     ex = to_x + t * dx
     ey = to_y + t * dy
     return t, ex * ex + ey * ey
@@ -77,12 +92,22 @@ def _nearest(px, py, shrink, limit, grid, needed):
     Returns
     -------
     Nearest
+    Near
+
+    Notes
+    -----
+    All segments of a cell are measured before they are compared, because a processor that guesses a comparison wrong
+    waits for the distance that it depends on.
     """
     n = px.size
     found = Nearest(np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n, np.bool_))
     segment, position, distance, may_be_tied = found
-    # The loop calls nothing: an array that is an argument of a function called for each point would be counted as a
-    # reference each time.
+    # Of the segments that were measured for one point.
+    near, near_t, near_d2 = np.empty(_ROOM, np.int32), np.empty(_ROOM), np.empty(_ROOM)
+    tied_begin, n_tied = np.zeros(n + 1, np.int64), 0
+    tied, tied_t, tied_d2 = np.empty(n + 64, np.int32), np.empty(n + 64), np.empty(n + 64)
+    # The loop calls nothing but what is rare: an array that is an argument of a function called for each point would
+    # be counted as a reference each time.
     ends, marks, edge, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = grid
     for point in range(n):
         x, y, k = px[point], py[point], shrink[point]
@@ -90,9 +115,8 @@ def _nearest(px, py, shrink, limit, grid, needed):
         # Distance from the point to the nearest side of its cell: the inner distance of the first ring.
         inside = min(min(x - column * cell, (column + 1) * cell - x) * k, min(y - row * cell, (row + 1) * cell - y))
         narrow = min(1.0, k) * cell
-        best, best_segment, best_t = limit * limit, -1, 0.0
-        # Squared distance to the nearest segment of another edge, and the distance within which there may be better.
-        second, reach = np.inf, limit
+        # Squared distance to the nearest segment, and the distance within which a better or tied one is.
+        best, reach, n_near, is_full = np.inf, limit, 0, False
         ring = empty_rings(row, column, first_row, last_row, first_column, last_column, blocks, rings)
         last_ring = max(max(row - first_row, last_row - row), max(column - first_column, last_column - column))
         while ring <= last_ring:
@@ -114,26 +138,53 @@ def _nearest(px, py, shrink, limit, grid, needed):
                     near_x = max(0.0, max(c * cell - x, x - (c + 1) * cell)) * k
                     if near_x * near_x + near_y * near_y > reach * reach:
                         continue
-                    for m in range(begin[here], begin[here + 1]):
-                        i = members[m]
-                        t, d2 = place_on(x, y, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
-                        if d2 > reach * reach or marks[i] & needed != needed:
+                    for first_member in range(begin[here], begin[here + 1], _AT_ONCE):
+                        n_here = min(_AT_ONCE, begin[here + 1] - first_member)
+                        if n_near + n_here > _ROOM:
+                            # Keep those that may be tied; if these are too many, the one with the lowest index.
+                            n_kept, lowest = 0, -1
+                            for j in range(n_near):
+                                if near_d2[j] <= reach * reach:
+                                    near[n_kept], near_t[n_kept], near_d2[n_kept] = near[j], near_t[j], near_d2[j]
+                                    if near_d2[j] == best and (lowest < 0 or near[j] < near[lowest]):
+                                        lowest = n_kept
+                                    n_kept += 1
+                            if n_kept + n_here > _ROOM:
+                                near[0], near_t[0], near_d2[0] = near[lowest], near_t[lowest], near_d2[lowest]
+                                n_kept, is_full = 1, True
+                            n_near = n_kept
+                        least = np.inf
+                        for j in range(n_here):
+                            i = members[first_member + j]
+                            t, d2 = place_on(x, y, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
+                            d2 = d2 if marks[i] & needed == needed else np.inf
+                            near[n_near + j], near_t[n_near + j], near_d2[n_near + j] = i, t, d2
+                            least = d2 if d2 < least else least
+                        if least == np.inf or least > reach * reach:
                             continue
-                        # Ties go to the lowest index, so the result does not depend on the order of the cells.
-                        if d2 < best or (d2 == best and (best_segment == -1 or i < best_segment)):
-                            if best_segment >= 0 and edge[i] != edge[best_segment]:
-                                second = best
-                            best, best_segment, best_t = d2, i, t
-                            reach = min(limit, np.sqrt(best) + _SURELY_M)
-                        elif d2 < second and best_segment >= 0 and edge[i] != edge[best_segment]:
-                            second = d2
+                        n_near += n_here
+                        if least < best:
+                            best, reach = least, min(limit, np.sqrt(least) + _SURELY_M)
             ring += 1
-        metres = np.sqrt(best)
-        segment[point] = best_segment
-        position[point] = best_t
-        distance[point] = metres if best_segment >= 0 else np.inf
-        may_be_tied[point] = np.sqrt(second) <= metres + _SURELY_M
-    return found
+        # Ties go to the lowest index, so the result does not depend on the order of the cells.
+        best_segment, best_t, n_kept = -1, 0.0, 0
+        for j in range(n_near):
+            if near_d2[j] <= reach * reach and near_d2[j] < np.inf:
+                near[n_kept], near_t[n_kept], near_d2[n_kept] = near[j], near_t[j], near_d2[j]
+                if near_d2[j] == best and (best_segment < 0 or near[j] < best_segment):
+                    best_segment, best_t = np.int64(near[j]), near_t[j]
+                n_kept += 1
+        is_tied = is_full
+        for j in range(n_kept):
+            is_tied |= edge[near[j]] != edge[best_segment]
+        segment[point], position[point], may_be_tied[point] = best_segment, best_t, is_tied
+        distance[point] = np.sqrt(best)
+        if is_tied and not is_full and n_tied + n_kept <= tied.size:
+            for j in range(n_kept):
+                tied[n_tied], tied_t[n_tied], tied_d2[n_tied] = near[j], near_t[j], near_d2[j]
+                n_tied += 1
+        tied_begin[point + 1] = n_tied
+    return found, Near(tied_begin, tied, tied_t, tied_d2)
 
 
 @kernel
@@ -156,12 +207,14 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
     Returns
     -------
     Nearest
+    Near
     """
-    found = _nearest(px, py, shrink, limit, grid, needed)
+    found, near = _nearest(px, py, shrink, limit, grid, needed)
     if barriers.ends.shape[0] == 0:
-        return found
+        return found, near
     segment, position, distance, may_be_tied = found
-    _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
+    ends = grid.ends
+    walls, _, _, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = barriers
     for i in range(px.size):
         if segment[i] < 0:
             continue
@@ -172,10 +225,18 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
         if distance[i] < free_m:
             continue
         s, t = np.int64(segment[i]), position[i]
-        if is_walk_barred(px[i], py[i], shrink[i], grid, s, t, barriers, True):
+        qx = ends[s, 0] + t * (ends[s, 2] - ends[s, 0])
+        qy = ends[s, 1] + t * (ends[s, 3] - ends[s, 1])
+        if is_surely_free(
+            px[i], py[i], qx, qy, walls, cell, first_row, last_row, first_column, last_column, blocks, begin, members
+        ):
+            continue
+        if is_barred(px[i], py[i], qx, qy, shrink[i], barriers, True):
             s, t, d = _nearest_unbarred(px[i], py[i], shrink[i], distance[i], limit, grid, needed, barriers)
             segment[i], position[i], distance[i], may_be_tied[i] = s, t, d, True
-    return found
+            for j in range(near.begin[i], near.begin[i + 1]):
+                near.segment[j] = -1
+    return found, near
 
 
 @kernel
@@ -349,7 +410,7 @@ def reaches_of_blocks(px, py, shrink, half_m, more_m, limit, grid, needed, barri
     float32 array of shape (n,)
         inf if there is no segment within the limit, or if a barrier may lead to another segment.
     """
-    found = _nearest(px, py, shrink, limit - half_m, grid, needed)
+    found, _ = _nearest(px, py, shrink, limit - half_m, grid, needed)
     _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
     reaches = np.full(px.size, np.inf, np.float32)
     for i in range(px.size):
@@ -458,7 +519,7 @@ def _nearest_of_others(centres, limit, grid, needed, is_done, found):
             if not is_done[row, c]:
                 cell[n], px[n], py[n], k[n] = row * n_columns + c, first_x + c * step, first_y + row * step, shrink[row]
                 n += 1
-    others = _nearest(px, py, k, limit, grid, needed)
+    others, _ = _nearest(px, py, k, limit, grid, needed)
     for i in range(n):
         if others.segment[i] >= 0:
             row, c = cell[i] // n_columns, cell[i] % n_columns

@@ -355,6 +355,39 @@ def many_to_many(arcs, seeds, reads, limit, label, queue, result):
 
 
 @kernel
+def from_one(arcs, seeds, limit, label, queue):
+    """
+    Label the states within a limit of the seeds of one row.
+
+    Parameters
+    ----------
+    arcs : Arcs
+    seeds : Ports
+        Seeds of one row.
+    limit : int64
+    label : int64 array of shape (n_states,)
+        `UNREACHED`; afterwards with labels, to be cleared with `clear`.
+    queue : Queue
+        Empty, also afterwards.
+
+    Returns
+    -------
+    queue : Queue
+        The queue, whose pool may have been reallocated.
+    touched : int32 array
+        States that have a label.
+    """
+    return search(arcs, seeds.states, seeds.keys, limit, label, np.empty(0, np.int32), queue)
+
+
+@kernel
+def clear(label, touched):
+    """Set the labels of some states to `UNREACHED`."""
+    for i in range(touched.size):
+        label[touched[i]] = UNREACHED
+
+
+@kernel
 def one_to_some(arcs, seeds, reads, row_indptr, limit, label, queue, result):
     """
     Fill ``result[j]`` with the smallest label from the seeds of the row that reading `j` belongs to.

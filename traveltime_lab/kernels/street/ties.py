@@ -12,8 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.street.crossings import is_barred, is_surely_free
 from traveltime_lab.kernels.street.grid import cell_at, empty_metres
-from traveltime_lab.kernels.street.nearest import TIE_M, is_walk_barred, place_on
+from traveltime_lab.kernels.street.nearest import TIE_M, Near, is_walk_barred, place_on
+
+#: A point has at most so many places (assumed to be more than anyone needs).
+_MOST_TIED = 256
 
 
 class Parts(NamedTuple):
@@ -75,7 +79,7 @@ def places_of(found, edge_of, parts):
 
 
 @kernel
-def tied_places(px, py, shrink, found, limit, grid, needed, barriers, parts):
+def tied_places(px, py, shrink, found, near, limit, grid, needed, barriers, parts):
     """
     Return the places on streets that are as near to each point as the nearest one, within `TIE_M`.
 
@@ -85,6 +89,8 @@ def tied_places(px, py, shrink, found, limit, grid, needed, barriers, parts):
         As in `nearest_segments`.
     found : Nearest
         From `nearest_segments`, of the same points.
+    near : Near
+        From `nearest_segments`, too. The segments around points that have none are searched for those that are tied.
     parts : Parts
 
     Returns
@@ -93,53 +99,141 @@ def tied_places(px, py, shrink, found, limit, grid, needed, barriers, parts):
         Of each point that has a nearest segment its nearest place, then one place on each other edge within half a
         metre of the same distance. A closed edge that begins and ends at the point has both ends.
     """
-    ends, marks, edge_of, cell, first_row, last_row, first_column, last_column, blocks, first_member, _, members = grid
     n = px.size
-    _, _, _, wall_cell, wall_top, wall_bottom, wall_left, wall_right, wall_blocks, _, wall_rings, _ = barriers
+    ends, edge_of = grid.ends, grid.edge
+    nearest, position, metres_to, may_be_tied = found
+    first, some, some_t, some_d2 = _all_near(px, py, shrink, found, near, limit, grid, needed)
+    walls, _, _, cell, first_row, last_row, first_column, last_column, blocks, members_of, rings, members = barriers
     indptr = np.zeros(n + 1, np.int64)
-    edge = np.empty(n + 64, np.int32)
-    fraction = np.empty(n + 64)
-    distance = np.empty(n + 64)
+    most = n + first[n]
+    edge, fraction, distance = np.empty(most, np.int32), np.empty(most), np.empty(most)
     at = 0
     for i in range(n):
-        nearest = np.int64(found.segment[i])
-        if nearest >= 0:
-            if at + 256 > edge.size:
-                edge, fraction, distance = _longer(edge, at), _longer(fraction, at), _longer(distance, at)
-            begin, room = at, at + 256
-            edge[at] = edge_of[nearest]
-            fraction[at] = _place_of(nearest, np.float64(found.position[i]), parts)
-            distance[at] = found.distance[i]
+        if nearest[i] >= 0:
+            begin = at
+            edge[at] = edge_of[nearest[i]]
+            fraction[at] = _place_of(np.int64(nearest[i]), position[i], parts)
+            distance[at] = metres_to[i]
             at += 1
-            if not found.may_be_tied[i]:
-                indptr[i + 1] = at
-                continue
-            k = shrink[i]
-            radius = min(distance[begin] + TIE_M, limit)
-            has_barriers = barriers.ends.shape[0] > 0 and radius >= empty_metres(
-                px[i], py[i], k, wall_cell, wall_top, wall_bottom, wall_left, wall_right, wall_blocks, wall_rings
+        if nearest[i] >= 0 and may_be_tied[i]:
+            x, y, k = px[i], py[i], shrink[i]
+            radius, least = _band(distance[begin], limit)
+            has_barriers = walls.shape[0] > 0 and radius >= empty_metres(
+                x, y, k, cell, first_row, last_row, first_column, last_column, blocks, rings
             )
             # Where the nearest walk had to cross a motorway, others may do so, too.
-            t_nearest = np.float64(found.position[i])
             with_motorways = has_barriers and not is_walk_barred(
-                px[i], py[i], k, grid, nearest, t_nearest, barriers, True
+                x, y, k, grid, np.int64(nearest[i]), position[i], barriers, True
             )
-            # Nearer streets are barred or of no use; with room for rounding to float32.
-            least = (distance[begin] * 0.99999) ** 2
+            # By number, so that the places do not depend on the order of the cells.
+            for m in range(first[i] + 1, first[i + 1]):
+                number, t, squared, j = some[m], some_t[m], some_d2[m], m
+                while j > first[i] and some[j - 1] > number:
+                    some[j], some_t[j], some_d2[j] = some[j - 1], some_t[j - 1], some_d2[j - 1]
+                    j -= 1
+                some[j], some_t[j], some_d2[j] = number, t, squared
+            for m in range(first[i], first[i + 1]):
+                s, t, squared = np.int64(some[m]), some_t[m], some_d2[m]
+                if squared > radius * radius or squared < least:
+                    continue
+                place, metres, is_known = _place_of(s, t, parts), np.sqrt(squared), False
+                for j in range(begin, at):
+                    if edge[j] == edge_of[s] and abs(fraction[j] - place) != 1.0:
+                        is_known = True
+                        if metres < distance[j] and j > begin:
+                            fraction[j], distance[j] = place, metres
+                if is_known or at == begin + _MOST_TIED:
+                    continue
+                if has_barriers:
+                    qx = ends[s, 0] + t * (ends[s, 2] - ends[s, 0])
+                    qy = ends[s, 1] + t * (ends[s, 3] - ends[s, 1])
+                    is_free = is_surely_free(
+                        x, y, qx, qy, walls, cell, first_row, last_row, first_column, last_column, blocks, members_of,
+                        members,
+                    )  # fmt: skip
+                    if not is_free and is_barred(x, y, qx, qy, k, barriers, with_motorways):
+                        continue
+                edge[at], fraction[at], distance[at] = edge_of[s], place, metres
+                at += 1
+        indptr[i + 1] = at
+    return Places(indptr, edge[:at].copy(), fraction[:at].copy(), distance[:at].copy())
+
+
+@kernel
+def put_places(points, some, places, edge, fraction, distance):
+    """
+    Write the places of some points to those of all points.
+
+    Parameters
+    ----------
+    points : int64 array of shape (n_some,)
+        Numbers of the points.
+    some : Places
+        Places of these points.
+    places : Places
+        Places of all points: `indptr` is given, the others are overwritten.
+    edge, fraction, distance : int32, float64 and float64 arrays of shape (n,)
+        The first place of each point; overwritten where there is one.
+    """
+    for i in range(points.size):
+        point, first, last = points[i], some.indptr[i], some.indptr[i + 1]
+        if first < last:
+            edge[point], fraction[point], distance[point] = some.edge[first], some.fraction[first], some.distance[first]
+        to = places.indptr[point] - first
+        for j in range(first, last):
+            places.edge[to + j], places.fraction[to + j] = some.edge[j], some.fraction[j]
+            places.distance[to + j] = some.distance[j]
+
+
+@kernel(inline="always")
+def _band(metres, limit):
+    """
+    Return the distance within which a segment is tied, and the squared distance from which it is.
+
+    Nearer ones are barred or of no use; with room for rounding to float32.
+    """
+    return min(metres + TIE_M, limit), (metres * 0.99999) ** 2
+
+
+@kernel
+def _all_near(px, py, shrink, found, near, limit, grid, needed):
+    """Return the segments that may be tied of all points, also of those for which they were not kept; as a `Near`."""
+    n = px.size
+    n_missing = 0
+    for i in range(n):
+        if found.segment[i] >= 0 and found.may_be_tied[i]:
+            n_missing += near.begin[i] == near.begin[i + 1] or near.segment[near.begin[i]] < 0
+    if n_missing == 0:
+        return near
+    ends, marks, _, cell, first_row, last_row, first_column, last_column, blocks, first_member, _, members = grid
+    begin, size = np.zeros(n + 1, np.int64), near.begin[n] + 4 * n_missing + 64
+    segment, position, squared = np.empty(size, np.int32), np.empty(size), np.empty(size)
+    at = 0
+    for i in range(n):
+        first, last = near.begin[i], near.begin[i + 1]
+        if first < last and near.segment[first] >= 0:
+            if at + last - first > segment.size:
+                segment, position, squared = _longer(segment), _longer(position), _longer(squared)
+            for j in range(first, last):
+                segment[at], position[at], squared[at] = near.segment[j], near.position[j], near.squared[j]
+                at += 1
+        elif found.segment[i] >= 0 and found.may_be_tied[i]:
+            x, y, k = px[i], py[i], shrink[i]
+            radius, least = _band(np.float64(found.distance[i]), limit)
             wide = radius / k
             for r in range(
-                max(np.int64(np.floor((py[i] - radius) / cell)), first_row),
-                min(np.int64(np.floor((py[i] + radius) / cell)), last_row) + 1,
+                max(np.int64(np.floor((y - radius) / cell)), first_row),
+                min(np.int64(np.floor((y + radius) / cell)), last_row) + 1,
             ):
-                near_y = max(0.0, max(r * cell - py[i], py[i] - (r + 1) * cell))
-                far_y = max(abs(r * cell - py[i]), abs((r + 1) * cell - py[i]))
+                near_y = max(0.0, max(r * cell - y, y - (r + 1) * cell))
+                far_y = max(abs(r * cell - y), abs((r + 1) * cell - y))
                 for c in range(
-                    max(np.int64(np.floor((px[i] - wide) / cell)), first_column),
-                    min(np.int64(np.floor((px[i] + wide) / cell)), last_column) + 1,
+                    max(np.int64(np.floor((x - wide) / cell)), first_column),
+                    min(np.int64(np.floor((x + wide) / cell)), last_column) + 1,
                 ):
                     # Skip cells of which all is nearer than the nearest street, or farther than the radius.
-                    near_x = max(0.0, max(c * cell - px[i], px[i] - (c + 1) * cell)) * k
-                    far_x = max(abs(c * cell - px[i]), abs((c + 1) * cell - px[i])) * k
+                    near_x = max(0.0, max(c * cell - x, x - (c + 1) * cell)) * k
+                    far_x = max(abs(c * cell - x), abs((c + 1) * cell - x)) * k
                     if near_x * near_x + near_y * near_y > radius * radius:
                         continue
                     if far_x * far_x + far_y * far_y < least:
@@ -149,29 +243,21 @@ def tied_places(px, py, shrink, found, limit, grid, needed, barriers, parts):
                         continue
                     for m in range(first_member[here], first_member[here + 1]):
                         s = np.int64(members[m])
-                        t, squared = place_on(px[i], py[i], k, ends[s, 0], ends[s, 1], ends[s, 2], ends[s, 3])
-                        if squared > radius * radius or squared < least or marks[s] & needed != needed:
+                        t, d2 = place_on(x, y, k, ends[s, 0], ends[s, 1], ends[s, 2], ends[s, 3])
+                        if d2 > radius * radius or d2 < least or marks[s] & needed != needed:
                             continue
-                        place, metres, is_known = _place_of(s, t, parts), np.sqrt(squared), False
-                        for j in range(begin, at):
-                            if edge[j] == edge_of[s] and abs(fraction[j] - place) != 1.0:
-                                is_known = True
-                                if metres < distance[j] and j > begin:
-                                    fraction[j], distance[j] = place, metres
-                        if is_known or at == room:
-                            continue
-                        if has_barriers and is_walk_barred(px[i], py[i], k, grid, s, t, barriers, with_motorways):
-                            continue
-                        edge[at], fraction[at], distance[at] = edge_of[s], place, metres
+                        if at == segment.size:
+                            segment, position, squared = _longer(segment), _longer(position), _longer(squared)
+                        segment[at], position[at], squared[at] = s, t, d2
                         at += 1
-        indptr[i + 1] = at
-    return Places(indptr, edge[:at].copy(), fraction[:at].copy(), distance[:at].copy())
+        begin[i + 1] = at
+    return Near(begin, segment, position, squared)
 
 
 @kernel
-def _longer(values, n):
-    """Return an array of twice the length with the first `n` values."""
-    longer = np.empty(2 * values.size + 512, values.dtype)
-    for i in range(n):
-        longer[i] = values[i]
-    return longer
+def _longer(values):
+    """Return a copy of an array with room for more than as many values again."""
+    copy = np.empty(2 * values.size + 512, values.dtype)
+    for i in range(values.size):
+        copy[i] = values[i]
+    return copy

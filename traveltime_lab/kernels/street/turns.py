@@ -13,6 +13,7 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.records import Ports
+from traveltime_lab.kernels.street.road import UNREACHED
 
 
 class Junctions(NamedTuple):
@@ -173,6 +174,46 @@ def position_ports(positions, edge_ports, traversal, is_entry):
 
 
 @kernel
+def read_positions(label, positions, edge_ports, traversal, is_entry, above, above_key, limit, first, last, result):
+    """
+    Write the smallest labels of points after one search, without making their ports.
+
+    Parameters
+    ----------
+    label : int64 array of shape (n_states,)
+        Labels of the search, `UNREACHED` elsewhere.
+    positions, edge_ports, traversal, is_entry
+        As in `position_ports`.
+    above, above_key : int32 and int64 arrays of shape (n_states,)
+        As in `traveltime_lab.kernels.street.reduction.expand_reads`.
+    limit : int64
+        Larger labels are not written.
+    first, last : int
+        The points.
+    result : int64 array of shape (n_points,)
+        Overwritten from `first` to ``last - 1``; `UNREACHED` beyond the limit.
+    """
+    point_indptr, edges, fractions, connectors = positions
+    port_indptr, port_states, port_keys = edge_ports
+    for i in range(first, last):
+        best = UNREACHED
+        for p in range(point_indptr[i], point_indptr[i + 1]):
+            for side in range(2):
+                d = 2 * np.int64(edges[p]) + side
+                if port_indptr[d] == port_indptr[d + 1]:
+                    continue
+                part = part_of(traversal[d], fractions[p] if side == 0 else 1.0 - fractions[p])
+                key = connectors[p] + (part if is_entry else traversal[d] - part)
+                for k in range(port_indptr[d], port_indptr[d + 1]):
+                    state = port_states[k]
+                    if label[state] != UNREACHED:
+                        best = min(best, label[state] + key + port_keys[k])
+                    if above[state] >= 0 and label[above[state]] != UNREACHED:
+                        best = min(best, label[above[state]] + above_key[state] + key + port_keys[k])
+        result[i] = best if best <= limit else UNREACHED
+
+
+@kernel
 def part_of(traversal, share):
     """Return the label of the first `share` (0 to 1) of an edge with label `traversal`, time and length rounded."""
     time = np.int64((traversal >> 32) * share + 0.5)
@@ -209,7 +250,7 @@ def improve_along_edges(rows, columns, is_forward, directed, by_edge, limit, res
         True if routes lead from rows to columns, False if they lead from columns to rows.
     directed : Directed
     by_edge : ByEdge
-        The positions of the columns.
+        The positions of the columns, or those on edges of the rows.
     limit : int64 array of shape (n_rows,)
         Larger labels are not written.
     result : int64 array of shape (n_rows, n_columns)

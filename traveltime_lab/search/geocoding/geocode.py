@@ -253,7 +253,8 @@ def _nearest_street(network: Network, lng: float, lat: float) -> tuple[int, floa
         return -1, math.inf
     index = _NAMED_STREETS.of(network, None, lambda: SegmentIndex.build(network.streets, entry >= 0))
     x, y = network.frame.to_xy(np.array([lng]), np.array([lat]))
-    found = nearest.nearest_segments(x, y, network.frame.shrink(y), _REACH_M["street"], index.grid, ANY, no_barriers())
+    rules = (_REACH_M["street"], index.grid, ANY, no_barriers())
+    found, _ = nearest.nearest_segments(x, y, network.frame.shrink(y), *rules)
     if found.segment[0] < 0:
         return -1, math.inf
     return int(entry[index.edge[found.segment[0]]]), float(found.distance[0])

@@ -25,6 +25,7 @@ import shapely
 import traveltime_lab
 from traveltime_lab.network.attrs import LateDict
 from traveltime_lab.network.network import Network
+from traveltime_lab.points import read_once
 from traveltime_lab.scenarios.file import to_json
 from traveltime_lab.search.receipts.asked import AskedTable, asked_table
 
@@ -117,10 +118,11 @@ def with_receipt(function: _F) -> _F:
 
     @functools.wraps(function)
     def answered(*arguments: Any, **keywords: Any) -> Any:
-        result = function(*arguments, **keywords)
-        given = dict(zip(names, arguments, strict=False)) | keywords
-        result.attrs = {KEY: late_receipt(asked_of(function.__name__, given, defaults))}
-        return result
+        with read_once():
+            result = function(*arguments, **keywords)
+            given = dict(zip(names, arguments, strict=False)) | keywords
+            result.attrs = {KEY: late_receipt(asked_of(function.__name__, given, defaults))}
+            return result
 
     return cast(_F, answered)
 

@@ -227,7 +227,9 @@ def _matrix(call: Call) -> Answer:
         if not properties <= {0, 1}:
             raise ProtoFailure("INVALID_PROTO_REQUEST", f"there is no property {max(properties)}")
         lats, lngs = lat + deltas[0::2] / 1e5, lng + deltas[1::2] / 1e5
-        lngs = np.where(np.abs(lngs) > 180.0, (lngs + 180.0) % 360.0 - 180.0, lngs)
+        is_beyond = np.abs(lngs) > 180.0
+        if is_beyond.any():
+            lngs[is_beyond] = (lngs[is_beyond] + 180.0) % 360.0 - 180.0
     call.meter.take(call.app_id, 1)
     with call.lap("engine"):
         network = _map(call, lng, lat).network
