@@ -144,9 +144,7 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
     _check_unique(series.index, name)
     values = np.asarray(series.array)
     kinds, x, y = coordinates(values)
-    # Missing and empty points have no coordinates.
-    bad = np.isnan(x) if (kinds == 0).all() else np.ones(kinds.size, np.bool_)
-    bad[bad] = (kinds[bad] == -1) | shapely.is_empty(values[bad])
+    bad = kinds == -1
     if bad.any():
         first = plain(series.index[int(bad.argmax())])
         msg = f"{name} has {int(bad.sum())} missing or empty points, the first at {first!r}"
@@ -208,25 +206,30 @@ def coordinates(values: AnyArray) -> tuple[AnyArray, FloatArray, FloatArray]:
     Returns
     -------
     types : int32 array of shape (n,)
-        0 for points, -1 for missing values.
+        0 for points, -1 for missing and empty geometries.
     x, y : float64 arrays of shape (n,)
-        NaN for anything but points, and for empty points. They must not be changed.
+        NaN for anything but points. They must not be changed.
     """
     known = _READ.get()
     if known is not None and id(values) in known:
         return known[id(values)][1]
-    parts = [values[part] for part in even_slices(values.size)]
-    jobs = [
-        functools.partial(lambda part: (shapely.get_type_id(part), shapely.get_x(part), shapely.get_y(part)), part)
-        for part in parts
-    ]
-    read = side_by_side(jobs)
+    parts = even_slices(values.size)
+    read = side_by_side([functools.partial(_coordinates, values[part]) for part in parts])
     types, x, y = read[0] if len(read) == 1 else (np.concatenate(arrays) for arrays in zip(*read, strict=True))
-    found = types, x, y
     if known is not None and len(read) > 1:
         # With the array itself, whose number would otherwise be used again.
-        known[id(values)] = values, found
-    return found
+        known[id(values)] = values, (types, x, y)
+    return types, x, y
+
+
+def _coordinates(values: AnyArray) -> tuple[AnyArray, FloatArray, FloatArray]:
+    """Return types and coordinates; see `coordinates`."""
+    types, is_empty = shapely.get_type_id(values), shapely.is_empty(values)
+    if is_empty.any():
+        # GEOS may refuse to read them.
+        types, values = np.where(is_empty, -1, types), values.copy()
+        values[is_empty] = None
+    return types, shapely.get_x(values), shapely.get_y(values)
 
 
 def loose_points(given: Any) -> gpd.GeoSeries | None:

@@ -120,7 +120,6 @@ def _tables(network: Network) -> None:
                 network, _THERE, _THERE, travel_time=3600, transportation=mode, engine=engine, pairs="aligned"
             )  # fmt: skip
 
-
     # To many places, which are read in another way.
     many = _THERE.iloc[np.arange(MANY_COLUMNS) % len(_THERE)].reset_index(drop=True)
     time_filter(network, _HERE.iloc[:1], many, travel_time=3600, transportation="walking", engine="dijkstra")
