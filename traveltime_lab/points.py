@@ -214,9 +214,11 @@ def coordinates(values: AnyArray) -> tuple[AnyArray, FloatArray, FloatArray]:
     if known is not None and id(values) in known:
         return known[id(values)][1]
     parts = even_slices(values.size)
+    if len(parts) == 1:
+        return _coordinates(values)
     read = side_by_side([functools.partial(_coordinates, values[part]) for part in parts])
-    types, x, y = read[0] if len(read) == 1 else (np.concatenate(arrays) for arrays in zip(*read, strict=True))
-    if known is not None and len(read) > 1:
+    types, x, y = (np.concatenate(arrays) for arrays in zip(*read, strict=True))
+    if known is not None:
         # With the array itself, whose number would otherwise be used again.
         known[id(values)] = values, (types, x, y)
     return types, x, y

@@ -632,9 +632,9 @@ def test_names_of_moved_origins(street: Network, made: tl.TravelTimeMap) -> None
     assert len(names()) == 3 and made.error.startswith("There is no origin 'west (moved)'"), "told, not logged"
 
 
-def test_labels_of_several_levels_are_one_text(street: Network) -> None:
+def test_labels_of_several_levels_are_one_text(street: Network, tmp_path: Path) -> None:
     places = at((0, 0), (900, 0)).set_axis(pd.MultiIndex.from_tuples([(3, "north"), (3, "south")]))
-    made = tl.TravelTimeMap(street, places, travel_time=300)
+    made = tl.TravelTimeMap(street, places, travel_time=300, folder=tmp_path)
     made.add_origin(shapely.Point(places.iloc[0].x, places.iloc[0].y), name=(4, "east"))
     made.move_origin((3, "south"), places.iloc[0].x, places.iloc[0].y, new_name=(3, "west"))
     assert made.areas["origin"].unique().tolist() == ["3, north", "3, west", "4, east"]

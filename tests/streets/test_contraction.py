@@ -96,9 +96,12 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
     _, rank, up_indptr, up_heads = contract(n, arcs, xy.astype(float))
     slots = kernel.slots_of_arcs(indptr, indices, rank, up_indptr, up_heads)
     upward, downward = kernel.customize(slots, weights, up_indptr, up_heads)
+    # As others have left it.
+    room = sweeps.Room(*(np.full(data.draw(st.integers(n, 9 * n)), -7, array.dtype) for array in sweeps.new_room(n)))
+    room = room._replace(labels=np.full(room.tails.size, -7, np.int64))
     for up, down, rows, columns in ((upward, downward, seeds, reads), (downward, upward, reads, seeds)):
         places, slots_of = sweeps.new_marks(n), sweeps.new_marks(n)
-        stream = sweeps.restrict(down, rank, as_ports(columns), places)
+        stream, room = sweeps.restrict(down, rank, as_ports(columns), places, room)
         result = np.zeros((len(rows), len(columns)), np.int64)
         sweeps.many_to_many(up, rank, stream, as_ports(rows), np.int64(limit), slots_of, result)
         places.number[stream.vertices] = -1

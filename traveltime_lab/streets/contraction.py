@@ -29,7 +29,7 @@ from traveltime_lab.settings import settings
 from traveltime_lab.streets.graph import RoadGraph, Topology, take_rows
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints, by_edge, rows_of
-from traveltime_lab.streets.workspaces import climbs, marks
+from traveltime_lab.streets.workspaces import climbs, marks, streams
 
 logger = logging.getLogger(__name__)
 
@@ -202,8 +202,8 @@ def label_blocks(
             return slice(0, n_far), part, labels.T
         return part, slice(0, n_far), labels
 
-    with marks(graph.topology) as places:
-        stream = sweeps.restrict(down, made.rank, far.ports, places)
+    with marks(graph.topology) as places, streams(graph.topology) as space:
+        stream, space.room = sweeps.restrict(down, made.rank, far.ports, places, space.room)
         blocks = map_ahead(functools.partial(sweep, stream), row_blocks(n_near, n_far, multiple=sweeps.LANES))
         try:
             yield from blocks
@@ -247,6 +247,7 @@ def pair_labels(
     # Split the pairs into parts of about equal size, each with all pairs of its origins.
     targets = np.linspace(0, labels.size, settings.threads * 4 + 1)
     borders = np.unique(np.searchsorted(row_indptr, targets, side="left"))
+    starts, ends = leaving.ports, reached.ports
 
     def climb(first: int, last: int) -> None:
         begin, end = row_indptr[first], row_indptr[last]
@@ -255,13 +256,13 @@ def pair_labels(
                 made.up,
                 made.down,
                 made.rank,
-                take_rows(leaving.ports, first, last),
-                take_rows(reached.ports, int(begin), int(end)),
+                take_rows(starts, first, last),
+                take_rows(ends, int(begin), int(end)),
                 row_indptr[first : last + 1] - begin,
                 largest,
                 space,
                 labels[begin:end],
             )
 
-    side_by_side([functools.partial(climb, *ends) for ends in itertools.pairwise(borders.tolist())])
+    side_by_side([functools.partial(climb, *part) for part in itertools.pairwise(borders.tolist())])
     return labels

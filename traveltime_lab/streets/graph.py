@@ -299,8 +299,6 @@ def take_rows(ports: Ports, first: int, last: int) -> Ports:
 
 def joined_rows(parts: Sequence[Ports]) -> Ports:
     """Return the rows of all parts."""
-    if len(parts) == 1:
-        return parts[0]
     counts = np.concatenate([np.diff(part.indptr) for part in parts])
     states, keys = (np.concatenate([part[at] for part in parts]) for at in (1, 2))
     return Ports(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), states, keys)

@@ -34,8 +34,9 @@ def rows_of(here: Positions, first: int, last: int) -> Positions:
     return Positions(here.indptr[first : last + 1], here.edge, here.fraction, here.connector)
 
 
-#: Positions of other points up to which only those on the same edges are sorted, which takes a tenth of the time.
-_FEW = 64
+#: If other points have so few positions, and these so many, only those on the same edges are sorted: that takes a
+#: tenth of the time.
+_FEW, _MANY = 64, 5_000
 
 
 def by_edge(here: Positions, others: Positions | None = None) -> ByEdge:
@@ -49,7 +50,7 @@ def by_edge(here: Positions, others: Positions | None = None) -> ByEdge:
         The points that they are compared with: if these are few, positions on other edges are left out.
     """
     first, last = here.indptr[0], here.indptr[-1]
-    if others is not None and others.indptr[-1] - others.indptr[0] <= _FEW:
+    if others is not None and last - first >= _MANY and others.indptr[-1] - others.indptr[0] <= _FEW:
         wanted = np.unique(others.edge[others.indptr[0] : others.indptr[-1]])
         found = first + np.flatnonzero(np.isin(here.edge[first:last], wanted))
         owner = np.zeros(here.edge.size, np.int64)
@@ -112,6 +113,8 @@ class LinkedPoints:
     def ports(self) -> Ports:
         """Ports by which the points are left or reached, see `ports`; made when they are first needed."""
         parts = even_slices(len(self.snaps))
+        if len(parts) == 1:
+            return ports(self.graph, self.positions, is_entry=self.is_entry)
         jobs = [
             functools.partial(ports, self.graph, rows_of(self.positions, part.start, part.stop), is_entry=self.is_entry)
             for part in parts

@@ -328,15 +328,22 @@ def snap_points(
         parts.append(missing)
         found.append(look_up(islands, ANY, missing))
     edge, fraction, distance = np.full(x.size, -1, np.int32), np.zeros(x.size), np.full(x.size, np.inf)
-    counts = np.zeros(x.size, np.int64)
-    for part, here in zip(parts, found, strict=True):
-        counts[part] += np.diff(here.indptr)
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    places = ties.Places(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1]), np.empty(indptr[-1]))
-    put = functools.partial(functools.partial, ties.put_places)
-    # Of no point more than one part has any.
-    side_by_side([put(*each, places, edge, fraction, distance) for each in zip(parts, found, strict=True)])
-    is_found = counts > 0
+    if len(parts) == 1:
+        places = found[0]
+        is_found = np.diff(places.indptr) > 0
+        first = places.indptr[:-1][is_found]
+        edge[is_found], fraction[is_found] = places.edge[first], places.fraction[first]
+        distance[is_found] = places.distance[first]
+    else:
+        # Of no point more than one part has any.
+        counts = np.zeros(x.size, np.int64)
+        for part, here in zip(parts, found, strict=True):
+            counts[part] += np.diff(here.indptr)
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        places = ties.Places(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1]), np.empty(indptr[-1]))
+        put = functools.partial(functools.partial, ties.put_places)
+        side_by_side([put(*each, places, edge, fraction, distance) for each in zip(parts, found, strict=True)])
+        is_found = counts > 0
     status = np.where(is_found, SNAPPED, TOO_FAR).astype(np.int8)
     status[~is_found & _is_outside(streets, x, y, snapping.threshold)] = OUTSIDE
     return Snaps(edge, fraction, distance, status, lng, lat, places)

@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 #: Most bytes of idle arrays of one kind for one topology; those of one search are always kept.
 _MOST_IDLE_BYTES: Final = 1 << 28
+#: Most bytes of labels of a stream whose arrays wait for the next request.
+_MOST_STREAM_BYTES: Final = 1 << 26
 
 
 @dataclass
@@ -81,6 +83,7 @@ class EdgeRows:
 _ROWS = Derived[None, deque[Float32Array]]("values along edges")
 _SEARCHES = Derived[None, deque[SearchSpace]]("arrays of searches")
 _MARKS = Derived[None, deque[sweeps.Marks]]("arrays of sweeps")
+_STREAMS = Derived[None, deque["StreamSpace"]]("arrays of streams")
 _CLIMBS = Derived[None, deque[sweeps.Climbs]]("arrays of searches from both ends")
 
 
@@ -109,6 +112,30 @@ def marks(topology: Topology) -> Iterator[sweeps.Marks]:
     n = topology.n_states
     with _lent(_MARKS, topology, lambda: sweeps.new_marks(n), 4 * n) as space:
         yield space
+
+
+@dataclass
+class StreamSpace:
+    """
+    Arrays of streams.
+
+    Attributes
+    ----------
+    room : traveltime_lab.kernels.street.sweeps.Room
+        Kernels return it with arrays that may be longer; the caller keeps those.
+    """
+
+    room: sweeps.Room
+
+
+@contextlib.contextmanager
+def streams(topology: Topology) -> Iterator[StreamSpace]:
+    """Lend arrays for the stream of a request; those of very large requests are not kept."""
+    n = topology.n_states
+    with _lent(_STREAMS, topology, lambda: StreamSpace(sweeps.new_room(n)), 32 * n) as space:
+        yield space
+        if space.room.labels.nbytes > _MOST_STREAM_BYTES:
+            space.room = sweeps.new_room(n)
 
 
 @contextlib.contextmanager

@@ -60,6 +60,20 @@ class Stream(NamedTuple):
     n_rows: int  # number of rows of vertices
 
 
+class Room(NamedTuple):
+    """Arrays in which `restrict` writes: with new ones a request of some milliseconds waits half of them for memory."""
+
+    stack: np.ndarray  # int32 (n,)
+    vertices: np.ndarray  # int32
+    tails: np.ndarray  # int32
+    labels: np.ndarray  # int64
+
+
+def new_room(n):
+    """Return arrays for streams of `n` vertices; those for arcs grow."""
+    return Room(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
+
+
 @kernel
 def cone_size(down, rank, reads, most):
     """
@@ -106,7 +120,7 @@ def cone_size(down, rank, reads, most):
 
 
 @kernel
-def restrict(down, rank, reads, marks):
+def restrict(down, rank, reads, marks, room):
     """
     Return the downward arcs that lead to some readings, as one stream for `many_to_many`.
 
@@ -120,17 +134,22 @@ def restrict(down, rank, reads, marks):
         Readings of each column.
     marks : Marks
         Its numbers become `Stream.place`; the caller empties them with `Stream.vertices`.
+    room : Room
+        Overwritten.
 
     Returns
     -------
-    Stream
+    stream : Stream
+        Its arrays lie in those of the room.
+    room : Room
+        The room, whose arrays for arcs may have been replaced by longer ones.
     """
     indptr_down, tails_down, labels_down = down
     read_indptr, read_states, read_keys = reads
     n = indptr_down.size - 1
     n_columns = read_indptr.size - 1
     place, has_work = marks
-    stack = np.empty(n, np.int32)
+    stack, vertices, tails, labels = room
     n_rows = 0
     n_arcs = 0
     for i in range(read_states.size):
@@ -153,9 +172,8 @@ def restrict(down, rank, reads, marks):
                     stack[top] = w
                     top += 1
     length = n_arcs + n_rows + read_states.size + n_columns
-    tails = np.full(length, -1, np.int32)
-    labels = np.zeros(length, np.int64)
-    vertices = np.empty(n_rows, np.int32)
+    if length > tails.size:
+        tails, labels = np.empty(length + length // 4, np.int32), np.empty(length + length // 4, np.int64)
     row = 0
     at = 0
     for block in range(has_work.size - 1, -1, -1):
@@ -172,14 +190,18 @@ def restrict(down, rank, reads, marks):
                 tails[at] = place[tails_down[k]]
                 labels[at] = labels_down[k]
                 at += 1
+            tails[at], labels[at] = -1, 0
             at += 1
     for column in range(n_columns):
         for k in range(read_indptr[column], read_indptr[column + 1]):
             tails[at] = place[rank[read_states[k]]]
             labels[at] = read_keys[k]
             at += 1
+        tails[at], labels[at] = -1, 0
         at += 1
-    return Stream(place, vertices, tails, labels, n_rows)
+    return Stream(place, vertices[:n_rows], tails[:length], labels[:length], n_rows), Room(
+        stack, vertices, tails, labels
+    )
 
 
 @kernel
