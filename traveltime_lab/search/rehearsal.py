@@ -26,6 +26,7 @@ from traveltime_lab.search.snap import snap
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
 from traveltime_lab.streets.matrix import MANY_COLUMNS
+from traveltime_lab.streets.snapping import MANY_POINTS
 
 #: Number of junctions on a side of the town, and the distance between them in metres.
 _SIDE, _BLOCK_M = 8, 250.0
@@ -120,8 +121,8 @@ def _tables(network: Network) -> None:
                 network, _THERE, _THERE, travel_time=3600, transportation=mode, engine=engine, pairs="aligned"
             )  # fmt: skip
 
-    # To many places, which are read in another way.
-    many = _THERE.iloc[np.arange(MANY_COLUMNS) % len(_THERE)].reset_index(drop=True)
+    # To many places, which are snapped and read in another way.
+    many = _THERE.iloc[np.arange(max(MANY_COLUMNS, MANY_POINTS)) % len(_THERE)].reset_index(drop=True)
     time_filter(network, _HERE.iloc[:1], many, travel_time=3600, transportation="walking", engine="dijkstra")
 
 

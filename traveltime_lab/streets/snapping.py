@@ -44,6 +44,8 @@ ISLANDS = Derived[tuple[RoadsKey, str, int], "SegmentIndex"]("islands", kept=32)
 BARRIERS = Derived[None, Grid]("barriers", kept=1)
 _SEGMENTS = Derived[None, tuple[Any, ...]]("segments")
 
+#: From so many points on, all threads snap them.
+MANY_POINTS: Final = 20_000
 #: Side of the cells of the index in metres: about a city block, so that a cell has few segments (90 m was the quickest
 #: of 30 to 160 m for 100,000 points in Milan).
 _CELL_M = 90.0
@@ -316,7 +318,7 @@ def snap_points(
         return places
 
     everyone = np.arange(x.size)
-    if x.size >= 20_000 and settings.threads > 1:
+    if x.size >= MANY_POINTS and settings.threads > 1:
         # Sorted by location, so that neighbours use the same part of the index, and each thread its own.
         parts = np.array_split(_in_order_of_place(streets, x, y), settings.threads * 4)
         found = list(side_by_side([functools.partial(look_up, index, needed, part) for part in parts]))
