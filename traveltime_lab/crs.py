@@ -9,6 +9,7 @@ kernels apply row by row, so that snapping is correct in a network of any extent
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,6 +47,13 @@ def _metres_per_degree_lng(lat: FloatArray | float) -> tuple[FloatArray, FloatAr
     phi = np.radians(np.asarray(lat, dtype=np.float64))
     w2 = 1.0 - WGS84_E2 * np.sin(phi) ** 2
     return np.radians(WGS84_A_M / np.sqrt(w2) * np.cos(phi)), w2
+
+
+@functools.lru_cache(maxsize=64)
+def _metres_at(lat: float) -> tuple[float, float]:
+    """Return `metres_per_degree` of one latitude, which is kept because each request asks for it many times."""
+    metres_lng, metres_lat = metres_per_degree(lat)
+    return float(metres_lng), float(metres_lat)
 
 
 def wrap_degrees(degrees: FloatArray | float) -> FloatArray:
@@ -91,12 +99,12 @@ class LocalFrame:
     @property
     def metres_per_degree_lng(self) -> float:
         """Length in metres of a degree of longitude at the centre."""
-        return float(metres_per_degree(self.lat0)[0])
+        return _metres_at(self.lat0)[0]
 
     @property
     def metres_per_degree_lat(self) -> float:
         """Length in metres of a degree of latitude at the centre."""
-        return float(metres_per_degree(self.lat0)[1])
+        return _metres_at(self.lat0)[1]
 
     def to_xy(self, lng: FloatArray, lat: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Convert coordinates in EPSG:4326 to local metres (x east, y north)."""

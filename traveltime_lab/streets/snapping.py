@@ -347,7 +347,8 @@ def snap_points(
         side_by_side([put(*each, places, edge, fraction, distance) for each in zip(parts, found, strict=True)])
         is_found = counts > 0
     status = np.where(is_found, SNAPPED, TOO_FAR).astype(np.int8)
-    status[~is_found & _is_outside(streets, x, y, snapping.threshold)] = OUTSIDE
+    if not is_found.all():
+        status[~is_found & _is_outside(streets, x, y, snapping.threshold)] = OUTSIDE
     return Snaps(edge, fraction, distance, status, lng, lat, places)
 
 

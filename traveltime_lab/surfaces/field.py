@@ -20,6 +20,7 @@ from traveltime_lab._threads import even_slices, side_by_side
 from traveltime_lab.kernels.raster.surface import (
     EdgeBoxes,
     Origin,
+    Window,
     box_of_rows,
     edge_rows,
     gather,
@@ -48,12 +49,33 @@ class CellReader(NamedTuple):
     needed : {CAN_LEAVE, CAN_ARRIVE}
         What is needed of those streets, see `traveltime_lab.streets.snapping.snap_points`.
     read : callable
-        Called with a tile and the values of its cells, which it changes in place.
+        Called with a tile, a window of its cells and an array of values, which it changes in place where the window is.
+        Values outside of the blocks of the window are without meaning.
     """
 
     transportation: Transportation
     needed: np.uint8
-    read: Callable[[Tile, Any], None]
+    read: Callable[[Tile, Window, Any], None]
+
+
+def of_windows(read: Callable[[Tile, Any], None]) -> Callable[[Tile, Window, Any], None]:
+    """Return what `CellReader.read` is, given a function of a tile and the values of all its cells."""
+
+    def read_window(tile: Tile, window: Window, values: Any) -> None:
+        here = within(window, values)
+        # Kernels are compiled again for each layout of the arrays, so all arrays of cells are contiguous.
+        own = np.ascontiguousarray(here)
+        read(tile.part(window), own)
+        if own is not here:
+            here[...] = own
+
+    return read_window
+
+
+def within(window: Window, values: Any) -> Any:
+    """Return the values of the cells of a window, as a view."""
+    n_rows, n_columns = window.bottom - window.top, window.right - window.left
+    return values[window.row : window.row + n_rows, window.column : window.column + n_columns]
 
 
 class CellReading(NamedTuple):
@@ -204,8 +226,8 @@ class StreetField:
         reached, origin = edges.rows, origin_of(edges)
         box = box_of_rows(reached.edges, reached.values, edge_boxes(streets), float(limit), edges.positions.edge)
 
-        def read(tile: Tile, values: Any) -> None:
-            gather(tile.cells(per_metre, buffer_m), reached.values, origin, values)
+        def read(tile: Tile, window: Window, values: Any) -> None:
+            gather(tile.cells(per_metre, buffer_m), window, reached.values, origin, values)
 
         readers = [CellReader(transportation, needed_of_cells(is_backward=edges.is_backward), read)]
 
@@ -295,7 +317,9 @@ class DistanceField:
             return np.concatenate([entered, times.positions.edge]), np.concatenate([least[entered], start_m])
 
         return CellReading(
-            [CellReader(transportation, needed_of_cells(is_backward=times.is_backward), read)], box, reached
+            [CellReader(transportation, needed_of_cells(is_backward=times.is_backward), of_windows(read))],
+            box,
+            reached,
         )
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:

@@ -17,12 +17,12 @@ from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, Int32Arr
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import LimitError
-from traveltime_lab.kernels.raster.surface import mark_blocks
+from traveltime_lab.kernels.raster.surface import Window, mark_blocks
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.surfaces.field import CellReading, Field, edge_boxes
 from traveltime_lab.surfaces.polygons import Surface
-from traveltime_lab.surfaces.tiles import BLOCK, TILE, Tile, TileCache, tile_cache
+from traveltime_lab.surfaces.tiles import ALL_BLOCKS, BLOCK, TILE, TileCache, tile_cache, whole_window
 
 #: Number of tiles that `tile_values` holds in memory at a time.
 _TILES_AT_ONCE = 256
@@ -96,22 +96,24 @@ def surfaces(
 
     def fill(place: tuple[int, int]) -> None:
         top, left = place[0] * TILE - extent.first_row, place[1] * TILE - extent.first_column
-        inside_rows = slice(max(0, -top), min(TILE, extent.n_rows - top))
-        inside_columns = slice(max(0, -left), min(TILE, extent.n_columns - left))
-        # Kernels are compiled again for each layout of the arrays, so all arrays of cells are contiguous.
-        read = np.empty((inside_rows.stop - inside_rows.start, inside_columns.stop - inside_columns.start), np.float32)
-        whole: Tile | None = None
+        window = Window(
+            max(0, -top),
+            max(0, -left),
+            min(TILE, extent.n_rows - top),
+            min(TILE, extent.n_columns - left),
+            max(0, top),
+            max(0, left),
+            ALL_BLOCKS if needed is None else needed[place],
+        )
         for reader, found in zip(reading.readers, tiles, strict=True):
-            # Readers of the same streets share their tiles.
-            if found[place] is not whole:
-                whole = found[place]
-                part = whole.part(inside_rows, inside_columns)
-            reader.read(part, read)
-        values[
-            top + inside_rows.start : top + inside_rows.stop, left + inside_columns.start : left + inside_columns.stop
-        ] = read
+            reader.read(found[place], window, values)
 
-    side_by_side([functools.partial(fill, place) for place in places])
+    if len(places) <= _FEW_TILES and len(reading.readers) == 1:
+        # Reading some tiles from one search takes no longer than asking a thread for help.
+        for place in places:
+            fill(place)
+    else:
+        side_by_side([functools.partial(fill, place) for place in places])
 
     def extent_of(limit: float) -> _Extent:
         if limit == most:
@@ -318,8 +320,11 @@ def tile_values(
         read = [key for key in some if needed is None or needed[key].any()]
         tiles = [cache.get(read, needed) for cache in caches]
         for key in read:
+            window = whole_window(None if needed is None else needed[key])
+            if needed is not None:
+                values.fill(np.inf)
             for reader, found in zip(reading.readers, tiles, strict=True):
-                reader.read(found[key], values)
+                reader.read(found[key], window, values)
             yield key, values
 
 

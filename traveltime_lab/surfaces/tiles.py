@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +19,8 @@ from traveltime_lab._forks import Lock
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
-from traveltime_lab.kernels.raster.surface import Cells, cells_within
-from traveltime_lab.kernels.street import nearest, ties
+from traveltime_lab.kernels.raster.surface import Cells, Window, cells_within, joined_cells
+from traveltime_lab.kernels.street import nearest, nearest_raster, ties
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer
 from traveltime_lab.streets.snapping import (
@@ -37,6 +38,9 @@ TILE = 128
 BLOCK = 16
 #: Number of tiles kept for each network, mode and cell size: 12 bytes per cell, 200 KB per tile.
 _KEPT_TILES = 2_000
+
+#: All blocks of a tile.
+ALL_BLOCKS = np.ones((TILE // BLOCK, TILE // BLOCK), np.bool_)
 
 _TILES = Derived[tuple[tuple[RoadsKey, str], float, float, float, int], "TileCache"]("tiles", kept=24)
 
@@ -67,6 +71,11 @@ class Tile:
     tied_distance: Float32Array
     known: BoolArray | None = None
 
+    def arrays(self) -> tuple[Any, ...]:
+        """Return edges, positions and distances of the cells, and those that are tied."""
+        tied = (self.tied_cell, self.tied_edge, self.tied_fraction, self.tied_distance)
+        return self.edge, self.fraction, self.distance, tied
+
     def some(self, mask: BoolArray) -> Tile:
         """Return the cells of a mask as one row."""
         kept = mask.ravel()[self.tied_cell]
@@ -79,14 +88,12 @@ class Tile:
         tied = (self.tied_cell, self.tied_edge, self.tied_fraction, self.tied_distance)
         return Cells(self.edge, self.fraction, self.distance, per_metre, buffer_m, *tied)
 
-    def part(self, rows: slice, columns: slice) -> Tile:
-        """Return a rectangle of cells, in arrays of its own."""
-        n_rows, n_columns = self.edge.shape
-        if (rows.start, rows.stop, columns.start, columns.stop) == (0, n_rows, 0, n_columns):
+    def part(self, window: Window) -> Tile:
+        """Return the cells of a window, in arrays of their own."""
+        rectangle = window[:4]
+        if rectangle == (0, 0, *self.edge.shape):
             return self
-        tied = (self.tied_cell, self.tied_edge, self.tied_fraction, self.tied_distance)
-        rectangle = (rows.start, rows.stop, columns.start, columns.stop)
-        return Tile(*cells_within(self.edge, self.fraction, self.distance, tied, *rectangle))
+        return Tile(*cells_within(*self.arrays(), *rectangle))
 
 
 @dataclass
@@ -134,7 +141,7 @@ class TileCache:
             x, y, shrink = (part.ravel() for part in np.broadcast_arrays(x, y, self.streets.frame.shrink(y)))
             half_m = 0.71 * side_m * max(1.0, float(shrink.max()))
             rules = (self.index.grid, self.needed, barriers(self.streets))
-            reaches = nearest.reaches_of_blocks(x, y, shrink, half_m, 4.0 * self.cell_m, self.reach_m, *rules)
+            reaches = nearest_raster.reaches_of_blocks(x, y, shrink, half_m, 4.0 * self.cell_m, self.reach_m, *rules)
             keys = [(int(row), int(column)) for row, column in missing]
             found.update(zip(keys, reaches.reshape(-1, n, n), strict=True))
             with self.lock:
@@ -200,23 +207,11 @@ class TileCache:
         asked: BoolArray,
     ) -> Tile:  # fmt: skip
         """Return the nearest edges of some cells of a tile."""
+        centres = nearest_raster.Centres(first_x, first_y, self.cell_m, shrink)
         rules = (self.reach_m, index.grid, needed, barriers(self.streets))
-        found = nearest.nearest_on_raster(nearest.Centres(first_x, first_y, self.cell_m, shrink), asked, *rules)
-        edge, fraction, cell = ties.places_of(found, index.grid.edge, index.parts)
-        row, column = np.divmod(cell, TILE)
-        # The types are those of points, so that `tied_places` is compiled once.
-        segment, place, metres, may_be_tied = (values.ravel()[cell] for values in found)
-        here = nearest.Nearest(segment, place.astype(np.float64), metres.astype(np.float64), may_be_tied)
-        x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
-        near = nearest.none_near(x.size)
-        indptr, *places = ties.tied_places(x, y, shrink[row], here, near, *rules, index.parts)
-        # The first place of each cell is the nearest one.
-        is_tied = np.ones(places[0].size, np.bool_)
-        is_tied[indptr[:-1]] = False
-        tied_cell = np.repeat(cell, np.diff(indptr))[is_tied]
-        tied_edge, tied_fraction, tied_distance = (values[is_tied] for values in places)
-        tied = (tied_cell, tied_edge, tied_fraction.astype(np.float32), tied_distance.astype(np.float32))
-        return Tile(edge, fraction, found.distance, *tied)
+        found, tied, near = nearest_raster.nearest_on_raster(centres, asked, *rules)
+        edge, fraction = ties.places_of(found, index.grid.edge, index.parts)
+        return Tile(edge, fraction, found.distance, *ties.tied_cells(centres, found, tied, near, *rules, index.parts))
 
     def _is_near_main(self, first_x: float, first_y: float, shrink: FloatArray, asked: BoolArray) -> BoolArray:
         """Return which cells snap to the main part of the network from farther away than `reach_m`."""
@@ -229,6 +224,11 @@ class TileCache:
         return is_near
 
 
+def whole_window(blocks: BoolArray | None = None) -> Window:
+    """Return the window of all cells of a tile, in an array of its size, of which all or some blocks are read."""
+    return Window(0, 0, TILE, TILE, 0, 0, ALL_BLOCKS if blocks is None else blocks)
+
+
 def _known(tile: Tile | None) -> BoolArray:
     """Return which blocks of a tile are known; none if there is no tile."""
     if tile is None:
@@ -239,18 +239,7 @@ def _known(tile: Tile | None) -> BoolArray:
 
 def _merged(tile: Tile, other: Tile, wanted: BoolArray) -> Tile:
     """Return a tile with some cells of another one, which have no edge in the first."""
-    kept = wanted.ravel()[other.tied_cell]
-    cell = np.concatenate([tile.tied_cell, other.tied_cell[kept]])
-    order = np.argsort(cell, kind="stable")
-    return Tile(
-        np.where(wanted, other.edge, tile.edge),
-        np.where(wanted, other.fraction, tile.fraction),
-        np.where(wanted, other.distance, tile.distance),
-        cell[order],
-        np.concatenate([tile.tied_edge, other.tied_edge[kept]])[order],
-        np.concatenate([tile.tied_fraction, other.tied_fraction[kept]])[order],
-        np.concatenate([tile.tied_distance, other.tied_distance[kept]])[order],
-    )
+    return Tile(*joined_cells(*tile.arrays(), *other.arrays(), wanted))
 
 
 def tile_cache(

@@ -15,6 +15,7 @@ import numpy as np
 from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array
 from traveltime_lab._threads import even_slices, side_by_side
 from traveltime_lab.kernels.raster import transit_surface
+from traveltime_lab.kernels.raster.surface import Window
 from traveltime_lab.kernels.records import Directed, Ports, Positions, rows_of
 from traveltime_lab.kernels.street import reading, road
 from traveltime_lab.kernels.transit import drives, egress
@@ -39,6 +40,8 @@ from traveltime_lab.surfaces.field import (
     joined_box,
     label_rows,
     needed_of_cells,
+    of_windows,
+    within,
 )
 from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links as street_side
@@ -158,7 +161,7 @@ class TransitField:
             readers = [reader._replace(read=self._up_to_direct(reader.read)) for reader in readers]
         needed = needed_of_cells(is_backward=self.is_backward)
         lower = self._gatherer(self._scaled(per_metre, self.graph), buffer_m)
-        readers.append(CellReader(self.transportation, needed, lower))
+        readers.append(CellReader(self.transportation, needed, of_windows(lower)))
 
         def reached() -> tuple[Int32Array, FloatArray]:
             (on_foot, walk_s), (edges, least_s) = walked(), self._reached(streets, limit)
@@ -166,12 +169,13 @@ class TransitField:
 
         return CellReading(readers, joined_box([box, self._box(streets, limit)]), reached)
 
-    def _up_to_direct(self, read: Callable[[Tile, Any], None]) -> Callable[[Tile, Any], None]:
+    def _up_to_direct(self, read: Callable[[Tile, Window, Any], None]) -> Callable[[Tile, Window, Any], None]:
         """Return a function that sets the values of cells as another does, without walks that take too long."""
 
-        def read_some(tile: Tile, values: Any) -> None:
-            read(tile, values)
-            values[values > self.direct_s] = np.inf
+        def read_some(tile: Tile, window: Window, values: Any) -> None:
+            read(tile, window, values)
+            here = within(window, values)
+            here[here > self.direct_s] = np.inf
 
         return read_some
 

@@ -25,6 +25,18 @@ class Cells(NamedTuple):
     tied_distance: np.ndarray  # float32 (n_tied,), m
 
 
+class Window(NamedTuple):
+    """A rectangle of the cells of a tile, and where it is in an array of values."""
+
+    top: int  # first row and column, and those after the last
+    left: int
+    bottom: int
+    right: int
+    row: int  # of the first cell in the array of values
+    column: int
+    blocks: np.ndarray  # bool (n, n), square blocks of cells of the whole tile that are read
+
+
 class Origin(NamedTuple):
     """Positions of the origin of a field. Cells on their edges may be reached along them, without a junction."""
 
@@ -224,58 +236,125 @@ def cells_within(edge, fraction, distance, tied, top, bottom, left, right):
     return new_edge, new_fraction, new_distance, cell[:n], also[:n], place[:n], metres[:n]
 
 
+@kernel
+def joined_cells(edge, fraction, distance, tied, other_edge, other_fraction, other_distance, other_tied, is_other):
+    """
+    Return the cells of a tile, with some of those of another one that have no edge in the first.
+
+    Parameters
+    ----------
+    edge, fraction, distance, tied
+        As in `cells_within`.
+    other_edge, other_fraction, other_distance, other_tied
+        The same of the other tile.
+    is_other : bool array of shape (n_rows, n_columns)
+        Cells of the other tile.
+
+    Returns
+    -------
+    edge, fraction, distance, tied_cell, tied_edge, tied_fraction, tied_distance
+    """
+    shape, of_other = edge.shape, is_other.reshape(-1)
+    new_edge, new_fraction = np.empty(shape, np.int32), np.empty(shape, np.float32)
+    new_distance = np.empty(shape, np.float32)
+    for row in range(shape[0]):
+        for column in range(shape[1]):
+            own = not is_other[row, column]
+            new_edge[row, column] = edge[row, column] if own else other_edge[row, column]
+            new_fraction[row, column] = fraction[row, column] if own else other_fraction[row, column]
+            new_distance[row, column] = distance[row, column] if own else other_distance[row, column]
+    tied_cell, tied_edge, tied_fraction, tied_distance = tied
+    also_cell, also_edge, also_fraction, also_distance = other_tied
+    most = tied_cell.size + also_cell.size
+    cell, also = np.empty(most, np.int32), np.empty(most, np.int32)
+    place, metres = np.empty(most, np.float32), np.empty(most, np.float32)
+    n, i = 0, 0
+    for j in range(also_cell.size + 1):
+        last = j == also_cell.size
+        if not last and not of_other[also_cell[j]]:
+            continue
+        while i < tied_cell.size and (last or tied_cell[i] < also_cell[j]):
+            cell[n], also[n], place[n], metres[n] = tied_cell[i], tied_edge[i], tied_fraction[i], tied_distance[i]
+            n, i = n + 1, i + 1
+        if not last:
+            cell[n], also[n], place[n], metres[n] = also_cell[j], also_edge[j], also_fraction[j], also_distance[j]
+            n += 1
+    return new_edge, new_fraction, new_distance, cell[:n].copy(), also[:n].copy(), place[:n].copy(), metres[:n].copy()
+
+
 # The loops over cells read local variables and call nothing: a field of a named tuple, or an array that is an argument
 # of a function called for each cell, would be counted as a reference each time, which takes several times as long. As
 # tied edges are in the order of cells, each loop reads the nearest edge of a cell and then those that are as near.
 
 
 @kernel
-def gather(cells, rows, origin, values):
+def gather(cells, window, rows, origin, values):
     """
-    Fill the value of each cell from its nearest edges.
+    Fill the value of each cell of some blocks of a tile from its nearest edges.
 
     Parameters
     ----------
     cells : Cells
+        Of the whole tile.
+    window : Window
     rows : float32 array of shape (n_edges, 4)
         From `edge_rows`.
     origin : Origin
     values : float32 array of shape (n_rows, n_columns)
-        Overwritten; inf where not reached.
+        Overwritten within the blocks of the window; inf where not reached.
     """
-    per_metre, buffer_m, of_each = cells.per_metre, cells.buffer_m, values.reshape(-1)
+    per_metre, buffer_m, n_columns = cells.per_metre, cells.buffer_m, cells.edge.shape[1]
     edge, fraction, distance = cells.edge.reshape(-1), cells.fraction.reshape(-1), cells.distance.reshape(-1)
     tied_cell, tied_edge, tied_fraction, tied_distance = (
         cells.tied_cell, cells.tied_edge, cells.tied_fraction, cells.tied_distance,
     )  # fmt: skip
     own_edge, own_fraction, own_ahead, own_start = origin
     first_own, last_own = own_edge.min(), own_edge.max()
+    top, left, bottom, right, to_row, to_column, blocks = window
+    side, of_each, width = n_columns // blocks.shape[1], values.reshape(-1), values.shape[1]
     n_tied, tied = tied_cell.size, 0
-    next_tied = tied_cell[0] if n_tied else -1
-    for k in range(edge.size):
-        e, f, d = edge[k], fraction[k], distance[k]
-        least = np.float32(np.inf)
-        while True:
-            if e >= 0 and d <= buffer_m:
-                best = np.float64(min(rows[e, 0] + f * rows[e, 1], rows[e, 2] + (np.float32(1.0) - f) * rows[e, 3]))
-                if first_own <= e <= last_own:
-                    for o in range(own_edge.size):
-                        if e == own_edge[o]:
-                            # At the origin itself a closed direction does not matter: 0 times inf would be NaN.
-                            ahead = f - own_fraction[o]
-                            if ahead > 0.0:
-                                best = min(best, own_start[o] + ahead * own_ahead[o, 0])
-                            elif ahead < 0.0:
-                                best = min(best, own_start[o] - ahead * own_ahead[o, 1])
-                            else:
-                                best = min(best, own_start[o])
-                least = min(least, np.float32(best + d * per_metre))
-            if k != next_tied:
-                break
-            e, f, d = tied_edge[tied], tied_fraction[tied], tied_distance[tied]
-            tied += 1
+    for row in range(top, bottom):
+        # Cells of the row are read in runs of blocks.
+        column = left
+        while column < right:
+            if not blocks[row // side, column // side]:
+                column = (column // side + 1) * side
+                continue
+            first, end = row * n_columns + column, column
+            while end < right and blocks[row // side, end // side]:
+                end = (end // side + 1) * side
+            end = min(end, right)
+            while tied < n_tied and tied_cell[tied] < first:
+                tied += 1
             next_tied = tied_cell[tied] if tied < n_tied else -1
-        of_each[k] = least
+            shift = (to_row + row - top) * width + to_column - left + column - first
+            for k in range(first, first + end - column):
+                e, f, d = edge[k], fraction[k], distance[k]
+                least = np.float32(np.inf)
+                while True:
+                    if e >= 0 and d <= buffer_m:
+                        best = np.float64(
+                            min(rows[e, 0] + f * rows[e, 1], rows[e, 2] + (np.float32(1.0) - f) * rows[e, 3])
+                        )
+                        if first_own <= e <= last_own:
+                            for o in range(own_edge.size):
+                                if e == own_edge[o]:
+                                    # At the origin itself a closed direction does not matter: 0 times inf would be NaN.
+                                    ahead = f - own_fraction[o]
+                                    if ahead > 0.0:
+                                        best = min(best, own_start[o] + ahead * own_ahead[o, 0])
+                                    elif ahead < 0.0:
+                                        best = min(best, own_start[o] - ahead * own_ahead[o, 1])
+                                    else:
+                                        best = min(best, own_start[o])
+                        least = min(least, np.float32(best + d * per_metre))
+                    if k != next_tied:
+                        break
+                    e, f, d = tied_edge[tied], tied_fraction[tied], tied_distance[tied]
+                    tied += 1
+                    next_tied = tied_cell[tied] if tied < n_tied else -1
+                of_each[k + shift] = least
+            column = end
 
 
 @kernel

@@ -14,7 +14,7 @@ import numpy as np
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.crossings import is_barred, is_surely_free
 from traveltime_lab.kernels.street.grid import cell_at, empty_metres
-from traveltime_lab.kernels.street.nearest import TIE_M, Near, is_walk_barred, place_on
+from traveltime_lab.kernels.street.nearest import TIE_M, Near, Nearest, is_walk_barred, place_on
 
 #: A point has at most so many places (assumed to be more than anyone needs).
 _MOST_TIED = 256
@@ -59,12 +59,9 @@ def places_of(found, edge_of, parts):
     -------
     edge, fraction : int32 and float32 arrays of shape (n_rows, n_columns)
         -1 and 0 for cells without a segment.
-    tied : int32 array
-        Cells that may be tied, ascending: ``row * n_columns + column``.
     """
     n_rows, n_columns = found.segment.shape
     edge, fraction = np.empty((n_rows, n_columns), np.int32), np.empty((n_rows, n_columns), np.float32)
-    tied, n = np.empty(n_rows * n_columns, np.int32), 0
     for row in range(n_rows):
         for column in range(n_columns):
             segment = np.int64(found.segment[row, column])
@@ -73,9 +70,50 @@ def places_of(found, edge_of, parts):
                 continue
             edge[row, column] = edge_of[segment]
             fraction[row, column] = _place_of(segment, np.float64(found.position[row, column]), parts)
-            tied[n] = row * n_columns + column
-            n += found.may_be_tied[row, column]
-    return edge, fraction, tied[:n].copy()
+    return edge, fraction
+
+
+@kernel
+def tied_cells(centres, found, tied, near, limit, grid, needed, barriers, parts):
+    """
+    Return the other streets that are as near to the cells of a raster as the nearest one, within `TIE_M`.
+
+    Parameters
+    ----------
+    centres, limit, grid, needed, barriers
+        As in `nearest_on_raster`.
+    found, tied, near
+        From `nearest_on_raster`.
+    parts : Parts
+
+    Returns
+    -------
+    cell, edge, fraction, distance : int32, int32, float32 and float32 arrays of shape (n,)
+        Cells in ascending order: ``row * n_columns + column``.
+    """
+    first_x, first_y, step, shrink = centres
+    n, n_columns = tied.size, found.segment.shape[1]
+    px, py, k = np.empty(n), np.empty(n), np.empty(n)
+    here = Nearest(np.empty(n, np.int32), np.empty(n), np.empty(n), np.ones(n, np.bool_))
+    for i in range(n):
+        row, column = tied[i] // n_columns, tied[i] % n_columns
+        px[i], py[i], k[i] = first_x + column * step, first_y + row * step, shrink[row]
+        here.segment[i], here.position[i] = found.segment[row, column], found.position[row, column]
+        here.distance[i] = found.distance[row, column]
+    places = tied_places(px, py, k, here, near, limit, grid, needed, barriers, parts)
+    # The first place of each cell is the nearest one.
+    n_others = 0
+    for i in range(n):
+        n_others += max(places.indptr[i + 1] - places.indptr[i] - 1, 0)
+    cell, edge = np.empty(n_others, np.int32), np.empty(n_others, np.int32)
+    fraction, distance = np.empty(n_others, np.float32), np.empty(n_others, np.float32)
+    n_others = 0
+    for i in range(n):
+        for j in range(places.indptr[i] + 1, places.indptr[i + 1]):
+            cell[n_others], edge[n_others] = tied[i], places.edge[j]
+            fraction[n_others], distance[n_others] = places.fraction[j], places.distance[j]
+            n_others += 1
+    return cell, edge, fraction, distance
 
 
 @kernel

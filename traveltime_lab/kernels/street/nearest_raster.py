@@ -1,0 +1,488 @@
+"""
+Find the nearest street segment of every cell of a raster.
+
+Few segments can be the nearest one of some cell of a square: by the triangle inequality those that are no farther from
+its middle than the nearest one and twice the way from the middle to a corner. They are collected for each square, and
+squares are divided into four until few cells are left. See `traveltime_lab.kernels.street.nearest` for the coordinates.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.street.grid import cell_at, empty_metres
+from traveltime_lab.kernels.street.nearest import (
+    _SURELY_M,
+    Near,
+    Nearest,
+    _nearest,
+    _nearest_unbarred,
+    is_walk_barred,
+    place_on,
+)
+
+#: Side of a square in cells, and the longest in metres; cells of smaller squares are searched from like points.
+#: Measured in Milan and New York.
+_SQUARE, _LONGEST_M, _SMALLEST = 16, 250.0, 8
+#: Side of the parts of a square in cells.
+_PART = 8
+
+
+class Centres(NamedTuple):
+    """Centres of the cells of a raster in local metres, row 0 in the south."""
+
+    first_x: float  # centre of the cell in row 0 and column 0, m
+    first_y: float
+    step: float  # distance between neighbours, m
+    shrink: np.ndarray  # float64 (n_rows,)
+
+
+@kernel
+def nearest_on_raster(centres, is_asked, limit, grid, needed, barriers):
+    """
+    Return the nearest segment of each cell centre of a raster that a straight walk reaches.
+
+    Parameters
+    ----------
+    centres : Centres
+    is_asked : bool array of shape (n_rows, n_columns)
+        The cells to process; the others have no segment.
+    limit, grid, needed, barriers
+        As in `nearest_segments`.
+
+    Returns
+    -------
+    found : Nearest
+        With positions and distances in float32.
+    tied : int64 array of shape (n_tied,)
+        Cells that may be tied, ascending: ``row * n_columns + column``.
+    near : Near
+        The segments that may be tied of each of them.
+    """
+    shape = is_asked.shape
+    found = Nearest(
+        np.full(shape, -1, np.int32), np.zeros(shape, np.float32), np.full(shape, np.inf, np.float32),
+        np.zeros(shape, np.bool_),
+    )  # fmt: skip
+    side = _SQUARE
+    while side > 1 and side * centres.step > _LONGEST_M:
+        side //= 2
+    if side >= _SMALLEST:
+        first, last, near = _nearest_of_squares(centres, is_asked, limit, grid, needed, side, found)
+    else:
+        first, last, near = _nearest_of_each(centres, is_asked, limit, grid, needed, found)
+    if barriers.ends.shape[0]:
+        _go_round(centres, limit, grid, needed, barriers, found, first, last)
+    tied, near = _in_order(found.may_be_tied, first, last, near)
+    return found, tied, near
+
+
+@kernel
+def _nearest_of_each(centres, is_asked, limit, grid, needed, found):
+    """Write the nearest segment of each cell that is asked for; arguments and results as of `_nearest_of_squares`."""
+    first_x, first_y, step, shrink = centres
+    n_rows, n_columns = is_asked.shape
+    n = is_asked.sum()
+    px, py, k = np.empty(n), np.empty(n), np.empty(n)
+    first, last = np.zeros(is_asked.shape, np.int64), np.zeros(is_asked.shape, np.int64)
+    n = 0
+    for row in range(n_rows):
+        for column in range(n_columns):
+            if is_asked[row, column]:
+                px[n], py[n], k[n] = first_x + column * step, first_y + row * step, shrink[row]
+                n += 1
+    each, near = _nearest(px, py, k, limit, grid, needed)
+    n = 0
+    for row in range(n_rows):
+        for column in range(n_columns):
+            if is_asked[row, column]:
+                if each.segment[n] >= 0:
+                    found.segment[row, column], found.position[row, column] = each.segment[n], each.position[n]
+                    found.distance[row, column] = each.distance[n]
+                    found.may_be_tied[row, column] = each.may_be_tied[n]
+                    first[row, column], last[row, column] = near.begin[n], near.begin[n + 1]
+                n += 1
+    return first, last, near
+
+
+@kernel
+def _nearest_of_squares(centres, is_asked, limit, grid, needed, side, found):
+    """
+    Write the nearest segment of each cell that is asked for.
+
+    Parameters
+    ----------
+    centres, is_asked, limit, grid, needed
+        As in `nearest_on_raster`.
+    side : int
+        Side of the squares in cells, a power of two.
+    found : Nearest
+        Overwritten where a cell has a segment.
+
+    Returns
+    -------
+    first, last : int64 arrays of shape (n_rows, n_columns)
+        Where the segments that may be tied of each cell begin and end in `near`.
+    near : Near
+        Its `begin` is without meaning.
+    """
+    first_x, first_y, step, shrink = centres
+    squares = _asked_squares(is_asked, side)
+    n_squares = squares.shape[0]
+    px, py, k, half = np.empty(n_squares), np.empty(n_squares), np.empty(n_squares), np.empty(n_squares)
+    # How much longer a distance may be at the latitude of a row than at that of the middle of its square.
+    longer = np.empty(n_squares)
+    for i in range(n_squares):
+        top, left, bottom, right = squares[i, 0], squares[i, 1], squares[i, 2], squares[i, 3]
+        px[i], py[i] = first_x + (left + right) * 0.5 * step, first_y + (top + bottom) * 0.5 * step
+        k[i], longer[i] = shrink[(top + bottom) // 2], 0.0
+        for row in range(top, bottom + 1):
+            longer[i] = max(longer[i], abs(shrink[row] / k[i] - 1.0))
+        half[i] = _half_diagonal(top, left, bottom, right, step, k[i])
+    farthest = limit + (half.max() + 1.0 if n_squares else 0.0)
+    middles, _ = _nearest(px, py, k, farthest * (1.0 + (longer.max() if n_squares else 0.0)), grid, needed)
+
+    some, of_cell = _room(1024), np.empty(8 * _PART * _PART)
+    near_begin, near_end = np.zeros(is_asked.shape, np.int64), np.zeros(is_asked.shape, np.int64)
+    near, n_near = Near(np.empty(0, np.int64), np.empty(512, np.int32), np.empty(512), np.empty(512)), 0
+    for i in range(n_squares):
+        if middles.segment[i] < 0:
+            continue
+        radius = _radius(middles.distance[i], half[i], limit, longer[i])
+        n = -1
+        while n < 0:
+            n = _segments_around(px[i], py[i], k[i], radius, grid, needed, some)
+            if n < 0:
+                some = _room(4 * some.number.size)
+        n_before, n_near = n_near, -1
+        while n_near < 0:
+            n_near = _nearest_in_square(
+                centres, is_asked, limit, grid.edge, squares[i], k[i], longer[i], some, n, of_cell, found,
+                near_begin, near_end, near, n_before,
+            )  # fmt: skip
+            if n_near < 0:
+                near = _longer(near)
+    return near_begin, near_end, near
+
+
+class _Segments(NamedTuple):
+    """Segments that may be the nearest one of some cells; after those of a square those of its parts."""
+
+    number: np.ndarray  # int32
+    x1: np.ndarray  # float64, m
+    y1: np.ndarray
+    x2: np.ndarray
+    y2: np.ndarray
+    squared: np.ndarray  # float64, squared distance to the middle of the cells, m2
+
+
+@kernel
+def _room(size):
+    """Return arrays for segments."""
+    return _Segments(
+        np.empty(size, np.int32), np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    )
+
+
+# The loops over segments and cells are in kernels that assign no arrays and call nothing, because arrays that a loop
+# assigns, or gives to a function, are counted as references each time.
+
+
+@kernel
+def _segments_around(x, y, k, radius, grid, needed, some):
+    """
+    Write the segments within a radius of a point, some perhaps more than once.
+
+    Returns
+    -------
+    int
+        Their number, -1 if there may be no room for twice as many.
+    """
+    ends, marks, _, cell, first_row, last_row, first_column, last_column, blocks, begin, _, members = grid
+    number, ax, ay, bx, by, _ = some
+    top = max(np.int64(np.floor((y - radius) / cell)), first_row)
+    bottom = min(np.int64(np.floor((y + radius) / cell)), last_row)
+    left = max(np.int64(np.floor((x - radius / k) / cell)), first_column)
+    right = min(np.int64(np.floor((x + radius / k) / cell)), last_column)
+    n = 0
+    for r in range(top, bottom + 1):
+        for c in range(left, right + 1):
+            here = cell_at(r - first_row, c - first_column, blocks)
+            if here < 0:
+                continue
+            first, last = np.int64(begin[here]), np.int64(begin[here + 1])
+            if 2 * (n + last - first) > number.size:
+                return -1
+            for m in range(first, last):
+                s = members[m]
+                x1, y1, x2, y2 = ends[s, 0], ends[s, 1], ends[s, 2], ends[s, 3]
+                # A segment is in several cells of the grid; that of its first end is enough if it is one of these.
+                row, column = np.int64(np.floor(y1 / cell)), np.int64(np.floor(x1 / cell))
+                is_elsewhere = ((row != r) | (column != c)) & (
+                    (top <= row) & (row <= bottom) & (left <= column) & (column <= right)
+                )
+                _, d2 = place_on(x, y, k, x1, y1, x2, y2)
+                number[n], ax[n], ay[n], bx[n], by[n] = s, x1, y1, x2, y2
+                n += (not is_elsewhere) & (d2 <= radius * radius) & (marks[s] & needed == needed)
+    return n
+
+
+@kernel
+def _nearest_in_square(
+    centres, is_asked, limit, edge, square, k0, slack, some, n_some, of_cell, found, near_begin, near_end, near, n_near
+):
+    """
+    Write the nearest segment of each cell of a square that is asked for.
+
+    Parameters
+    ----------
+    centres, is_asked, limit, found
+        As in `_nearest_of_squares`.
+    edge : int32 array of shape (n_segments,)
+    square : int64 array of shape (4,)
+        First row and column and last row and column.
+    k0, slack : float
+        The shrink of the square, and how much that of its rows differs, as a share.
+    some : _Segments
+        The first `n_some` may be the nearest ones; the others are overwritten.
+    of_cell : float64 array of shape (8 * _PART ** 2,)
+        Overwritten.
+    near_begin, near_end, near : int64 arrays of shape (n_rows, n_columns), Near
+        Results of `_nearest_of_squares`.
+    n_near : int
+        How much of `near` is used.
+
+    Returns
+    -------
+    int
+        How much of `near` is used, -1 if it has no room.
+    """
+    first_x, first_y, step, shrink = centres
+    segment, position, distance, may_be_tied = found
+    number, ax, ay, bx, by, squared = some
+    _, near_number, near_t, near_d2 = near
+    # Of the cells of a part, one after the other: x, y, shrink; the nearest segment, its edge, position and squared
+    # distance; squared distance of the nearest one of another edge. In one array of one type, so that the compiler can
+    # prove that they do not overlap, and computes several cells at a time.
+    n_cells = np.int64(_PART * _PART)
+    at_y, at_k, at_best, at_edge = n_cells, 2 * n_cells, 3 * n_cells, 4 * n_cells
+    at_place, at_least, at_second = 5 * n_cells, 6 * n_cells, 7 * n_cells
+    for first_row in range(square[0], square[2] + 1, _PART):
+        for first_column in range(square[1], square[3] + 1, _PART):
+            top, bottom = first_row, min(first_row + _PART - 1, square[2])
+            left, right = first_column, min(first_column + _PART - 1, square[3])
+            x, y = first_x + (left + right) * 0.5 * step, first_y + (top + bottom) * 0.5 * step
+            for j in range(n_some):
+                _, squared[j] = place_on(x, y, k0, ax[j], ay[j], bx[j], by[j])
+            least = np.inf
+            for j in range(n_some):
+                least = squared[j] if squared[j] < least else least
+            radius = _radius(np.sqrt(least), _half_diagonal(top, left, bottom, right, step, k0), limit, slack)
+            n = n_some
+            for j in range(n_some):
+                number[n], ax[n], ay[n], bx[n], by[n] = number[j], ax[j], ay[j], bx[j], by[j]
+                n += squared[j] <= radius * radius
+            for m in range(n_cells):
+                row, column = top + m // _PART, left + m % _PART
+                of_cell[m], of_cell[m + at_y] = first_x + column * step, first_y + row * step
+                of_cell[m + at_k] = shrink[min(row, shrink.size - 1)]
+                of_cell[m + at_least], of_cell[m + at_second] = np.inf, np.inf
+            for j in range(n_some, n):
+                s, e = np.float64(number[j]), np.float64(edge[number[j]])
+                x1, y1, x2, y2 = ax[j], ay[j], bx[j], by[j]
+                for m in range(n_cells):
+                    t, d2 = place_on(of_cell[m], of_cell[m + at_y], of_cell[m + at_k], x1, y1, x2, y2)
+                    was, best, its_edge = of_cell[m + at_least], of_cell[m + at_best], of_cell[m + at_edge]
+                    place, second = of_cell[m + at_place], of_cell[m + at_second]
+                    # Ties go to the lowest index, so the result does not depend on the order.
+                    is_best = (d2 < was) | ((d2 == was) & (s < best))
+                    farther = was if is_best else d2
+                    of_cell[m + at_second] = farther if (its_edge != e) & (farther < second) else second
+                    of_cell[m + at_least] = d2 if is_best else was
+                    of_cell[m + at_place] = t if is_best else place
+                    of_cell[m + at_best] = s if is_best else best
+                    of_cell[m + at_edge] = e if is_best else its_edge
+            for m in range(n_cells):
+                metres = np.sqrt(of_cell[m + at_least])
+                reach = min(limit, metres + _SURELY_M)
+                of_cell[m + at_k] = metres
+                # Negative where nothing is tied.
+                of_cell[m + at_second] = reach * reach - of_cell[m + at_second]
+            for row in range(top, bottom + 1):
+                for column in range(left, right + 1):
+                    m = (row - top) * _PART + column - left
+                    if is_asked[row, column] and of_cell[m + at_least] <= limit * limit:
+                        segment[row, column] = np.int32(of_cell[m + at_best])
+                        position[row, column] = of_cell[m + at_place]
+                        distance[row, column] = of_cell[m + at_k]
+                        may_be_tied[row, column] = of_cell[m + at_second] >= 0.0
+            for row in range(top, bottom + 1):
+                for column in range(left, right + 1):
+                    m = (row - top) * _PART + column - left
+                    if not (is_asked[row, column] and may_be_tied[row, column]):
+                        continue
+                    if n_near + n - n_some > near_number.size:
+                        return -1
+                    near_begin[row, column] = n_near
+                    reach = min(limit, of_cell[m + at_k] + _SURELY_M)
+                    x, y, k = of_cell[m], of_cell[m + at_y], shrink[row]
+                    for j in range(n_some, n):
+                        t, d2 = place_on(x, y, k, ax[j], ay[j], bx[j], by[j])
+                        near_number[n_near], near_t[n_near], near_d2[n_near] = number[j], t, d2
+                        n_near += d2 <= reach * reach
+                    near_end[row, column] = n_near
+    return n_near
+
+
+@kernel
+def _asked_squares(is_asked, side):
+    """
+    Return the squares of a raster that have cells that are asked for.
+
+    Returns
+    -------
+    int64 array of shape (n_squares, 4)
+        First row and column and last row and column of their cells that are asked for.
+    """
+    n_rows, n_columns = is_asked.shape
+    squares, n = np.empty((((n_rows - 1) // side + 1) * ((n_columns - 1) // side + 1), 4), np.int64), 0
+    for top in range(0, n_rows, side):
+        for left in range(0, n_columns, side):
+            first_row, first_column, last_row, last_column = n_rows, n_columns, -1, -1
+            for row in range(top, min(top + side, n_rows)):
+                for column in range(left, min(left + side, n_columns)):
+                    if is_asked[row, column]:
+                        first_row, last_row = min(first_row, row), row
+                        first_column, last_column = min(first_column, column), max(last_column, column)
+            if last_row >= 0:
+                squares[n, 0], squares[n, 1], squares[n, 2], squares[n, 3] = (
+                    first_row, first_column, last_row, last_column,
+                )  # fmt: skip
+                n += 1
+    return squares[:n]
+
+
+@kernel(inline="always")
+def _half_diagonal(top, left, bottom, right, step, k):
+    """Return the distance from the middle of some cells to the centres at their corners, in metres."""
+    return 0.5 * step * np.sqrt(((right - left) * k) ** 2.0 + (bottom - top) ** 2.0)
+
+
+@kernel(inline="always")
+def _radius(metres, half, limit, slack):
+    """
+    Return the distance from the middle of some cells within which all their nearest and tied segments are.
+
+    Parameters
+    ----------
+    metres : float
+        Distance of the middle to its nearest segment.
+    half : float
+        Distance to the centres at the corners.
+    limit : float
+        Farthest distance of a segment from its cell.
+    slack : float
+        How much longer a distance may be at the latitude of a cell than at that of the middle, as a share.
+    """
+    most = min(limit, (metres + half) * (1.0 + slack))
+    # A millimetre against rounding.
+    return (most + _SURELY_M) * (1.0 + 2.0 * slack) + half + 0.001
+
+
+@kernel
+def _longer(near):
+    """Return a copy with room for more than as many segments again."""
+    size = 2 * near.segment.size
+    segment, position, squared = np.empty(size, np.int32), np.empty(size), np.empty(size)
+    for i in range(near.segment.size):
+        segment[i], position[i], squared[i] = near.segment[i], near.position[i], near.squared[i]
+    return Near(near.begin, segment, position, squared)
+
+
+@kernel
+def _in_order(may_be_tied, first, last, near):
+    """Return the cells that may be tied, and their segments that may be in the same order."""
+    n_rows, n_columns = may_be_tied.shape
+    n, n_near = 0, 0
+    for row in range(n_rows):
+        for column in range(n_columns):
+            if may_be_tied[row, column]:
+                n, n_near = n + 1, n_near + last[row, column] - first[row, column]
+    tied, begin = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
+    segment, position, squared = np.empty(n_near, np.int32), np.empty(n_near), np.empty(n_near)
+    n, n_near = 0, 0
+    for row in range(n_rows):
+        for column in range(n_columns):
+            if may_be_tied[row, column]:
+                for j in range(first[row, column], last[row, column]):
+                    segment[n_near], position[n_near] = near.segment[j], near.position[j]
+                    squared[n_near] = near.squared[j]
+                    n_near += 1
+                tied[n], begin[n + 1] = row * n_columns + column, n_near
+                n += 1
+    return tied, Near(begin, segment, position, squared)
+
+
+@kernel
+def _go_round(centres, limit, grid, needed, barriers, found, first, last):
+    """Replace the nearest segments of centres from which the walk there is barred; see `nearest_on_raster`."""
+    first_x, first_y, step, shrink = centres
+    n_rows, n_columns = found.segment.shape
+    _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
+    for row in range(n_rows):
+        py, k = first_y + row * step, shrink[row]
+        for c in range(n_columns):
+            if found.segment[row, c] < 0:
+                continue
+            # Most centres have no barrier as near as their street.
+            px, d = first_x + c * step, np.float64(found.distance[row, c])
+            free_m = empty_metres(px, py, k, cell, first_row, last_row, first_column, last_column, blocks, rings)
+            if d < free_m - 0.001:
+                continue
+            s, t = np.int64(found.segment[row, c]), np.float64(found.position[row, c])
+            if is_walk_barred(px, py, k, grid, s, t, barriers, True):
+                s, t, d = _nearest_unbarred(px, py, k, d, limit, grid, needed, barriers)
+                found.segment[row, c], found.position[row, c] = s, t
+                found.distance[row, c], found.may_be_tied[row, c] = d, True
+                # What is tied must be searched for again.
+                last[row, c] = first[row, c]
+
+
+@kernel
+def reaches_of_blocks(px, py, shrink, half_m, more_m, limit, grid, needed, barriers):
+    """
+    Return the distance within which the nearest segment of each centre in a block certainly is.
+
+    Parameters
+    ----------
+    px, py, shrink : float64 arrays of shape (n,)
+        Middles of the blocks, and the shrink there.
+    half_m : float
+        Half of the diagonal of a block, m.
+    more_m : float
+        How far around the walks from a block there must be no barrier either, m.
+    limit, grid, needed, barriers
+        As in `nearest_segments`.
+
+    Returns
+    -------
+    float32 array of shape (n,)
+        inf if there is no segment within the limit, or if a barrier may lead to another segment.
+    """
+    found, _ = _nearest(px, py, shrink, limit - half_m, grid, needed)
+    _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
+    reaches = np.full(px.size, np.inf, np.float32)
+    for i in range(px.size):
+        walk_m = found.distance[i] + half_m
+        is_free = found.segment[i] >= 0
+        if is_free and barriers.ends.shape[0] > 0:
+            free_m = empty_metres(
+                px[i], py[i], shrink[i], cell, first_row, last_row, first_column, last_column, blocks, rings
+            )
+            is_free = walk_m + half_m + more_m < free_m
+        if is_free:
+            reaches[i] = walk_m
+    return reaches
