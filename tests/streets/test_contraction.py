@@ -116,6 +116,15 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
                     expected[i, j] = best
         # Against the arcs, rows and columns change places.
         assert np.array_equal(result, expected if rows is seeds else expected.T)
+        one, climbs, numbers = np.zeros(len(columns), np.int64), sweeps.new_climbs(n), sweeps.new_marks(n)
+        for row, labels in zip(rows, result, strict=True):
+            given = as_ports([row]), as_ports(columns), np.int64(limit)
+            sweeps.one_to_many(up, down, rank, *given, climbs, numbers, room, one)
+            assert np.array_equal(one, labels)
+            assert (climbs.ahead == road.UNREACHED).all()
+            assert (climbs.back == road.UNREACHED).all()
+            assert (numbers.number == -1).all()
+            assert not climbs.has_work.any()
 
 
 @settings(max_examples=200, deadline=None)

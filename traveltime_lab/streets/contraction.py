@@ -190,17 +190,26 @@ def label_blocks(
     n_near, n_far = len(near.snaps), len(far.snaps)
     columns, near_ports = by_edge(far.positions, near.positions), near.ports
 
+    def along_edges(part: slice, labels: Int64Array) -> tuple[slice, slice, Int64Array]:
+        here, limits = rows_of(near.positions, part.start, part.stop), np.full(part.stop - part.start, largest)
+        turns.improve_along_edges(here, far.positions, not is_backward, graph.directed, columns, limits, labels)
+        return (slice(0, n_far), part, labels.T) if is_backward else (part, slice(0, n_far), labels)
+
+    if n_near == 1:
+        labels = np.empty((1, n_far), np.int64)
+        with climbs(graph.topology) as climbed, marks(graph.topology) as places, streams(graph.topology) as space:
+            seeds = take_rows(near_ports, 0, 1)
+            sweeps.one_to_many(up, down, made.rank, seeds, far.ports, largest, climbed, places, space.room, labels[0])
+        yield along_edges(slice(0, 1), labels)
+        return
+
     def sweep(stream: sweeps.Stream, part: slice) -> tuple[slice, slice, Int64Array]:
         indptr, states, keys = near_ports
         labels = np.empty((part.stop - part.start, n_far), np.int64)
         seeds = Ports(indptr[part.start : part.stop + 1], states, keys)
         with marks(graph.topology) as space:
             sweeps.many_to_many(up, made.rank, stream, seeds, largest, space, labels)
-        here, limits = rows_of(near.positions, part.start, part.stop), np.full(part.stop - part.start, largest)
-        turns.improve_along_edges(here, far.positions, not is_backward, graph.directed, columns, limits, labels)
-        if is_backward:
-            return slice(0, n_far), part, labels.T
-        return part, slice(0, n_far), labels
+        return along_edges(part, labels)
 
     with marks(graph.topology) as places, streams(graph.topology) as space:
         stream, space.room = sweeps.restrict(down, made.rank, far.ports, places, space.room)

@@ -160,7 +160,8 @@ def choose(
     searching_ns = all_ns * float(np.mean(shares)) if len(shares) >= _SAMPLES else all_ns
     # A search that takes longer than expected turns to the hierarchy, so that few origins are not worth more.
     most_ns = min(all_ns, (_CLEAR if n_near >= _MANY else _COUNTED) * searching_ns)
-    asking_ns = _asking_ns(streets, graph, near, far, most_ns, is_backward=is_backward, are_pairs=are_pairs)
+    sure_ns = searching_ns / _CLEAR if len(shares) >= _SAMPLES else 0.0
+    asking_ns = _asking_ns(streets, graph, near, far, most_ns, sure_ns, is_backward=is_backward, are_pairs=are_pairs)
     if all_ns <= asking_ns:
         return Choice(False, (making_ns + asking_ns) / 1e9)
     even = (making_ns + asking_ns) / all_ns
@@ -189,6 +190,7 @@ def _asking_ns(
     near: LinkedPoints,
     far: LinkedPoints,
     most_ns: float,
+    sure_ns: float,
     *,
     is_backward: bool,
     are_pairs: bool,
@@ -196,14 +198,18 @@ def _asking_ns(
     """
     Return the time of a request to a hierarchy that exists.
 
-    The states in the upward searches from the destinations are counted, but not further than up to `most_ns`. Beyond
-    that, and before the hierarchy exists, their number is estimated.
+    The states in the upward searches from the destinations are counted, but not further than up to `most_ns`, and not
+    if their typical number takes less than `sure_ns`. Beyond that, and before the hierarchy exists, their number is
+    estimated.
     """
     if are_pairs:
         return len(far.snaps) * _PAIR_NS / settings.threads
     n_sweeps = -(-len(near.snaps) // sweeps.LANES)
     n_threads = min(settings.threads, n_sweeps)
     row_ns = _RESTRICT_NS + n_sweeps * _SWEEP_NS / n_threads
+    typical_ns = len(near.snaps) * _CLIMB_NS / n_threads + _CONE * len(far.snaps) ** 0.75 * row_ns
+    if typical_ns < sure_ns:
+        return typical_ns
     n_states = graph.topology.n_states
     n_rows, most = 0.0, int(min(most_ns / row_ns, n_states)) + 1
     if HIERARCHY.is_ready(graph, None):

@@ -395,3 +395,75 @@ def one_to_some(up, down, rank, seeds, reads, row_indptr, limit, climbs, result)
             result[pair] = best if best <= limit else UNREACHED
         for i in range(n_ahead):
             ahead[found_ahead[i]] = UNREACHED
+
+
+@kernel
+def one_to_many(up, down, rank, seeds, reads, limit, climbs, marks, room, result):
+    """
+    Fill `result` with the smallest labels from one origin to the readings of each column.
+
+    The label of a vertex is the least of that of the upward search and of those of the higher vertices from which
+    downward arcs lead to it; these are found first, and each once. So each arc that leads to a reading is read once,
+    where `restrict` and `many_to_many` read it three times.
+
+    Parameters
+    ----------
+    up, down : Arcs
+    rank : int32 array of shape (n,)
+    seeds, reads : Ports
+        Seeds of the one search, and readings of each column.
+    limit : int64
+        Labels above it become `UNREACHED`.
+    climbs : Climbs
+    marks : Marks
+        Empty, also afterwards.
+    room : Room
+        Overwritten.
+    result : int64 array of shape (n_columns,)
+        Overwritten.
+
+    References
+    ----------
+    Strasser and Zeitz, "A fast and tight heuristic for A* in road networks", SEA 2021, find the labels of vertices
+    that are asked for in this way (lazy RPHAST).
+    """
+    indptr, tails, labels = down
+    read_indptr, read_states, read_keys = reads
+    label, final, has_work = climbs
+    n_read, stack, found = marks.number, room.stack, room.vertices
+    n_found = _climb(up, rank, seeds.states, seeds.keys, limit, label, has_work, found)
+    # Vertices that wait for higher ones are at the beginning of the stack, those with their final label at its end.
+    top, n_left = 0, stack.size
+    for column in range(result.size):
+        least = UNREACHED
+        for i in range(read_indptr[column], read_indptr[column + 1]):
+            target = rank[read_states[i]]
+            if final[target] == UNREACHED:
+                stack[0], n_read[target] = target, 0
+                top = 1
+            while top:
+                v = stack[top - 1]
+                first, last, best = indptr[v] + n_read[v], indptr[v + 1], label[v]
+                k = first
+                while k < last and final[tails[k]] != UNREACHED:
+                    best = min(best, final[tails[k]] + labels[k])
+                    k += 1
+                if k < last:
+                    # The rest of the arcs of this vertex when this one is final.
+                    label[v] = best
+                    n_read[v] += k - first
+                    stack[top], n_read[tails[k]] = tails[k], 0
+                    top += 1
+                else:
+                    # Also final if it is not reached.
+                    final[v] = best if best < UNREACHED else UNREACHED + 1
+                    label[v], n_read[v] = UNREACHED, -1
+                    top -= 1
+                    n_left -= 1
+                    stack[n_left] = v
+            least = min(least, final[target] + read_keys[i])
+        result[column] = least if least <= limit else UNREACHED
+    for i in range(n_found):
+        label[found[i]] = UNREACHED
+    for i in range(n_left, stack.size):
+        final[stack[i]] = UNREACHED
