@@ -201,7 +201,7 @@ def counts_to_points(
         row, column = np.concatenate([row, alone]), np.concatenate([column, nearest])
         share = 1.0 / np.bincount(row, minlength=len(shapes))[row]
         totals = np.stack([np.bincount(column, each[row] * share, len(ends)) for each in amounts])
-    return geo_frame(dict(zip(names, totals, strict=True)), ends.geometry, ends.index)
+    return geo_frame(dict(zip(names, totals, strict=True)), ends.geometry.copy(), ends.index)
 
 
 class _Cells:

@@ -90,10 +90,10 @@ class Tile:
 
     def part(self, window: Window) -> Tile:
         """Return the cells of a window, in arrays of their own."""
-        rectangle = window[:4]
-        if rectangle == (0, 0, *self.edge.shape):
+        top, left, bottom, right = window[:4]
+        if (top, left, bottom, right) == (0, 0, *self.edge.shape):
             return self
-        return Tile(*cells_within(*self.arrays(), *rectangle))
+        return Tile(*cells_within(*self.arrays(), top, bottom, left, right))
 
 
 @dataclass
