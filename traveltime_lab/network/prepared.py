@@ -142,7 +142,8 @@ def prepare(streets: StreetLayer, transit: TransitLayer | None, asked: Iterable[
     asked = tuple(asked)
     check_timetable(asked, has_timetable=transit is not None)
     with recording() as uses:
-        for transportation in asked:
+        # Driving first: it has the largest search graph, and takes the most memory while it is contracted.
+        for transportation in sorted(asked, key=lambda means: means.base != "driving"):
             is_ridden = transportation.uses_timetable
             for means in {transportation.access, transportation.egress} if is_ridden else {transportation}:
                 _use(streets, means)

@@ -35,5 +35,5 @@ def geo_frame(columns: Mapping[str, Any], geometry: ObjectArray, index: pd.Index
     arrays["geometry"] = gpd.array.GeometryArray(geometry, crs=WGS84)
     frame = pd.DataFrame(arrays, index=index, copy=False)
     frame.__class__ = gpd.GeoDataFrame
-    frame._geometry_column_name = "geometry"  # noqa: SLF001 - what geopandas does
+    frame._geometry_column_name = "geometry"  # as geopandas does
     return frame

@@ -90,14 +90,28 @@ def hierarchy(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
 def _contract(streets: StreetLayer, topology: Topology) -> Contraction:
     """Compute the contraction order of a topology and its shortcuts."""
     begin = time.perf_counter()
+    indptr, indices, rank, order = _order(streets, topology)
+    up_indptr, up_heads = kernel.fill(indptr, indices, rank, order)
+    slots = kernel.slots_of_arcs(topology.indptr, topology.indices, rank, up_indptr, up_heads)
+    seconds = time.perf_counter() - begin
+    logger.info("contracted states=%d pairs=%d seconds=%.2f", topology.n_states, up_heads.size, seconds)
+    return Contraction(rank, up_indptr, up_heads, slots)
+
+
+def _order(streets: StreetLayer, topology: Topology) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array]:
+    """
+    Compute the contraction order of a topology.
+
+    Returns
+    -------
+    indptr, indices : int32 arrays
+        CSR of the neighbours of each state.
+    rank, order : int32 arrays of shape (n_states,)
+        Rank of each state, and state of each rank.
+    """
     n_states = topology.n_states
     source = np.repeat(np.arange(n_states, dtype=np.int32), np.diff(topology.indptr))
-    apart = source != topology.indices
-    ends = np.concatenate([source[apart], topology.indices[apart]])
-    others = np.concatenate([topology.indices[apart], source[apart]])
-    # Merge parallel arcs.
-    both = coo_array((np.ones(ends.size, np.int8), (ends, others)), shape=(n_states, n_states)).tocsr()
-    indptr, indices = both.indptr.astype(np.int32), both.indices.astype(np.int32)
+    indptr, indices = _neighbours(topology, source)
     # Contract dead ends and states with two neighbours first: a third of the states, in very little time.
     left, degree = indices.copy(), np.empty(n_states, np.int32)
     peeled = dissection.peel(indptr, left, degree)
@@ -108,11 +122,18 @@ def _contract(streets: StreetLayer, topology: Topology) -> Contraction:
     order = np.concatenate([peeled, lines[0]])
     rank = np.empty(n_states, np.int32)
     rank[order] = np.arange(n_states, dtype=np.int32)
-    up_indptr, up_heads = kernel.fill(indptr, indices, rank, order)
-    slots = kernel.slots_of_arcs(topology.indptr, topology.indices, rank, up_indptr, up_heads)
-    seconds = time.perf_counter() - begin
-    logger.info("contracted states=%d pairs=%d seconds=%.2f", n_states, up_heads.size, seconds)
-    return Contraction(rank, up_indptr, up_heads, slots)
+    return indptr, indices, rank, order
+
+
+def _neighbours(topology: Topology, source: Int32Array) -> tuple[Int32Array, Int32Array]:
+    """Return the CSR of the neighbours of each state, in either direction; `source` is the state each arc leaves."""
+    apart = source != topology.indices
+    ends = np.concatenate([source[apart], topology.indices[apart]])
+    others = np.concatenate([topology.indices[apart], source[apart]])
+    # Merge parallel arcs.
+    shape = topology.n_states, topology.n_states
+    both = coo_array((np.ones(ends.size, np.int8), (ends, others)), shape=shape).tocsr()
+    return both.indptr.astype(np.int32), both.indices.astype(np.int32)
 
 
 def _places(streets: StreetLayer, topology: Topology, source: Int32Array) -> tuple[FloatArray, FloatArray]:

@@ -207,7 +207,7 @@ def _asking_ns(
     n_sweeps = -(-len(near.snaps) // sweeps.LANES)
     n_threads = min(settings.threads, n_sweeps)
     row_ns = _RESTRICT_NS + n_sweeps * _SWEEP_NS / n_threads
-    typical_ns = len(near.snaps) * _CLIMB_NS / n_threads + _CONE * len(far.snaps) ** 0.75 * row_ns
+    typical_ns = float(len(near.snaps) * _CLIMB_NS / n_threads + _CONE * len(far.snaps) ** 0.75 * row_ns)
     if typical_ns < sure_ns:
         return typical_ns
     n_states = graph.topology.n_states

@@ -81,8 +81,8 @@ def fill(indptr, indices, rank, order):
             first_child[parent] = v
         up_indptr[v + 1] = at
     # Transposing twice sorts the entries of each row.
-    in_indptr, in_tails, _ = turned(up_indptr, heads[:at])
-    _, up_heads, _ = turned(in_indptr, in_tails)
+    in_indptr, in_tails = turned(up_indptr, heads[:at])
+    _, up_heads = turned(in_indptr, in_tails)
     return up_indptr, up_heads
 
 
@@ -100,25 +100,43 @@ def turned(indptr, indices):
     -------
     turned_indptr, turned_indices : int64 and int32 arrays
         The entries of each row ascend.
-    places : int32 array
-        Position in `indices` of each transposed entry.
     """
-    n = indptr.size - 1
-    turned_indptr = np.zeros(n + 1, np.int64)
-    for k in range(indices.size):
-        turned_indptr[indices[k] + 1] += 1
-    for v in range(n):
-        turned_indptr[v + 1] += turned_indptr[v]
+    turned_indptr = _turned_indptr(indptr, indices)
     turned_indices = np.empty(indices.size, np.int32)
-    places = np.empty(indices.size, np.int32)
     free = turned_indptr[:-1].copy()
-    for v in range(n):
+    for v in range(indptr.size - 1):
+        for k in range(indptr[v], indptr[v + 1]):
+            w = indices[k]
+            turned_indices[free[w]] = v
+            free[w] += 1
+    return turned_indptr, turned_indices
+
+
+@kernel
+def _places_of_turned(indptr, indices):
+    """Return what `turned` does, and the position in `indices` of each transposed entry, an int32 array."""
+    turned_indptr = _turned_indptr(indptr, indices)
+    turned_indices, places = np.empty(indices.size, np.int32), np.empty(indices.size, np.int32)
+    free = turned_indptr[:-1].copy()
+    for v in range(indptr.size - 1):
         for k in range(indptr[v], indptr[v + 1]):
             w = indices[k]
             turned_indices[free[w]] = v
             places[free[w]] = k
             free[w] += 1
     return turned_indptr, turned_indices, places
+
+
+@kernel
+def _turned_indptr(indptr, indices):
+    """Return the begin of each row of the transposed CSR."""
+    n = indptr.size - 1
+    turned_indptr = np.zeros(n + 1, np.int64)
+    for k in range(indices.size):
+        turned_indptr[indices[k] + 1] += 1
+    for v in range(n):
+        turned_indptr[v + 1] += turned_indptr[v]
+    return turned_indptr
 
 
 @kernel
@@ -159,7 +177,6 @@ def slots_of_arcs(indptr, indices, rank, up_indptr, up_heads):
     return slots
 
 
-@kernel
 def customize(slots, weights, up_indptr, up_heads):
     """
     Return the labels of a hierarchy, without the arcs that no shortest path needs.
@@ -182,10 +199,36 @@ def customize(slots, weights, up_indptr, up_heads):
     up, down : Arcs
         The arcs from each vertex to higher ones, and from higher vertices to each vertex.
     """
+    m = up_heads.size
+    up, down = (np.full(m, UNREACHED, np.int64) for _ in range(2))
+    heads_up, tails_down = (np.empty(m, np.int32) for _ in range(2))
+    indptr_up, indptr_down = _customize(slots, weights, up_indptr, up_heads, up, down, heads_up, tails_down)
+    # Not copied: in a large network these arrays are most of the memory.
+    for array, indptr in ((up, indptr_up), (heads_up, indptr_up), (down, indptr_down), (tails_down, indptr_down)):
+        array.resize(int(indptr[-1]), refcheck=False)
+    return Arcs(indptr_up, heads_up, up), Arcs(indptr_down, tails_down, down)
+
+
+@kernel
+def _customize(slots, weights, up_indptr, up_heads, up, down, heads_up, tails_down):
+    """
+    Write the arcs of `customize`, and return where those of each vertex begin.
+
+    Parameters
+    ----------
+    slots, weights, up_indptr, up_heads
+        As in `customize`.
+    up, down : int64 arrays of shape (n_pairs,)
+        `UNREACHED`; overwritten with labels.
+    heads_up, tails_down : int32 arrays of shape (n_pairs,)
+        Overwritten.
+
+    Returns
+    -------
+    indptr_up, indptr_down : int64 arrays of shape (n + 1,)
+    """
     n = up_indptr.size - 1
     m = up_heads.size
-    up = np.full(m, UNREACHED, np.int64)
-    down = np.full(m, UNREACHED, np.int64)
     for arc in range(slots.size):
         slot = slots[arc]
         if slot >= 0:
@@ -193,7 +236,7 @@ def customize(slots, weights, up_indptr, up_heads):
                 up[slot >> 1] = min(up[slot >> 1], weights[arc])
             else:
                 down[slot >> 1] = min(down[slot >> 1], weights[arc])
-    in_indptr, in_tails, in_pairs = turned(up_indptr, up_heads)
+    in_indptr, in_tails, in_pairs = _places_of_turned(up_indptr, up_heads)
     pair_to = np.full(n, -1, np.int32)
     for u in range(n):
         for pair in range(up_indptr[u], up_indptr[u + 1]):
@@ -247,8 +290,6 @@ def customize(slots, weights, up_indptr, up_heads):
                     down[xz] = way
     indptr_up = np.zeros(n + 1, np.int64)
     indptr_down = np.zeros(n + 1, np.int64)
-    heads_up = np.empty(m, np.int32)
-    tails_down = np.empty(m, np.int32)
     n_up = n_down = 0
     for v in range(n):
         for pair in range(up_indptr[v], up_indptr[v + 1]):
@@ -262,7 +303,4 @@ def customize(slots, weights, up_indptr, up_heads):
                 n_down += 1
         indptr_up[v + 1] = n_up
         indptr_down[v + 1] = n_down
-    return (
-        Arcs(indptr_up, heads_up[:n_up].copy(), up[:n_up].copy()),
-        Arcs(indptr_down, tails_down[:n_down].copy(), down[:n_down].copy()),
-    )
+    return indptr_up, indptr_down
