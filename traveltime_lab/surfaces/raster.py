@@ -185,7 +185,10 @@ def _blocks_around(
         reaches + np.float32(3.0 * cell_m), marks,
     )  # fmt: skip
     return {
-        (row, column): marks[(row - top) * n : (row - top + 1) * n, (column - left) * n : (column - left + 1) * n]
+        # Copies, because kernels are compiled again for arrays with gaps.
+        (row, column): marks[
+            (row - top) * n : (row - top + 1) * n, (column - left) * n : (column - left + 1) * n
+        ].copy()
         for row, column in places
     }
 
