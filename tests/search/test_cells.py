@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.support.worlds import FRAME, at, world
 from traveltime_lab.crs import wrap_degrees
-from traveltime_lab.kernels.street import nearest, nearest_raster
+from traveltime_lab.kernels.street import nearest, nearest_raster, ties
 from traveltime_lab.modes import Transportation
 from traveltime_lab.search import cell_numbers, cell_times
 from traveltime_lab.streets.snapping import CAN_ARRIVE, MAIN, barriers, no_barriers, snap_index
@@ -415,7 +415,8 @@ def test_combinations_that_make_no_sense(town):
 
 @settings(max_examples=25, deadline=None)
 @given(
-    st.floats(-6000, 6000), st.floats(-6000, 6000), st.sampled_from([5.0, 30.0, 100.0]), st.integers(50, 1500),
+    st.floats(-6000, 6000), st.floats(-6000, 6000), st.sampled_from([5.0, 12.0, 30.0, 62.0, 100.0]),
+    st.integers(50, 1500),
     st.sampled_from([CAN_ARRIVE, MAIN]), st.booleans(), st.sampled_from(["walking", "driving"]),
     st.sampled_from([0.0, 0.5, 0.95]),
 )  # fmt: skip
@@ -426,7 +427,7 @@ def test_rasters_find_the_streets_that_points_find(helsinki, x, y, step, limit, 
     shrink = helsinki.frame.shrink(y + np.arange(shape[0]) * step)
     centres = nearest_raster.Centres(x, y, step, shrink)
     asked = np.random.default_rng(limit).random(shape) >= left_out
-    on_raster, _, _ = nearest_raster.nearest_on_raster(centres, asked, float(limit), index.grid, *rules)
+    on_raster, cells, near = nearest_raster.nearest_on_raster(centres, asked, float(limit), index.grid, *rules)
     segment, place, metres, tied = on_raster
     assert np.all(segment[~asked] == -1)
     xs = np.broadcast_to(x + np.arange(shape[1]) * step, shape).ravel()
@@ -439,3 +440,10 @@ def test_rasters_find_the_streets_that_points_find(helsinki, x, y, step, limit, 
     assert np.allclose(metres[asked], far, rtol=1e-6)
     assert np.allclose(place[asked][one >= 0], at_place[one >= 0], atol=1e-6)
     assert np.array_equal(tied[asked][one >= 0], is_tied[one >= 0])
+    # What was kept while cells were searched from is what a search for ties finds.
+    assert np.array_equal(cells, np.flatnonzero(tied))
+    kept, searched = (
+        ties.tied_cells(centres, on_raster, cells, some, float(limit), index.grid, *rules, index.parts)
+        for some in (near, nearest.none_near(cells.size))
+    )
+    assert all(map(np.array_equal, kept, searched))

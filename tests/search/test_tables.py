@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import shapely
 
+import traveltime_lab as tl
 from traveltime_lab.search.tables import geo_frame
 
 pytestmark = pytest.mark.quick
@@ -47,3 +48,27 @@ def test_tables_share_nothing() -> None:
         assert table.columns.name is None
         assert list(table.columns) == ["n", "geometry"]
         assert table["n"].tolist() == [0.0]
+
+
+def test_results_do_not_share_the_geometries_that_are_given(coquimbo) -> None:
+    given = tl.sample_points().iloc[:3]
+    before = given.geometry.to_wkb().tolist()
+    options = {"travel_time": 1800, "transportation": "walking"}
+    results = [
+        tl.time_filter(coquimbo, given, given, **options),
+        tl.nearest(coquimbo, given, given, k=1, **options),
+        tl.time_map(coquimbo, given, **options),
+        tl.accessibility(coquimbo, given, given, **options),
+        tl.counts_to_points(given.assign(people=1.0), given, values="people"),
+    ]
+    for found in results:
+        at = found.columns.get_loc("geometry")
+        found.iloc[0, at] = shapely.Point(9, 9)
+        assert not np.shares_memory(found.geometry.to_numpy(), given.geometry.to_numpy())
+    assert given.geometry.to_wkb().tolist() == before
+
+
+def test_labels_of_several_levels_are_tuples() -> None:
+    labels = pd.MultiIndex.from_tuples([(1, "a"), (2, "b")])
+    found = geo_frame({"origin": labels}, np.array([None, None], dtype=object), pd.RangeIndex(2))
+    assert found["origin"].tolist() == [(1, "a"), (2, "b")]

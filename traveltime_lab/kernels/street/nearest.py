@@ -18,7 +18,7 @@ from traveltime_lab.kernels.street.grid import cell_at, empty_metres, empty_ring
 #: Streets are tied if their distances differ by no more than this; coordinates and lines are no more exact (assumed).
 TIE_M = 0.5
 #: The same with room for rounding to float32.
-_SURELY_M = TIE_M + 0.001
+SURELY_M = TIE_M + 0.001
 #: How much farther away than the nearest street the street may be that a point is snapped to instead (assumed).
 DETOUR_M = 500.0
 #: So many segments are measured before they are compared, and kept for one point.
@@ -65,7 +65,7 @@ def place_on(px, py, k, ax, ay, bx, by):
 
 
 @kernel
-def _nearest(px, py, shrink, limit, grid, needed):
+def nearest_across_barriers(px, py, shrink, limit, grid, needed):
     """
     Return the nearest segment within `limit` metres of each point that has the needed marks, across barriers, too.
 
@@ -152,7 +152,7 @@ def _nearest(px, py, shrink, limit, grid, needed):
                             continue
                         n_near += n_here
                         if least < best:
-                            best, reach = least, min(limit, np.sqrt(least) + _SURELY_M)
+                            best, reach = least, min(limit, np.sqrt(least) + SURELY_M)
             ring += 1
         # Ties go to the lowest index, so the result does not depend on the order of the cells.
         best_segment, best_t, n_kept = -1, 0.0, 0
@@ -197,7 +197,7 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
     Nearest
     Near
     """
-    found, near = _nearest(px, py, shrink, limit, grid, needed)
+    found, near = nearest_across_barriers(px, py, shrink, limit, grid, needed)
     if barriers.ends.shape[0] == 0:
         return found, near
     segment, position, distance, may_be_tied = found
@@ -220,7 +220,7 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
         ):
             continue
         if is_barred(px[i], py[i], qx, qy, shrink[i], barriers, True):
-            s, t, d = _nearest_unbarred(px[i], py[i], shrink[i], distance[i], limit, grid, needed, barriers)
+            s, t, d = nearest_unbarred(px[i], py[i], shrink[i], distance[i], limit, grid, needed, barriers)
             segment[i], position[i], distance[i], may_be_tied[i] = s, t, d, True
             for j in range(near.begin[i], near.begin[i + 1]):
                 near.segment[j] = -1
@@ -237,7 +237,7 @@ def is_walk_barred(px, py, k, grid, segment, t, barriers, with_motorways):
 
 
 @kernel
-def _nearest_unbarred(px, py, k, nearest_m, limit, grid, needed, barriers):
+def nearest_unbarred(px, py, k, nearest_m, limit, grid, needed, barriers):
     """
     Return the nearest segment of a point that a straight walk reaches without crossing water or a motorway.
 
@@ -260,14 +260,14 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with
     nearest_m : float
         Distance to the nearest segment, which is barred.
     px, py, k, limit, grid, needed, barriers
-        As in `_nearest` and `nearest_segments`.
+        As in `nearest_across_barriers` and `nearest_segments`.
     with_motorways : bool
         Whether motorways are barriers.
 
     Returns
     -------
     segment, position, distance
-        As of `_nearest`.
+        As of `nearest_across_barriers`.
 
     Notes
     -----
@@ -303,7 +303,7 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with
                 for m in range(begin[here], begin[here + 1]):
                     i = members[m]
                     t, d2 = place_on(px, py, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
-                    # The lowest index first among equally near segments, as in `_nearest`.
+                    # The lowest index first among equally near segments, as in `nearest_across_barriers`.
                     if d2 > best or d2 < done or (d2 == best and best_segment >= 0 and i >= best_segment):
                         continue
                     if marks[i] & needed != needed:

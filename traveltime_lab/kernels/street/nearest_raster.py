@@ -15,12 +15,12 @@ import numpy as np
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.grid import cell_at, empty_metres
 from traveltime_lab.kernels.street.nearest import (
-    _SURELY_M,
+    SURELY_M,
     Near,
     Nearest,
-    _nearest,
-    _nearest_unbarred,
     is_walk_barred,
+    nearest_across_barriers,
+    nearest_unbarred,
     place_on,
 )
 
@@ -94,7 +94,7 @@ def _nearest_of_each(centres, is_asked, limit, grid, needed, found):
             if is_asked[row, column]:
                 px[n], py[n], k[n] = first_x + column * step, first_y + row * step, shrink[row]
                 n += 1
-    each, near = _nearest(px, py, k, limit, grid, needed)
+    each, near = nearest_across_barriers(px, py, k, limit, grid, needed)
     n = 0
     for row in range(n_rows):
         for column in range(n_columns):
@@ -143,7 +143,9 @@ def _nearest_of_squares(centres, is_asked, limit, grid, needed, side, found):
             longer[i] = max(longer[i], abs(shrink[row] / k[i] - 1.0))
         half[i] = _half_diagonal(top, left, bottom, right, step, k[i])
     farthest = limit + (half.max() + 1.0 if n_squares else 0.0)
-    middles, _ = _nearest(px, py, k, farthest * (1.0 + (longer.max() if n_squares else 0.0)), grid, needed)
+    middles, _ = nearest_across_barriers(
+        px, py, k, farthest * (1.0 + (longer.max() if n_squares else 0.0)), grid, needed
+    )
 
     some, of_cell = _room(1024), np.empty(8 * _PART * _PART)
     near_begin, near_end = np.zeros(is_asked.shape, np.int64), np.zeros(is_asked.shape, np.int64)
@@ -307,7 +309,7 @@ def _nearest_in_square(
                     of_cell[m + at_edge] = e if is_best else its_edge
             for m in range(n_cells):
                 metres = np.sqrt(of_cell[m + at_least])
-                reach = min(limit, metres + _SURELY_M)
+                reach = min(limit, metres + SURELY_M)
                 of_cell[m + at_k] = metres
                 # Negative where nothing is tied.
                 of_cell[m + at_second] = reach * reach - of_cell[m + at_second]
@@ -327,7 +329,7 @@ def _nearest_in_square(
                     if n_near + n - n_some > near_number.size:
                         return -1
                     near_begin[row, column] = n_near
-                    reach = min(limit, of_cell[m + at_k] + _SURELY_M)
+                    reach = min(limit, of_cell[m + at_k] + SURELY_M)
                     x, y, k = of_cell[m], of_cell[m + at_y], shrink[row]
                     for j in range(n_some, n):
                         t, d2 = place_on(x, y, k, ax[j], ay[j], bx[j], by[j])
@@ -389,7 +391,7 @@ def _radius(metres, half, limit, slack):
     """
     most = min(limit, (metres + half) * (1.0 + slack))
     # A millimetre against rounding.
-    return (most + _SURELY_M) * (1.0 + 2.0 * slack) + half + 0.001
+    return (most + SURELY_M) * (1.0 + 2.0 * slack) + half + 0.001
 
 
 @kernel
@@ -444,7 +446,7 @@ def _go_round(centres, limit, grid, needed, barriers, found, first, last):
                 continue
             s, t = np.int64(found.segment[row, c]), np.float64(found.position[row, c])
             if is_walk_barred(px, py, k, grid, s, t, barriers, True):
-                s, t, d = _nearest_unbarred(px, py, k, d, limit, grid, needed, barriers)
+                s, t, d = nearest_unbarred(px, py, k, d, limit, grid, needed, barriers)
                 found.segment[row, c], found.position[row, c] = s, t
                 found.distance[row, c], found.may_be_tied[row, c] = d, True
                 # What is tied must be searched for again.
@@ -472,7 +474,7 @@ def reaches_of_blocks(px, py, shrink, half_m, more_m, limit, grid, needed, barri
     float32 array of shape (n,)
         inf if there is no segment within the limit, or if a barrier may lead to another segment.
     """
-    found, _ = _nearest(px, py, shrink, limit - half_m, grid, needed)
+    found, _ = nearest_across_barriers(px, py, shrink, limit - half_m, grid, needed)
     _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
     reaches = np.full(px.size, np.inf, np.float32)
     for i in range(px.size):
