@@ -97,11 +97,12 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
     slots = kernel.slots_of_arcs(indptr, indices, rank, up_indptr, up_heads)
     upward, downward = kernel.customize(slots, weights, up_indptr, up_heads)
     # As others have left it.
+    parent = kernel.elimination_tree(up_indptr, up_heads)
     room = sweeps.Room(*(np.full(data.draw(st.integers(n, 9 * n)), -7, array.dtype) for array in sweeps.new_room(n)))
     room = room._replace(labels=np.full(room.tails.size, -7, np.int64))
     for up, down, rows, columns in ((upward, downward, seeds, reads), (downward, upward, reads, seeds)):
         places, slots_of = sweeps.new_marks(n), sweeps.new_marks(n)
-        stream, room = sweeps.restrict(down, rank, as_ports(columns), places, room)
+        stream, room = sweeps.restrict(down, parent, rank, as_ports(columns), places.number, room)
         result = np.zeros((len(rows), len(columns)), np.int64)
         sweeps.many_to_many(up, rank, stream, as_ports(rows), np.int64(limit), slots_of, result)
         places.number[stream.vertices] = -1
@@ -119,7 +120,7 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
         one, climbs, numbers = np.zeros(len(columns), np.int64), sweeps.new_climbs(n), sweeps.new_marks(n)
         for row, labels in zip(rows, result, strict=True):
             given = as_ports([row]), as_ports(columns), np.int64(limit)
-            sweeps.one_to_many(up, down, rank, *given, climbs, numbers, room, one)
+            sweeps.one_to_many(up, down, parent, rank, *given, climbs, numbers.number, room, one)
             assert np.array_equal(one, labels)
             assert (climbs.ahead == road.UNREACHED).all()
             assert (climbs.back == road.UNREACHED).all()
@@ -137,7 +138,13 @@ def test_the_order_has_every_vertex_once_and_the_fill_is_chordal(
     order, rank, up_indptr, up_heads = contract(n, arcs, xy)
     assert sorted(order) == list(range(n))
     higher = [set(up_heads[up_indptr[v] : up_indptr[v + 1]].tolist()) for v in range(n)]
+    parent = kernel.elimination_tree(up_indptr, up_heads).tolist()
     for v in range(n):
+        above, at = set(), parent[v]
+        while at >= 0:
+            above.add(at)
+            at = parent[at]
+        assert higher[v] <= above
         row = up_heads[up_indptr[v] : up_indptr[v + 1]].tolist()
         assert row == sorted(set(row))
         assert all(w > v for w in row)
@@ -288,7 +295,7 @@ def test_it_pays_off_for_many_searches_and_once_it_is_there() -> None:
     assert engines.pays_off(network.streets, graph, few, reached, largest)
     _, _, one, some, _ = joined(network, graph, "driving", 1, 3)
     assert engines.pays_off(network.streets, graph, one, some, largest)
-    assert not engines.pays_off(network.streets, graph, one, reached, largest)
+    assert not engines.pays_off(network.streets, graph, one, reached, short)
 
 
 @pytest.mark.parametrize("shape", [(80, 30), (30, 80), (60, 60)])

@@ -45,6 +45,9 @@ class Contraction:
         Rank of each state in the contraction order.
     up_indptr, up_heads : int64 and int32 arrays
         CSR by rank of the chordal graph: the higher-ranked neighbours of each state, by arcs or shortcuts.
+    parent : int32 array of shape (n_states,)
+        By rank, the parent of each state in the elimination tree; see
+        `traveltime_lab.kernels.street.contraction.elimination_tree`.
     slots : int64 array of shape (n_arcs,)
         Slot of each arc; see `traveltime_lab.kernels.street.contraction.slots_of_arcs`.
     """
@@ -52,6 +55,7 @@ class Contraction:
     rank: Int32Array
     up_indptr: Int64Array
     up_heads: Int32Array
+    parent: Int32Array
     slots: Int64Array
 
 
@@ -64,11 +68,14 @@ class Hierarchy:
     ----------
     rank : int32 array of shape (n_states,)
         Rank of each state in the contraction order.
+    parent : int32 array of shape (n_states,)
+        See `Contraction`.
     up, down : Arcs
         By rank, the arcs from each state to higher-ranked ones, and from higher-ranked states to each state.
     """
 
     rank: Int32Array
+    parent: Int32Array
     up: Arcs
     down: Arcs
 
@@ -92,10 +99,11 @@ def _contract(streets: StreetLayer, topology: Topology) -> Contraction:
     begin = time.perf_counter()
     indptr, indices, rank, order = _order(streets, topology)
     up_indptr, up_heads = kernel.fill(indptr, indices, rank, order)
+    parent = kernel.elimination_tree(up_indptr, up_heads)
     slots = kernel.slots_of_arcs(topology.indptr, topology.indices, rank, up_indptr, up_heads)
     seconds = time.perf_counter() - begin
     logger.info("contracted states=%d pairs=%d seconds=%.2f", topology.n_states, up_heads.size, seconds)
-    return Contraction(rank, up_indptr, up_heads, slots)
+    return Contraction(rank, up_indptr, up_heads, parent, slots)
 
 
 def _order(streets: StreetLayer, topology: Topology) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array]:
@@ -173,7 +181,7 @@ def _customize(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
     up, down = kernel.customize(made.slots, graph.weights, made.up_indptr, made.up_heads)
     seconds = time.perf_counter() - begin
     logger.info("customized up=%d down=%d seconds=%.2f", up.indices.size, down.indices.size, seconds)
-    return Hierarchy(made.rank, up, down)
+    return Hierarchy(made.rank, made.parent, up, down)
 
 
 def label_blocks(
@@ -219,8 +227,10 @@ def label_blocks(
     if n_near == 1:
         labels = np.empty((1, n_far), np.int64)
         with climbs(graph.topology) as climbed, marks(graph.topology) as places, streams(graph.topology) as space:
-            seeds = take_rows(near_ports, 0, 1)
-            sweeps.one_to_many(up, down, made.rank, seeds, far.ports, largest, climbed, places, space.room, labels[0])
+            seeds, number = take_rows(near_ports, 0, 1), places.number
+            sweeps.one_to_many(
+                up, down, made.parent, made.rank, seeds, far.ports, largest, climbed, number, space.room, labels[0]
+            )
         yield along_edges(slice(0, 1), labels)
         return
 
@@ -233,7 +243,7 @@ def label_blocks(
         return along_edges(part, labels)
 
     with marks(graph.topology) as places, streams(graph.topology) as space:
-        stream, space.room = sweeps.restrict(down, made.rank, far.ports, places, space.room)
+        stream, space.room = sweeps.restrict(down, made.parent, made.rank, far.ports, places.number, space.room)
         blocks = map_ahead(functools.partial(sweep, stream), row_blocks(n_near, n_far, multiple=sweeps.LANES))
         try:
             yield from blocks

@@ -27,8 +27,10 @@ logger = logging.getLogger(__name__)
 #: Per state: contraction, customization, selection of the states that lead to the destinations, sweep of all lanes.
 _CONTRACT_NS: Final = 6500
 _CUSTOMIZE_NS: Final = 1200
-_RESTRICT_NS: Final = 200
+_RESTRICT_NS: Final = 110
 _SWEEP_NS: Final = 90
+#: Per state, instead of the last two, from one origin.
+_SWEEP_OF_ONE_NS: Final = 100
 #: Per origin, for the upward search.
 _CLIMB_NS: Final = 15_000
 #: Per state that a plain search reaches.
@@ -161,7 +163,7 @@ def choose(
     # A search that takes longer than expected turns to the hierarchy, so that few origins are not worth more.
     most_ns = min(all_ns, (_CLEAR if n_near >= _MANY else _COUNTED) * searching_ns)
     sure_ns = searching_ns / _CLEAR if len(shares) >= _SAMPLES else 0.0
-    asking_ns = _asking_ns(streets, graph, near, far, most_ns, sure_ns, is_backward=is_backward, are_pairs=are_pairs)
+    asking_ns = _asking_ns(streets, graph, near, far, most_ns, sure_ns, are_pairs=are_pairs)
     if all_ns <= asking_ns:
         return Choice(False, (making_ns + asking_ns) / 1e9)
     even = (making_ns + asking_ns) / all_ns
@@ -192,7 +194,6 @@ def _asking_ns(
     most_ns: float,
     sure_ns: float,
     *,
-    is_backward: bool,
     are_pairs: bool,
 ) -> float:
     """
@@ -206,7 +207,7 @@ def _asking_ns(
         return len(far.snaps) * _PAIR_NS / settings.threads
     n_sweeps = -(-len(near.snaps) // sweeps.LANES)
     n_threads = min(settings.threads, n_sweeps)
-    row_ns = _RESTRICT_NS + n_sweeps * _SWEEP_NS / n_threads
+    row_ns = _SWEEP_OF_ONE_NS if len(near.snaps) == 1 else _RESTRICT_NS + n_sweeps * _SWEEP_NS / n_threads
     typical_ns = float(len(near.snaps) * _CLIMB_NS / n_threads + _CONE * len(far.snaps) ** 0.75 * row_ns)
     if typical_ns < sure_ns:
         return typical_ns
@@ -214,9 +215,7 @@ def _asking_ns(
     n_rows, most = 0.0, int(min(most_ns / row_ns, n_states)) + 1
     if HIERARCHY.is_ready(graph, None):
         made = hierarchy(streets, graph)
-        # In a backward search, the downward arcs are traversed upwards.
-        down = made.up if is_backward else made.down
-        n_rows = sweeps.cone_size(down, made.rank, far.ports, most)
+        n_rows = sweeps.cone_size(made.parent, made.rank, far.ports, most)
     if not 0 < n_rows < most:
         # Not counted. The upward searches from the destinations stay in their parts of the network.
         edges = far.positions.edge[far.positions.indptr[0] : far.positions.indptr[-1]]

@@ -87,6 +87,29 @@ def fill(indptr, indices, rank, order):
 
 
 @kernel
+def elimination_tree(up_indptr, up_heads):
+    """
+    Return the elimination tree of a chordal graph.
+
+    Parameters
+    ----------
+    up_indptr, up_heads
+        See `fill`.
+
+    Returns
+    -------
+    parent : int32 array of shape (n,)
+        The lowest of the higher-ranked neighbours of each vertex, -1 for none. The other ones are above it in the tree.
+    """
+    parent = np.full(up_indptr.size - 1, -1, np.int32)
+    for v in range(parent.size):
+        if up_indptr[v] < up_indptr[v + 1]:
+            # The entries of a row ascend.
+            parent[v] = up_heads[up_indptr[v]]
+    return parent
+
+
+@kernel
 def turned(indptr, indices):
     """
     Return the transposed CSR.

@@ -3,7 +3,17 @@ Answer queries with a customized contraction hierarchy: many-to-many sweeps (RPH
 
 Vertices are numbered by rank, as in `traveltime_lab.kernels.street.contraction`. The arguments `up` and `down` are the
 arcs from each vertex to higher-ranked ones and from higher-ranked vertices to each vertex, as `customize` returns them;
-`rank` is the rank of each state, see `fill`.
+`rank` is the rank of each state, see `fill`; `parent` is the elimination tree, see `elimination_tree`.
+
+All vertices from which arcs lead downwards to a vertex are above it in the elimination tree. They are found by going up
+from the readings, until a vertex that is known, without looking at arcs.
+
+References
+----------
+R. Bauer, T. Columbus, I. Rutter, D. Wagner, "Search-space size in contraction hierarchies", Theoretical Computer
+Science 645 (2016): the search space of a vertex is its ancestors in the elimination tree.
+V. Buchhold, P. Sanders, D. Wagner, "Real-time traffic assignment using engineered customizable contraction
+hierarchies", J. Experimental Algorithmics 24 (2019): elimination trees in place of queues.
 """
 
 from __future__ import annotations
@@ -13,10 +23,14 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.prefetch import prefetch
 from traveltime_lab.kernels.street.road import UNREACHED
 
 #: Number of searches in one sweep. Their labels for one vertex, 64 bytes, fill a cache line and whole vector registers.
 LANES = 8
+#: So many rows ahead the arcs of a vertex are asked for from memory, and before that where they begin.
+_ARCS_AHEAD = 8
+_BEGINS_AHEAD = 24
 
 
 class Marks(NamedTuple):
@@ -53,7 +67,7 @@ class Stream(NamedTuple):
     After the vertices each column has a row, whose arcs are its readings.
     """
 
-    place: np.ndarray  # int32 (n,), row of each vertex by rank, higher ranks in lower rows; -1 outside of the stream
+    place: np.ndarray  # int32 (n,), row of each vertex by rank; -1 outside of the stream
     vertices: np.ndarray  # int32 (n_rows,), vertex of each row
     tails: np.ndarray  # int32
     labels: np.ndarray  # int64
@@ -61,10 +75,10 @@ class Stream(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Arrays in which `restrict` writes: with new ones a request of some milliseconds waits half of them for memory."""
+    """Arrays for lists: with new ones a request of some milliseconds waits half of them for memory."""
 
-    stack: np.ndarray  # int32 (n,)
-    vertices: np.ndarray  # int32
+    climbed: np.ndarray  # int32 (n,)
+    vertices: np.ndarray  # int32 (n,)
     tails: np.ndarray  # int32
     labels: np.ndarray  # int64
 
@@ -75,13 +89,13 @@ def new_room(n):
 
 
 @kernel
-def cone_size(down, rank, reads, most):
+def cone_size(parent, rank, reads, most):
     """
-    Return the number of states from which downward arcs lead to some readings.
+    Return the number of vertices from which downward arcs may lead to some readings.
 
     Parameters
     ----------
-    down, rank, reads
+    parent, rank, reads
         As in `restrict`.
     most : int
         Number at which the count ends.
@@ -89,38 +103,74 @@ def cone_size(down, rank, reads, most):
     Returns
     -------
     int
-        Number of states, not much more than `most`.
+        Number of vertices, at most `most`.
     """
-    indptr, tails = down.indptr, down.indices
-    is_known = np.zeros(indptr.size - 1, np.bool_)
-    stack = np.empty(most + 64, np.int32)
+    is_known = np.zeros(parent.size, np.bool_)
     n_rows = 0
     for i in range(reads.states.size):
         v = rank[reads.states[i]]
-        if is_known[v]:
-            continue
-        is_known[v] = True
-        stack[0] = v
-        top = 1
-        while top:
-            top -= 1
-            v = stack[top]
+        while v >= 0 and not is_known[v]:
+            is_known[v] = True
             n_rows += 1
             if n_rows >= most:
                 return n_rows
-            for k in range(indptr[v], indptr[v + 1]):
-                w = tails[k]
-                if not is_known[w]:
-                    is_known[w] = True
-                    if top == stack.size:
-                        return most
-                    stack[top] = w
-                    top += 1
+            v = parent[v]
     return n_rows
 
 
 @kernel
-def restrict(down, rank, reads, marks, room):
+def _cone(parent, rank, states, place, vertices):
+    """
+    List the vertices from which downward arcs may lead to some states, each after those above it.
+
+    Parameters
+    ----------
+    parent, rank : int32 arrays of shape (n,)
+    states : int32 array
+    place : int32 array of shape (n,)
+        -1; for the vertices of the list, their place in it is written.
+    vertices : int32 array of shape (n,)
+        Overwritten with the list.
+
+    Returns
+    -------
+    int
+        Length of the list.
+    """
+    n_rows = 0
+    for i in range(states.size):
+        first = n_rows
+        v = rank[states[i]]
+        while v >= 0 and place[v] < 0:
+            vertices[n_rows] = v
+            n_rows += 1
+            v = parent[v]
+        low, high = first, n_rows - 1
+        while low < high:
+            vertices[low], vertices[high] = vertices[high], vertices[low]
+            low += 1
+            high -= 1
+        for row in range(first, n_rows):
+            place[vertices[row]] = row
+    return n_rows
+
+
+@kernel
+def _fetch(arcs, vertices, row, n_rows):
+    """Ask for the memory with the arcs of vertices some rows ahead."""
+    if row + _BEGINS_AHEAD < n_rows:
+        prefetch(arcs.indptr, vertices[row + _BEGINS_AHEAD])
+    if row + _ARCS_AHEAD < n_rows:
+        v = vertices[row + _ARCS_AHEAD]
+        # A cache line has 16 ends of arcs, or 8 labels.
+        for k in range(arcs.indptr[v], arcs.indptr[v + 1], 16):
+            prefetch(arcs.indices, k)
+            prefetch(arcs.weights, k)
+            prefetch(arcs.weights, k + 8)
+
+
+@kernel
+def restrict(down, parent, rank, reads, place, room):
     """
     Return the downward arcs that lead to some readings, as one stream for `many_to_many`.
 
@@ -129,11 +179,11 @@ def restrict(down, rank, reads, marks, room):
     Parameters
     ----------
     down : Arcs
-    rank : int32 array of shape (n,)
+    parent, rank : int32 arrays of shape (n,)
     reads : Ports
         Readings of each column.
-    marks : Marks
-        Its numbers become `Stream.place`; the caller empties them with `Stream.vertices`.
+    place : int32 array of shape (n,)
+        -1; becomes `Stream.place`. The caller empties it with `Stream.vertices`.
     room : Room
         Overwritten.
 
@@ -146,52 +196,25 @@ def restrict(down, rank, reads, marks, room):
     """
     indptr_down, tails_down, labels_down = down
     read_indptr, read_states, read_keys = reads
-    n = indptr_down.size - 1
     n_columns = read_indptr.size - 1
-    place, has_work = marks
-    stack, vertices, tails, labels = room
-    n_rows = 0
+    climbed, vertices, tails, labels = room
+    n_rows = _cone(parent, rank, read_states, place, vertices)
     n_arcs = 0
-    for i in range(read_states.size):
-        v = rank[read_states[i]]
-        if place[v] >= 0:
-            continue
-        place[v] = 0
-        stack[0] = v
-        top = 1
-        while top:
-            top -= 1
-            v = stack[top]
-            n_rows += 1
-            has_work[v >> 6] = True
-            n_arcs += indptr_down[v + 1] - indptr_down[v]
-            for k in range(indptr_down[v], indptr_down[v + 1]):
-                w = tails_down[k]
-                if place[w] < 0:
-                    place[w] = 0
-                    stack[top] = w
-                    top += 1
+    for row in range(n_rows):
+        n_arcs += indptr_down[vertices[row] + 1] - indptr_down[vertices[row]]
     length = n_arcs + n_rows + read_states.size + n_columns
     if length > tails.size:
         tails, labels = np.empty(length + length // 4, np.int32), np.empty(length + length // 4, np.int64)
-    row = 0
     at = 0
-    for block in range(has_work.size - 1, -1, -1):
-        if not has_work[block]:
-            continue
-        has_work[block] = False
-        for v in range(min(n, (block + 1) << 6) - 1, (block << 6) - 1, -1):
-            if place[v] < 0:
-                continue
-            place[v] = row
-            vertices[row] = v
-            row += 1
-            for k in range(indptr_down[v], indptr_down[v + 1]):
-                tails[at] = place[tails_down[k]]
-                labels[at] = labels_down[k]
-                at += 1
-            tails[at], labels[at] = -1, 0
+    for row in range(n_rows):
+        _fetch(down, vertices, row, n_rows)
+        v = vertices[row]
+        for k in range(indptr_down[v], indptr_down[v + 1]):
+            tails[at] = place[tails_down[k]]
+            labels[at] = labels_down[k]
             at += 1
+        tails[at], labels[at] = -1, 0
+        at += 1
     for column in range(n_columns):
         for k in range(read_indptr[column], read_indptr[column + 1]):
             tails[at] = place[rank[read_states[k]]]
@@ -200,7 +223,7 @@ def restrict(down, rank, reads, marks, room):
         tails[at], labels[at] = -1, 0
         at += 1
     return Stream(place, vertices[:n_rows], tails[:length], labels[:length], n_rows), Room(
-        stack, vertices, tails, labels
+        climbed, vertices, tails, labels
     )
 
 
@@ -398,72 +421,49 @@ def one_to_some(up, down, rank, seeds, reads, row_indptr, limit, climbs, result)
 
 
 @kernel
-def one_to_many(up, down, rank, seeds, reads, limit, climbs, marks, room, result):
+def one_to_many(up, down, parent, rank, seeds, reads, limit, climbs, place, room, result):
     """
     Fill `result` with the smallest labels from one origin to the readings of each column.
 
-    The label of a vertex is the least of that of the upward search and of those of the higher vertices from which
-    downward arcs lead to it; these are found first, and each once. So each arc that leads to a reading is read once,
-    where `restrict` and `many_to_many` read it three times.
+    This is `restrict` and `many_to_many` for one search: as the arcs are read once, they are not copied.
 
     Parameters
     ----------
     up, down : Arcs
-    rank : int32 array of shape (n,)
+    parent, rank : int32 arrays of shape (n,)
     seeds, reads : Ports
         Seeds of the one search, and readings of each column.
     limit : int64
         Labels above it become `UNREACHED`.
     climbs : Climbs
-    marks : Marks
-        Empty, also afterwards.
+    place : int32 array of shape (n,)
+        -1, also afterwards.
     room : Room
         Overwritten.
     result : int64 array of shape (n_columns,)
         Overwritten.
-
-    References
-    ----------
-    Strasser and Zeitz, "A fast and tight heuristic for A* in road networks", SEA 2021, find the labels of vertices
-    that are asked for in this way (lazy RPHAST).
     """
     indptr, tails, labels = down
     read_indptr, read_states, read_keys = reads
-    label, final, has_work = climbs
-    n_read, stack, found = marks.number, room.stack, room.vertices
-    n_found = _climb(up, rank, seeds.states, seeds.keys, limit, label, has_work, found)
-    # Vertices that wait for higher ones are at the beginning of the stack, those with their final label at its end.
-    top, n_left = 0, stack.size
+    label, climbed, vertices = climbs.ahead, room.climbed, room.vertices
+    n_climbed = _climb(up, rank, seeds.states, seeds.keys, limit, label, climbs.has_work, climbed)
+    n_rows = _cone(parent, rank, read_states, place, vertices)
+    for row in range(n_rows):
+        _fetch(down, vertices, row, n_rows)
+        if row + _BEGINS_AHEAD < n_rows:
+            prefetch(label, vertices[row + _BEGINS_AHEAD])
+        v = vertices[row]
+        best = label[v]
+        for k in range(indptr[v], indptr[v + 1]):
+            best = min(best, label[tails[k]] + labels[k])
+        label[v] = best
     for column in range(result.size):
         least = UNREACHED
         for i in range(read_indptr[column], read_indptr[column + 1]):
-            target = rank[read_states[i]]
-            if final[target] == UNREACHED:
-                stack[0], n_read[target] = target, 0
-                top = 1
-            while top:
-                v = stack[top - 1]
-                first, last, best = indptr[v] + n_read[v], indptr[v + 1], label[v]
-                k = first
-                while k < last and final[tails[k]] != UNREACHED:
-                    best = min(best, final[tails[k]] + labels[k])
-                    k += 1
-                if k < last:
-                    # The rest of the arcs of this vertex when this one is final.
-                    label[v] = best
-                    n_read[v] += k - first
-                    stack[top], n_read[tails[k]] = tails[k], 0
-                    top += 1
-                else:
-                    # Also final if it is not reached.
-                    final[v] = best if best < UNREACHED else UNREACHED + 1
-                    label[v], n_read[v] = UNREACHED, -1
-                    top -= 1
-                    n_left -= 1
-                    stack[n_left] = v
-            least = min(least, final[target] + read_keys[i])
+            least = min(least, label[rank[read_states[i]]] + read_keys[i])
         result[column] = least if least <= limit else UNREACHED
-    for i in range(n_found):
-        label[found[i]] = UNREACHED
-    for i in range(n_left, stack.size):
-        final[stack[i]] = UNREACHED
+    for i in range(n_climbed):
+        label[climbed[i]] = UNREACHED
+    for row in range(n_rows):
+        v = vertices[row]
+        label[v], place[v] = UNREACHED, -1
