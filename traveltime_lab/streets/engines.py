@@ -199,28 +199,30 @@ def _asking_ns(
     """
     Return the time of a request to a hierarchy that exists.
 
-    The states in the upward searches from the destinations are counted, but not further than up to `most_ns`, and not
-    if their typical number takes less than `sure_ns`. Beyond that, and before the hierarchy exists, their number is
-    estimated.
+    The states in the upward searches from the destinations are counted, but not further than up to `most_ns`, not if
+    their typical number takes less than `sure_ns`, and not if that number is all states. Beyond that, and before the
+    hierarchy exists, their number is estimated.
     """
     if are_pairs:
         return len(far.snaps) * _PAIR_NS / settings.threads
     n_sweeps = -(-len(near.snaps) // sweeps.LANES)
     n_threads = min(settings.threads, n_sweeps)
     row_ns = _SWEEP_OF_ONE_NS if len(near.snaps) == 1 else _RESTRICT_NS + n_sweeps * _SWEEP_NS / n_threads
-    typical_ns = float(len(near.snaps) * _CLIMB_NS / n_threads + _CONE * len(far.snaps) ** 0.75 * row_ns)
+    n_typical = _CONE * len(far.snaps) ** 0.75
+    typical_ns = float(len(near.snaps) * _CLIMB_NS / n_threads + n_typical * row_ns)
     if typical_ns < sure_ns:
         return typical_ns
     n_states = graph.topology.n_states
     n_rows, most = 0.0, int(min(most_ns / row_ns, n_states)) + 1
-    if HIERARCHY.is_ready(graph, None):
+    # Very many destinations need nearly all states.
+    if n_typical < n_states and HIERARCHY.is_ready(graph, None):
         made = hierarchy(streets, graph)
         n_rows = sweeps.cone_size(made.parent, made.rank, far.ports, most)
     if not 0 < n_rows < most:
         # Not counted. The upward searches from the destinations stay in their parts of the network.
         edges = far.positions.edge[far.positions.indptr[0] : far.positions.indptr[-1]]
         parts = np.unique(_parts_of_edges(graph, far, edges[:: max(1, edges.size // _SAMPLED_PARTS)]))
-        n_expected = min(int(part_sizes(graph)[parts[parts >= 0]].sum()), _CONE * len(far.snaps) ** 0.75)
+        n_expected = min(int(part_sizes(graph)[parts[parts >= 0]].sum()), n_typical)
         n_rows = max(n_rows, n_expected)
     return len(near.snaps) * _CLIMB_NS / n_threads + n_rows * row_ns
 
