@@ -7,7 +7,8 @@ The streets are those of the 9th DIMACS implementation challenge (US Census TIGE
 and 366,923 streets in a box of one degree. `--side 2` puts two by two copies side by side (1.06 million nodes),
 `--side 4` four by four (4.2 million). Copies keep their longitudes and latitudes but for whole degrees, so that
 streets further north are as long in the file as those they are copied from. Neighbouring copies are joined by streets
-between the nodes nearest to the border, so that the whole is connected.
+between the nodes nearest to the border, so that the whole is connected. A name that ends in `.osm.pbf` gives the same
+nodes and streets as OpenStreetMap's format, for other engines, with lengths as the crow flies.
 
 The source says the travel time of a street in a unit of its own, 1.0 to 3.0 times the length by class. Its four
 classes become tags with the speeds of this package (assumed: the quickest is a trunk road, 2.5 and 3.0 are
@@ -112,6 +113,20 @@ def _uses() -> pd.DataFrame:
     return pd.DataFrame({column: [getattr(use, column) for use in found] for column in USE_DTYPES}).astype(USE_DTYPES)
 
 
+def write_osm(tables: StreetTables, path: Path) -> None:
+    """Write nodes, and a way of two nodes for each street."""
+    import osmium
+
+    path.unlink(missing_ok=True)
+    with osmium.SimpleWriter(str(path)) as writer:
+        for node, *at in zip(tables.node_osm_id, tables.node_lng, tables.node_lat, strict=True):
+            writer.add_node(osmium.osm.mutable.Node(id=int(node), version=1, location=(float(at[0]), float(at[1]))))
+        ends = tables.node_osm_id[np.stack([tables.edge_from, tables.edge_to], axis=1)].tolist()
+        names = [CLASSES[use][1] for use in tables.edge_use.tolist()]
+        for way, nodes, name in zip(tables.edge_way_id.tolist(), ends, names, strict=True):
+            writer.add_way(osmium.osm.mutable.Way(id=way, version=1, nodes=nodes, tags={"highway": name}))
+
+
 def main() -> None:
     """Write a network and print what it took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -121,6 +136,9 @@ def main() -> None:
     parser.add_argument("--prepare", nargs="+", default=(), metavar="MODE")
     arguments = parser.parse_args()
     tables = tiled(arguments.folder, arguments.side)
+    if arguments.out.name.endswith(".osm.pbf"):
+        write_osm(tables, arguments.out)
+        return
     begin = time.perf_counter()
     network = tl.build_network(tables, timezone="America/New_York")
     print(f"{network!r} built in {time.perf_counter() - begin:.1f} s")

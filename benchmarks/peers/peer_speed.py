@@ -12,8 +12,10 @@ text):
 - `one_to_many`: OSRM table, contraction hierarchies, car, 1 x 100,000, in the chunks that suit OSRM best (`--chunk`),
   durations only, no hints, no way-points in the answer;
 - `many_to_many`: the same, 1,000 x 1,000;
+- `ten`, `thousand`: the same, one origin x 10 and x 1,000 (seconds are the mean of ten requests);
 - `isochrone`: Valhalla, 30 minutes by car, default settings, polygons, one central origin (the five take turns; seconds
   are the mean of the five);
+- `walk`: the same, 15 minutes on foot, the mean of ten origins that no request had before;
 - `read`: osmnx `graph_from_xml` of the extract's highways as OSM XML (converted before; simplified as by default).
 """
 
@@ -31,15 +33,19 @@ import numpy as np
 import osmium
 from peer_times import street_points
 
-TASKS = ("one_to_many", "many_to_many", "isochrone", "read")
+TASKS = ("one_to_many", "ten", "thousand", "many_to_many", "isochrone", "walk", "read")
+#: Small questions in one run of a task.
+AT_ONCE = 10
+#: Most runs of a task with places of its own.
+MOST_RUNS = 40
 CLOSED_HIGHWAYS = {
     *("abandoned", "construction", "no", "planned", "platform"),
     *("proposed", "raceway", "razed", "rest_area"),
 }
 
 
-def sample_points(pbf, *, seed=7, count=100_000, side=1_000, centres=5):
-    """Raw coordinates near streets (some 30 m off), and central origins within 3 km of the middle."""
+def sample_points(pbf, *, seed=7, count=100_000, side=1_000, centres=5, walks=AT_ONCE * MOST_RUNS):
+    """Raw coordinates near streets (some 30 m off), and central origins within 3 km of the middle, for walks 10 km."""
     rng = np.random.default_rng(seed)
     streets = street_points(pbf)
     low, high = np.quantile(streets, [0.01, 0.99], axis=0)
@@ -50,13 +56,15 @@ def sample_points(pbf, *, seed=7, count=100_000, side=1_000, centres=5):
         return source[rng.integers(len(source), size=size)] + rng.normal(0, 20, (size, 2)) / degrees
 
     middle = np.median(streets, axis=0)
-    central = streets[np.hypot(*((streets - middle) * degrees).T) < 3_000]
+    metres = np.hypot(*((streets - middle) * degrees).T)
+    central = streets[metres < 3_000]
     return {
         "origin": draw(1, central),
         "destinations": draw(count),
         "rows": draw(side),
         "columns": draw(side),
         "centres": draw(centres, central),
+        "walks": draw(walks, streets[metres < 10_000]),
     }
 
 
@@ -92,11 +100,12 @@ class Peers:
     def __init__(self, pbf, workdir, *, chunk, tasks=TASKS):
         """Build or reuse what the tasks need, and draw the points."""
         self.chunk = chunk
+        self.n_walked = 0
         self.points = sample_points(pbf)
         self.lists = {name: [tuple(p) for p in values.tolist()] for name, values in self.points.items()}
-        if {"one_to_many", "many_to_many"} & set(tasks):
+        if {"one_to_many", "ten", "thousand", "many_to_many"} & set(tasks):
             self.osrm = engines.open_osrm(pbf, "driving", workdir)
-        if "isochrone" in tasks:
+        if {"isochrone", "walk"} & set(tasks):
             self.valhalla = engines.open_valhalla(pbf, workdir)
         if "read" in tasks:
             self.xml = highways_xml(pbf, engines.folder_of(workdir, pbf, "xml") / "highways.osm")
@@ -134,20 +143,46 @@ class Peers:
         self._table(self.lists["rows"], self.lists["columns"])
         return time.perf_counter() - start
 
-    def isochrone(self):
-        """Time one isochrone, as the mean of the central origins."""
+    def _one_to(self, count):
+        """Time one origin against some destinations, others each time."""
+        rows, columns = self.lists["rows"], self.lists["destinations"]
         start = time.perf_counter()
-        for lng, lat in self.lists["centres"]:
+        for i in range(AT_ONCE):
+            self._table([rows[i]], columns[i * count : (i + 1) * count])
+        return (time.perf_counter() - start) / AT_ONCE
+
+    def ten(self):
+        """Time 1 x 10."""
+        return self._one_to(10)
+
+    def thousand(self):
+        """Time 1 x 1,000."""
+        return self._one_to(1_000)
+
+    def _isochrones(self, places, costing, minutes):
+        """Time isochrones from places, one by one; return the mean."""
+        start = time.perf_counter()
+        for lng, lat in places:
             request = {
                 "locations": [{"lon": lng, "lat": lat}],
-                "costing": "auto",
-                "contours": [{"time": 30}],
+                "costing": costing,
+                "contours": [{"time": minutes}],
                 "polygons": True,
             }
             answer = self.valhalla.isochrone(json.dumps(request))
         seconds = time.perf_counter() - start
         assert '"Polygon"' in answer or '"MultiPolygon"' in answer
-        return seconds / len(self.lists["centres"])
+        return seconds / len(places)
+
+    def isochrone(self):
+        """Time one isochrone, as the mean of the central origins."""
+        return self._isochrones(self.lists["centres"], "auto", 30)
+
+    def walk(self):
+        """Time one isochrone on foot, as the mean of new origins."""
+        places = self.lists["walks"][self.n_walked : self.n_walked + AT_ONCE]
+        self.n_walked += AT_ONCE
+        return self._isochrones(places, "pedestrian", 15)
 
     def read(self):
         """Time osmnx reading the prepared XML."""

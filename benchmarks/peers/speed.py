@@ -8,9 +8,12 @@ prepares its data and waits; then every task is run by turns, ours and theirs, o
 the street):
 
 - `one_to_many`: 1 x 100,000 by car, GeoDataFrames in, tidy table out, snapping included; against an OSRM table;
+- `ten`, `thousand`: one origin x 10 and x 1,000 by car, other points each time, the mean of ten requests; wide matrix;
 - `many_to_many`: 1,000 x 1,000 by car, wide matrix (`form="matrix"`) of travel times; against an OSRM table;
 - `isochrone`: 30 minutes by car, default detail, water removed, mean of five central origins one by one; against
   Valhalla's default isochrone;
+- `isochrone_medium`: the same at level `medium`;
+- `walk`: 15 minutes on foot, the mean of ten origins that were never asked before;
 - `read`: `build_network` from the PBF; against osmnx reading the same streets, already converted to XML.
 """
 
@@ -29,11 +32,19 @@ import traveltime_lab as tl
 #: Tasks, who is measured against, and the share of the peer's time not to exceed (None: reported only).
 TASKS = {
     "one_to_many": ("OSRM (CH)", 0.1),
+    "ten": ("OSRM (CH)", None),
+    "thousand": ("OSRM (CH)", None),
     "many_to_many": ("OSRM (CH)", None),
     "isochrone": ("Valhalla", 0.25),
+    "isochrone_medium": ("Valhalla", 0.25),
+    "walk": ("Valhalla", None),
     "read": ("osmnx", 1.0),
 }
+#: The peers' task of those that differ for us alone.
+PEER_TASKS = {"isochrone_medium": "isochrone"}
 TIME_LIMIT_S = 14_400
+#: As in `peer_speed.py`: small questions in one run of a task, and most runs of a task with places of its own.
+AT_ONCE, MOST_RUNS = 10, 40
 
 
 class PeerProcess:
@@ -76,7 +87,8 @@ class Ours:
 
     def __init__(self, pbf, points):
         self.pbf = pbf
-        self.network = tl.build_network(pbf)
+        self.network = tl.build_network(pbf).prepare("driving", "walking")
+        self.n_walked = 0
         self.frames = {name: frame(points[name]) for name in points.files}
         self.centres = [self.frames["centres"].iloc[[i]] for i in range(len(self.frames["centres"]))]
         self.driving = tl.Transportation(type="driving", traffic_model="off_peak")
@@ -101,16 +113,49 @@ class Ours:
         """Time 1,000 x 1,000."""
         return self._filter("rows", "columns", "matrix")
 
-    def isochrone(self):
-        """Time one isochrone, as the mean of the central origins."""
+    def _one_to(self, count):
+        """Time one origin against some destinations, others each time."""
+        rows, columns = self.frames["rows"], self.frames["destinations"]
+        some = [(rows.iloc[[i]], columns.iloc[i * count : (i + 1) * count]) for i in range(AT_ONCE)]
         start = time.perf_counter()
-        for centre in self.centres:
-            shape = tl.time_map(
-                self.network, centre, travel_time=1_800, transportation=self.driving, level_of_detail="lowest"
-            )
+        for origin, destinations in some:
+            tl.time_filter(
+                self.network, origin, destinations,
+                travel_time=TIME_LIMIT_S, transportation=self.driving, form="matrix",
+            )  # fmt: skip
+        return (time.perf_counter() - start) / AT_ONCE
+
+    def ten(self):
+        """Time 1 x 10."""
+        return self._one_to(10)
+
+    def thousand(self):
+        """Time 1 x 1,000."""
+        return self._one_to(1_000)
+
+    def _maps(self, places, **options):
+        """Time isochrones from places, one by one; return the mean."""
+        start = time.perf_counter()
+        for place in places:
+            shape = tl.time_map(self.network, place, **options)
         seconds = time.perf_counter() - start
         assert not shape.geometry.is_empty.any()
-        return seconds / len(self.centres)
+        return seconds / len(places)
+
+    def isochrone(self):
+        """Time one isochrone, as the mean of the central origins."""
+        return self._maps(self.centres, travel_time=1_800, transportation=self.driving, level_of_detail="lowest")
+
+    def isochrone_medium(self):
+        """Time one isochrone with more detail."""
+        return self._maps(self.centres, travel_time=1_800, transportation=self.driving, level_of_detail="medium")
+
+    def walk(self):
+        """Time one isochrone on foot, as the mean of new origins."""
+        some = range(self.n_walked, self.n_walked + AT_ONCE)
+        self.n_walked += AT_ONCE
+        places = [self.frames["walks"].iloc[[i]] for i in some]
+        return self._maps(places, travel_time=900, transportation="walking")
 
     def read(self):
         """Time building the network."""
@@ -124,7 +169,7 @@ def measure(task, ours, peers, repeats):
     own, other = [], []
     for _ in range(repeats + 1):
         own.append(getattr(ours, task)())
-        other.append(peers.run(task))
+        other.append(peers.run(PEER_TASKS.get(task, task)))
     mine, theirs = statistics.median(own[1:]), statistics.median(other[1:])
     ratios = [a / b for a, b in zip(own[1:], other[1:], strict=True)]
     return {
@@ -158,7 +203,10 @@ def main():
     parser.add_argument("--chunk", type=int, default=1_000, help="destinations per OSRM request")
     parser.add_argument("--out", type=Path, help="JSON to write")
     args = parser.parse_args()
-    peers = PeerProcess(args.peers_python, args.pbf, args.workdir, tasks=args.tasks, chunk=args.chunk)
+    if args.repeats >= MOST_RUNS:
+        parser.error(f"there are places for {MOST_RUNS} runs")
+    theirs = sorted({PEER_TASKS.get(task, task) for task in args.tasks})
+    peers = PeerProcess(args.peers_python, args.pbf, args.workdir, tasks=theirs, chunk=args.chunk)
     try:
         ours = Ours(args.pbf, peers.points)
         results = [measure(task, ours, peers, args.repeats) for task in args.tasks]
