@@ -87,11 +87,11 @@ class Ours:
 
     def __init__(self, pbf, points):
         self.pbf = pbf
-        self.network = tl.build_network(pbf).prepare("driving", "walking")
+        self.driving = tl.Transportation(type="driving", traffic_model="off_peak")
+        self.network = tl.build_network(pbf).prepare(self.driving, "walking")
         self.n_walked = 0
         self.frames = {name: frame(points[name]) for name in points.files}
         self.centres = [self.frames["centres"].iloc[[i]] for i in range(len(self.frames["centres"]))]
-        self.driving = tl.Transportation(type="driving", traffic_model="off_peak")
 
     def _filter(self, origins, destinations, form):
         start = time.perf_counter()

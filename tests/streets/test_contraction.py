@@ -286,7 +286,7 @@ def test_it_pays_off_for_many_searches_and_once_it_is_there() -> None:
     network = world({(i, j): (100.0 * i, 100.0 * j) for i in side for j in side}, streets)
     graph = network.road_graph(as_transportation("driving"))
     _, _, few, _, _ = joined(network, graph, "driving", 20, 1)
-    _, _, leaving, reached, _ = joined(network, graph, "driving", 400, 500)
+    _, _, leaving, reached, _ = joined(network, graph, "driving", 1000, 1000)
     largest, short = limit_label(14_400, "time"), limit_label(30, "time")
     assert engines.pays_off(network.streets, graph, leaving, reached, largest)
     assert not engines.pays_off(network.streets, graph, leaving, reached, short)
@@ -343,7 +343,7 @@ def test_many_small_regions_do_not_hide_a_large_one() -> None:
     graph = network.road_graph(as_transportation("driving"))
     snapping, largest = as_snapping(None), limit_label(14_400, "time")
     apart = at(*[(5050.0 + 300.0 * k, 0.0) for k in range(40)])
-    inside = at(*[(50.0 + 100.0 * (k % 29), 100.0 * (k % 30)) for k in range(400)])
+    inside = at(*[(50.0 + 100.0 * (k % 29), 100.0 * (k % 30)) for k in range(1000)])
 
     def linked(points: Any, *, is_entry: bool) -> LinkedPoints:
         snaps = snap_points(

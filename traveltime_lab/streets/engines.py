@@ -34,7 +34,7 @@ _SWEEP_OF_ONE_NS: Final = 100
 #: Per origin, for the upward search.
 _CLIMB_NS: Final = 15_000
 #: Per state that a plain search reaches.
-_SEARCH_NS: Final = 100
+_SEARCH_NS: Final = 45
 #: Per chosen pair, for the searches from both ends.
 _PAIR_NS: Final = 30_000
 #: Searches that a request adds to the experience with a limit, and the most that are kept.
@@ -152,7 +152,7 @@ def choose(
         if not CONTRACTION.is_ready(graph.topology, None):
             making_ns += n_states * _CONTRACT_NS
     # Labels of large networks do not fit into the caches of a processor.
-    search_ns = _SEARCH_NS * float(np.clip(np.sqrt(n_states / 70_000), 1.0, 2.7)) / min(settings.threads, n_near)
+    search_ns = _SEARCH_NS * float(np.clip(np.sqrt(n_states / 70_000), 1.0, 1.6)) / min(settings.threads, n_near)
     parts_of_near = _parts(graph, near)
     sizes = np.where(parts_of_near >= 0, part_sizes(graph)[parts_of_near], 0)
 

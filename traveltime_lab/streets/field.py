@@ -127,12 +127,19 @@ def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: floa
     ends = graph.exit_ports() if is_backward else graph.entry_ports()
     removed = _REMOVED.of(graph.topology, is_backward, lambda: _removed(core))
     with search_space(graph, core) as space:
-        space.queue, rows.edges = reading.reached_rows(
+        space.queue, edges, is_much = reading.reached_rows(
             core.arcs, seeds, largest, space.label, space.queue,
             reading.Removed(*removed, core.above, core.above_key),
             _PORTS_OF_STATES.of(graph.topology, is_backward, lambda: _by_state(ends, graph.topology.n_states)),
             ends, graph.traversal, field.unit, int(is_backward), rows.values,
         )  # fmt: skip
+        if is_much:
+            some = functools.partial(functools.partial, reading.all_rows, space.label)
+            rest = ends, graph.traversal, field.unit, int(is_backward), rows.values
+            parts = even_slices(graph.traversal.size // 2)
+            edges = np.concatenate(side_by_side([some(part.start, part.stop, *rest) for part in parts]))
+            space.label[:] = road.UNREACHED
+        rows.edges = edges
     return field
 
 

@@ -97,12 +97,10 @@ def search_space(graph: RoadGraph, core: Core) -> Iterator[SearchSpace]:
             np.full(n_states, road.UNREACHED, np.int64), road.new_queue(n_states, graph.shift, core.n_buckets)
         )
 
-    with _lent(_SEARCHES, graph.topology, make, 20 * n_states) as space:
+    with _lent(_SEARCHES, graph.topology, make, 16 * n_states) as space:
         if space.queue.shift != graph.shift or space.queue.heads.size != core.n_buckets:
             # The queue of another moment: its buckets are empty, but of another width or number.
-            _, queued, _, pool_state, pool_next = space.queue
-            heads = np.full(core.n_buckets, -1, np.int32)
-            space.queue = road.Queue(graph.shift, queued, heads, pool_state, pool_next)
+            space.queue = road.Queue(graph.shift, np.full(core.n_buckets, -1, np.int32), space.queue.pool)
         yield space
 
 

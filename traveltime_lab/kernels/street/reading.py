@@ -155,10 +155,10 @@ def _lower_row(label, directed, traversal, unit, side, rows):
 @kernel
 def reached_rows(arcs, seeds, limit, label, queue, removed, of_states, ports, traversal, unit, side, rows):
     """
-    Search, and write the values of the edges that are reached.
+    Search, and write the values of the edges that are reached, unless much of the network is.
 
-    The time depends on what is reached, and not on the size of the network. If much of the network is reached, all of
-    it is read in the order of memory.
+    The time depends on what is reached, and not on the size of the network. Where much is reached, `all_rows` is
+    quicker, because it reads in the order of memory, and several threads can call it.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def reached_rows(arcs, seeds, limit, label, queue, removed, of_states, ports, tr
     limit : int64
         Largest label to settle.
     label : int64 array of shape (n_states,)
-        `UNREACHED`, also afterwards.
+        `UNREACHED`, also afterwards; where much is reached, the labels of all states afterwards.
     queue : Queue
         Empty, also afterwards.
     removed : Removed
@@ -191,23 +191,15 @@ def reached_rows(arcs, seeds, limit, label, queue, removed, of_states, ports, tr
     queue : Queue
         The queue, whose pool may have been reallocated.
     edges : int32 array
-        Edges that are reached.
+        Edges that are reached; none where much is reached.
+    is_much : bool
+        Whether much of the network is reached.
     """
     seed_states, seed_keys = seeds
     queue, touched = search(arcs, seed_states, seed_keys, limit, label, np.empty(0, np.int32), queue)
     if touched.size > label.size // _MUCH:
         fill(label, removed.above, removed.above_key, limit)
-        for directed in range(ports.indptr.size - 1):
-            for k in range(ports.indptr[directed], ports.indptr[directed + 1]):
-                if label[ports.states[k]] != UNREACHED:
-                    _lower_row(label[ports.states[k]] + ports.keys[k], directed, traversal, unit, side, rows)
-        for state in range(label.size):
-            label[state] = UNREACHED
-        edges, n_edges = np.empty(rows.shape[0], np.int32), 0
-        for edge in range(rows.shape[0]):
-            edges[n_edges] = edge
-            n_edges += not (np.isinf(rows[edge, 0]) and np.isinf(rows[edge, 2]))
-        return queue, edges[:n_edges].copy()
+        return queue, np.empty(0, np.int32), True
     below, n_below = np.empty(touched.size + 64, np.int32), 0
     for i in range(touched.size):
         above = touched[i]
@@ -234,4 +226,40 @@ def reached_rows(arcs, seeds, limit, label, queue, removed, of_states, ports, tr
                 n_edges += 1
             _lower_row(label[state] + ports.keys[of_states.port[k]], directed, traversal, unit, side, rows)
         label[state] = UNREACHED
-    return queue, edges[:n_edges].copy()
+    return queue, edges[:n_edges].copy(), False
+
+
+@kernel
+def all_rows(label, first, last, ports, traversal, unit, side, rows):
+    """
+    Write the values of consecutive edges, given the labels of all states.
+
+    Parameters
+    ----------
+    label : int64 array of shape (n_states,)
+    first, last : int
+        The first edge, and the one after the last.
+    ports, traversal, unit, side, rows
+        As in `reached_rows`.
+
+    Returns
+    -------
+    int32 array
+        The edges that are reached.
+    """
+    edges, n_edges = np.empty(last - first, np.int32), 0
+    for edge in range(first, last):
+        edges[n_edges] = edge
+        is_reached = False
+        for directed in range(2 * edge, 2 * edge + 2):
+            least = UNREACHED
+            for k in range(ports.indptr[directed], ports.indptr[directed + 1]):
+                least = min(least, label[ports.states[k]] + ports.keys[k])
+            # Keys are not negative, so a sum is at least `UNREACHED` where no port is reached.
+            if least < UNREACHED:
+                column = 0 if directed & 1 == side else 2
+                rows[edge, column] = (least >> 32) / unit
+                rows[edge, column + 1] = (traversal[directed] >> 32) / unit
+                is_reached = True
+        n_edges += is_reached
+    return edges[:n_edges].copy()

@@ -22,7 +22,8 @@ has more buckets than the longest arc spans. The search empties the buckets in a
 the states in each. It does not sort the states of one bucket: if the label of a state improves while its bucket is
 being emptied, the state is relaxed again. The search is thus label-correcting within a bucket and label-setting
 between buckets, as in delta-stepping [2]_. The caller chooses buckets about a fifth as wide as a typical arc, so that
-few states are relaxed twice.
+few states are relaxed twice. A state whose label improves is put into another bucket and stays in the former one, too,
+where it is passed over, because its label is no longer one of that bucket.
 
 **Ports.** An origin or destination is a point, snapped to a position on a directed edge. *Ports* connect positions to
 states; a port is a state and a label to add. The *entry ports* of a directed edge are the states that stand for its
@@ -60,6 +61,7 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.order import ascending
+from traveltime_lab.kernels.prefetch import prefetch
 
 #: Label of a state that was not reached. Public results never contain it.
 UNREACHED = np.int64(1) << np.int64(62)
@@ -67,27 +69,26 @@ UNREACHED = np.int64(1) << np.int64(62)
 TIME_SHIFT = 32
 #: Mask of the bits of the length in a label.
 LENGTH_MASK = np.int64((1 << 32) - 1)
+#: Bits of a place in the pool of a queue that hold a state, and their mask.
+_NEXT_SHIFT, _STATE_MASK = 32, np.int64((1 << 32) - 1)
 
 
 class Queue(NamedTuple):
     """
     The bucket queue.
 
-    A search leaves `queued` and `heads` as it finds them, holding -1 only, so that one queue serves many searches.
+    A search leaves `heads` as it finds them, holding -1 only, so that one queue serves many searches.
     """
 
     shift: int  # ``label >> shift`` is the number of a bucket
-    queued: np.ndarray  # int32 (n_states,), bucket that a state waits in, -1 for none
     heads: np.ndarray  # int32 (n_buckets,), place in the pool of the first state of each bucket, -1 if empty
-    pool_state: np.ndarray  # int32, linked lists of the buckets: a state
-    pool_next: np.ndarray  # int32, and the place of the next one; both grow where necessary
+    pool: np.ndarray  # int64, linked lists of the buckets: the place of the next state (32 bits) and a state (32 bits)
 
 
 @kernel(inline="always")
-def _push(state, bucket, heads, pool_state, pool_next, free):
+def _push(state, bucket, heads, pool, free):
     """Prepend `state` to the linked list of a bucket, in place `free` of the pool."""
-    pool_state[free] = state
-    pool_next[free] = heads[bucket]
+    pool[free] = (np.int64(heads[bucket]) << _NEXT_SHIFT) | np.int64(state)
     heads[bucket] = free
 
 
@@ -104,9 +105,7 @@ def _grow(array):
 @kernel
 def new_queue(n_states, shift, n_buckets):
     """Return an empty queue; see `one_to_all` for the arguments."""
-    queued = np.full(n_states, -1, np.int32)
-    heads = np.full(n_buckets, -1, np.int32)
-    return Queue(shift, queued, heads, np.empty(n_states + 1024, np.int32), np.empty(n_states + 1024, np.int32))
+    return Queue(shift, np.full(n_buckets, -1, np.int32), np.empty(n_states + 1024, np.int64))
 
 
 @kernel
@@ -160,9 +159,10 @@ def search(arcs, seed_states, seed_keys, limit, label, parent, queue):
         States that have a label.
     """
     indptr, indices, weights = arcs
-    shift, queued, heads, pool_state, pool_next = queue
+    shift, heads, pool = queue
     # The number of buckets is a power of two: a mask costs less than a division.
     ring = np.int64(heads.size - 1)
+    last_arc = indices.size - 1
     with_parents = parent.size > 0
     free = 0
     waiting = 0
@@ -187,24 +187,29 @@ def search(arcs, seed_states, seed_keys, limit, label, parent, queue):
             if bucket > current:
                 break
             next_seed += 1
-            if bucket == current and queued[state] == -1:
-                if free == pool_state.size:
-                    pool_state = _grow(pool_state)
-                    pool_next = _grow(pool_next)
-                _push(state, current & ring, heads, pool_state, pool_next, free)
+            if bucket == current:
+                if free == pool.size:
+                    pool = _grow(pool)
+                _push(state, current & ring, heads, pool, free)
                 free += 1
-                queued[state] = np.int32(current)
                 waiting += 1
         slot = current & ring
         while heads[slot] != -1:
-            place = heads[slot]
-            heads[slot] = pool_next[place]
+            entry = pool[heads[slot]]
+            following = entry >> _NEXT_SHIFT
+            heads[slot] = following
             waiting -= 1
-            state = pool_state[place]
-            if queued[state] != current:
-                continue
-            queued[state] = -1
+            state = entry & _STATE_MASK
+            if following != -1:
+                # What the next state needs is on its way while this one is relaxed; most states have two arcs.
+                first = np.int64(indptr[pool[following] & _STATE_MASK])
+                if first < last_arc:
+                    prefetch(weights, first)
+                    prefetch(label, indices[first])
+                    prefetch(label, indices[first + 1])
             key = label[state]
+            if key >> shift != current:
+                continue
             for arc in range(indptr[state], indptr[state + 1]):
                 new = key + weights[arc]
                 head = indices[arc]
@@ -217,18 +222,15 @@ def search(arcs, seed_states, seed_keys, limit, label, parent, queue):
                     label[head] = new
                     if with_parents:
                         parent[head] = state
-                    bucket = new >> shift
-                    if queued[head] != bucket:
-                        if free == pool_state.size:
-                            pool_state = _grow(pool_state)
-                            pool_next = _grow(pool_next)
-                        _push(head, bucket & ring, heads, pool_state, pool_next, free)
-                        free += 1
-                        queued[head] = np.int32(bucket)
-                        waiting += 1
+                    if free == pool.size:
+                        pool = _grow(pool)
+                    _push(head, (new >> shift) & ring, heads, pool, free)
+                    prefetch(indptr, head)
+                    free += 1
+                    waiting += 1
         if waiting == 0:
             free = 0
-    return Queue(shift, queued, heads, pool_state, pool_next), touched[:n_touched]
+    return Queue(shift, heads, pool), touched[:n_touched]
 
 
 @kernel
