@@ -13,22 +13,24 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import AnyArray, Int64Array
+from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._progress import Progress, check_progress, watched
+from traveltime_lab._progress import Progress, advance, check_progress, watched
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.search.pairs import metres_of, seconds_of
-from traveltime_lab.search.query import MomentLike
+from traveltime_lab.search.query import MomentLike, Query
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.search.time_filter import table_query
+from traveltime_lab.streets import k_nearest
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.matrix import Block
+from traveltime_lab.streets.snapping import Snaps
 
 MAX_NEAREST: Final = 1000
 #: Maximum number of rows of the result.
@@ -95,7 +97,9 @@ def nearest(
     Notes
     -----
     Places are compared by their travel time in milliseconds; if it is the same, the first in `places` comes first.
-    Memory is that of the result and of a few rows of the matrix.
+    Between many origins and places on streets, one search from all places at once keeps the `k` nearest of each
+    junction, so that the time hardly depends on the number of places. Memory is that of the result and of these, or
+    of a few rows of the matrix.
 
     Examples
     --------
@@ -125,13 +129,11 @@ def nearest(
             "Call it for some origins at a time"
         )
         raise LimitError(msg)
-    best = _Best.none(len(starts), n_best)
     with watched(progress, len(starts) * len(ends), "Nearest places", "pair"):
-        for block in query.blocks(query.snap(starts), query.snap(ends, is_origin=False), asked.limit, engine):
-            best.improve(block)
-    is_found = (best.keys != _NONE).ravel()
-    place = np.where(is_found, best.keys.ravel() & 0xFFFF_FFFF, 0).astype(np.intp)
-    labels = np.where(is_found, best.labels.ravel(), road.UNREACHED)
+        snaps = query.snap(starts), query.snap(ends, is_origin=False)
+        places_of, labels = (found.ravel() for found in _nearest(query, *snaps, n_best, asked.limit, engine))
+    is_found = places_of >= 0
+    place = np.where(is_found, places_of, 0).astype(np.intp)
     columns = {
         "origin": starts.index.repeat(n_best),
         "rank": np.tile(np.arange(1, n_best + 1, dtype=np.int32), len(starts)),
@@ -143,6 +145,23 @@ def nearest(
     geometry = ends.geometry[place]
     geometry[~is_found] = None
     return geo_frame(columns, geometry, pd.RangeIndex(is_found.size))
+
+
+def _nearest(
+    query: Query, starts: Snaps, ends: Snaps, k: int, limit: int, engine: str
+) -> tuple[IndexArray, Int64Array]:
+    """Return positions and labels of the nearest places, of shape (n_origins, k); -1 and `UNREACHED` for none."""
+    if engine == "auto" and query.transit is None:
+        streets, graph = query.network.streets, query.graph
+        linked = k_nearest.link(graph, starts, ends, query.snapping)
+        if k_nearest.pays_off(streets, graph, *linked, k, limit):
+            found = k_nearest.nearest_places(graph, *linked, k, limit)
+            advance(len(starts) * len(ends))
+            return found
+    best = _Best.none(len(starts), k)
+    for block in query.blocks(starts, ends, limit, engine):
+        best.improve(block)
+    return np.where(best.keys == _NONE, -1, best.keys & 0xFFFF_FFFF), best.labels
 
 
 def _taken(index: pd.Index, positions: AnyArray, is_there: AnyArray) -> Any:

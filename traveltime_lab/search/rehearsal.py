@@ -21,6 +21,7 @@ from traveltime_lab.network.build import build_network, load_network
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.cells import geohash_cells, h3_cells
 from traveltime_lab.search.explain.explain import explain
+from traveltime_lab.search.nearest import nearest
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.snap import snap
 from traveltime_lab.search.time_filter import time_filter
@@ -126,6 +127,8 @@ def _tables(network: Network) -> None:
     # To many places, which are snapped and read in another way.
     many = _THERE.iloc[np.arange(max(MANY_COLUMNS, MANY_POINTS)) % len(_THERE)].reset_index(drop=True)
     time_filter(network, _HERE.iloc[:1], many, travel_time=3600, transportation="walking", engine="dijkstra")
+    # From so many that one search from all places is the quickest.
+    nearest(network, many, many.iloc[:20], travel_time=3600, transportation="walking")
 
 
 def _areas(network: Network) -> None:

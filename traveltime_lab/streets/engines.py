@@ -86,6 +86,31 @@ class Choice(NamedTuple):
     hierarchy_s: float
 
 
+class Expected(NamedTuple):
+    """
+    What a request is expected to take, in nanoseconds.
+
+    Attributes
+    ----------
+    searching_ns : float
+        With one search from each point.
+    asking_ns, making_ns : float
+        With a hierarchy that exists, and to make it.
+    reach : float
+        Number of states that a search from one point reaches.
+    """
+
+    searching_ns: float
+    asking_ns: float
+    making_ns: float
+    reach: float
+
+    @property
+    def least_ns(self) -> float:
+        """With the better engine."""
+        return min(self.searching_ns, self.asking_ns + self.making_ns)
+
+
 #: So many positions of destinations tell in which connected parts of the network they are.
 _SAMPLED_PARTS = 4096
 PART_SIZES = Derived[None, Int64Array]("sizes of connected parts")
@@ -140,11 +165,37 @@ def choose(
     searches from each point should turn to the hierarchy when it has taken as long as the hierarchy would. The states
     that a hierarchy visits are counted if it exists.
     """
+    if not len(leaving.snaps) or not len(reached.snaps):
+        return Choice(False, np.inf)
+    found = expected(streets, graph, leaving, reached, largest, are_pairs=are_pairs)
+    hierarchy_s = (found.making_ns + found.asking_ns) / 1e9
+    gain_ns = found.searching_ns - found.asking_ns
+    if gain_ns <= 0 or gain_ns > found.making_ns:
+        return Choice(bool(gain_ns > 0), hierarchy_s)
+    experience = _EXPERIENCE.of(graph, None, _Experience)
+    experience.missed_ns += gain_ns
+    if experience.missed_ns > found.making_ns:
+        experience.missed_ns = -np.inf
+        logger.info("hierarchy begun in the background states=%d", graph.topology.n_states)
+        threading.Thread(
+            target=hierarchy, args=(streets, graph), name="traveltime_lab.streets.engines", daemon=True
+        ).start()
+    return Choice(False, hierarchy_s)
+
+
+def expected(
+    streets: StreetLayer,
+    graph: RoadGraph,
+    leaving: LinkedPoints,
+    reached: LinkedPoints,
+    largest: np.int64,
+    *,
+    are_pairs: bool = False,
+) -> Expected:
+    """Return what a request is expected to take with either engine; see `choose` for the parameters and the method."""
     is_backward = not are_pairs and len(reached.snaps) < len(leaving.snaps)
     near, far = (reached, leaving) if is_backward else (leaving, reached)
     n_near, n_states = len(near.snaps), graph.topology.n_states
-    if not n_near or not len(far.snaps):
-        return Choice(False, np.inf)
     experience = _EXPERIENCE.of(graph, None, _Experience)
     making_ns: float = 0
     if not HIERARCHY.is_ready(graph, None):
@@ -156,34 +207,22 @@ def choose(
     parts_of_near = _parts(graph, near)
     sizes = np.where(parts_of_near >= 0, part_sizes(graph)[parts_of_near], 0)
 
-    all_ns = search_ns * float(sizes.sum())
+    all_ns, mean_size = search_ns * float(sizes.sum()), float(sizes.mean())
     # Limits that differ by less than a tenth share their measurements: an estimate is sufficient here.
     shares = experience.reach.setdefault(int(10.0 * np.log(float(largest) + 1.0)), [])
-    searching_ns = all_ns * float(np.mean(shares)) if len(shares) >= _SAMPLES else all_ns
+    share = float(np.mean(shares)) if len(shares) >= _SAMPLES else 1.0
     # A search that takes longer than expected turns to the hierarchy, so that few origins are not worth more.
-    most_ns = min(all_ns, (_CLEAR if n_near >= _MANY else _COUNTED) * searching_ns)
-    sure_ns = searching_ns / _CLEAR if len(shares) >= _SAMPLES else 0.0
+    most_ns = all_ns * min(1.0, (_CLEAR if n_near >= _MANY else _COUNTED) * share)
+    sure_ns = all_ns * share / _CLEAR if len(shares) >= _SAMPLES else 0.0
     asking_ns = _asking_ns(streets, graph, near, far, most_ns, sure_ns, are_pairs=are_pairs)
-    if all_ns <= asking_ns:
-        return Choice(False, (making_ns + asking_ns) / 1e9)
-    even = (making_ns + asking_ns) / all_ns
-    is_close = n_near >= _MANY and even / _CLEAR < searching_ns / all_ns < even * _CLEAR
-    if len(shares) < _SAMPLES or is_close:
-        own = _shares_within(graph, experience, near, sizes, largest, even, is_backward=is_backward)
-        shares[:] = [*shares, *own][-_SAMPLES:]
-        searching_ns = all_ns * float(np.mean(own if n_near >= _MANY else shares))
-    hierarchy_s = (making_ns + asking_ns) / 1e9
-    gain_ns = searching_ns - asking_ns
-    if gain_ns <= 0 or gain_ns > making_ns:
-        return Choice(bool(gain_ns > 0), hierarchy_s)
-    experience.missed_ns += gain_ns
-    if experience.missed_ns > making_ns:
-        experience.missed_ns = -np.inf
-        logger.info("hierarchy begun in the background states=%d", n_states)
-        threading.Thread(
-            target=hierarchy, args=(streets, graph), name="traveltime_lab.streets.engines", daemon=True
-        ).start()
-    return Choice(False, hierarchy_s)
+    if all_ns > asking_ns:
+        even = (making_ns + asking_ns) / all_ns
+        is_close = n_near >= _MANY and even / _CLEAR < share < even * _CLEAR
+        if len(shares) < _SAMPLES or is_close:
+            own = _shares_within(graph, experience, near, sizes, largest, even, is_backward=is_backward)
+            shares[:] = [*shares, *own][-_SAMPLES:]
+            share = float(np.mean(own if n_near >= _MANY else shares))
+    return Expected(all_ns * share, asking_ns, making_ns, mean_size * share)
 
 
 def _asking_ns(

@@ -139,9 +139,12 @@ def same_places(origins: Snaps, destinations: Snaps) -> tuple[IndexArray, IndexA
         i, j = np.nonzero(few[:, None] == many[None, :])
         return (i, j) if a.size <= b.size else (j, i)
     order = np.argsort(b, kind="stable")
-    first, last = (np.searchsorted(b[order], a, side=side) for side in ("left", "right"))
-    counts = np.where(np.isnan(a), 0, last - first)
-    rows = np.repeat(np.arange(a.size), counts)
+    b = b[order]
+    first = np.searchsorted(b, a)
+    same = np.flatnonzero(b[np.minimum(first, b.size - 1)] == a)
+    first, last = first[same], np.searchsorted(b, a[same], side="right")
+    counts = last - first
+    rows = np.repeat(same, counts)
     within = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
     return rows, order[np.repeat(first, counts) + within]
 
