@@ -226,9 +226,13 @@ def coordinates(values: AnyArray) -> tuple[AnyArray, FloatArray, FloatArray]:
 
 def _coordinates(values: AnyArray) -> tuple[AnyArray, FloatArray, FloatArray]:
     """Return types and coordinates; see `coordinates`."""
+    # GEOS may refuse to read empty points.
+    with contextlib.suppress(shapely.GEOSException):
+        x, y = shapely.get_x(values), shapely.get_y(values)
+        if not np.isnan(x).any():
+            return np.zeros(values.size, np.int32), x, y
     types, is_empty = shapely.get_type_id(values), shapely.is_empty(values)
     if is_empty.any():
-        # GEOS may refuse to read them.
         types, values = np.where(is_empty, -1, types), values.copy()
         values[is_empty] = None
     return types, shapely.get_x(values), shapely.get_y(values)

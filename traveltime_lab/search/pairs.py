@@ -88,7 +88,8 @@ def reasons_of(
     codes = np.full(origin_of.size, -1, np.int8)
     lost = np.flatnonzero(~is_reached)
     if lost.size:
-        a, b = origin_of[lost], destination_of[lost]
+        starts, a = _used(starts, origin_of[lost])
+        ends, b = _used(ends, destination_of[lost])
         topology = query.graph.topology
         why = np.full(lost.size, REASONS.index("over_limit"), np.int8)
         if query.transit is None:
@@ -107,6 +108,14 @@ def reasons_of(
         why[starts.status[a] == OUTSIDE] = REASONS.index("origin_outside_network")
         codes[lost] = why
     return pd.Categorical.from_codes(codes, dtype=_DTYPE)
+
+
+def _used(snaps: Snaps, positions: IndexArray) -> tuple[Snaps, IndexArray]:
+    """Return the points at some positions, each once, and where they are there, unless nearly all points are meant."""
+    if 2 * positions.size > len(snaps):
+        return snaps, positions
+    used, number = np.unique(positions, return_inverse=True)
+    return snaps.take(used), number
 
 
 def component_of(topology: Any, edge: Int32Array) -> Int32Array:
