@@ -18,7 +18,6 @@ from traveltime_lab.kernels.street import k_nearest as kernels
 from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.network.network import Network
-from traveltime_lab.search import nearest as public
 from traveltime_lab.streets import engines, k_nearest, matrix
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 
@@ -112,11 +111,30 @@ def test_the_public_function_gives_the_same_either_way(helsinki: Network, monkey
     asked: dict[str, Any] = {"travel_time": 600, "k": k, "properties": ("travel_time", "distance")}
     tables, done = [], []
     for pays in (False, True):
-        monkeypatch.setattr(public.k_nearest, "pays_off", lambda *_, pays=pays: pays)
+        monkeypatch.setattr(k_nearest, "pays_off", lambda *_, pays=pays: pays)
         tables.append(tl.nearest(helsinki, *points, progress=lambda *now: done.append(now), **asked))
     assert tables[0].equals(tables[1])
     assert done[-1] == (1000, 1000)
     assert tables[0]["travel_time"].notna().any()
+
+
+@pytest.mark.parametrize("k", [1, 3, 40])
+def test_accessibility_is_the_same_either_way(helsinki: Network, monkeypatch: Any, k: int) -> None:
+    homes, sites = (
+        gpd.GeoDataFrame(geometry=gpd.points_from_xy(*random_points(helsinki, n, seed)), crs="EPSG:4326")
+        for n, seed in ((50, 1), (20, 2))
+    )
+    sites = sites.assign(beds=np.arange(20) % 4, doctors=[5] + 19 * [0], nobody=0)
+    asked: dict[str, Any] = {"travel_time": [120, 600], "k": k, "values": ["beds", "doctors", "nobody"]}
+    tables, done = [], []
+    for pays in (False, True):
+        monkeypatch.setattr(k_nearest, "pays_off", lambda *_, pays=pays: pays)
+        tables.append(
+            tl.accessibility(helsinki, homes, sites, measure="nearest", progress=lambda *now: done.append(now), **asked)
+        )
+    assert tables[0].equals(tables[1])
+    assert done[-1] == (1000, 1000)
+    assert tables[0]["beds"].notna().any() == (k <= 30)
 
 
 def test_it_pays_off_for_many_pairs(helsinki: Network) -> None:

@@ -27,7 +27,6 @@ from traveltime_lab.search.query import MomentLike, Query
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.search.time_filter import table_query
-from traveltime_lab.streets import k_nearest
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.matrix import Block
 from traveltime_lab.streets.snapping import Snaps
@@ -151,13 +150,10 @@ def _nearest(
     query: Query, starts: Snaps, ends: Snaps, k: int, limit: int, engine: str
 ) -> tuple[IndexArray, Int64Array]:
     """Return positions and labels of the nearest places, of shape (n_origins, k); -1 and `UNREACHED` for none."""
-    if engine == "auto" and query.transit is None:
-        streets, graph = query.network.streets, query.graph
-        linked = k_nearest.link(graph, starts, ends, query.snapping)
-        if k_nearest.pays_off(streets, graph, *linked, k, limit):
-            found = k_nearest.nearest_places(graph, *linked, k, limit)
-            advance(len(starts) * len(ends))
-            return found
+    found = query.nearest(starts, ends, k, limit) if engine == "auto" else None
+    if found is not None:
+        advance(len(starts) * len(ends))
+        return found
     best = _Best.none(len(starts), k)
     for block in query.blocks(starts, ends, limit, engine):
         best.improve(block)

@@ -165,7 +165,8 @@ def accessibility(
     Notes
     -----
     Travel times are those of `time_filter`, in whole seconds. The matrix is computed in blocks and never held as a
-    whole; floating catchment areas search it twice, the three-step method three times, unless it is small.
+    whole; floating catchment areas search it twice, the three-step method three times, unless it is small. The nearest
+    opportunities on streets are found without it where that is quicker, as in `nearest`.
 
     Sums are exact and rounded once: they equal `math.fsum` of the products of weights and amounts, whatever the size
     of the blocks. An opportunity that no demand reaches gives nothing to anybody.

@@ -16,7 +16,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
+from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Array
+from traveltime_lab._progress import advance
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
 from traveltime_lab.search.accessibility.decay import Decay, table_of
@@ -97,6 +98,10 @@ class Matrix:
                     kept.append((layer, part))
                 yield layer, part
         self._kept, self._is_kept = kept, keeps
+
+    def nearest(self, columns: IndexArray, k: int) -> tuple[IndexArray, Int64Array] | None:
+        """Return the `k` nearest of some opportunities for each origin, None where a matrix is quicker."""
+        return self.query.nearest(self.starts, self.ends.take(columns), k, self.limit)
 
     def _parts(self, block: Block) -> Iterator[tuple[int, TimeBlock]]:
         """Yield the layers of a block of labels, a few rows at a time."""
@@ -341,6 +346,41 @@ class _Nearest:
     k: int
 
     def __call__(self, matrix: Matrix) -> Int32Array:
+        ms = self._by_searches(matrix)
+        if ms is None:
+            ms = self._by_matrix(matrix)
+        ms = ms[:, None]
+        is_near = ms <= 1000 * np.array(self.limits)[:, None, None]
+        return np.where(is_near, (ms + 500) // 1000, -1).astype(np.int32)
+
+    def _by_searches(self, matrix: Matrix) -> Int32Array | None:
+        """
+        Return the milliseconds with one search for each column; None where the matrix is quicker.
+
+        Returns
+        -------
+        int32 array of shape (1, n_columns, n_origins)
+            `NO_TIME` where fewer than `k` opportunities are within the limit of the matrix.
+        """
+        ms = np.full((1, len(self.counts), len(matrix.starts)), NO_TIME, np.int32)
+        for column, count in enumerate(self.counts):
+            has_any = np.flatnonzero(count)
+            if not has_any.size:
+                continue
+            k = min(self.k, has_any.size)
+            found = matrix.nearest(has_any, k)
+            if found is None:
+                return None
+            places, labels = found
+            so_far = np.where(places >= 0, np.minimum(count[has_any], self.k)[places], 0).cumsum(axis=1)
+            enough = so_far >= self.k
+            rows, at = np.flatnonzero(enough[:, -1]), enough.argmax(axis=1)
+            ms[0, column, rows] = label_parts.ms(labels[rows, at[rows]])
+        advance(len(matrix.starts) * len(matrix.ends))
+        return ms
+
+    def _by_matrix(self, matrix: Matrix) -> Int32Array:
+        """Return the same for each layer of the matrix."""
         k = self.k
         best = np.full((matrix.n_layers, len(self.counts), len(matrix.starts), k), NO_TIME, np.int32)
         for layer, block in matrix.blocks():
@@ -349,9 +389,7 @@ class _Nearest:
                 mine = best[layer, column, block.rows]
                 both = np.concatenate([mine, np.repeat(block.ms, places, axis=1)], axis=1)
                 best[layer, column, block.rows] = np.partition(both, k - 1, axis=1)[:, :k]
-        ms = best.max(axis=3)[:, None]
-        is_near = ms <= 1000 * np.array(self.limits)[:, None, None]
-        return np.where(is_near, (ms + 500) // 1000, -1).astype(np.int32)
+        return np.asarray(best.max(axis=3))
 
 
 def nearest(passes: Passes, limits: Sequence[int], counts: Int64Array, k: int) -> Int32Array:
