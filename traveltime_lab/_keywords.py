@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeVar, cast
 
+from traveltime_lab._signals import held
 from traveltime_lab.errors import KeywordError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -53,7 +54,11 @@ def meant_by(name: str, known: Collection[str]) -> str | None:
 
 
 def explained_keywords(target: _F) -> _F:
-    """Have a function, or the constructor of a class, say what an argument that it does not have is called here."""
+    """
+    Have a function, or the constructor of a class, say what an argument that it does not have is called here.
+
+    Signals that arrive while one of its kernels runs are handled afterwards.
+    """
     if inspect.isclass(target):
         kind: Any = target
         kind.__init__ = _explained(kind.__init__, kind.__name__)
@@ -90,7 +95,8 @@ def _explained(function: Callable[..., Any], shown: str) -> Callable[..., Any]:
         missing = [name for name in needed if name not in keywords and name not in ordered[:n_given]]
         if missing:
             raise KeywordError(f"{shown}() needs {_in_words(missing)}. Its arguments are {', '.join(known)}")
-        return function(*arguments, **keywords)
+        with held():
+            return function(*arguments, **keywords)
 
     return checked
 

@@ -43,6 +43,8 @@ import llvmlite
 import numba
 import numpy as np
 
+from traveltime_lab._signals import call
+
 logger = logging.getLogger(__name__)
 
 #: Internal modules of Numba, which may change: they are only used inside a `try`.
@@ -101,6 +103,18 @@ def is_kept(dispatcher: Any, arguments: tuple[Any, ...]) -> bool | None:
     return cache.is_kept(arguments, dispatcher.targetctx) if isinstance(cache, _Cache) else None
 
 
+_Plain: Any = getattr(getattr(_internals, "registry", None), "CPUDispatcher", None)
+
+
+def _call(dispatcher: Any, *arguments: Any, **keywords: Any) -> Any:
+    """Call a kernel from Python, without a signal handler that interrupts it; see `traveltime_lab._signals`."""
+    return call(_Plain.__call__, dispatcher, *arguments, **keywords)
+
+
+#: A dispatcher that is called in this way.
+_Kernel: Any = None if _Plain is None else type("_Kernel", (_Plain,), {"__call__": _call, "__module__": __name__})
+
+
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     Compile a function at its first call, in nopython mode and without the global interpreter lock.
@@ -134,6 +148,8 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     # Wrappers for C are a seventh of the code of a kernel, and nothing calls them.
     options_of_numba: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True, **options}
     dispatcher: Any = numba.njit(**options_of_numba)(function)
+    if type(dispatcher) is _Plain:  # not with NUMBA_DISABLE_JIT
+        dispatcher.__class__ = _Kernel
     if hasattr(dispatcher, "_cache"):  # not with NUMBA_DISABLE_JIT, and perhaps not in a later numba
         dispatcher._cache = _Cache(function, options)
     if hasattr(dispatcher, "get_call_template"):

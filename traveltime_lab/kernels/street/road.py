@@ -202,11 +202,17 @@ def search(arcs, seed_states, seed_keys, limit, label, parent, queue):
             state = entry & _STATE_MASK
             if following != -1:
                 # What the next state needs is on its way while this one is relaxed; most states have two arcs.
-                first = np.int64(indptr[pool[following] & _STATE_MASK])
+                entry = pool[following]
+                first = np.int64(indptr[entry & _STATE_MASK])
                 if first < last_arc:
-                    prefetch(weights, first)
                     prefetch(label, indices[first])
                     prefetch(label, indices[first + 1])
+                second = entry >> _NEXT_SHIFT
+                if second != -1:
+                    first = np.int64(indptr[pool[second] & _STATE_MASK])
+                    prefetch(indices, first)
+                    prefetch(weights, first)
+                    prefetch(label, pool[second] & _STATE_MASK)
             key = label[state]
             if key >> shift != current:
                 continue

@@ -1,0 +1,132 @@
+"""Signals wait for kernels: Ctrl+C ends a search with KeyboardInterrupt, and never the process with a crash."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from traveltime_lab import _signals
+from traveltime_lab.kernels.compiled import kernel
+
+pytestmark = pytest.mark.quick
+
+#: Interrupts searches again and again at moments that differ, and prints how many ended with KeyboardInterrupt.
+SEARCHES = """
+import os, signal, threading, time
+import traveltime_lab as tl
+
+network, zones = tl.sample_network(), tl.sample_points(kind="zones")
+some = zones.iloc[:3]
+asks = [
+    lambda: tl.time_filter(network, zones, zones, travel_time=1800, form="sparse"),
+    lambda: tl.time_map(network, some, travel_time=600, transportation="walking"),
+    lambda: tl.nearest(network, zones, zones, travel_time=1800, transportation="walking"),
+]
+n_interrupted = 0
+for ask in asks:
+    ask()
+for i in range(40):
+    timer = threading.Timer(0.002 + 0.0013 * i, os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        timer.start()
+        while True:
+            asks[i % len(asks)]()
+    except KeyboardInterrupt:
+        n_interrupted += 1
+    timer.join()
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+print(n_interrupted)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent otherwise on this system")
+def test_searches_are_interrupted_without_a_crash() -> None:
+    done = subprocess.run([sys.executable, "-c", SEARCHES], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "40"), done.stderr
+
+
+class StopError(Exception):
+    """What a handler raises."""
+
+
+@pytest.fixture
+def handler() -> Iterator[Any]:
+    """A handler of SIGINT that raises."""
+
+    def stop(_number: int, _frame: Any) -> None:
+        raise StopError
+
+    former = signal.signal(signal.SIGINT, stop)
+    yield stop
+    signal.signal(signal.SIGINT, former)
+
+
+def test_signals_in_a_kernel_are_handled_after_it(handler: Any) -> None:
+    seen = []
+
+    def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        seen.append("end of work")
+
+    for block in (_signals.held(), contextlib.nullcontext()):
+        with pytest.raises(StopError), block:
+            _signals.call(work)
+    assert seen == ["end of work"] * 2
+    assert signal.getsignal(signal.SIGINT) is handler
+    # What was held is handled once.
+    _signals.call(seen.clear)
+
+
+def test_signals_between_kernels_are_handled_at_once(handler: Any) -> None:
+    with pytest.raises(StopError), _signals.held():
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("the handler was not called")
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_a_handler_that_is_set_meanwhile_stays(handler: Any) -> None:
+    def other(_number: int, _frame: Any) -> None:
+        pytest.fail("no signal is sent")
+
+    with _signals.held():
+        signal.signal(signal.SIGINT, other)
+    assert signal.getsignal(signal.SIGINT) is other
+
+
+def test_other_threads_set_no_handlers(handler: Any) -> None:
+    found = []
+
+    def work() -> None:
+        with _signals.held():
+            found.append(signal.getsignal(signal.SIGINT))
+            found.append(_signals.call(abs, -1))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [handler, 1]
+
+
+@kernel
+def two(x):
+    """Return two values, one of which is an array."""
+    return x, 1
+
+
+def test_kernels_are_called_so(handler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import numpy as np
+
+    called = []
+    monkeypatch.setattr(
+        "traveltime_lab.kernels.compiled.call", lambda function, *given: called.append(given[0]) or function(*given)
+    )
+    assert two(np.zeros(3))[1] == 1
+    assert called == [two]
