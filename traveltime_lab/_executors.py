@@ -69,7 +69,7 @@ def check_executor(executor: Any) -> Executor | None:
         return executor
     msg = (
         f"executor must be a concurrent.futures.Executor or None; got {type(executor).__name__}. "
-        "Of a Dask client it is client.get_executor()"
+        "For a Dask client, pass client.get_executor()"
     )
     raise InputError(msg)
 
@@ -134,8 +134,8 @@ def _by_workers(
                     submit = None
     except BrokenExecutor as error:
         msg = (
-            "a worker process ended (killed, or out of memory), and the executor cannot be used any more; "
-            "create a new one"
+            "a worker process ended (killed, out of memory, or started by a script that does not begin its work below "
+            "if __name__ == '__main__'), and the executor cannot be used any more; create a new one"
         )
         raise UnfinishedJobError(msg) from error
     except Exception as error:
@@ -201,7 +201,7 @@ def _is_lost(error: BaseException) -> bool:
 def _delivery(job: Job[P, T], executor: Executor) -> Iterator[Callable[[], Callable[[P], Future[T]]]]:
     """Yield a function that brings the job to the workers, and returns a function that submits parts."""
     if isinstance(executor, ThreadPoolExecutor):
-        yield lambda: lambda part: executor.submit(job.make, part)
+        yield lambda: lambda part: executor.submit(make_alone, job, part)
         return
     client = getattr(executor, "_client", None)
     if client is not None and hasattr(client, "scatter"):
@@ -247,7 +247,9 @@ def _submitted_to_dask(client: Any, executor: Any, there: Any, part: Any) -> Fut
 
     def cancel(ended: Future[Any]) -> None:
         if ended.cancelled():
-            theirs.cancel()
+            # A client that is closed has cancelled all by itself, and refuses to be asked.
+            with contextlib.suppress(Exception):
+                theirs.cancel()
 
     theirs.add_done_callback(follow)
     ours.add_done_callback(cancel)

@@ -18,7 +18,7 @@ from typing import Any, Final
 from traveltime_lab.errors import FileAccessError, InputError, MissingFileError, TravelTimeError
 
 #: What the operating system reports when a disk, a quota or a limit of file sizes is exhausted.
-_FULL: Final = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG})
+FULL: Final = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG})
 _FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
@@ -50,7 +50,7 @@ def is_file(path: Path) -> bool:
 
 def access_error(error: OSError, path: Any, doing: str) -> FileAccessError:
     """Return the error of this library for an error of the operating system."""
-    if error.errno in _FULL:
+    if error.errno in FULL:
         reason = "there is no space left on the disk (or in a quota); free some, or choose a folder on another disk"
     elif error.errno in _FORBIDDEN:
         reason = "this process may not do that; change the permissions, or choose another folder"
@@ -178,7 +178,7 @@ def temporary_folder() -> Iterator[Path]:
         try:
             yield Path(path)
         except OSError as error:
-            if error.errno not in _FULL or isinstance(error, FileAccessError):
+            if error.errno not in FULL or isinstance(error, FileAccessError):
                 raise
             raise full_temporary_folder(Path(path), str(error.strerror)) from error
 

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"traveltime-lab: {error}", file=sys.stderr)
         return 3
     except KeyboardInterrupt as error:
-        print(f"traveltime-lab: {error or 'interrupted'}", file=sys.stderr)
+        print(f"traveltime-lab: {str(error) or 'interrupted'}", file=sys.stderr)
         return 130
     except (tl.TravelTimeError, OSError) as error:
         print(f"traveltime-lab: {error}", file=sys.stderr)

@@ -125,7 +125,10 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
         if isinstance(table, str):
             msg = f"{name} must be points, not a name; got {table!r}. Find it with geocode(network, {table!r})"
             if PurePath(table).suffix.lower() in _TABLE_FILES:
-                msg = f"{name} must be points, not a file; got {table!r}. Read it first, with geopandas.read_file or so"
+                msg = (
+                    f"{name} must be points, not a file; got {table!r}. Read it first, for example with "
+                    "geopandas.read_file"
+                )
         if isinstance(table, pd.DataFrame):
             x, y = (_column_of(table, names) for names in (_LNG_NAMES, _LAT_NAMES))
             msg = (
@@ -147,7 +150,7 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
     bad = kinds == -1
     if bad.any():
         first = plain(series.index[int(bad.argmax())])
-        msg = f"{name} has {int(bad.sum())} missing or empty points, the first at {first!r}"
+        msg = f"{name} has {_counted(int(bad.sum()), 'missing or empty point')}, the first at {first!r}"
         raise CoordinateError(msg)
     if (kinds != 0).any():
         first = int((kinds != 0).argmax())
@@ -163,7 +166,7 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
     wrong = ~(np.isfinite(lng) & np.isfinite(lat))
     if wrong.any():
         msg = (
-            f"{name} has {int(wrong.sum())} points with coordinates that are not finite, "
+            f"{name} has {_counted(int(wrong.sum()), 'point')} with coordinates that are not finite, "
             f"the first at {plain(series.index[int(wrong.argmax())])!r}"
         )
         raise CoordinateError(msg)
@@ -171,13 +174,18 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
     if wrong.any():
         first = int(wrong.argmax())
         msg = (
-            f"{name} has {int(wrong.sum())} points out of range, the first (lng {lng[first]:g}, lat {lat[first]:g}) at "
-            f"{plain(series.index[first])!r}; longitude goes from -180 to 180 and latitude from -90 to 90. "
-            "Is the CRS right, or are the coordinates swapped?"
+            f"{name} has {_counted(int(wrong.sum()), 'point')} out of range, the first (lng {lng[first]:g}, "
+            f"lat {lat[first]:g}) at {plain(series.index[first])!r}; longitude goes from -180 to 180 and latitude from "
+            "-90 to 90. Is the CRS right, or are the coordinates swapped?"
         )
         raise CoordinateError(msg)
     _check_not_swapped(lng, lat, name, bounds)
     return Points(series.index, lng, lat, values)
+
+
+def _counted(n: int, what: str) -> str:
+    """Return a number with what is counted, such as "2 points"."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 #: What `coordinates` has read of large arrays, by the number of the array, within `read_once`.

@@ -135,15 +135,35 @@ def test_a_full_disk_has_status_3_and_ctrl_c_130(
     assert "holds the parts of another job" in capsys.readouterr().err
 
 
+def test_a_disk_that_is_full_from_the_start_has_status_3(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [*arguments(files, tmp_path / "m"), "--part-size", "30"]
+    with size_limit(100):
+        assert cli.main(given) == 3
+    assert "the same call goes on once there is space" in capsys.readouterr().err
+    assert cli.main(given) == 0
+
+
+def test_an_interruption_without_words(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tl, "load_network", interrupted)
+    assert cli.main(["info", "coquimbo"]) == 130
+    assert capsys.readouterr().err == "traveltime-lab: interrupted\n"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="no signals")
-def test_ctrl_c_in_the_middle(files: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
+def test_a_signal_in_the_middle(files: Path, tmp_path: Path, sent: str) -> None:
     given = [*arguments(files, tmp_path / "m"), "--part-size", "15"]
     with subprocess.Popen(
         [sys.executable, "-m", "traveltime_lab", *given], cwd=ROOT, stderr=subprocess.PIPE, text=True
     ) as process:
         while process.poll() is None and not (tmp_path / "m" / "part-000000.parquet").exists():
             os.sched_yield()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(getattr(signal, sent))
         _, told = process.communicate()
     # It may have been complete by then.
     assert process.returncode == 0 or (process.returncode == 130 and "interrupted" in told), told
@@ -192,6 +212,38 @@ def test_labels_of_files(tmp_path: Path) -> None:
     assert read_point_file(path).index.tolist() == [5, -6]
     path.write_text("lng,lat\n0.5,0.5\n0.6,0.5\n")
     assert read_point_file(path).index.tolist() == [0, 1]
+    for missing in ("NA", "null", "None", "nan", "N/A"):  # Namibia, and others
+        path.write_text(f"id,lng,lat\n{missing},0.5,0.5\nZA,0.6,0.5\n")
+        assert read_point_file(path).index.tolist() == [missing, "ZA"]
+
+
+def test_labels_of_categories(tmp_path: Path) -> None:
+    texts = pd.Categorical(["b", "a"])
+    frame(points(2, 1)).assign(id=texts).to_parquet(tmp_path / "p.parquet")
+    assert read_point_file(tmp_path / "p.parquet").index.tolist() == ["b", "a"]
+
+
+def test_layers(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "p.gpkg"
+    frame(SHOPS).to_file(path, layer="shops")
+    frame(SHOPS.iloc[:4]).to_file(path, layer="some")
+    with pytest.raises(tl.DataError, match=r"has several layers: 'shops', 'some'\. Name one of them with --layer"):
+        read_point_file(path)
+    with pytest.raises(tl.DataError, match="has no layer 'none'; its layers are 'shops', 'some'"):
+        read_point_file(path, layer="none")
+    assert len(read_point_file(path, layer="some")) == 4
+    assert len(read_point_file(files / "shops.gpkg", layer="shops")) == len(SHOPS)
+    with pytest.raises(tl.DataError, match="has no layers; leave 'some' out"):
+        read_point_file(files / "homes.parquet", layer="some")
+    command = ["matrix", str(files / "town.network"), str(path), str(path)]
+    how = ["--travel-time", "200", "--transportation", "walking", "--quiet"]
+    assert cli.main([*command, str(tmp_path / "one"), *how, "--layer", "some"]) == 0
+    assert cli.main([*command, str(tmp_path / "two"), *how, "--layer", "some,shops"]) == 0
+    one, two = (pd.read_parquet(tmp_path / name) for name in ("one", "two"))
+    assert set(one["destination"]) <= set(SHOPS.index[:4])
+    assert not set(two["destination"]) <= set(SHOPS.index[:4])
+    assert cli.main([*command, str(tmp_path / "three"), *how, "--layer", "a,b,c"]) == 1
+    assert "--layer must be the name of a layer, or two with a comma; got 'a,b,c'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -202,7 +254,8 @@ def test_labels_of_files(tmp_path: Path) -> None:
         ("p.csv", "id,lng,lat\n1,0,0\n1,0,0\n", "the 'id' 1 more than once"),
         ("p.csv", "id,lng,lat\n1,0,0\n,0,0\n", "no 'id' in row 2"),
         ("p.csv", "id,lng,lat\n", "has no rows"),
-        ("p.csv", "", "cannot be read as a file of points"),
+        ("p.csv", "", "cannot be read as a file of points: No columns"),
+        ("p.csv", "id,lng,lat\nNA,NA,0\n", "'NA' as lng in row 1, which is not a number"),
         ("p.parquet", "PAR1", "cannot be read as a file of points"),
         ("p.gpkg", "nothing", "cannot be read as a file of points"),
     ],
@@ -211,3 +264,20 @@ def test_files_that_are_wrong(tmp_path: Path, name: str, text: str, words: str) 
     (tmp_path / name).write_text(text)
     with pytest.raises(tl.DataError, match=words):
         read_point_file(tmp_path / name)
+
+
+def test_columns_and_encodings_that_are_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_bytes("id,lng,lat\né,0,0\n".encode("latin-1"))
+    with pytest.raises(tl.DataError, match=r"is not in UTF-8 \(.*\); save it in UTF-8"):
+        read_point_file(path)
+    path.write_text("id,lng,lat\n1,0,0\n")
+    with pytest.raises(tl.DataError, match=r"no column 'foo'; its columns are 'id', 'lng', 'lat'$"):
+        read_point_file(path, "foo")
+    path = tmp_path / "p.parquet"
+    frame(points(2, 1)).assign(id=[1.5, 2.5]).to_parquet(path)
+    with pytest.raises(tl.DataError, match=r"texts or whole numbers in the column 'id'; row 1 has 1.5"):
+        read_point_file(path)
+    frame(points(2, 1)).set_crs(None, allow_override=True).to_parquet(path)
+    with pytest.raises(tl.DataError, match="has no CRS; save it with one, such as EPSG:4326"):
+        read_point_file(path)

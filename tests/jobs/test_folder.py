@@ -89,11 +89,13 @@ def listed_in(folder: Path) -> set[int]:
 def test_a_full_disk(town: Network, whole: dict[str, str], tmp_path: Path, at: str) -> None:
     target = tmp_path / "m"
     size = {"manifest": 100, "first part": 2000, "part": 3200}[at]
-    error = tl.FileAccessError if at == "manifest" else tl.UnfinishedJobError
-    with size_limit(size), pytest.raises(error, match=r"cannot save .*: there is no space left on the disk") as caught:
+    with (
+        size_limit(size),
+        pytest.raises(tl.UnfinishedJobError, match=r"cannot save .*: there is no space left on the disk") as caught,
+    ):
         write(town, target)
     assert caught.value.errno is not None
-    assert at == "manifest" or "of 30 parts" in str(caught.value)
+    assert ("goes on once there is space" if at == "manifest" else "of 30 parts") in str(caught.value)
     write(town, target)
     assert checksums(target) == whole
 
@@ -142,7 +144,9 @@ def damage(folder: Path, how: str) -> None:
             path.write_bytes(path.read_bytes()[:-9])
     elif how == "list odd" and (folder / folders.LIST).exists():
         with (folder / folders.LIST).open("a") as file:
-            file.write('5\n{"part": "x"}\n{"part": 99, "n_rows": 1, "n_bytes": 1, "blake2b": ""}\n\xff')
+            file.write(
+                '5\n{"part": "x"}\n{"part": 99, "n_rows": 1, "n_bytes": 1, "blake2b": ""}\n\xff\n{"part": 1e400}\n'
+            )
 
 
 @pytest.mark.parametrize("how", ["truncated", "changed", "deleted", "left over", "list cut", "list odd"])
@@ -229,6 +233,22 @@ def test_the_same_question_in_other_words_is_the_same(town: Network, tmp_path: P
     write(town, target, progress=stop_after(0, AssertionError()), **others)
 
 
+def test_another_engine_goes_on_with_the_same_bytes(town: Network, whole: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        write(town, tmp_path / "m", progress=stop_after(4, ZeroDivisionError()), engine="dijkstra")
+    write(town, tmp_path / "m", engine="hierarchy")
+    assert checksums(tmp_path / "m") == whole
+
+
+@pytest.mark.parametrize("name", ["part-000050.parquet", "part-old.parquet", "part-1.parquet"])
+def test_parts_of_others_are_refused(town: Network, tmp_path: Path, name: str) -> None:
+    target = write(town, tmp_path / "m")
+    (target / name).write_bytes(b"mine")
+    with pytest.raises(tl.InputError, match=f"has '{name}', which is no part of this job, .* delete it"):
+        write(town, target)
+    assert (target / name).read_bytes() == b"mine"
+
+
 def test_folders_of_others_are_left_alone(town: Network, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(tl.InputError, match="it is a file; give the path of a folder"):
@@ -238,7 +258,16 @@ def test_folders_of_others_are_left_alone(town: Network, tmp_path: Path) -> None
     with pytest.raises(tl.MissingFileError, match="does not exist; create it first"):
         write(town, tmp_path / "nowhere" / "m")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
-    for text, words in (("{", "is damaged"), ("[]", "has format None"), ('{"format_version": 9}', "has format 9")):
+    known = f'"format": "{folders.FORMAT}"'
+    for text, words in (
+        ("{", "is damaged"),
+        ("[" * 100_000, "is damaged"),
+        ("[]", "is not the manifest of a large job"),
+        ("null", "is not the manifest of a large job"),
+        ('{"format": "x", "format_version": 1}', "is not the manifest of a large job"),
+        (f'{{{known}, "format_version": 9}}', "has format 9, this version continues 1"),
+        (f'{{{known}, "format_version": 1, "parts": 5}}', "its parts are not a list"),
+    ):
         (tmp_path / "m").mkdir(exist_ok=True)
         (tmp_path / "m" / folders.MANIFEST).write_text(text)
         with pytest.raises(tl.FormatError, match=words):

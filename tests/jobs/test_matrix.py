@@ -20,7 +20,9 @@ import traveltime_lab as tl
 from tests.support.large_jobs import HOW, ON_FOOT, Strange, checksums, grid, manifest, points
 from traveltime_lab import _executors as executors
 from traveltime_lab.jobs import job
+from traveltime_lab.jobs.matrix import MatrixJob
 from traveltime_lab.network.network import Network
+from traveltime_lab.settings import settings
 
 # Forked workers start at once; those of the command are spawned (`test_commands`).
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
@@ -301,7 +303,9 @@ def test_a_result_that_is_lost_before_it_is_fetched(
         assert checksums(tmp_path / "m") == checksums(plain)
 
 
-def test_a_client_that_is_closed_ends_the_job(town: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_is_closed_ends_the_job(
+    town: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(executors, "_LOOK_S", 0.1)
     options = {"n_workers": 1, "processes": False, "dashboard_address": None}
@@ -315,6 +319,28 @@ def test_a_client_that_is_closed_ends_the_job(town: Network, tmp_path: Path, mon
 
         with pytest.raises(tl.UnfinishedJobError, match=r"was closed; .* [2-6] of 10 parts .* goes on"):
             tl.write_matrix(*arguments, part_size=300, progress=close, executor=client.get_executor(), **ON_FOOT)
+    assert not [record for record in caplog.records if record.name == "concurrent.futures"]
+
+
+def test_tasks_in_threads_use_one_thread_each(town: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, make = set(), MatrixJob.make
+    monkeypatch.setattr(MatrixJob, "make", lambda job, part: seen.add(settings.threads) or make(job, part))
+    with settings.override(threads=3), ThreadPoolExecutor(2) as executor:
+        tl.write_matrix(town, HOMES, SHOPS, tmp_path / "m", part_size=300, progress=False, executor=executor, **ON_FOOT)
+    assert seen == {1}
+
+
+def test_percentiles_of_a_lazy_frame_may_be_missing(coquimbo: Network) -> None:
+    pytest.importorskip("dask.dataframe")
+    places = tl.sample_points()
+    frame = tl.matrix_frame(
+        coquimbo, places, places, travel_time=2400, transportation="public_transport", part_size=40,
+        departure_time="2016-01-18T08:00:00", window=1800, percentiles=[50, 100],
+    )  # fmt: skip
+    parts = [frame.get_partition(i).compute(scheduler="threads") for i in range(frame.npartitions)]
+    for name in ("travel_time_p50", "travel_time_p100"):
+        assert {str(part[name].dtype) for part in [frame._meta, *parts]} == {"Int32"}
+    assert any(part["travel_time_p100"].isna().any() for part in parts)
 
 
 @pytest.mark.parametrize("part_size", [300, 10_000])

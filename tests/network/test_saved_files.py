@@ -89,7 +89,7 @@ def test_the_error_names_the_column(city: Path) -> None:
             before = file.read(1)
             file.seek(at)
             file.write(bytes([before[0] ^ 1]))
-        with pytest.raises(FormatError, match=rf"damaged: bytes [\d,]+ to [\d,]+ \({name}\) have the checksum"):
+        with pytest.raises(FormatError, match=rf"damaged: the checksum of bytes [\d,]+ to [\d,]+ \({name}\) is"):
             load_network(city)
         with city.open("rb+") as file:
             file.seek(at)

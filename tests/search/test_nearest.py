@@ -94,6 +94,8 @@ def test_timetables_and_arrival(coquimbo: Network) -> None:
         best = sorted(times.loc[times["origin"] == origin, "travel_time"])[:3]
         assert group["travel_time"].dropna().tolist() == best
     assert (found.loc[found["rank"] == 1, "destination"] == places.index).all()
+    with pytest.raises(tl.UnsupportedError, match="use time_filter with form='pairs'"):
+        tl.nearest(coquimbo, places, places, properties=BOTH, **asked)
 
 
 def test_types(town: Network) -> None:
@@ -111,7 +113,10 @@ def test_types(town: Network) -> None:
     ("asked", "error"),
     [
         ({"k": 0}, "k must be from 1 to 1000"),
-        ({"properties": ("travel_time", "snap_distance")}, "properties must be travel_time, with or without distance"),
+        (
+            {"properties": ("travel_time", "snap_distance")},
+            "properties must be one of 'travel_time', 'distance'; got 'snap_distance'",
+        ),
         ({"properties": "distance"}, "properties must be travel_time"),
         ({"engine": "magic"}, "engine must be one of"),
     ],

@@ -29,7 +29,7 @@ exit status:
   1    an error, such as a missing file, or a folder that belongs to another question
   2    wrong usage of the command
   3    not complete: the disk is full, or a worker ended; the same command goes on
-  130  interrupted by Ctrl+C; the same command goes on
+  130  interrupted by Ctrl+C or SIGTERM; the same command goes on
 """
 
 
@@ -88,6 +88,9 @@ def _add_common(command: Any, part_size: str) -> None:
     moment.add_argument("--arrival-time", metavar="TIME", help="the same")
     command.add_argument("--window", metavar="S", type=int, help="timetable types: length in seconds")
     command.add_argument("--id", metavar="COLUMN", help="column of labels; default: id, otherwise numbers from 0")
+    command.add_argument(
+        "--layer", metavar="NAME", help="layer of files with several; with a comma, those of origins and destinations"
+    )
     command.add_argument("--part-size", metavar="N", type=int, help=part_size)
     command.add_argument("--workers", metavar="N", type=int, default=1, help="processes; default: %(default)s")
     command.add_argument("--quiet", action="store_true", help="no progress")
@@ -97,7 +100,11 @@ def _matrix(network: Any, options: argparse.Namespace, progress: Progress) -> st
     from traveltime_lab.jobs.matrix import write_matrix
     from traveltime_lab.jobs.point_files import read_point_file
 
-    origins, destinations = (read_point_file(path, options.id) for path in (options.origins, options.destinations))
+    layers = _layers(options.layer, 2)
+    origins, destinations = (
+        read_point_file(path, options.id, layer)
+        for path, layer in zip((options.origins, options.destinations), layers, strict=True)
+    )
     with _workers(options.workers) as executor:
         write_matrix(
             network, origins, destinations, options.out, properties=_items(options.properties),
@@ -111,7 +118,7 @@ def _areas(network: Any, options: argparse.Namespace, progress: Progress) -> str
     from traveltime_lab.jobs.point_files import read_point_file
 
     level = options.level_of_detail
-    origins = read_point_file(options.origins, options.id)
+    origins = read_point_file(options.origins, options.id, *_layers(options.layer, 1))
     with _workers(options.workers) as executor:
         write_areas(
             network, origins, options.out, level_of_detail=int(level) if level.lstrip("-").isdecimal() else level,
@@ -140,6 +147,17 @@ def _numbers(text: str) -> list[float]:
         raise InputError(msg) from error
 
 
+def _layers(text: str | None, n_files: int) -> list[str | None]:
+    """Return the layer of each file, None for the only one."""
+    from traveltime_lab.errors import InputError
+
+    names: list[str | None] = [name or None for name in text.split(",")] if text else [None]
+    if len(names) > n_files:
+        msg = f"--layer must be the name of a layer{', or two with a comma' if n_files == 2 else ''}; got {text!r}"
+        raise InputError(msg)
+    return names * n_files if len(names) == 1 else names
+
+
 def _complete(out: Path) -> str:
     from traveltime_lab.jobs.folder import read_manifest
 
@@ -157,19 +175,37 @@ def _workers(number: int) -> Iterator[Executor | None]:
     if not 1 <= number <= 1000:
         msg = f"--workers must be from 1 to 1000; got {number}"
         raise InputError(msg)
-    if number == 1:
-        yield None
-        return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
+    with _terminated_like_interrupted():
+        if number == 1:
+            yield None
+            return
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
 
-    context = multiprocessing.get_context(START)
-    with ProcessPoolExecutor(number, mp_context=context, initializer=_begin_worker) as pool:
-        try:
-            yield pool
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+        context = multiprocessing.get_context(START)
+        with ProcessPoolExecutor(number, mp_context=context, initializer=_begin_worker) as pool:
+            try:
+                yield pool
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+
+
+@contextlib.contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """Have SIGTERM, which job schedulers send, end a command as Ctrl+C does."""
+
+    def interrupt(_number: int, _frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
 
 
 def _begin_worker() -> None:

@@ -126,6 +126,13 @@ class Folder:
             self._write(MANIFEST, self.head)
         else:
             self._refuse_others(manifest)
+        strangers = sorted(path.name for path in self.path.glob("part-*.parquet") if not self._is_mine(path.name))
+        if strangers:
+            msg = (
+                f"{self.path} has {strangers[0]!r}, which is no part of this job, and which readers would read with "
+                "its parts; delete it"
+            )
+            raise InputError(msg)
         # What a process that was killed left behind; no other one writes here now.
         for path in self.path.glob(".*.part"):
             path.unlink()
@@ -141,6 +148,11 @@ class Folder:
                 self._write(MANIFEST, self.head)
         else:
             self.finish()
+
+    def _is_mine(self, name: str) -> bool:
+        """Return whether a file has the name of a part of this job."""
+        number = name.removeprefix("part-").removesuffix(".parquet")
+        return number.isdecimal() and int(number) < self.n_parts and name == part_name(int(number))
 
     def _refuse_others(self, manifest: dict[str, Any]) -> None:
         """Raise InputError if the folder belongs to another job."""
@@ -259,12 +271,15 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
         manifest = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         msg = f"{path} is damaged ({error}); delete the folder and run the job again"
         raise FormatError(msg) from error
-    version = manifest.get("format_version") if isinstance(manifest, dict) else None
-    if version != FORMAT_VERSION or manifest.get("format") != FORMAT:
-        msg = f"{path} has format {version}, this version continues {FORMAT_VERSION}; give the path of another folder"
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        msg = f"{path} is not the manifest of a large job; give the path of another folder"
+        raise FormatError(msg)
+    version = manifest.get("format_version")
+    if version != FORMAT_VERSION:
+        msg = f"{path} has format {version!r}, this version continues {FORMAT_VERSION}; give the path of another folder"
         raise FormatError(msg)
     if not isinstance(manifest.get("parts", []), list):
         msg = f"{path} is damaged (its parts are not a list); delete the folder and run the job again"
@@ -279,7 +294,7 @@ def _listed(path: Path) -> Iterator[Any]:
     except FileNotFoundError:
         return
     for line in lines:
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             yield json.loads(line)
 
 
@@ -287,7 +302,7 @@ def _as_part(row: Any) -> Part | None:
     """Return the part that a row of a list describes, None if it describes none."""
     try:
         return Part(int(row["part"]), int(row["n_rows"]), int(row["n_bytes"]), str(row["blake2b"]))
-    except (TypeError, KeyError, ValueError):
+    except (TypeError, KeyError, ValueError, OverflowError):
         return None
 
 

@@ -128,7 +128,7 @@ def _labels(index: pd.Index, name: str) -> AnyArray:
                 raise InputError(msg) from error
             return texts
     msg = (
-        f"{name} must be labelled by whole numbers of at most 64 bits or by texts; its index has "
+        f"{name} must be labelled by texts, or by whole numbers from -2**63 to 2**63 - 1; its index has "
         f"{plain(index[0])!r} ({index.inferred_type}). Use {name}.reset_index()"
     )
     raise InputError(msg)

@@ -33,6 +33,7 @@ from traveltime_lab.streets.snapping import Snaps
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
+_PROPERTIES: Final = ("travel_time", "distance", "snap_distance", "share")
 #: Candidate pairs of a part.
 PAIRS_PER_PART: Final = 20_000_000
 _MOST_PAIRS_PER_PART: Final = 1_000_000_000
@@ -93,7 +94,8 @@ def write_matrix(
     Path
         The folder. Its files ``part-000000.parquet`` and so on have the columns of ``time_filter(form="sparse")``,
         sorted by origin and destination: ``origin`` and ``destination`` (labels: int32 or int64, or texts encoded as
-        dictionary), ``travel_time`` (int32, s), and what `properties` and `percentiles` ask for.
+        dictionary), ``travel_time`` (int32, s), and what `properties` and `percentiles` ask for. A percentile is null
+        where too few departures reach the destination.
 
     Raises
     ------
@@ -115,7 +117,7 @@ def write_matrix(
 
     Notes
     -----
-    Only reachable pairs are rows: of 100,000 origins and destinations in a city, walks of 15 minutes reach some
+    Only reachable pairs are rows: of 100,000 origins and destinations in a city, walks of 15 minutes reach a few
     percent. A pair without a row takes longer than the limit, or is not connected; ``time_filter`` with ``pairs=`` says
     why. Origins that reach nothing are those of your table that no row has.
 
@@ -190,7 +192,7 @@ percentiles, engine, part_size
     dask.dataframe.DataFrame
         The rows of `write_matrix`, one partition per part, which is searched when it is computed. Nothing is kept: what
         is used several times should be persisted, or written with `write_matrix` and read again. Labels that are texts
-        are categorical.
+        are categorical, and percentiles are Int32.
 
     Raises
     ------
@@ -226,7 +228,7 @@ percentiles, engine, part_size
     shared = delayed(job, name=f"matrix-{job.key}", traverse=False)
     make = delayed(_frame_of, pure=False)
     without_categories: Any = clear_known_categories  # which has no annotations
-    meta = without_categories(job.schema.empty_table().to_pandas())
+    meta = without_categories(_as_frame(job.schema.empty_table()))
     parts = [make(shared, part) for part in range(job.n_parts)]
     frame: dd.DataFrame = dd.from_delayed(parts, meta=meta, verify_meta=False)
     return frame
@@ -236,7 +238,13 @@ def _frame_of(job: MatrixJob, part: int) -> pd.DataFrame:
     """Return the rows of a part."""
     with one_thread():
         tables = [job.schema.empty_table(), *job.chunks(part)]
-    return pa.concat_tables(tables).unify_dictionaries().to_pandas()
+    return _as_frame(pa.concat_tables(tables).unify_dictionaries())
+
+
+def _as_frame(table: pa.Table) -> pd.DataFrame:
+    """Return a table of pandas, whose percentiles may be missing."""
+    frame = table.to_pandas()
+    return frame.astype({name: "Int32" for name in frame.columns if name.startswith("travel_time_p")})
 
 
 def matrix_job(
@@ -252,7 +260,7 @@ def matrix_job(
     """Validate the arguments of `write_matrix`, and return the job."""
     size = whole(part_size, "part_size", 1, _MOST_PAIRS_PER_PART, "pairs")
     opened, source = open_network(network)
-    asked = table_query(opened, engine=engine, window=window, **arguments)
+    asked = table_query(opened, engine=engine, window=window, allowed=_PROPERTIES, **arguments)
     query, percents = asked.query, asked.percents
     starts, ends = Places.read(origins, "origins", opened), Places.read(destinations, "destinations", opened)
     seconds = None if window is None or query.transit is None else query.transit.window
@@ -277,7 +285,9 @@ def matrix_job(
         "percentiles": percents,
         "engine": engine,
     }
-    receipt = receipt_of(opened, "write_matrix", known, origins=starts, destinations=ends)
+    # All engines give the same rows, so that the bytes must not depend on the engine.
+    told = {name: value for name, value in known.items() if name != "engine"}
+    receipt = receipt_of(opened, "write_matrix", told, origins=starts, destinations=ends)
     return MatrixJob(
         network=opened,
         source=source,

@@ -21,7 +21,9 @@ _PARQUET: Final = (".parquet", ".geoparquet", ".pq")
 _ID: Final = "id"
 
 
-def read_point_file(path: str | os.PathLike[str], id_column: str | None = None) -> gpd.GeoDataFrame:
+def read_point_file(
+    path: str | os.PathLike[str], id_column: str | None = None, layer: str | None = None
+) -> gpd.GeoDataFrame:
     """
     Read labelled points from a file.
 
@@ -32,30 +34,40 @@ def read_point_file(path: str | os.PathLike[str], id_column: str | None = None) 
         Other files are read by GDAL.
     id_column : str, optional
         Column of the labels; by default ``id`` if there is one, otherwise they are 0, 1, 2 ...
+    layer : str, optional
+        Layer of a file that has several, such as a GeoPackage.
 
     Returns
     -------
     GeoDataFrame
-        The points, with the labels as index: int64 if all of them are written as whole numbers, otherwise texts.
+        The points in the CRS of the file, with the labels as index: int64 if all of them are written as whole numbers,
+        otherwise texts.
 
     Raises
     ------
     MissingFileError
         If there is no such file.
     DataError
-        If it cannot be read, or a column is missing.
+        If it cannot be read, has no CRS or several layers, or if a column is missing or has labels of other types.
     """
     source = as_path(path, "path")
     if not is_file(source):
         msg = f"no file of points at {source}"
         raise MissingFileError(msg)
     try:
-        table = _read(source)
+        table = _read(source, layer)
     except TravelTimeError:
         raise
-    except Exception as error:  # readers of many formats raise errors of many kinds
-        msg = f"{source} cannot be read as a file of points: {str(error).splitlines()[0] if str(error) else error!r}"
+    except UnicodeDecodeError as error:
+        msg = f"{source} is not in UTF-8 ({error.reason} in position {error.start}); save it in UTF-8"
         raise DataError(msg) from error
+    except Exception as error:  # readers of many formats raise errors of many kinds
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        msg = f"{source} cannot be read as a file of points: {reason}"
+        raise DataError(msg) from error
+    if table.crs is None:
+        msg = f"{source} has no CRS; save it with one, such as EPSG:4326"
+        raise DataError(msg)
     if not len(table):
         msg = f"{source} has no rows"
         raise DataError(msg)
@@ -72,16 +84,33 @@ def read_point_file(path: str | os.PathLike[str], id_column: str | None = None) 
     if labels.duplicated().any():
         msg = f"{source} has the {column!r} {plain(labels[labels.duplicated()].iloc[0])!r} more than once"
         raise DataError(msg)
+    if not pd.api.types.is_integer_dtype(labels.dtype) and not _are_texts(labels):
+        msg = (
+            f"{source} must have texts or whole numbers in the column {column!r}; row 1 has "
+            f"{plain(labels.iloc[0])!r}. Name another column with --id"
+        )
+        raise DataError(msg)
     return table[["geometry"]].set_index(pd.Index(labels, name=column))
 
 
-def _read(source: Path) -> gpd.GeoDataFrame:
+def _are_texts(labels: pd.Series) -> bool:
+    return bool(pd.api.types.infer_dtype(labels) == "string")
+
+
+def _read(source: Path, layer: str | None) -> gpd.GeoDataFrame:
     """Read a file as a GeoDataFrame whose geometry is called so."""
     name = source.name.lower()
+    if name.endswith((*_CSV, *_PARQUET)) and layer is not None:
+        msg = f"{source} has no layers; leave {layer!r} out"
+        raise DataError(msg)
     if name.endswith(_CSV):
         # As texts: "007" is not 7.
         separator = "\t" if name.endswith(".tsv") else ","
-        return _from_columns(pd.read_csv(source, dtype="string", sep=separator, encoding="utf-8-sig"), source)
+        # Nor is "NA" missing.
+        table = pd.read_csv(
+            source, dtype="string", sep=separator, encoding="utf-8-sig", keep_default_na=False, na_values=[""]
+        )
+        return _from_columns(table, source)
     if name.endswith(_PARQUET):
         try:
             found = gpd.read_parquet(source)
@@ -89,11 +118,24 @@ def _read(source: Path) -> gpd.GeoDataFrame:
             # Without metadata of GeoParquet.
             return _from_columns(pd.read_parquet(source), source)
     else:
-        found = gpd.read_file(source)
+        found = gpd.read_file(source, layer=_layer(source, layer))
         if not isinstance(found, gpd.GeoDataFrame):
             return _from_columns(found, source)
     found = found.reset_index() if found.index.name else found
     return found if found.geometry.name == "geometry" else found.rename_geometry("geometry")
+
+
+def _layer(source: Path, layer: str | None) -> str | None:
+    """Return the layer to read, or raise DataError if there are several and none of them is meant."""
+    there = gpd.list_layers(source)
+    names = there.loc[there["geometry_type"].notna(), "name"].tolist() or there["name"].tolist()
+    if layer is not None and layer not in there["name"].tolist():
+        msg = f"{source} has no layer {layer!r}; its layers are {', '.join(map(repr, names))}"
+        raise DataError(msg)
+    if layer is None and len(names) > 1:
+        msg = f"{source} has several layers: {', '.join(map(repr, names))}. Name one of them with --layer"
+        raise DataError(msg)
+    return layer if layer is not None else (names[0] if names else None)
 
 
 def _from_columns(table: pd.DataFrame, source: Path) -> gpd.GeoDataFrame:
@@ -118,8 +160,10 @@ def _labels(column: pd.Series) -> pd.Series:
         texts = column.astype("str")
         is_whole = texts.str.fullmatch(r"0|-?[1-9][0-9]{0,17}")
         return texts.astype("int64") if is_whole.all() else texts
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.astype(column.cat.categories.dtype)
     return column
 
 
 def _listed(table: Any) -> str:
-    return ", ".join(map(repr, table.columns))
+    return ", ".join(repr(name) for name in table.columns if name != "geometry")

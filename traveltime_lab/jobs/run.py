@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from traveltime_lab._executors import check_executor, made_parts
+from traveltime_lab._files import FULL
 from traveltime_lab._progress import Progress, check_progress, shown
 from traveltime_lab.errors import FileAccessError, UnfinishedJobError
 from traveltime_lab.jobs import folder
@@ -43,21 +44,32 @@ def run(job: Job, path: Any, executor: Executor | None, progress: Progress) -> P
     """
     executor = check_executor(executor)
     check_progress(progress)
-    with folder.opened(path, job.description(), job.n_parts) as parts:
-        try:
-            # Functions get numbers of parts, as they may want to know which are there; bars have the unit of the job.
-            done, total = (len(parts.done), parts.n_parts) if callable(progress) else _amounts(job, parts)
-            with shown(progress, total, f"Writing {parts.path.name}", job.unit, done=done) as advance:
-                for number, made in made_parts(job, parts.missing, executor):
-                    parts.add(number, made)
-                    advance(1 if callable(progress) else job.weight(number))
-            if not parts.is_finished:
-                parts.finish()
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"interrupted; {_how_far(job, parts)}") from None
-        except (FileAccessError, UnfinishedJobError) as error:
-            raise UnfinishedJobError(f"{error}; {_how_far(job, parts)}", getattr(error, "errno", None)) from error
-        return parts.path
+    try:
+        with folder.opened(path, job.description(), job.n_parts) as parts:
+            _fill(parts, job, executor, progress)
+            return parts.path
+    except FileAccessError as error:
+        if error.errno not in FULL:
+            raise
+        # There was no room even for the manifest.
+        raise UnfinishedJobError(f"{error}; the same call goes on once there is space", error.errno) from error
+
+
+def _fill(parts: folder.Folder, job: Job, executor: Executor | None, progress: Progress) -> None:
+    """Make the parts that are missing; see `run`."""
+    try:
+        # Functions get numbers of parts, as they may want to know which are there; bars have the unit of the job.
+        done, total = (len(parts.done), parts.n_parts) if callable(progress) else _amounts(job, parts)
+        with shown(progress, total, f"Writing {parts.path.name}", job.unit, done=done) as advance:
+            for number, made in made_parts(job, parts.missing, executor):
+                parts.add(number, made)
+                advance(1 if callable(progress) else job.weight(number))
+        if not parts.is_finished:
+            parts.finish()
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {_how_far(job, parts)}") from None
+    except (FileAccessError, UnfinishedJobError) as error:
+        raise UnfinishedJobError(f"{error}; {_how_far(job, parts)}", getattr(error, "errno", None)) from error
 
 
 def _amounts(job: Job, parts: folder.Folder) -> tuple[int, int]:

@@ -143,17 +143,21 @@ def _table(path: Path, content: memoryview) -> list[tuple[str, int, int | None, 
     begin = end - length
     found = zlib.crc32(content[max(begin, 0) : end])
     if begin < 0 or found != expected:
-        raise _damaged(path, "its table of checksums", found, expected)
+        raise _damaged(path, "the table of checksums", found, expected)
     rows: list[Any] = json.loads(bytes(content[begin:end]))
     # The sections follow each other from the first byte to the table, and go on behind it.
     borders = [0, *(row[2] for row in rows[:-1])]
     if [row[1] for row in rows[:-1]] != borders[:-1] or borders[-1] != begin or rows[-1][1] != footer - len(content):
-        raise _damaged(path, "its table of checksums", found, expected)
+        msg = (
+            f"{path} is damaged: a part of it is missing or was added; copy the file again, or build and save the "
+            "network again"
+        )
+        raise FormatError(msg)
     return [tuple(row) for row in rows]
 
 
 def _damaged(path: Path, where: str, found: int, expected: int) -> FormatError:
     return FormatError(
-        f"{path} is damaged: {where} have the checksum {found:08x} instead of {expected:08x}; copy the file again, or "
+        f"{path} is damaged: the checksum of {where} is {found:08x} instead of {expected:08x}; copy the file again, or "
         "build and save the network again"
     )

@@ -331,8 +331,8 @@ class Network(NetworkViews, Exports):
         Parameters
         ----------
         *transportations : str, Transportation or mapping
-            For a type with a timetable, the streets and stops of its access and of walking are prepared. Options of
-            which the streets depend are part of what is prepared: ``"driving+ferry"`` is another means than
+            For a type with a timetable, the streets and stops of its access and of walking are prepared. Options
+            on which the streets depend are part of what is prepared: ``"driving+ferry"`` is another means than
             ``"driving"``.
 
         Returns
@@ -347,7 +347,7 @@ class Network(NetworkViews, Exports):
 
         Notes
         -----
-        Driving has other speeds at other times of day. Prepared are the speeds of searches without a moment, and for
+        Driving has other speeds at other times of day. This prepares the speeds of searches without a moment, and for
         all moments the order of the hierarchy, which is most of the work. A network with other speeds (`add_speeds`)
         keeps what does not depend on speeds. What another version of this package has prepared is not used.
 

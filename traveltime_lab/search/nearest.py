@@ -97,8 +97,7 @@ def nearest(
     -----
     Places are compared by their travel time in milliseconds; if it is the same, the first in `places` comes first.
     Between many origins and places on streets, one search from all places at once keeps the `k` nearest of each
-    junction, so that the time hardly depends on the number of places. Memory is that of the result and of these, or
-    of a few rows of the matrix.
+    junction, so that the time hardly depends on the number of places. The matrix is never held as a whole.
 
     Examples
     --------
@@ -112,9 +111,9 @@ def nearest(
     asked = table_query(
         network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
         arrival_time=arrival_time, properties=properties, snapping=snapping, window=window, engine=engine,
+        allowed=("travel_time", "distance"),
     )  # fmt: skip
-    others = sorted({*asked.properties} - {"travel_time", "distance"})
-    if others or "travel_time" not in asked.properties:
+    if "travel_time" not in asked.properties:
         msg = f"properties must be travel_time, with or without distance; got {', '.join(asked.properties)}"
         raise InputError(msg)
     check_progress(progress)

@@ -317,11 +317,12 @@ def table_query(
     window: Any = None,
     percentiles: Any = (),
     engine: Any = "auto",
+    allowed: tuple[str, ...] = PROPERTIES,
 ) -> TableQuery:
-    """Validate the parameters of a table of travel times, which are those of `time_filter`."""
+    """Validate the parameters of a table of travel times: those of `time_filter`, with all or some properties."""
     limit = travel_time_s(travel_time, MAX_TRAVEL_TIME_S)
     percents = _percents(percentiles)
-    properties = _properties(properties, may_be_empty=bool(percents))
+    properties = _properties(properties, allowed, may_be_empty=bool(percents))
     one_of(form, "form", FORMS)
     matrix.check_engine(engine)
     needs_least = not percents or not {"travel_time", "distance", "route", "on_foot"}.isdisjoint(properties)
@@ -330,7 +331,7 @@ def table_query(
         percents=percents, with_share="share" in properties, with_least=needs_least,
     )  # fmt: skip
     if query.transit is not None:
-        _check_transit_table(query.transit, properties, form, engine)
+        _check_transit_table(query.transit, properties, form, engine, has_form=allowed is PROPERTIES)
     elif "on_foot" in properties:
         msg = f"on_foot needs a timetable; transportation {query.transportation.type!r} has none. Leave it out"
         raise InputError(msg)
@@ -348,12 +349,14 @@ def _n_passes(asked: TableQuery, form: str) -> int:
     return 1 + has_lines + (has_departures and transit is not None and transit.has_spread)
 
 
-def _check_transit_table(asked: TransitQuery, properties: tuple[str, ...], form: str, engine: str) -> None:
+def _check_transit_table(
+    asked: TransitQuery, properties: tuple[str, ...], form: str, engine: str, *, has_form: bool
+) -> None:
     """Raise an error for options that are not supported with a timetable."""
     if not {"distance", "route", "on_foot"}.isdisjoint(properties) and form != "pairs":
         msg = (
-            "with a timetable, distances, routes and on_foot are computed pair by pair; use form='pairs', and fewer "
-            "pairs if it takes too long"
+            "with a timetable, distances, routes and on_foot are computed pair by pair; use "
+            f"{'' if has_form else 'time_filter with '}form='pairs', and fewer pairs if it takes too long"
         )
         raise UnsupportedError(msg)
     if engine != "auto":
@@ -361,13 +364,13 @@ def _check_transit_table(asked: TransitQuery, properties: tuple[str, ...], form:
         raise InputError(msg)
 
 
-def _properties(properties: Any, *, may_be_empty: bool) -> tuple[str, ...]:
+def _properties(properties: Any, allowed: tuple[str, ...], *, may_be_empty: bool) -> tuple[str, ...]:
     """Validate the properties."""
     properties = (properties,) if isinstance(properties, str) else items(properties, "properties", "names")
     for name in properties:
-        one_of(name, "properties", PROPERTIES)
+        one_of(name, "properties", allowed)
     if not properties and not may_be_empty:
-        msg = f"properties is empty; give at least one of {', '.join(PROPERTIES)}"
+        msg = f"properties is empty; give at least one of {', '.join(allowed)}"
         raise InputError(msg)
     return tuple(properties)
 
