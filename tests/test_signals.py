@@ -18,7 +18,8 @@ from traveltime_lab.kernels.compiled import kernel
 
 pytestmark = pytest.mark.quick
 
-#: Interrupts searches again and again at moments that differ, and prints how many ended with KeyboardInterrupt.
+#: Interrupts searches again and again at moments that differ, and prints how many ended with KeyboardInterrupt. Python
+#: loses an exception in a finalizer, such as one of another package, so that a second signal may be necessary.
 SEARCHES = """
 import os, signal, threading, time
 import traveltime_lab as tl
@@ -33,15 +34,28 @@ asks = [
 n_interrupted = 0
 for ask in asks:
     ask()
+n_sent = 0
+
+
+def interrupt(pause, caught):
+    global n_sent
+    while not caught.wait(pause):
+        os.kill(os.getpid(), signal.SIGINT)
+        n_sent, pause = n_sent + 1, 2.0
+
+
 for i in range(40):
-    timer = threading.Timer(0.002 + 0.0013 * i, os.kill, (os.getpid(), signal.SIGINT))
+    caught = threading.Event()
+    sender = threading.Thread(target=interrupt, args=(0.002 + 0.0013 * i, caught))
     try:
-        timer.start()
+        sender.start()
         while True:
             asks[i % len(asks)]()
     except KeyboardInterrupt:
+        caught.set()
         n_interrupted += 1
-    timer.join()
+    sender.join()
+assert n_sent <= 44, n_sent
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 print(n_interrupted)
 """
@@ -83,6 +97,29 @@ def test_signals_in_a_kernel_are_handled_after_it(handler: Any) -> None:
     assert signal.getsignal(signal.SIGINT) is handler
     # What was held is handled once.
     _signals.call(seen.clear)
+
+
+def test_signals_in_a_finalizer_are_handled_later(handler: Any) -> None:
+    seen = []
+
+    class Thing:
+        def __del__(self) -> None:
+            _signals.postpone(signal.raise_signal, signal.SIGINT)
+
+    def work(*, with_kernel: bool) -> None:
+        with _signals.held():
+            thing = Thing()
+            del thing
+            seen.append("after the finalizer")
+            if with_kernel:
+                _signals.call(seen.append, "kernel")
+                seen.append("after the kernel")
+
+    for with_kernel in (False, True):
+        with pytest.raises(StopError):
+            work(with_kernel=with_kernel)
+    assert seen == ["after the finalizer", "after the finalizer", "kernel"]
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_signals_between_kernels_are_handled_at_once(handler: Any) -> None:

@@ -72,6 +72,7 @@ def held() -> Iterator[None]:
         state.depth -= 1
         if state.depth == 0:
             _give_back(state)
+            _handle_arrived(state)
 
 
 def call(function: Callable[_P, _T], *arguments: _P.args, **keywords: _P.kwargs) -> _T:
@@ -87,8 +88,29 @@ def call(function: Callable[_P, _T], *arguments: _P.args, **keywords: _P.kwargs)
         return function(*arguments, **keywords)
     finally:
         state.is_inside = False
-        while state.arrived:
-            _handle(state.arrived.pop(0), None)
+        _handle_arrived(state)
+
+
+def postpone(function: Callable[_P, _T], *arguments: _P.args, **keywords: _P.kwargs) -> _T:
+    """
+    Call a function in a finalizer, where Python would ignore the exception of a handler.
+
+    Signals that arrive meanwhile are handled after the next kernel, or at the end of the outermost `held` block.
+    """
+    state = _state
+    if threading.get_ident() != state.thread or state.is_inside:
+        return function(*arguments, **keywords)
+    state.is_inside = True
+    try:
+        return function(*arguments, **keywords)
+    finally:
+        state.is_inside = False
+
+
+def _handle_arrived(state: _State) -> None:
+    """Call the handlers of the signals that arrived in a kernel or in a finalizer."""
+    while state.arrived:
+        _handle(state.arrived.pop(0), None)
 
 
 def _take_over(state: _State) -> None:
