@@ -67,7 +67,13 @@ def unneeded(found: tl.Explanation, network: tl.Network, origin: Any, destinatio
     request, before = found.nearest_request, as_transportation(how["transportation"])
     means = as_transportation(request["transportation"])
     changed = {name: value for name, value in request.items() if name in ("travel_time",) and value != how[name]}
-    for name in ("walking_time", "driving_time_to_station", "cycling_time_to_station", "max_changes"):
+    for name in (
+        "walking_time",
+        "driving_time_to_station",
+        "cycling_time_to_station",
+        "max_changes",
+        "direct_walking_time",
+    ):
         if getattr(means, name) != getattr(before, name):
             changed[name] = getattr(means, name)
     (name, value), *others = [*changed.items(), ("", 0)]
@@ -278,6 +284,20 @@ class TestTimetables:
         assert found.codes[0] == "stops_too_far"
         assert found.nearest_request is not None
         assert found.nearest_request["transportation"].walking_time == pytest.approx(1200, abs=1)
+
+    @pytest.mark.parametrize("travel_time", [250, 900])
+    def test_direct_walk_too_long(self, street: tl.Network, travel_time: int) -> None:
+        """Also where the walk takes less than the limit for all journeys."""
+        means = {"type": "bus", "direct_walking_time": 100}
+        found = leaving(street, (3000, 0), (3300, 0), "07:50", transportation=means, travel_time=travel_time)
+        walk = reason(found, "walk_too_long")
+        assert walk.data == {"needed": pytest.approx(300, abs=1), "direct_walking_time": 100}
+        assert found.codes[0] == "walk_too_long"
+        assert ("over_limit" in found.codes) == (travel_time == 250)
+        assert "takes 5 min, and direct_walking_time allows 1 min 40 s." in str(found)
+        assert found.nearest_request is not None
+        assert found.nearest_request["transportation"].direct_walking_time == walk.data["needed"]
+        assert found.nearest_request["travel_time"] == max(travel_time, walk.data["needed"])
 
     def test_no_service_that_day(self, tmp_path: Path) -> None:
         calendar = """

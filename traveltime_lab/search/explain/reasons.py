@@ -31,6 +31,7 @@ CODES: Final = (
     "last_trip_gone",
     "no_trip_then",
     "too_many_changes",
+    "walk_too_long",
     "no_connection",
     "made_of",
 )
@@ -75,8 +76,9 @@ class Reason:
         ``other_component``, ``one_way_trap``, ``excluded_roads`` and ``over_limit``. With a
         timetable also ``outside_timetable``, ``no_vehicles``,
         ``no_stop_near_origin``, ``no_stop_near_destination``, ``stops_too_far``, ``no_service_that_day``,
-        ``no_trip_that_day``, ``first_trip_not_yet``, ``last_trip_gone``, ``no_trip_then``, ``too_many_changes`` and
-        ``no_connection``. If the destination is reached: ``made_of``.
+        ``no_trip_that_day``, ``first_trip_not_yet``, ``last_trip_gone``, ``no_trip_then``, ``too_many_changes``,
+        ``walk_too_long`` (all the way, for ``direct_walking_time``) and ``no_connection``. If the destination is
+        reached: ``made_of``.
     sentence : str
         Description in English.
     side : {"origin", "destination"}, optional

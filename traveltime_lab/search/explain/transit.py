@@ -180,6 +180,14 @@ def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Request
     given, vehicles = request.transportation, vehicle_words(request.transportation)[0]
     for parameter, (other, parameters, around) in wanted.items():
         means = other.transportation
+        if parameter == WALK and means.direct_walking_time != given.direct_walking_time:
+            assert means.direct_walking_time is not None and given.direct_walking_time is not None
+            told.add(
+                "travel_time", "walk_too_long",
+                f"Walking all the way takes {duration(means.direct_walking_time)}, and direct_walking_time allows "
+                f"{duration(given.direct_walking_time)}.",
+                needed=means.direct_walking_time, direct_walking_time=given.direct_walking_time,
+            )  # fmt: skip
         if parameter in ("travel_time", WALK) and not told.has("over_limit"):
             ms = pair.milliseconds(other)
             if ms is not None and ms > request.travel_time * 1000:
