@@ -271,40 +271,45 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with
 
     Notes
     -----
-    Segments within a radius are examined, and the radius grows as long as all of them are barred, up to `DETOUR_M`
-    beyond the nearest segment. The motorways that barred the last walks are tried first, because neighbours are likely
-    to be barred by the same ones.
+    Rings of cells around the point are searched until the next ring is farther than the best segment, or `DETOUR_M`
+    farther away than the nearest one. The motorways that barred the last walks are tried first, because neighbours are
+    likely to be barred by the same ones.
     """
-    ends, marks, _, cell, first_row, last_row, first_column, last_column, blocks, begin, _, members = grid
+    ends, marks, _, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = grid
     column = np.int64(np.floor(px / cell))
     row = np.int64(np.floor(py / cell))
-    farthest = min(limit, nearest_m + DETOUR_M)
-    radius, examined = nearest_m * 0.999, nearest_m * 0.999
+    inside = min(min(px - column * cell, (column + 1) * cell - px) * k, min(py - row * cell, (row + 1) * cell - py))
+    narrow = min(1.0, k) * cell
     known, n_known = np.empty(8, np.int64), 0
     best_segment, best_t = -1, 0.0
-    while radius < farthest and best_segment < 0:
-        radius = min(1.25 * radius + 25.0, farthest)
-        # Squared distances up to which a segment is better, and down to which all are examined.
-        best, done = radius * radius, examined * examined
-        around = np.int64(np.ceil(radius / (min(1.0, k) * cell))) + 1
-        for r in range(max(row - around, first_row), min(row + around, last_row) + 1):
+    # Squared distance up to which a segment is better.
+    best = min(limit, nearest_m + DETOUR_M) ** 2
+    ring = empty_rings(row, column, first_row, last_row, first_column, last_column, blocks, rings)
+    last_ring = max(max(row - first_row, last_row - row), max(column - first_column, last_column - column))
+    while ring <= last_ring:
+        inner = 0.0 if ring == 0 else inside + (ring - 1) * narrow
+        if inner * inner > best:
+            break
+        for r in range(max(row - ring, first_row), min(row + ring, last_row) + 1):
             near_y = max(0.0, max(r * cell - py, py - (r + 1) * cell))
-            far_y = max(abs(r * cell - py), abs((r + 1) * cell - py))
             if near_y * near_y > best:
                 continue
-            for c in range(max(column - around, first_column), min(column + around, last_column) + 1):
+            step = 1 if (r == row - ring or r == row + ring or ring == 0) else 2 * ring
+            first = column - ring if step > 1 else max(column - ring, first_column)
+            for c in range(first, min(column + ring, last_column) + 1, step):
+                if c < first_column:
+                    continue
                 here = cell_at(r - first_row, c - first_column, blocks)
                 if here < 0 or begin[here] == begin[here + 1]:
                     continue
                 near_x = max(0.0, max(c * cell - px, px - (c + 1) * cell)) * k
-                far_x = max(abs(c * cell - px), abs((c + 1) * cell - px)) * k
-                if near_x * near_x + near_y * near_y > best or far_x * far_x + far_y * far_y < done:
+                if near_x * near_x + near_y * near_y > best:
                     continue
                 for m in range(begin[here], begin[here + 1]):
                     i = members[m]
                     t, d2 = place_on(px, py, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
                     # The lowest index first among equally near segments, as in `nearest_across_barriers`.
-                    if d2 > best or d2 < done or (d2 == best and best_segment >= 0 and i >= best_segment):
+                    if d2 > best or (d2 == best and best_segment >= 0 and i >= best_segment):
                         continue
                     if marks[i] & needed != needed:
                         continue
@@ -323,5 +328,5 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with
                             known[n_known - 1] = by
                         if by == -1:
                             best, best_segment, best_t = d2, i, t
-        examined = radius
+        ring += 1
     return best_segment, best_t, np.sqrt(best) if best_segment >= 0 else np.inf

@@ -12,8 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.prefetch import prefetch
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street.road import UNREACHED
+
+#: `read_positions` asks for memory so many positions ahead.
+_AHEAD = 8
 
 
 class Junctions(NamedTuple):
@@ -195,8 +199,22 @@ def read_positions(label, positions, edge_ports, traversal, is_entry, above, abo
     """
     point_indptr, edges, fractions, connectors = positions
     port_indptr, port_states, port_keys = edge_ports
+    n = point_indptr[last]
     for i in range(first, last):
         best = UNREACHED
+        # What the points ahead need is asked for in the order in which it is found.
+        ahead = point_indptr[i] + 2 * _AHEAD
+        if ahead < n:
+            d = 2 * np.int64(edges[ahead])
+            prefetch(port_indptr, d)
+            prefetch(traversal, d)
+        ahead -= _AHEAD
+        if ahead < n:
+            d = 2 * np.int64(edges[ahead])
+            for k in range(port_indptr[d], port_indptr[d + 2]):
+                prefetch(label, np.int64(port_states[k]))
+                prefetch(above, np.int64(port_states[k]))
+                prefetch(above_key, np.int64(port_states[k]))
         for p in range(point_indptr[i], point_indptr[i + 1]):
             for side in range(2):
                 d = 2 * np.int64(edges[p]) + side
