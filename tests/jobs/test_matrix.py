@@ -130,7 +130,9 @@ def test_labels(town: Network, tmp_path: Path, labels: Any, dtype: str) -> None:
 )
 def test_labels_that_no_column_holds(town: Network, tmp_path: Path, labels: Any) -> None:
     homes = HOMES.set_axis(pd.Index(labels, dtype=object) if isinstance(labels, list) else labels)
-    with pytest.raises(tl.InputError, match=r"origins (must be labelled by|has the label)"):
+    with pytest.raises(
+        tl.InputError, match=r"origins (must be labelled by .* from -2\*\*63 to 2\*\*63 - 1|has the label)"
+    ):
         tl.write_matrix(town, homes, SHOPS, tmp_path / "m", progress=False, **ON_FOOT)
     assert not (tmp_path / "m").exists()
 
@@ -216,7 +218,8 @@ def test_a_pool_whose_worker_is_killed(saved: Path, plain: Path, tmp_path: Path)
 
     with ProcessPoolExecutor(1, mp_context=HOW) as pool:
         arguments = (saved, HOMES, SHOPS, tmp_path / "m")
-        with pytest.raises(tl.UnfinishedJobError, match=r"a worker process ended .*; [2-6] of 10 parts .* goes on"):
+        ended = r"a worker process ended \(.* below if __name__ == '__main__'\).*; [2-6] of 10 parts .* goes on"
+        with pytest.raises(tl.UnfinishedJobError, match=ended):
             tl.write_matrix(*arguments, part_size=300, progress=kill, executor=pool, **ON_FOOT)
         with pytest.raises(tl.UnfinishedJobError, match="cannot be used any more; create a new one"):
             tl.write_matrix(*arguments, part_size=300, progress=False, executor=pool, **ON_FOOT)
@@ -303,9 +306,7 @@ def test_a_result_that_is_lost_before_it_is_fetched(
         assert checksums(tmp_path / "m") == checksums(plain)
 
 
-def test_a_client_that_is_closed_ends_the_job(
-    town: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_client_that_is_closed_ends_the_job(town: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(executors, "_LOOK_S", 0.1)
     options = {"n_workers": 1, "processes": False, "dashboard_address": None}
@@ -319,7 +320,6 @@ def test_a_client_that_is_closed_ends_the_job(
 
         with pytest.raises(tl.UnfinishedJobError, match=r"was closed; .* [2-6] of 10 parts .* goes on"):
             tl.write_matrix(*arguments, part_size=300, progress=close, executor=client.get_executor(), **ON_FOOT)
-    assert not [record for record in caplog.records if record.name == "concurrent.futures"]
 
 
 def test_tasks_in_threads_use_one_thread_each(town: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,16 @@ def test_the_error_names_the_column(city: Path) -> None:
             file.write(before)
 
 
+@pytest.mark.parametrize("cut", [slice(PAGE), slice(PAGE, 3 * PAGE)], ids=["beginning", "middle"])
+def test_a_file_without_a_part(city: Path, cut: slice) -> None:
+    """The footer and the table of checksums are whole, but they are not where they say."""
+    content = bytearray(city.read_bytes())
+    del content[cut]
+    city.write_bytes(content)
+    with pytest.raises(FormatError, match=r"is damaged: a part of it is missing or was added; copy the file again"):
+        load_network(city)
+
+
 def test_long_columns_have_several_checksums(city: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checksums, "_LONGEST", 1000)
     short = load_network(city).save(tmp_path / "short.network")
