@@ -17,7 +17,7 @@ import functools
 import statistics
 
 import numpy as np
-from new_york import coordinates, frame, pandana_network, timed
+from matrix import coordinates, frame, pandana_network, timed
 
 import traveltime_lab as tl
 
