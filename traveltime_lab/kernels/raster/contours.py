@@ -24,37 +24,89 @@ from __future__ import annotations
 
 import numpy as np
 
+from traveltime_lab.kernels.bits import popcount
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.prefetch import prefetch
 
-#: Bits of a mark: the cell is within the limit; the contour that runs north between the cell and its eastern neighbour
-#: has been followed.
-_WITHIN, _FOLLOWED = np.uint8(1), np.uint8(2)
+#: Rows ahead in the directions north, east, south and west.
+_UP = (1, 0, -1, 0)
+#: A product with it has the lowest bits of eight bytes in its highest byte (little-endian).
+_GATHER = np.int64(0x0102040810204080)
+#: So many crossings ahead memory is asked for.
+_AHEAD = 8
 
 
 @kernel
-def _marks(values, limit):
-    """Return the marks of all cells, with a border of one cell that is not within the limit, and the number within."""
+def _within(values, limit):
+    """
+    Return which cells are within the limit, one bit each.
+
+    A border of one cell that is not within the limit is added. A raster of some million cells has a million bits or
+    two, which the caches of a processor hold, so that following a contour does not wait for memory.
+
+    Returns
+    -------
+    bits : int64 array of shape (n_words,)
+        Cells row after row, the lowest bit first. Each row begins with a new word.
+    n_words : int
+        Words of a row.
+    """
     n_rows, n_columns = values.shape
-    marks = np.zeros((n_rows + 2, n_columns + 2), np.uint8)
-    n_within = 0
+    n_words = (n_columns + 2 + 63) // 64
+    bits = np.zeros((n_rows + 2) * n_words, np.int64)
+    # A byte for each cell of a row at first, eight of which become a byte of bits by one multiplication.
+    row = np.zeros(64 * n_words, np.uint8)
+    eights = row.view(np.int64)
     for r in range(n_rows):
         for c in range(n_columns):
-            marks[r + 1, c + 1] = values[r, c] <= limit
-    for r in range(n_rows):
-        for c in range(n_columns):
-            n_within += marks[r + 1, c + 1]
-    return marks, n_within
+            row[c + 1] = values[r, c] <= limit
+        for w in range(n_words):
+            word = np.int64(0)
+            for k in range(8):
+                word |= (((eights[8 * w + k] * _GATHER) >> 56) & 0xFF) << (8 * k)
+            bits[(r + 1) * n_words + w] = word
+    return bits, n_words
+
+
+@kernel(inline="always")
+def _is_set(bits, cell):
+    """Return the bit of a cell, 0 or 1."""
+    return (bits[cell >> 6] >> (cell & 63)) & 1
+
+
+@kernel(inline="always")
+def _eastern(bits, i):
+    """Return the bits of the eastern neighbours of the cells of a word."""
+    beyond = bits[i + 1] << 63 if i + 1 < bits.size else np.int64(0)
+    return ((bits[i] >> 1) & 0x7FFFFFFFFFFFFFFF) | beyond
 
 
 @kernel
-def _n_crossings(marks):
-    """Return the number of crossings of all contours, and the number of crossings northwards."""
-    n, n_north = 0, 0
-    for r in range(1, marks.shape[0]):
-        for c in range(1, marks.shape[1]):
-            n += (marks[r, c] ^ marks[r, c - 1]) + (marks[r, c] ^ marks[r - 1, c])
-            n_north += marks[r, c - 1] & (marks[r, c] ^ _WITHIN)
-    return n, n_north
+def _crossings_of(bits, n_words):
+    """
+    Return the number of crossings of all contours, and where those southwards begin.
+
+    Returns
+    -------
+    n : int
+    south_before : int32 array of shape (n_words + 1,)
+        Crossings southwards on the eastern side of the cells of the words before each. There are as many northwards.
+    """
+    n = np.int64(0)
+    south_before = np.zeros(bits.size + 1, np.int32)
+    for i in range(bits.size):
+        n_south = popcount(~bits[i] & _eastern(bits, i))
+        south_before[i + 1] = south_before[i] + n_south
+        n += 2 * n_south + popcount(bits[i] ^ bits[max(i - n_words, 0)])
+    return n, south_before
+
+
+@kernel(inline="always")
+def _south(bits, south_before, cell):
+    """Return the number of the crossing southwards on the eastern side of a cell."""
+    i = cell >> 6
+    before = (np.int64(1) << (cell & 63)) - 1
+    return south_before[i] + popcount(~bits[i] & _eastern(bits, i) & before)
 
 
 @kernel
@@ -69,64 +121,77 @@ def _depth(values, limit, step, clearance, row, column):
 
 
 @kernel
-def _follow(values, limit, step, clearance, marks, row, column, ring, ring_of, points, n):
+def _follow(values, limit, step, clearance, bits, width, followed, at, ring, south_before, ring_of, crossings, n):
     """
-    Follow the contour that runs north between a marked cell and its eastern neighbour until it closes.
+    Follow the contour that runs north between a cell and its eastern neighbour until it closes.
+
+    Parameters
+    ----------
+    values, limit, step, clearance
+        As in `outlines`.
+    bits : int64 array of shape (n_words,)
+        From `_within`.
+    width : int
+        Bits of a row.
+    followed : int64 array of shape (n_words,)
+        The bit of each cell is set that the contour passes on its eastern side, running north.
+    at : int
+        The cell.
+    ring : int
+        Number of the contour.
+    south_before : int32 array of shape (n_words + 1,)
+        From `_crossings_of`.
+    ring_of : int32 array of shape (n_south,)
+        The number is written to each crossing southwards.
+    crossings : int64 array
+        Overwritten from position `n`: four times the cell on the left, which is within the limit, and the direction.
+    n : int
 
     Returns
     -------
     n : int
-        Number of points written so far.
-    west_row, west_column : int
-        The westernmost cell that has this contour on its eastern side, running north.
+        Number of crossings written so far.
+    n_turns : int
+        Turns to the left minus those to the right: 4 for an exterior, -4 for a hole.
     """
-    west_row, west_column = row, column
-    # The contour runs between cell (r, c) on its left, which is within the limit, and cell (r2, c2) on its right; the
-    # step ahead is `up` rows and `right` columns.
-    r, c, up, right = row, column, 1, 0
+    # Cells are numbered row after row: the next one ahead and the one on the right are so many numbers away.
+    cell, direction, ahead, right, n_turns = at, 0, width, 1, 0
     while True:
-        r2, c2 = r - right, c + up
-        a = np.float64(_depth(values, limit, step, clearance, r - 1, c - 1))
-        b = np.float64(_depth(values, limit, step, clearance, r2 - 1, c2 - 1))
-        share = a / (a - b)
-        points[n, 0] = c - 1 + share * up
-        points[n, 1] = r - 1 - share * right
+        crossings[n] = 4 * cell + direction
         n += 1
-        if up == 1:
-            marks[r, c] |= _FOLLOWED
-            if c < west_column:
-                west_row, west_column = r, c
-        elif up == -1:
-            ring_of[r2, c2] = ring
-        is_left, is_right = marks[r + up, c + right] & _WITHIN, marks[r2 + up, c2 + right] & _WITHIN
-        if is_left and is_right:
-            turns_right = True
-        elif is_right:
-            ahead = _depth(values, limit, step, clearance, r + up - 1, c + right - 1)
-            turns_right = (
-                0.25 * (a + b + ahead + _depth(values, limit, step, clearance, r2 + up - 1, c2 + right - 1)) <= 0.0
-            )
-        else:
-            turns_right = False
-        if turns_right:
-            r, c = r2 + up, c2 + right
-            up, right = -right, up
-        elif is_left:
-            r, c = r + up, c + right
-        else:
-            up, right = right, -up
-        if r == row and c == column and up == 1:
-            return n, west_row, west_column
+        if direction == 0:
+            followed[cell >> 6] |= np.int64(1) << (cell & 63)
+        elif direction == 2:
+            ring_of[_south(bits, south_before, cell + right)] = ring
+        is_left, is_right = _is_set(bits, cell + ahead), _is_set(bits, cell + right + ahead)
+        if is_right > is_left:
+            r, up, east = cell // width - 1, _UP[direction], _UP[(direction + 3) & 3]
+            c = cell - (r + 1) * width - 1
+            a = np.float64(_depth(values, limit, step, clearance, r, c))
+            b = np.float64(_depth(values, limit, step, clearance, r - east, c + up))
+            ahead_a = np.float64(_depth(values, limit, step, clearance, r + up, c + east))
+            ahead_b = np.float64(_depth(values, limit, step, clearance, r - east + up, c + up + east))
+            is_right = np.int64(a + b + ahead_a + ahead_b <= 0.0)
+        # Without branches, because which way a contour turns cannot be guessed: 1 to the right, -1 to the left.
+        goes = is_right | is_left
+        turn = is_right + goes - 1
+        straight = 1 - turn * turn
+        cell += goes * ahead + is_right * right
+        ahead, right = straight * ahead + turn * right, straight * right - turn * ahead
+        direction = (direction + turn) & 3
+        n_turns -= turn
+        if cell == at and direction == 0:
+            return n, n_turns
 
 
 @kernel
-def _twice_the_area(points, first, last):
-    """Return twice the signed area of a ring without its closing point; it is positive if counter-clockwise."""
-    area = 0.0
-    x0, y0 = points[first]
-    for i in range(first + 1, last - 1):
-        area += (points[i, 0] - x0) * (points[i + 1, 1] - y0) - (points[i + 1, 0] - x0) * (points[i, 1] - y0)
-    return area
+def _westernmost(crossings, first, last, width):
+    """Return the first of the westernmost cells that a contour has on their eastern side, running north."""
+    cell = crossings[first] >> 2
+    for k in range(first + 1, last):
+        if crossings[k] & 3 == 0 and (crossings[k] >> 2) % width < cell % width:
+            cell = crossings[k] >> 2
+    return cell
 
 
 @kernel
@@ -152,37 +217,53 @@ def outlines(values, limit, step, clearance):
     polygon_starts : int64 array of shape (n_polygons + 1,)
         Index pointer from polygons to rings: first the exterior, then the holes.
     """
-    marks, n_within = _marks(values, limit)
-    if n_within == 0:
-        return np.empty((0, 2)), np.zeros(1, np.int64), np.zeros(1, np.int64)
-    n_crossings, most_rings = _n_crossings(marks)
-    points = np.empty((n_crossings, 2))
+    bits, n_words = _within(values, limit)
+    width = 64 * n_words
+    n_crossings, south_before = _crossings_of(bits, n_words)
+    most_rings = south_before[-1]
+    crossings = np.empty(n_crossings, np.int64)
     starts = np.empty(most_rings + 1, np.int64)
-    west = np.empty((most_rings, 2), np.int64)
-    ring_of = np.empty(marks.shape, np.int32)
-    n, n_rings = 0, 0
+    turns = np.empty(most_rings, np.int64)
+    ring_of = np.empty(most_rings, np.int32)
+    followed = np.zeros(bits.size, np.int64)
+    n, n_rings = np.int64(0), 0
     starts[0] = 0
-    for r in range(marks.shape[0]):
-        for c in range(marks.shape[1] - 1):
-            if marks[r, c] == _WITHIN and not marks[r, c + 1] & _WITHIN:
-                n, west[n_rings, 0], west[n_rings, 1] = _follow(
-                    values, limit, step, clearance, marks, r, c, n_rings, ring_of, points, n
-                )
-                n_rings += 1
-                starts[n_rings] = n
+    for i in range(bits.size):
+        while True:
+            left = bits[i] & ~_eastern(bits, i) & ~followed[i]
+            if left == 0:
+                break
+            cell = 64 * i + popcount((left & -left) - 1)
+            n, turns[n_rings] = _follow(
+                values,
+                limit,
+                step,
+                clearance,
+                bits,
+                width,
+                followed,
+                cell,
+                n_rings,
+                south_before,
+                ring_of,
+                crossings,
+                n,
+            )
+            n_rings += 1
+            starts[n_rings] = n
     # Assign holes to exteriors: going west from the westernmost cell of a hole over cells within the limit, the first
     # ring that is met belongs to the same polygon.
     owner = np.empty(n_rings, np.int64)
     n_polygons = 0
     for ring in range(n_rings):
         owner[ring] = ring
-        if _twice_the_area(points, starts[ring], starts[ring + 1]) > 0.0:
+        if turns[ring] > 0:
             n_polygons += 1
         else:
-            r, c = west[ring]
-            while marks[r, c] & _WITHIN:
-                c -= 1
-            owner[ring] = ring_of[r, c]
+            cell = _westernmost(crossings, starts[ring], starts[ring + 1], width)
+            while _is_set(bits, cell):
+                cell -= 1
+            owner[ring] = ring_of[_south(bits, south_before, cell)]
     sizes = np.zeros(n_rings, np.int64)
     for ring in range(n_rings):
         exterior = ring
@@ -206,15 +287,30 @@ def outlines(values, limit, step, clearance):
         if owner[ring] != ring:
             order[place[owner[ring]]] = ring
             place[owner[ring]] += 1
+    n_rows, n_columns = values.shape
+    of_cells = values.reshape(-1)
     ring_starts = np.zeros(n_rings + 1, np.int64)
     out = np.empty((n + n_rings, 2))
     at = 0
     for i in range(n_rings):
         first, last = starts[order[i]], starts[order[i] + 1]
+        begin = at
         for k in range(first, last):
-            out[at, 0], out[at, 1] = points[k, 0], points[k, 1]
+            if k + _AHEAD < last:
+                there = crossings[k + _AHEAD] >> 2
+                prefetch(of_cells, (there // width - 1) * n_columns + there % width - 1)
+            r, c, direction = (crossings[k] >> 2) // width, (crossings[k] >> 2) % width, crossings[k] & 3
+            up, right = _UP[direction], _UP[(direction + 3) & 3]
+            r2, c2 = r - right, c + up
+            a = np.float64(max(min(values[r - 1, c - 1] - limit, -clearance), -step))
+            is_inside = (r2 > 0) & (r2 <= n_rows) & (c2 > 0) & (c2 <= n_columns)
+            beyond = values[r2 - 1 if is_inside else 0, c2 - 1 if is_inside else 0] - limit
+            b = np.float64(max(beyond, clearance) if is_inside & (beyond < step) else step)
+            share = a / (a - b)
+            out[at, 0] = c - 1 + share * up
+            out[at, 1] = r - 1 - share * right
             at += 1
-        out[at, 0], out[at, 1] = points[first, 0], points[first, 1]
+        out[at, 0], out[at, 1] = out[begin, 0], out[begin, 1]
         at += 1
         ring_starts[i + 1] = at
     return out, ring_starts, polygon_starts

@@ -1,0 +1,37 @@
+"""Bits are counted as Python counts them, with numba and without."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+from traveltime_lab.kernels.bits import popcount
+from traveltime_lab.kernels.compiled import kernel
+
+CODE = """
+from traveltime_lab.kernels.bits import popcount
+assert [popcount(word) for word in (0, 7, -1, -(1 << 63))] == [0, 3, 64, 1]
+"""
+
+
+@kernel
+def counts(words):
+    """Return the number of bits of each word."""
+    found = np.empty(words.size, np.int64)
+    for i in range(words.size):
+        found[i] = popcount(words[i])
+    return found
+
+
+def test_all_bits_are_counted() -> None:
+    words = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, 1_000, endpoint=True)
+    words = np.concatenate([words, [0, 1, -1, 2**63 - 1, -(2**63)], words & (words << 7)])
+    expected = [(int(word) & (2**64 - 1)).bit_count() for word in words]
+    assert counts(words).tolist() == expected
+
+
+def test_the_same_without_numba() -> None:
+    subprocess.run([sys.executable, "-c", CODE], check=True, env=os.environ | {"NUMBA_DISABLE_JIT": "1"})
