@@ -20,7 +20,7 @@ from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.streets import matrix
 from traveltime_lab.streets.layer import OWN_GRAPHS
-from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, snap_points
+from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 
 quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -182,6 +182,24 @@ def compare_with_networkx(network, mode, n_origins, n_targets, seed, moment=None
 
 
 # Shapes
+
+
+def test_points_at_the_same_place_are_found_one_by_one(monkeypatch):
+    random = np.random.default_rng(2)
+
+    def points(n):
+        lng, lat = random.integers(0, 3, (2, n)) / 4.0
+        return Snaps(random.integers(-1, 2, n), np.zeros(n), np.zeros(n), np.zeros(n, np.int8), lng, lat)
+
+    for n_few, few in ((0, 8), (100, 8), (8, 8), (100, 0)):
+        monkeypatch.setattr(matrix, "_FEW_POINTS", few)
+        for n in (0, 1, 8, 60):
+            a, b = points(n), points(n_few)
+            expected = [
+                (i, j) for i in range(n) for j in range(n_few)
+                if (a.lng[i], a.lat[i]) == (b.lng[j], b.lat[j]) and min(a.edge[i], b.edge[j]) >= 0
+            ]  # fmt: skip
+            assert sorted(zip(*matrix.same_places(a, b), strict=True)) == expected
 
 
 @pytest.mark.parametrize("mode", ["walking", "driving"])

@@ -35,6 +35,8 @@ _ROWS_AT_ONCE: Final = 64
 #: From so few rows to so many columns, labels are read from the positions of the columns, without making their ports:
 #: that takes about as long as making them.
 FEW_ROWS, MANY_COLUMNS = 2, 5_000
+#: So few points are compared with all others, one by one.
+_FEW_POINTS: Final = 8
 ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
 
 
@@ -133,11 +135,18 @@ def same_places(origins: Snaps, destinations: Snaps) -> tuple[IndexArray, IndexA
 
     Such pairs have a travel time of zero, without the connectors to the street and back.
     """
+    if min(len(origins), len(destinations)) <= _FEW_POINTS:
+        few, many = (origins, destinations) if len(origins) <= len(destinations) else (destinations, origins)
+        equal = [
+            np.flatnonzero((many.lng == lng) & (many.lat == lat) & (many.edge >= 0) & (edge >= 0))
+            for edge, lng, lat in zip(few.edge, few.lng, few.lat, strict=True)
+        ]
+        i, j = (
+            np.repeat(np.arange(len(few)), [each.size for each in equal]),
+            np.concatenate([np.empty(0, np.int64), *equal]),
+        )
+        return (i, j) if few is origins else (j, i)
     a, b = (np.where(snaps.edge >= 0, snaps.lng + 1j * snaps.lat, np.nan) for snaps in (origins, destinations))
-    if min(a.size, b.size) <= 8:
-        few, many = (a, b) if a.size <= b.size else (b, a)
-        i, j = np.nonzero(few[:, None] == many[None, :])
-        return (i, j) if a.size <= b.size else (j, i)
     order = np.argsort(b, kind="stable")
     b = b[order]
     first = np.searchsorted(b, a)

@@ -235,20 +235,9 @@ def outlines(values, limit, step, clearance):
                 break
             cell = 64 * i + popcount((left & -left) - 1)
             n, turns[n_rings] = _follow(
-                values,
-                limit,
-                step,
-                clearance,
-                bits,
-                width,
-                followed,
-                cell,
-                n_rings,
-                south_before,
-                ring_of,
-                crossings,
+                values, limit, step, clearance, bits, width, followed, cell, n_rings, south_before, ring_of, crossings,
                 n,
-            )
+            )  # fmt: skip
             n_rings += 1
             starts[n_rings] = n
     # Assign holes to exteriors: going west from the westernmost cell of a hole over cells within the limit, the first
