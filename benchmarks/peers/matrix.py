@@ -71,7 +71,7 @@ def pandana_network(network):
     begin, end, n = tables.edge_from[edges], tables.edge_to[edges], tables.node_lng.size
     graph = coo_array((np.ones(edges.size), (begin, end)), shape=(n, n))
     part = connected_components(graph, directed=False)[1]
-    # pandana warns of each pair without a route, which takes longer than the search.
+    # With all streets, pandana prints a warning for the pairs without a route.
     is_used = part == np.bincount(part).argmax()
     nodes, is_whole = np.flatnonzero(is_used), is_used[begin]
     begin, end, edges = begin[is_whole], end[is_whole], edges[is_whole]
