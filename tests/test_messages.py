@@ -74,7 +74,7 @@ def test_every_function_names_arguments_that_are_missing_or_too_many(name: str) 
 
 def test_a_method_counts_its_own_arguments(tiny: tl.Network) -> None:
     with pytest.raises(tl.KeywordError, match="by position; got 1 arguments; name the others, such as only_served="):
-        tiny.stops_frame(True)  # type: ignore[misc]
+        tiny.stops_frame(True)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("15min", 900), ("PT1H", 3600), ("00:10:00", 600), ("90 s", 90)])

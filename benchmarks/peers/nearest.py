@@ -5,9 +5,9 @@ Speed of the nearest places, beside pandana and the matrix, by turns in one run.
 
 Runs in an environment with traveltime_lab and `pandana`. For random origins near junctions, the `k` nearest of random
 places by car within half an hour: `nearest`; the same with `engine="hierarchy"`, which makes a matrix; and `set_pois`
-and `nearest_pois` of pandana on the same streets, with our travel times in both directions and without turns. pandana
-answers for every junction at once; the rows of the origins are taken from its table. Ours are GeoSeries in. Medians in
-milliseconds, and the ratio of the first to the last.
+and `nearest_pois` of pandana on the streets for cars that hang together, with our travel times in both directions and
+without turns. pandana answers for every junction at once; the rows of the origins are taken from its table. Ours are
+GeoSeries in. Medians in milliseconds, and the ratio of the first to the last.
 """
 
 from __future__ import annotations

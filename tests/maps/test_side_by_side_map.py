@@ -104,7 +104,7 @@ def test_exports_are_of_both(both: tl.SideBySideMap, tmp_path: Path) -> None:
 
 def test_wrong_values(street: tl.Network, both: tl.SideBySideMap) -> None:
     with pytest.raises(tl.InputError, match="network_after must be a Network"):
-        tl.SideBySideMap(street, None)  # type: ignore[arg-type]
+        tl.SideBySideMap(street, None)
     with pytest.raises(tl.InputError, match="titles must be two different texts"):
         tl.SideBySideMap(street, street, titles=("same", "same"))
     with pytest.raises(tl.InputError, match="no option 'travel_tim'"):
