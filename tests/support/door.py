@@ -114,8 +114,10 @@ def assert_error(
     if code is not None:
         assert body["error_code"] == code, body
     if body["error_code"] == 2:
+        assert body["description"] == "Invalid request json"
         assert status == 422 and info and all(key == "obj" or key.startswith(("obj.", "obj[")) for key in info), info
     if body["error_code"] == 3:
+        assert body["description"] == "Failed to parse json - syntax error"
         assert status == 400 and list(info) == ["syntax_errors"]
     if body["error_code"] == 10:
         assert status == 401 and info == {}

@@ -16,7 +16,7 @@ from traveltime_lab import errors
 #: A path, not an address. Source: docs/contract.md, 9.1.
 DOCUMENTATION_LINK: Final = "/api/reference/error-codes"
 
-#: Codes. Source: docs/contract.md, 9.2.
+#: Codes, and in `schema_failure` and `syntax_failure` their published descriptions. Source: docs/contract.md, 9.2.
 SCHEMA, SYNTAX, CREDENTIALS, NO_FARES, NO_TIMETABLE, NOT_COVERED = 2, 3, 10, 13, 15, 16
 
 #: Most faults in one answer; after so many nobody looks for others.
@@ -97,12 +97,12 @@ def schema_failure(faults: Mapping[str, Sequence[str]], *, is_cut: bool = False)
     if is_cut:
         more = f"only the first {MOST_FAULTS} faults are listed; there may be more faults"
         listed["obj"] = [*listed.get("obj", ()), more]
-    return Failure(422, SCHEMA, "Request does not match the schema", listed)
+    return Failure(422, SCHEMA, "Invalid request json", listed)
 
 
 def syntax_failure(text: str) -> Failure:
     """Return the failure of a body that is not JSON."""
-    return Failure(400, SYNTAX, "Request body is not valid JSON", {"syntax_errors": [text]})
+    return Failure(400, SYNTAX, "Failed to parse json - syntax error", {"syntax_errors": [text]})
 
 
 #: What codes of searches mean, unless a failure knows more.
