@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import asyncio.selector_events
+import base64
 import http.client
 import json
 import logging
@@ -247,6 +248,27 @@ def test_targets_as_proxies_get_them(tiny: tl.Network) -> None:
         assert raw.recv(1000).startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.parametrize(
+    ("version", "headers"),
+    [
+        ("1.1", ("Content-Length: 5", "Transfer-Encoding: chunked")),
+        ("1.1", ("Transfer-Encoding: chunked", "Content-Length: 0")),
+        ("1.0", ("Transfer-Encoding: chunked",)),
+    ],
+)
+@pytest.mark.parametrize("path", ["/v4/time-map", "/api/v3/uk/time-filter/fast/driving", "/health", "/nothing"])
+def test_ambiguous_lengths_are_refused(tiny: tl.Network, version: str, headers: tuple[str, ...], path: str) -> None:
+    """What follows such a request is not answered: a proxy may have taken it for a part of the body."""
+    with serve(tiny) as url, socket.create_connection((url.host, url.port), 10) as raw:
+        lines = [f"{name}: {value}" for name, value in url.headers.items()]
+        first = [f"POST {path} HTTP/{version}", f"Host: {url.host}", *lines, *headers, "", "0", "", ""]
+        second = ["GET /health HTTP/1.1", f"Host: {url.host}", "", ""]
+        raw.sendall("\r\n".join([*first, *second]).encode())
+        answer = b"".join(iter(lambda: raw.recv(65_536), b""))
+    assert re.match(rb"HTTP/1\.[01] 400 ", answer) and answer.count(b"HTTP/1.") == 1
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error_code"] == 400
+
+
 def test_accept_in_several_lines(tiny: tl.Network) -> None:
     with serve(tiny) as url:
         connection = connect(url)
@@ -358,9 +380,23 @@ def test_log(tiny: tl.Network, caplog: pytest.LogCaptureFixture) -> None:
         door.get("/v4/map-info", {"app_id": PAIR[0], "api_key": PAIR[1]}, headers={})
         door.get("/v4/map-info", {"app_id": PAIR[0], "api_key": "a wrong key"}, headers={})
         door.get("/no%0Athing")
+        for path in ("/v4/map-info;api_key={}", "/v4/map-info%3Fapi_key={}", "/{0}:{0}@host/v4"):
+            door.get(path.format(PAIR[1]))
+        with serve(tiny, credentials=[PAIR]) as url:
+            targets = (
+                "HTTP://app_id:{}@host/v4/map-info",
+                "hTTps://{}@host",
+                "http://host/v4?api_key={}",
+                "//a:{}@host/v4",
+            )
+            for target in targets:
+                with socket.create_connection((url.host, url.port), 10) as raw:
+                    raw.sendall(f"GET {target.format(PAIR[1].replace(' ', '%20'))} HTTP/1.0\r\n\r\n".encode())
+                    assert raw.recv(1000)
     lines = [record.getMessage() for record in caplog.records if record.name == "traveltime_lab.access"]
-    assert len(lines) == 4 and not any("\n" in line for line in lines)
+    assert len(lines) == 11 and not any("\n" in line for line in lines)
     assert re.search(r"method=POST path='/v4/time-map' status=200 bytes=\d+ ms=.* validate_ms=.* engine_ms=", lines[0])
+    assert "path='/v4/...'" in lines[4] and "path='/v4/map-info'" in lines[7]
     assert "status=200" in lines[1] and "status=401" in lines[2] and "status=404" in lines[3]
     said = "\n".join(
         record.getMessage() for record in caplog.records if not record.name.startswith(("httpx", "httpcore"))
@@ -415,6 +451,8 @@ def test_pairs_are_compared_whole() -> None:
         ("Basic YQ==", (None, None)),
         ("Basic ???", (None, None)),
         ("Basic /w==", (None, None)),
+        ("Basic w6k6w7w=", ("é", "ü")),
+        ("Basic 6Tr8", ("é", "ü")),
         ("Bearer YTpi", (None, None)),
         ("", (None, None)),
         (None, (None, None)),
@@ -422,6 +460,23 @@ def test_pairs_are_compared_whole() -> None:
 )
 def test_basic(header: str | None, pair: tuple[str | None, str | None]) -> None:
     assert auth.basic_pair(header) == pair
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_keys_that_are_not_ascii(tiny: tl.Network, encoding: str) -> None:
+    """One rule for headers and Basic, whichever encoding a client has chosen."""
+    pair = ("prénom", "clé-ü")
+    octets = [part.encode(encoding) for part in pair]
+    with serve(tiny, credentials=[pair]) as url:
+        basic = b"Basic " + base64.b64encode(b":".join(octets))
+        for path, headers in (
+            ("/v4/map-info", {"X-Application-Id": octets[0], "X-Api-Key": octets[1]}),
+            ("/api/v3/uk/time-filter/fast/driving", {"Authorization": basic}),
+        ):
+            connection = connect(url)
+            connection.request("GET" if path.startswith("/v4") else "POST", path, b"", headers)
+            assert connection.getresponse().status != 401
+            connection.close()
 
 
 # Maps -----------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import asyncio
 import ctypes
 import json
 import logging
+import re
 import sys
 import threading
 import time
@@ -31,7 +32,7 @@ from traveltime_lab._interrupts import interruptible
 from traveltime_lab.errors import InterruptedSearchError
 from traveltime_lab.server import openapi
 from traveltime_lab.server.atlas import Atlas
-from traveltime_lab.server.auth import Credentials, basic_pair
+from traveltime_lab.server.auth import Credentials, basic_pair, header_text
 from traveltime_lab.server.browsers import check_host, check_origins, with_origins
 from traveltime_lab.server.config import LARGE_BODY, LARGEST_BODIES, Options
 from traveltime_lab.server.context import Answer, Call, Meter
@@ -118,7 +119,7 @@ class Service:
         if is_proto:
             pair = basic_pair(request.headers.get("authorization"))
         else:
-            pair = request.headers.get("x-application-id"), request.headers.get("x-api-key")
+            pair = header_text(request.headers, "x-application-id"), header_text(request.headers, "x-api-key")
             if pair == (None, None) and request.method in ("GET", "HEAD"):
                 pair = request.query_params.get("app_id"), request.query_params.get("api_key")
             if pair == (None, None) and (app_id := self.sessions.app_id(request)) is not None:
@@ -335,11 +336,45 @@ def create_app(
 
     app = Starlette(routes=routes, exception_handlers={HTTPException: on_error, Exception: on_error})
     app.router.redirect_slashes = False
-    return _AccessLog(with_origins(app, check_origins(options.allow_origins)))
+    return _AccessLog(_with_clear_framing(with_origins(app, check_origins(options.allow_origins))))
+
+
+def _with_clear_framing(app: ASGIApp) -> ASGIApp:
+    """
+    Return an application that refuses requests whose end depends on the reader, and closes their connections.
+
+    A request with both Content-Length and Transfer-Encoding, or with Transfer-Encoding in HTTP/1.0, may hide a second
+    request from a proxy in front of the service. Source: RFC 9112, 6.1 and 6.3.
+    """
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            names = {name for name, _ in scope["headers"]}
+            if b"transfer-encoding" in names and (b"content-length" in names or scope["http_version"] == "1.0"):
+                text = "The length of the request body is ambiguous: send Content-Length or Transfer-Encoding, not both"
+                failure = plain_failure(400, text, {"Connection": "close"})
+                await _failed(failure, Options())(scope, receive, send)
+                return
+        await app(scope, receive, send)
+
+    return call
+
+
+#: A target in absolute form, such as http://127.0.0.1:8000/v4/map-info. Schemes have no case.
+_ABSOLUTE: Final = re.compile("https?://", re.IGNORECASE)
+#: Segments of a path that the service could have; others may contain an API key.
+_PLAIN_SEGMENTS: Final = re.compile(r"(?:/[A-Za-z0-9._~-]*(?=/|$))*")
+
+
+def _logged(path: str) -> str:
+    """Return the beginning of a path up to the first segment that may contain more than a name."""
+    plain = _PLAIN_SEGMENTS.match(path)
+    assert plain is not None
+    return path if plain[0] == path else f"{plain[0]}/..."
 
 
 class _AccessLog:
-    """Write a line for each request: without its query string, which may hold an API key."""
+    """Write a line for each request, without its query string or other parts of the target that may be an API key."""
 
     def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
         self.app = app
@@ -348,8 +383,8 @@ class _AccessLog:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        if scope["path"].startswith(("http://", "https://")):
-            # The form of a target that proxies get, and every server must take.
+        if _ABSOLUTE.match(scope["path"]):
+            # Clients send this form to proxies, and every server must accept it (RFC 9112, 3.2.2).
             path = "/" + scope["path"].split("/", 3)[3] if scope["path"].count("/") > 2 else "/"
             scope = {**scope, "path": path, "raw_path": path.encode()}
         started = time.perf_counter()
@@ -374,7 +409,7 @@ class _AccessLog:
                 "client=%s method=%s path=%r status=%s bytes=%d ms=%.1f%s",
                 (scope.get("client") or ("-",))[0],
                 scope["method"],
-                scope["path"],
+                _logged(scope["path"]),
                 status,
                 size,
                 1000.0 * (time.perf_counter() - started),

@@ -110,13 +110,32 @@ def find_pairs(
     return [parse_pair(text) for text in texts]
 
 
+def text_of(octets: bytes) -> str:
+    """
+    Return the text of an application id or API key as a client sent it.
+
+    HTTP defines no encoding of header values. Clients send UTF-8 or Latin-1, and Latin-1 text with letters other than
+    ASCII is hardly ever valid UTF-8.
+    """
+    try:
+        return octets.decode("utf-8")
+    except UnicodeDecodeError:
+        return octets.decode("latin-1")
+
+
+def header_text(headers: Mapping[str, str], name: str) -> str | None:
+    """Return the value of a header, decoded as Latin-1, as `text_of` reads it; None if it is missing."""
+    value = headers.get(name)
+    return None if value is None else text_of(value.encode("latin-1"))
+
+
 def basic_pair(header: str | None) -> tuple[str | None, str | None]:
     """Return user and password of an Authorization header, (None, None) if it is not of the Basic scheme."""
     scheme, _, encoded = (header or "").strip().partition(" ")
     if scheme.lower() != "basic":
         return None, None
     try:
-        user, colon, password = base64.b64decode(encoded.strip(), validate=True).decode("utf-8").partition(":")
-    except (binascii.Error, UnicodeDecodeError):
+        user, colon, password = text_of(base64.b64decode(encoded.strip(), validate=True)).partition(":")
+    except binascii.Error:
         return None, None
     return (user, password) if colon else (None, None)
