@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import pytest
 
+from tests.support import ROOT
 from tests.support.door import (
     FORUM,
     HEADERS,
@@ -22,6 +24,7 @@ from tests.support.door import (
     time_map_search,
 )
 from tests.support.requests import QUERIES, RIGHT
+from traveltime_lab.server.contract.errors import DOCUMENTATION_LINK, EXPLANATIONS
 from traveltime_lab.server.endpoints.table import ENDPOINTS
 from traveltime_lab.server.protobuf.endpoints import PREFIXES
 
@@ -427,7 +430,9 @@ def test_unknown_paths(door: Door, path: str, method: str) -> None:
     assert_error(door(method, path), 404)
 
 
-@pytest.mark.parametrize("path", [*RIGHT, *QUERIES, "/health", "/openapi.json", "/docs", "/api/v3/uk/h3/fast/pt"])
+@pytest.mark.parametrize(
+    "path", [*RIGHT, *QUERIES, "/health", "/openapi.json", "/docs", DOCUMENTATION_LINK, "/api/v3/uk/h3/fast/pt"]
+)
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "NONSENSE"])
 def test_wrong_methods(door: Door, path: str, method: str) -> None:
     response = door(method, path)
@@ -475,3 +480,21 @@ def test_protobuf_errors_have_headers(door: Door, prefix: str, kind: str) -> Non
     check(door.proto(f"{prefix}/atlantis/{kind}/fast/driving", b""), 404, "0", "UNKNOWN")
     check(door.proto(f"{prefix}/uk/{kind}/fast/flying", b""), 404, "0", "UNKNOWN")
     check(door("GET", path), 405, "0", "UNKNOWN")
+
+
+def test_errors_lead_to_a_page(door: Door) -> None:
+    response = door.get(DOCUMENTATION_LINK, headers={})
+    assert response.status_code == 200 and response.headers["content-type"].startswith("text/html")
+    for each in EXPLANATIONS:
+        assert f"id='{each.code}'" in response.text and each.remedy in response.text
+    assert len({each.code for each in EXPLANATIONS}) == len(EXPLANATIONS)
+
+
+def test_all_errors_are_explained() -> None:
+    """Every status that a module of the service names is in the table."""
+    folder = ROOT / "traveltime_lab" / "server"
+    texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*.py")]
+    named = {int(status) for text in texts for status in re.findall(r"(?:plain_failure|[^h]Failure)\((\d{3}),", text)}
+    # 499 is for the log only: the client has gone.
+    assert {404, 405, 406, 413, 500} <= {each.status for each in EXPLANATIONS}
+    assert len(named) > 8 and named - {499} <= {each.status for each in EXPLANATIONS}

@@ -36,7 +36,7 @@ from traveltime_lab.server.auth import Credentials, basic_pair, header_text
 from traveltime_lab.server.browsers import check_host, check_origins, with_origins
 from traveltime_lab.server.config import LARGE_BODY, LARGEST_BODIES, Options
 from traveltime_lab.server.context import Answer, Call, Meter
-from traveltime_lab.server.contract.errors import CREDENTIALS, Failure, failure_of, plain_failure
+from traveltime_lab.server.contract.errors import CREDENTIALS, DOCUMENTATION_LINK, Failure, failure_of, plain_failure
 from traveltime_lab.server.contract.limits import MAX_PROTO_BODY
 from traveltime_lab.server.endpoints.table import ENDPOINTS, Endpoint
 from traveltime_lab.server.page.routes import page_routes
@@ -288,7 +288,7 @@ def create_app(
     for endpoint in ENDPOINTS:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
     description = json.dumps(openapi.describe()).encode()
-    page = openapi.page().encode()
+    page, errors = openapi.page().encode(), openapi.errors_page().encode()
 
     def by_method(methods: dict[str, Endpoint]) -> Callable[[Request], Endpoint]:
         return lambda request: methods["GET" if request.method == "HEAD" else request.method]
@@ -303,6 +303,9 @@ def create_app(
 
     async def docs(request: Request) -> Response:
         return Response(page, media_type="text/html")
+
+    async def error_codes(request: Request) -> Response:
+        return Response(errors, media_type="text/html")
 
     routes = [
         Route(path, _response(service, by_method(methods), is_proto=False), methods=sorted(methods))
@@ -323,7 +326,12 @@ def create_app(
 
     routes += [
         Route(path, without_credentials(answer), methods=["GET"])
-        for path, answer in (("/health", health), ("/openapi.json", openapi_json), ("/docs", docs))
+        for path, answer in (
+            ("/health", health),
+            ("/openapi.json", openapi_json),
+            ("/docs", docs),
+            (DOCUMENTATION_LINK, error_codes),
+        )
     ]
     routes += page_routes(atlas, credentials, sessions, without_credentials)
     for prefix in endpoints.PREFIXES:

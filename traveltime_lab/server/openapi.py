@@ -13,7 +13,7 @@ from msgspec import inspect
 
 import traveltime_lab
 from traveltime_lab.server.contract import responses
-from traveltime_lab.server.contract.errors import ErrorBody
+from traveltime_lab.server.contract.errors import DOCUMENTATION_LINK, EXPLANATIONS, ErrorBody
 from traveltime_lab.server.contract.moments import Moment
 from traveltime_lab.server.endpoints.table import ENDPOINTS, Endpoint
 from traveltime_lab.server.formats import BOXES, GEOJSON, JSON, WKT, WKT_NO_HOLES
@@ -26,21 +26,6 @@ _SHAPES: Final = {
     WKT_NO_HOLES: responses.WktShapes,
     GEOJSON: responses.ShapeCollection,
     BOXES: responses.BoxShapes,
-}
-#: Why an endpoint says no, by status.
-_ERRORS: Final = {
-    400: "The body is not JSON (code 3), or the request is no HTTP",
-    401: "Credentials are missing or wrong (code 10)",
-    404: "There is nothing at this path, or the service has no data to answer it",
-    405: "The path does not take this method",
-    406: "The endpoint has no format that the request accepts",
-    408: "The request took too long",
-    413: "The body is too large",
-    415: "The body is compressed",
-    422: "The request does not match the schema (code 2), or has no answer here (codes 13, 15, 16)",
-    429: "Too many requests",
-    500: "Internal error",
-    503: "The service has too many connections or bodies to read another one, or is stopping",
 }
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
@@ -93,7 +78,11 @@ def _schema_of(kind: type) -> dict[str, Any]:
 
 def _errors(reference_of: dict[Any, Any]) -> dict[str, Any]:
     content = {JSON: {"schema": reference_of[ErrorBody]}}
-    return {str(status): {"description": text, "content": content} for status, text in _ERRORS.items()}
+    meanings: dict[int, list[str]] = {}
+    for each in EXPLANATIONS:
+        prefix = "" if each.code == each.status else f"Code {each.code}: "
+        meanings.setdefault(each.status, []).append(prefix + each.meaning)
+    return {str(status): {"description": " ".join(meanings[status]), "content": content} for status in sorted(meanings)}
 
 
 def _operation(endpoint: Endpoint, reference_of: dict[Any, Any]) -> dict[str, Any]:
@@ -159,11 +148,11 @@ def page() -> str:
     document = describe()
     schemas = document["components"]["schemas"]
     head = (
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>traveltime_lab</title>"
-        f"<style>{_STYLE}</style></head><body><h1>traveltime_lab {html.escape(traveltime_lab.__version__)}</h1>"
+        f"{_head('traveltime_lab')}<h1>traveltime_lab {html.escape(traveltime_lab.__version__)}</h1>"
         "<p>JSON endpoints take the headers <code>X-Application-Id</code> and <code>X-Api-Key</code>, GET also "
         "<code>app_id</code> and <code>api_key</code> in the query; Protocol Buffers take HTTP Basic. The description "
-        "for machines is at <a href='openapi.json'>openapi.json</a>.</p>"
+        "for machines is at <a href='openapi.json'>openapi.json</a>; all errors are in "
+        f"<a href='{DOCUMENTATION_LINK[1:]}'>a table</a>.</p>"
     )
     parts = [head]
     for path, methods in document["paths"].items():
@@ -176,6 +165,28 @@ def page() -> str:
             f"<pre>{html.escape(json.dumps(schema, indent=2))}</pre></details>"
         )
     return "".join(parts) + "</body></html>\n"
+
+
+def errors_page() -> str:
+    """Return the page to which `documentation_link` of every error leads: a table of all errors."""
+    rows = "".join(
+        f"<tr id='{each.code}'><td>{each.code}<td>{each.status}<td>{html.escape(each.meaning)}"
+        f"<td>{html.escape(each.remedy)}</tr>"
+        for each in EXPLANATIONS
+    )
+    return (
+        f"{_head('Errors of traveltime_lab')}<h1>Errors</h1><p>Every answer other than 200 is a JSON object with "
+        "<code>http_status</code>, <code>error_code</code>, <code>description</code>, <code>documentation_link</code> "
+        "and <code>additional_info</code>.</p><table><tr><th>Code<th>Status<th>Meaning<th>What to do</tr>"
+        f"{rows}</table></body></html>\n"
+    )
+
+
+def _head(title: str) -> str:
+    return (
+        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
+        f"<style>{_STYLE}</style></head><body>"
+    )
 
 
 def _section(method: str, path: str, operation: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ One table maps the library's errors to them; everything else that is raised beco
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,63 @@ DOCUMENTATION_LINK: Final = "/api/reference/error-codes"
 
 #: Codes, and in `schema_failure` and `syntax_failure` their published descriptions. Source: docs/contract.md, 9.2.
 SCHEMA, SYNTAX, CREDENTIALS, NO_FARES, NO_TIMETABLE, NOT_COVERED = 2, 3, 10, 13, 15, 16
+
+
+class Explanation(NamedTuple):
+    """
+    One row of the table of errors.
+
+    Attributes
+    ----------
+    code : int
+        ``error_code``. Where the contract knows none it is the status.
+    status : int
+    meaning, remedy : str
+        When the service answers this, and what the client can do.
+    """
+
+    code: int
+    status: int
+    meaning: str
+    remedy: str
+
+
+#: All errors of the service: for the page at `DOCUMENTATION_LINK` and the OpenAPI document.
+EXPLANATIONS: Final = (
+    Explanation(SCHEMA, 422, "The request does not match the schema.",
+        "Correct the fields that additional_info lists by their JSON path."),
+    Explanation(SYNTAX, 400, "The request body is not valid JSON.",
+        "Correct the place that syntax_errors in additional_info names."),
+    Explanation(CREDENTIALS, 401, "The application id or the API key is missing or wrong.",
+        "Send the headers X-Application-Id and X-Api-Key (JSON) or HTTP Basic (Protocol Buffers) with a pair that "
+        "the service was started with."),
+    Explanation(NO_FARES, 422, "The search asks for fares on a map without fares.",
+        "Leave fares out of the properties, or add a timetable with fares to the map."),
+    Explanation(NO_TIMETABLE, 422, "The map has no timetable, or no service on the date of the search.",
+        "Choose a date within the timetable (GET /v4/map-info), or a type of transportation without a timetable."),
+    Explanation(NOT_COVERED, 422, "The place of the search is on no map of this service or has no street near it, "
+        "the places of the search are on two maps, or the service has no postcodes.",
+        "Check the order of latitude and longitude, raise the snapping threshold, or serve a larger extract."),
+    Explanation(400, 400, "The request is not valid HTTP, or nothing is near the place of a reverse geocoding.",
+        "Correct the request."),
+    Explanation(404, 404, "There is nothing at this path, or the service has no data to answer it.",
+        "Check the path against /docs."),
+    Explanation(405, 405, "The path does not take this method.", "Use a method of the Allow header."),
+    Explanation(406, 406, "The endpoint has no format that the Accept header allows.",
+        "Accept application/json or a format that /docs lists for the endpoint."),
+    Explanation(408, 408, "The request took longer than the service allows, or its headers or body stopped coming.",
+        "Ask for less at once, or start the service with a longer --timeout."),
+    Explanation(413, 413, "The request body is too large.",
+        "Send fewer places at once, or start the service with a larger --body-limit."),
+    Explanation(415, 415, "The request body is compressed.", "Send it without Content-Encoding."),
+    Explanation(421, 421, "The service listens on this machine only and was called by a foreign host name.",
+        "Call it by the address that it printed at its start."),
+    Explanation(429, 429, "The application id has more hits than the service allows in a minute.",
+        "Wait as long as Retry-After says."),
+    Explanation(500, 500, "The service failed.", "Read its log, and report the fault."),
+    Explanation(503, 503, "The service has too many connections or bodies open, or is stopping.",
+        "Wait as long as Retry-After says."),
+)  # fmt: skip
 
 #: Most faults in one answer; after so many nobody looks for others.
 MOST_FAULTS: Final = 100
