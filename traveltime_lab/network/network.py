@@ -176,7 +176,14 @@ class Network(NetworkViews, Exports):
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The changes that the network has had, in their order; see `with_changes`."""
+        """
+        The changes that the network has had, in their order, however many calls of `with_changes` they were made in.
+
+        ``original.with_changes(network.changes)`` is this network again, for the network before the changes. Edges that
+        were selected by row have names instead, since row numbers are those of one network only: a tuple of OSM way,
+        first and last OSM node, number among the edges with these three, and longitude and latitude of the middle.
+        Speeds of `add_speeds` and slopes of `add_elevation` are no changes.
+        """
         return self.history.changes
 
     def with_changes(self, changes: Change | Sequence[Change]) -> Network:
@@ -190,8 +197,8 @@ class Network(NetworkViews, Exports):
         ----------
         changes : Change or sequence of Change
             `CloseStreets`, `ReopenStreets`, `SetSpeed`, `AddStreet`, `RemoveRoutes`, `RemoveStops`, `ScaleHeadway`,
-            `SetHeadway`, `ShiftTrips`, `AddStop` and `AddLine`, which are applied one after the other. Edges are those
-            of this network.
+            `SetHeadway`, `ShiftTrips`, `AddStop` and `AddLine`, which are applied one after the other. Row numbers of
+            edges are those of this network, also after a change that adds a street.
 
         Returns
         -------
@@ -202,8 +209,8 @@ class Network(NetworkViews, Exports):
         ------
         InputError
             If something is not a change; if a change refers to a way, an edge, a route, a stop or a feed that does not
-            exist, or to a timetable of a network without one; if a new street joins no other, or a new stop is too far
-            from any street.
+            exist, or to a timetable of a network without one; if an edge with a name of `changes` is elsewhere; if a
+            new street joins no other, or a new stop is too far from any street.
         LimitError
             If a factor gives a speed below 0.1 or above 500 km/h, or trips are moved to the day before.
 
@@ -230,8 +237,8 @@ class Network(NetworkViews, Exports):
         >>> print(scenario.report()["changes"]["1. CloseStreets 'fair'"])
         99 edges, 6.94 km, closed to driving
         """
-        added = changes_of(changes)
-        applied = apply_changes(self.streets, self.timetable, self.timezone, added)
+        applied = apply_changes(self.tables, self.timetable, self.timezone, changes_of(changes))
+        added = applied.changes
         day = self.history.typical_day
         if self.transit is not None and day is None and applied.timetable is not self.timetable:
             with contextlib.suppress(NoServiceError):
@@ -239,7 +246,7 @@ class Network(NetworkViews, Exports):
         history = History(
             (*self.history.changes, *added),
             (*self.history.facts, *applied.facts),
-            self.history.original or self.fingerprint,
+            self.history.original or (self.fingerprint if added else None),
             day,
         )
         if self.tables.has_slopes and any(isinstance(change, AddStreet) for change in added):

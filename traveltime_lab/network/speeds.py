@@ -67,7 +67,7 @@ def add_speeds(
     ways : mapping or Series, optional
         Speeds in km/h by OSM way id.
     edges : mapping or Series, optional
-        Speeds in km/h by row number of `Network.edges_frame`.
+        Speeds in km/h by row number of `Network.edges_frame`, of this network.
     polygons : GeoDataFrame, optional
         Polygons in any CRS with a column ``factor``. The speed of an edge is multiplied by the factor of the polygon
         that contains its midpoint; where polygons overlap, by the product of their factors.

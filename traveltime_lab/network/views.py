@@ -80,6 +80,9 @@ class NetworkViews:
         Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
         network of both tables again. Rows may be removed and values changed, but the index of each table names its
         rows: keep it.
+
+        Row numbers are those of this network only: they are others once streets are added, or the network is built
+        again. Ids of ways and nodes last; those of streets of `AddStreet` are negative and counted in each network.
         """
         return frames.edges_frame(_own(self))
 

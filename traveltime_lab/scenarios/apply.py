@@ -37,12 +37,15 @@ class Applied:
         The same object as before if no street has changed.
     timetable : Timetable or None
         Likewise.
+    changes : tuple of Change
+        The changes, which name their edges; applied to the same streets and timetable, they do the same.
     facts : tuple of str
         What each change has done.
     """
 
     tables: StreetTables
     timetable: Timetable | None
+    changes: tuple[Change, ...]
     facts: tuple[str, ...]
 
 
@@ -55,13 +58,18 @@ def changes_of(value: Any) -> tuple[Change, ...]:
     return found
 
 
-def apply_changes(layer: StreetLayer, timetable: Timetable | None, timezone: str, changes: Sequence[Change]) -> Applied:
+def apply_changes(
+    tables: StreetTables, timetable: Timetable | None, timezone: str, changes: Sequence[Change]
+) -> Applied:
     """
     Apply changes, one after the other.
 
+    All of them together and each in a call of its own give the same: what a change does depends on nothing but the
+    tables that those before it have left, and row numbers of edges are replaced by names before the first one.
+
     Parameters
     ----------
-    layer : StreetLayer
+    tables : StreetTables
         Streets before the changes.
     timetable : Timetable or None
     timezone : str
@@ -73,13 +81,13 @@ def apply_changes(layer: StreetLayer, timetable: Timetable | None, timezone: str
     InputError
         If a change refers to streets, routes or stops that do not exist, or to a timetable of a network without one.
     """
-    before = streets.Streets.of(layer.tables)
-    now, transit, facts = before, timetable, []
+    changes = tuple(streets.with_names(tables, change) for change in changes)
+    transit, facts = timetable, []
     for change in changes:
         if isinstance(change, AddStreet):
-            now, fact = new_streets.add_street(now, change, layer.bounds)
+            tables, fact = new_streets.add_street(tables, change)
         elif isinstance(change, streets.KINDS):
-            now, fact = streets.apply(now, change)
+            tables, fact = streets.apply(tables, change)
         elif transit is None:
             raise InputError(f"{change.title} needs a timetable, which this network has not; build it with gtfs=[...]")
         else:
@@ -87,7 +95,7 @@ def apply_changes(layer: StreetLayer, timetable: Timetable | None, timezone: str
         facts.append(fact)
     if transit is not None and transit is not timetable:
         transit = timetables.settled(transit)
-    return Applied(now.tables, transit, tuple(facts))
+    return Applied(tables, transit, changes, tuple(facts))
 
 
 def check_stops(layer: StreetLayer, changes: Sequence[Change]) -> None:

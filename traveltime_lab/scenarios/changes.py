@@ -15,6 +15,7 @@ import shapely
 
 from traveltime_lab._checks import items, number, whole, words
 from traveltime_lab.errors import CoordinateError, InputError, LimitError
+from traveltime_lab.scenarios.edge_names import EdgeName
 from traveltime_lab.streets.tables import BASE_MODES
 
 #: Latest clock time, s: a week, as far as trips of a service date go.
@@ -72,8 +73,25 @@ def texts(value: Any, what: str) -> tuple[str, ...]:
 
 def integers(value: Any, what: str) -> tuple[int, ...]:
     """Return whole numbers, of a number or a list of numbers, each once."""
-    found = items(value, what, "whole numbers") if not isinstance(value, int) or isinstance(value, bool) else (value,)
-    return tuple(dict.fromkeys(whole(each, f"each of {what}", -(2**62), 2**62, "ids") for each in found))
+    return tuple(dict.fromkeys(_integer(each, what) for each in _one_or_several(value, what)))
+
+
+def edges(value: Any, what: str) -> tuple[int | EdgeName, ...]:
+    """Return row numbers and names of edges, of one or a list of them, each once."""
+    found = (value,) if isinstance(value, EdgeName) else _one_or_several(value, what)
+    return tuple(
+        dict.fromkeys(
+            EdgeName.of(each, what) if isinstance(each, list | tuple) else _integer(each, what) for each in found
+        )
+    )
+
+
+def _one_or_several(value: Any, what: str) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, int) and not isinstance(value, bool) else items(value, what, "whole numbers")
+
+
+def _integer(value: Any, what: str) -> int:
+    return whole(value, f"each of {what}", -(2**62), 2**62, "ids")
 
 
 def modes(value: Any, what: str = "modes") -> tuple[str, ...]:

@@ -3,8 +3,9 @@ Changes as JSON.
 
 A file is an object with ``format`` (``"traveltime_lab.changes"``), ``version`` (1) and ``changes``: a list of objects,
 each with ``change`` (the class, such as ``"CloseStreets"``) and the arguments of the class under their names. Polygons
-and lines are GeoJSON geometries in EPSG:4326; times are texts such as ``"07:30:00"``. Arguments with their default may
-be left out. Anything else is an error.
+and lines are GeoJSON geometries in EPSG:4326; times are texts such as ``"07:30:00"``; edges are names, which are lists
+of way, first node, last node, number, longitude and latitude, or row numbers of the network that the changes are
+applied to. Arguments with their default may be left out. Anything else is an error.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def save_changes(changes: Change | Sequence[Change], path: str | os.PathLike[str
     Write changes to a JSON file.
 
     The file is an object with ``format``, ``version`` and ``changes``: a list of objects with the name of the class in
-    ``change``, and its arguments. Polygons and lines are GeoJSON geometries in EPSG:4326.
+    ``change``, and its arguments. Polygons and lines are GeoJSON geometries in EPSG:4326. Where edges are selected by
+    row, write `Network.changes`, which names them: rows in a file are those of the network that it is applied to.
 
     Parameters
     ----------

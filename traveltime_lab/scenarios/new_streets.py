@@ -17,7 +17,8 @@ from traveltime_lab._arrays import FloatArray, IndexArray
 from traveltime_lab.crs import LocalFrame, segment_lengths_m
 from traveltime_lab.errors import InputError
 from traveltime_lab.scenarios.street_changes import AddStreet
-from traveltime_lab.scenarios.streets import Streets, edges_in_box, lines_of
+from traveltime_lab.scenarios.streets import edges_in_box, lines_of
+from traveltime_lab.streets.layer import bounds_of
 from traveltime_lab.streets.tables import ACCESS_NO, ACCESS_YES, BASE_MODES, USE_DTYPES, StreetTables
 
 #: Largest distance of an end of a new street from the street that it is moved onto, metres (assumed: lines drawn by
@@ -74,17 +75,16 @@ class _Joins:
         return cuts[-1][1]
 
 
-def add_street(streets: Streets, change: AddStreet, bounds: tuple[float, float, float, float]) -> tuple[Streets, str]:
+def add_street(tables: StreetTables, change: AddStreet) -> tuple[StreetTables, str]:
     """
-    Return streets with another one, and what has changed, for reports; see `AddStreet`.
+    Return tables with another street, and what has changed, for reports; see `AddStreet`.
 
     Raises
     ------
     InputError
         If the line leaves the bounds of the network, or joins no street.
     """
-    tables = streets.tables
-    _check_bounds(change, bounds)
+    _check_bounds(change, bounds_of(tables.node_lng, tables.node_lat))
     west, south, east, north = change.line.bounds
     # Distances in the plane are those on the ground, because its centre is that of the line.
     plane = LocalFrame((west + east) / 2, (south + north) / 2)
@@ -114,9 +114,9 @@ def add_street(streets: Streets, change: AddStreet, bounds: tuple[float, float, 
         raise InputError(
             f"{change.title}: the line begins and ends at one place of a street; draw one longer than {JOIN_M:g} m"
         )
-    split = split_edges(streets, found)
+    split = split_edges(tables, found)
     longer = _appended(split, change, pieces, plane)
-    km = float(longer.tables.edge_length_m[-len(pieces) :].sum() / 1000)
+    km = float(longer.edge_length_m[-len(pieces) :].sum() / 1000)
     return longer, f"{km:,.2f} km added, joined at {n_joined} junction{'' if n_joined == 1 else 's'}"
 
 
@@ -195,13 +195,13 @@ def _pieces(line: shapely.LineString, stops: list[tuple[float, int]]) -> list[tu
     return pieces
 
 
-def split_edges(streets: Streets, joins: _Joins) -> Streets:
+def split_edges(t: StreetTables, joins: _Joins) -> StreetTables:
     """
-    Return streets with the new nodes, and edges split at them.
+    Return tables with the new nodes, and edges split at them.
 
-    The first part of an edge keeps its number, the others come after all edges.
+    The first part of an edge keeps its number, the others come after all edges. New nodes have negative ids: names of
+    edges depend on these and on the order of the parts (`edge_names.py`).
     """
-    t = streets.tables
     n = t.edge_from.size
     edges = np.array(sorted(joins.cuts), np.int64)
     edge_from, edge_to, length = t.edge_from.copy(), t.edge_to.copy(), t.edge_length_m.copy()
@@ -232,7 +232,7 @@ def split_edges(streets: Streets, joins: _Joins) -> Streets:
     restriction_indptr, restriction_edges = _restrictions(t, parts_of)
     n_new = len(joins.lng)
     lowest = min(0, int(t.node_osm_id.min(initial=0)))
-    tables = replace(
+    return replace(
         t,
         node_osm_id=np.concatenate([t.node_osm_id, lowest - 1 - np.arange(n_new)]).astype(np.int64),
         node_lng=nodes[0].astype(np.float64),
@@ -251,7 +251,6 @@ def split_edges(streets: Streets, joins: _Joins) -> Streets:
         restriction_edges=restriction_edges,
         **t.optional_arrays(np.concatenate([np.arange(n), of])),
     )
-    return replace(streets, tables=tables, edge_before=np.concatenate([streets.edge_before, streets.edge_before[of]]))
 
 
 def _lines_replaced(
@@ -294,10 +293,9 @@ def _restrictions(t: StreetTables, parts_of: dict[int, list[int]]) -> tuple[Any,
 
 
 def _appended(
-    streets: Streets, change: AddStreet, pieces: list[tuple[int, int, FloatArray]], plane: LocalFrame
-) -> Streets:
-    """Return streets with the parts of a new one, whose nodes exist."""
-    t = streets.tables
+    t: StreetTables, change: AddStreet, pieces: list[tuple[int, int, FloatArray]], plane: LocalFrame
+) -> StreetTables:
+    """Return tables with the parts of a new street, whose nodes exist."""
     lines = []
     for start, stop, xy in pieces:
         places = np.column_stack(plane.to_lnglat(xy[:, 0], xy[:, 1]))
@@ -316,7 +314,7 @@ def _appended(
         row[f"{mode}_kph_backward"] = 0.0 if change.oneway and mode != "walking" else kph
     lowest = min(0, int(t.edge_way_id.min(initial=0)))
     counts = [len(line) for line in lines]
-    tables = replace(
+    return replace(
         t,
         edge_from=np.concatenate([t.edge_from, [start for start, _, _ in pieces]]).astype(np.int32),
         edge_to=np.concatenate([t.edge_to, [stop for _, stop, _ in pieces]]).astype(np.int32),
@@ -333,4 +331,3 @@ def _appended(
         names=names,
         **t.optional_arrays(np.concatenate([np.arange(t.edge_from.size), np.full(n, -1)])),
     )
-    return replace(streets, tables=tables, edge_before=np.concatenate([streets.edge_before, np.full(n, -1)]))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from traveltime_lab._checks import flag, one_of, words
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
-from traveltime_lab.scenarios.changes import Change, a_number, integers, line_of, modes, polygon_of
+from traveltime_lab.scenarios.changes import Change, a_number, edges, integers, line_of, modes, polygon_of
 from traveltime_lab.streets.tables import BASE_MODES
 
 #: Range of valid speeds in km/h, as of `add_speeds`.
@@ -35,7 +35,7 @@ class Selection(Change):
         self._put(
             polygon=None if self.polygon is None else polygon_of(self.polygon),
             ways=integers(self.ways, "ways"),
-            edges=integers(self.edges, "edges"),
+            edges=edges(self.edges, "edges"),
             modes=modes(self.modes),
         )
         if self.polygon is None and not self.ways and not self.edges:
@@ -61,7 +61,9 @@ class CloseStreets(Selection):
     ways : int or sequence of int, default ()
         Close these OSM ways.
     edges : int or sequence of int, default ()
-        Close these rows of `Network.edges_frame`, of the network that is changed.
+        Close these rows of `Network.edges_frame`, of the network that is changed. Names of edges, which
+        `Network.changes` has instead of rows, are accepted, too: they mean the same street in other networks, also
+        where a new street has split it.
     modes : str or sequence of str, default ("walking", "cycling", "driving")
         Whom to close the streets to.
     name : str, default ""

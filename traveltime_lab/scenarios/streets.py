@@ -5,7 +5,7 @@ Apply changes to the tables of streets.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ import shapely
 from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int64Array, rows_of
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.scenarios.changes import Change
+from traveltime_lab.scenarios.edge_names import edges_of, named
 from traveltime_lab.scenarios.street_changes import (
     MAX_KPH,
     MIN_KPH,
@@ -29,56 +30,49 @@ from traveltime_lab.streets.tables import ACCESS_NO, CLOSED_BY_CHANGE, StreetTab
 KINDS = (CloseStreets, ReopenStreets, SetSpeed, AddStreet)
 
 
-@dataclass(frozen=True)
-class Streets:
+def with_names(tables: StreetTables, change: Change) -> Change:
     """
-    Streets that are being changed.
+    Return a change whose edges have names that last, instead of row numbers of the tables.
 
-    Attributes
-    ----------
-    tables : StreetTables
-    edge_before : int64 array of shape (n_edges,)
-        The edge before all changes that each edge is, or is a part of; -1 for new ones.
-    n_before : int
-        Number of edges before all changes.
+    Raises
+    ------
+    InputError
+        If a row number is not one of the tables.
     """
-
-    tables: StreetTables
-    edge_before: Int64Array
-    n_before: int
-
-    @classmethod
-    def of(cls, tables: StreetTables) -> Streets:
-        """Return streets before changes."""
-        n = tables.edge_from.size
-        return cls(tables, np.arange(n), n)
+    if not isinstance(change, Selection):
+        return change
+    rows = np.array([each for each in change.edges if isinstance(each, int)], np.int64)
+    n = tables.edge_from.size
+    unknown = rows[(rows < 0) | (rows >= n)]
+    if unknown.size:
+        raise InputError(f"{change.title}: the network has no edge {int(unknown[0])}; edges are from 0 to {n - 1}")
+    return replace(change, edges=named(tables, change.edges)) if rows.size else change
 
 
-def apply(streets: Streets, change: Change) -> tuple[Streets, str]:
-    """Apply a change that selects streets; return the streets, and what has changed, for reports."""
+def apply(tables: StreetTables, change: Change) -> tuple[StreetTables, str]:
+    """Apply a change that selects streets; return the tables, and what has changed, for reports."""
     assert isinstance(change, Selection)
-    chosen = _chosen(streets, change)
+    chosen = _chosen(tables, change)
     if isinstance(change, SetSpeed):
         how = f"factor {change.factor:g}" if change.kph is None else f"{change.kph:g} km/h"
         done = f"{how} for {_and(change.modes)}"
-        tables = with_uses(streets.tables, chosen, lambda uses: _with_speeds(uses, change))
+        changed = with_uses(tables, chosen, lambda uses: _with_speeds(uses, change))
     else:
         closes = isinstance(change, CloseStreets)
         done = f"{'closed' if closes else 'reopened'} to {_and(change.modes)}"
-        tables = with_uses(streets.tables, chosen, lambda uses: _with_access(uses, change.modes, closes=closes))
-    is_other = tables.edge_use != streets.tables.edge_use
+        changed = with_uses(tables, chosen, lambda uses: _with_access(uses, change.modes, closes=closes))
+    is_other = changed.edge_use != tables.edge_use
     km = float(tables.edge_length_m[is_other].sum() / 1000)
     fact = f"{int(is_other.sum()):,} edge{'' if is_other.sum() == 1 else 's'}, {km:,.2f} km, {done}"
-    return replace(streets, tables=tables), fact
+    return changed, fact
 
 
 def _and(names: tuple[str, ...]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _chosen(streets: Streets, change: Selection) -> IndexArray:
-    """Return the edges that a change selects."""
-    tables = streets.tables
+def _chosen(tables: StreetTables, change: Selection) -> IndexArray:
+    """Return the edges that a change selects, which names edges."""
     chosen = np.zeros(tables.edge_from.size, np.bool_)
     if change.ways:
         ways = np.array(change.ways, np.int64)
@@ -89,13 +83,7 @@ def _chosen(streets: Streets, change: Selection) -> IndexArray:
             )
         chosen |= np.isin(tables.edge_way_id, ways)
     if change.edges:
-        edges = np.array(change.edges, np.int64)
-        unknown = edges[(edges < 0) | (edges >= streets.n_before)]
-        if unknown.size:
-            raise InputError(
-                f"{change.title}: the network has no edge {int(unknown[0])}; edges are from 0 to {streets.n_before - 1}"
-            )
-        chosen |= np.isin(streets.edge_before, edges)
+        chosen[edges_of(tables, change.edges, change.title)] = True
     if change.polygon is not None:
         chosen |= _in_polygon(tables, change.polygon, by_midpoint=isinstance(change, SetSpeed))
     return np.flatnonzero(chosen)
