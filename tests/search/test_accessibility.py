@@ -103,8 +103,8 @@ def test_sums_of_ill_mixed_numbers() -> None:
 @pytest.mark.parametrize("kind", DECAYS)
 def test_decays_are_their_formulas(kind: str) -> None:
     decay, slow = tl.Decay(kind, **DECAYS[kind]), twin.decay(kind, DECAYS[kind], 900)
-    times = [0, 1, 90, 119.6, 120, 599, 600, 899, 900, 901, 7200, np.nan, np.inf]
-    rounded = [math.floor(t + 0.5) if t <= 900 else t for t in times]
+    times = [0, 1, 90, 119.6, 120, 599, 600, 899, 900.4, 900.5, 7200, np.nan, np.inf]
+    rounded = [math.floor(t + 0.5) if np.isfinite(t) else t for t in times]
     found = decay.weights(times, travel_time=900)
     assert found.tolist() == pytest.approx([0.0 if np.isnan(t) else slow(t) for t in rounded], rel=1e-14)
     assert (np.diff(found[:10]) <= 0).all()
@@ -230,7 +230,7 @@ def test_measures_equal_their_twins_to_the_last_bit(world: Any, kind: str, rando
     counts = np.minimum(np.floor(supply), 9).astype(np.int64)
     third = measures.nearest(passes(ms, random), limits, counts, 3)
     for n, limit in enumerate(limits):
-        times = pd.DataFrame(np.where(ms <= 1000 * limit, (ms + 500) // 1000, np.nan))
+        times = pd.DataFrame(np.where((ms + 500) // 1000 <= limit, (ms + 500) // 1000, np.nan))
 
         def weight(t: float, decay: tl.Decay = decay, limit: int = limit) -> float:
             return float(table_of(decay, limit)[int(t)])

@@ -160,16 +160,19 @@ def test_both_orders_on_one_edge(town: Network, mode: str) -> None:
         np.testing.assert_array_equal(found >> road.TIME_SHIFT, expected >> road.TIME_SHIFT)
 
 
-@pytest.mark.parametrize("limit", [60, 90.5, 200])
-def test_limit_counts_to_the_millisecond(town: Network, limit: float) -> None:
+@pytest.mark.parametrize("limit", [60, 91, 200])
+def test_limit_counts_whole_seconds(town: Network, limit: int) -> None:
     starts, ends = everywhere(town, "driving", 3), everywhere(town, "driving", 4)
     everything = table(town, "driving", starts, ends, 14_400, "dijkstra")
     found = table(town, "driving", starts, ends, limit, "pandana")
-    within = everything >> road.TIME_SHIFT <= limit * 1000
+    within = everything >> road.TIME_SHIFT < limit * 1000 + 500
     np.testing.assert_array_equal(found != road.UNREACHED, within)
-    # A limit that is some trip's time includes that trip.
-    exact = int(everything[within].max() >> road.TIME_SHIFT)
-    assert (table(town, "driving", starts, ends, exact / 1000, "pandana") != road.UNREACHED).sum() == within.sum()
+    # A limit that is some trip's time in whole seconds includes that trip; one second less does not.
+    longest = int(everything[within].max() >> road.TIME_SHIFT)
+    for whole, is_within in (((longest + 500) // 1000, True), ((longest + 500) // 1000 - 1, False)):
+        found = table(town, "driving", starts, ends, whole, "pandana")
+        is_longest = everything >> road.TIME_SHIFT == longest
+        assert (found[is_longest] != road.UNREACHED).all() == is_within
 
 
 def odd_network(seed: int) -> Network:

@@ -54,7 +54,7 @@ class DoorOracle:
             snap_points(network.streets, *points, walking, Snapping(), needed)
             for points, needed in ((origins, CAN_LEAVE), (destinations, CAN_ARRIVE))
         )
-        budget = means.walking_time * 1000
+        budget = means.walking_time * 1000 + 499
         if means.access.base == "walking":
             access, access_stops, access_starts = on_foot, stops.snaps, self.starts
         else:
@@ -68,7 +68,7 @@ class DoorOracle:
             joined = stop_links.linked_stops(network.transit, network.road_graph(means.access), means.access)
             access_stops = joined.snaps
             access_starts = snap_points(network.streets, *origins, means.access, Snapping(), CAN_LEAVE)
-        longest = means.access_time * 1000
+        longest = means.access_time * 1000 + 499
         self.access = [
             self._within(access.times_ms(access_starts, i, access_stops, cutoff_ms=longest), longest)
             for i in range(len(self.starts))
@@ -77,7 +77,7 @@ class DoorOracle:
         for stop in range(len(stops.snaps)):
             for j, ms in self._within(on_foot.times_ms(stops.snaps, stop, self.ends, cutoff_ms=budget), budget).items():
                 self.egress[j][stop] = ms
-        longest_walk = math.inf if means.direct_walking_time is None else means.direct_walking_time * 1000
+        longest_walk = math.inf if means.direct_walking_time is None else means.direct_walking_time * 1000 + 499
         self.direct = [
             [
                 ms if ms is not None and ms <= longest_walk else None
@@ -107,7 +107,7 @@ class DoorOracle:
             for stop, ms in self.egress[j].items():
                 if stop in arrivals:
                     best = min(best, (arrivals[stop] - start) * 1000 + ms)
-            found.append(best if best <= limit * 1000 else math.inf)
+            found.append(best if best <= limit * 1000 + 499 else math.inf)
         return found
 
     def arriving(self, j: int, arrival: int, limit: int) -> list[float]:
@@ -122,7 +122,7 @@ class DoorOracle:
             for stop, ms in self.access[i].items():
                 if stop in departures:
                     best = min(best, (end - departures[stop]) * 1000 + ms + extra)
-            found.append(best if best <= limit * 1000 else math.inf)
+            found.append(best if best <= limit * 1000 + 499 else math.inf)
         return found
 
 

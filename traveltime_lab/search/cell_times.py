@@ -24,6 +24,7 @@ from traveltime_lab._arrays import (
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._progress import advance
 from traveltime_lab.kernels.raster.cells import add_samples
+from traveltime_lab.limits import half_up, most_s
 from traveltime_lab.search.cell_numbers import CellNumbers, cell_numbers, sample_spacing_m
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets.snapping import SNAPPED, Snaps
@@ -98,19 +99,20 @@ def cell_times(
     network, snapping = query.network, query.snapping
     spacing = sample_spacing_m(grid, resolution, query.egress_transportation.base, network.frame.lat0)
     numbering = cell_numbers(network, grid, resolution, spacing)
-    found, most = [], max(limits)
+    found, longest = [], max(limits)
+    most = most_s(longest)
     for i in range(len(snaps)):
         counts = [_CellCount.of(numbering, limit, with_share=with_share) for limit in limits]
         if snaps.status[i] == SNAPPED:
             start = snaps.take(np.array([i]))
-            field = query.field_from(start, most)
+            field = query.field_from(start, longest + 1)
             for tile, values in raster.tile_values(
                 network.streets,
                 query.egress_transportation,
                 snapping,
                 field,
                 cell_m=spacing,
-                limit=float(most),
+                limit=most,
                 most_tiles=_MOST_TILES,
             ):
                 checkpoint()
@@ -119,10 +121,10 @@ def cell_times(
                     continue
                 numbers = numbering.of_tile(tile, no_water=no_water)
                 for count in counts:
-                    if least <= count.limit:
+                    if least <= count.most:
                         count.add(tile, values, numbers)
             for count in counts:
-                if field.start() <= count.limit:
+                if field.start() <= count.most:
                     count.add_origin(start)
         found.append([count.named(no_water=no_water) for count in counts])
         advance(1)
@@ -243,45 +245,51 @@ class _Statistics:
         share = None
         if whole is not None:
             share = np.minimum(self.count[cells] / np.maximum(whole.totals(cells, no_water=no_water), 1.0), 1.0)
-        return CellTimes(names[order], _rounded(low), _rounded(high), _rounded(mean), share)
+        least, most, middle = (half_up(each).astype(np.int32) for each in (low, high, mean))
+        return CellTimes(names[order], least, most, middle, share)
 
 
 @dataclass
 class _CellCount:
-    """Statistics of the cells within one limit of an origin, and if requested all samples of these cells."""
+    """
+    Statistics of the cells within one limit of an origin, and if requested all samples of these cells.
+
+    Attributes
+    ----------
+    numbering : CellNumbers
+    most : float
+        Largest number of seconds within the limit.
+    statistics : _Statistics
+    whole : _WholeCells, optional
+    """
 
     numbering: CellNumbers
-    limit: int
+    most: float
     statistics: _Statistics
     whole: _WholeCells | None
 
     @classmethod
     def of(cls, numbering: CellNumbers, limit: int, *, with_share: bool) -> _CellCount:
         """Return statistics of no cells."""
-        return cls(numbering, limit, _Statistics.empty(), _WholeCells.of(numbering) if with_share else None)
+        return cls(numbering, most_s(limit), _Statistics.empty(), _WholeCells.of(numbering) if with_share else None)
 
     def add(self, tile: tuple[int, int], values: Float32Array, numbers: Int32Array) -> None:
         """Add the samples of a tile."""
-        self.statistics.add(values, numbers, float(self.limit), self.numbering.n_cells)
+        self.statistics.add(values, numbers, self.most, self.numbering.n_cells)
         if self.whole is not None:
-            self.whole.add(tile, values <= self.limit)
+            self.whole.add(tile, values <= self.most)
 
     def add_origin(self, start: Snaps) -> None:
         """Add the origin: the travel time to itself is zero, wherever the nearest sample is."""
         own = self.numbering.of_points(start.lng, start.lat)
         nothing = np.zeros((1, 1), np.float32)
-        self.statistics.add(nothing, own[None, :], float(self.limit), self.numbering.n_cells)
+        self.statistics.add(nothing, own[None, :], self.most, self.numbering.n_cells)
         if self.whole is not None:
             self.whole.add_point(float(start.lng[0]), float(start.lat[0]), int(own[0]))
 
     def named(self, *, no_water: bool) -> CellTimes:
         """Return the cells that have samples."""
         return self.statistics.named(self.numbering, self.whole, no_water=no_water)
-
-
-def _rounded(seconds: FloatArray) -> Int32Array:
-    """Return whole seconds, rounded half up."""
-    return np.floor(seconds + 0.5).astype(np.int32)
 
 
 def combined_times(members: Sequence[CellTimes], *, at_least: int) -> CellTimes:

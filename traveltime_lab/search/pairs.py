@@ -14,6 +14,7 @@ import pandas as pd
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int32Array, Int64Array
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.street import road
+from traveltime_lab.limits import whole_seconds
 from traveltime_lab.points import Points, plain
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets import labels as label_parts
@@ -66,9 +67,8 @@ def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
 
 
 def seconds_of(labels: Int64Array) -> Int32Array:
-    """Return the travel times of labels in seconds, rounded half up; 0 if unreachable."""
-    milliseconds = np.where(labels == road.UNREACHED, 0, label_parts.ms(labels))
-    return ((milliseconds + 500) // 1000).astype(np.int32)
+    """Return the travel times of labels in whole seconds; 0 if unreachable."""
+    return whole_seconds(np.where(labels == road.UNREACHED, 0, label_parts.ms(labels))).astype(np.int32)
 
 
 def metres_of(labels: Int64Array) -> FloatArray:

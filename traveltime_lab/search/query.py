@@ -56,6 +56,11 @@ class Query:
     needs_length: bool = True
     is_length: bool = False
 
+    @property
+    def is_in_metres(self) -> bool:
+        """Whether limits are metres."""
+        return self.is_length or self.graph.metric == "distance"
+
     def with_limit(self, limit: int) -> Query:
         """Return the query with another limit on the travel time of itineraries."""
         return self if self.transit is None else replace(self, transit=replace(self.transit, limit=limit))

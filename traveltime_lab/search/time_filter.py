@@ -21,7 +21,7 @@ from traveltime_lab._progress import Progress, check_progress, watched
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
-from traveltime_lab.limits import MAX_RESULTS, MAX_TRAVEL_TIME_S
+from traveltime_lab.limits import MAX_RESULTS, MAX_TRAVEL_TIME_S, whole_seconds
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
@@ -156,7 +156,8 @@ def time_filter(
 
     Notes
     -----
-    Travel times are computed in milliseconds, compared with the limit, and then rounded to seconds.
+    Travel times are computed in milliseconds and rounded half up to seconds before they are compared with the limit. In
+    every search, a place is within reach if its travel time in whole seconds is at most `travel_time`.
 
     Examples
     --------
@@ -392,7 +393,7 @@ def _spread_values(
     columns: dict[str, tuple[AnyArray, BoolArray]] = {}
     for k, value in enumerate(percents):
         ms = spread.ms[..., k].astype(np.int64)
-        columns[f"travel_time_p{value:g}"] = ((ms + 500) // 1000).astype(np.int32), ms >= NO_TIME
+        columns[f"travel_time_p{value:g}"] = whole_seconds(ms).astype(np.int32), ms >= NO_TIME
     if "share" in properties:
         columns["share"] = spread.share.astype(np.float64), np.zeros(spread.share.shape, np.bool_)
     return columns

@@ -27,6 +27,7 @@ from traveltime_lab.limits import (
     MAX_TRAVEL_TIME_S,
     MIN_BUFFER_M,
     MIN_DISTANCE_M,
+    most_s,
 )
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
@@ -387,14 +388,14 @@ def draw_shapes(query: Query, snaps: Snaps, limits: Sequence[int], style: ShapeS
 def _shapes(query: Query, here: Snaps, limits: Sequence[int], style: ShapeStyle) -> list[shapely.MultiPolygon]:
     """Return the areas of one origin."""
     checkpoint()
-    most = max(limits)
+    levels = [float(limit) if query.is_in_metres else most_s(limit) for limit in limits]
     cell_m = style.detail.cell_m(query.egress_transportation.base)
     # The search extends one cell beyond the limit, so that the contour is interpolated between computed values. What
     # it finds farther away changes nothing: `contour_polygons` clips these values.
-    field = query.field_from(here, most + cell_m)
+    field = query.field_from(here, max(levels) + cell_m)
     checkpoint()
     if style.is_road_buffer:
-        drawn = [_road_buffer(query, field, limit, style, cell_m) for limit in limits]
+        drawn = [_road_buffer(query, field, level, style, cell_m) for level in levels]
     else:
         drawn_on = raster.surfaces(
             query.network.streets,
@@ -403,19 +404,19 @@ def _shapes(query: Query, here: Snaps, limits: Sequence[int], style: ShapeStyle)
             field,
             cell_m=cell_m,
             buffer_m=float(style.buffer_m),
-            limits=limits,
+            limits=levels,
         )
         checkpoint()
         drawn = [
-            _contour(query, here, field, surface, limit, style, cell_m)
-            for limit, surface in zip(limits, drawn_on, strict=True)
+            _contour(query, here, field, surface, level, style, cell_m)
+            for level, surface in zip(levels, drawn_on, strict=True)
         ]
     return [_finished(query.network, shape, style) for shape in drawn]
 
 
-def _road_buffer(query: Query, field: Field, limit: int, style: ShapeStyle, cell_m: float) -> shapely.MultiPolygon:
-    """Return the area around the roads that are reached within a limit, in local metres."""
-    pieces = road_buffer.reached_pieces(query.network.streets, field, limit)
+def _road_buffer(query: Query, field: Field, level: float, style: ShapeStyle, cell_m: float) -> shapely.MultiPolygon:
+    """Return the area around the roads whose values are at most a level, in local metres."""
+    pieces = road_buffer.reached_pieces(query.network.streets, field, level)
     if not pieces.size:
         return shapely.MultiPolygon()
     # Distances are exact at cell centres, so cells smaller than a fortieth of the buffer do not change the shape.
@@ -430,19 +431,19 @@ def _contour(
     here: Snaps,
     field: Field,
     drawn: polygons.Surface,
-    limit: int,
+    level: float,
     style: ShapeStyle,
     cell_m: float,
 ) -> shapely.MultiPolygon:
-    """Return the area of a surface within a limit, with the origin, in local metres."""
+    """Return the area of a surface whose values are at most a level, with the origin, in local metres."""
     x, y = (float(values[0]) for values in query.network.frame.to_xy(here.lng, here.lat))
-    radius = raster.origin_radius(field, query.snapping, cell_m, limit)
+    radius = raster.origin_radius(field, query.snapping, cell_m, level)
     if style.detail.square_size_m is not None:
         return polygons.coarse_grid_polygons(
-            drawn, float(limit), float(style.detail.square_size_m), origin_xy=(x, y) if radius > 0.0 else None
+            drawn, level, float(style.detail.square_size_m), origin_xy=(x, y) if radius > 0.0 else None
         )
-    shape = polygons.contour_polygons(drawn, float(limit))
-    if radius > 0.0 and not polygons.is_surrounded(drawn, float(limit), x, y):
+    shape = polygons.contour_polygons(drawn, level)
+    if radius > 0.0 and not polygons.is_surrounded(drawn, level, x, y):
         shape = polygons.include_point(shape, x, y, radius)
     return shape
 

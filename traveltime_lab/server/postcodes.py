@@ -17,6 +17,7 @@ import pandas as pd
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
 from traveltime_lab._files import as_path, is_file
 from traveltime_lab.errors import DataError, MissingFileError
+from traveltime_lab.limits import half_up
 from traveltime_lab.search.geocoding.gazetteer import postcode_score, prefix_quality, tokens_of
 
 #: Area and district, sector and unit, spelt as in docs/contract.md, 7.7.
@@ -153,6 +154,6 @@ def statistics(values: Int64Array) -> dict[str, int]:
     return {
         "min": int(values.min()),
         "max": int(values.max()),
-        "mean": int(np.floor(values.mean() + 0.5)),
-        "median": int(np.floor(np.median(values) + 0.5)),
+        "mean": int(half_up(values.mean())),
+        "median": int(half_up(np.median(values))),
     }

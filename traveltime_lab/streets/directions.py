@@ -15,6 +15,7 @@ import numpy as np
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.itinerary import Leg, Mode, Step, Turn
+from traveltime_lab.limits import half_up, whole_seconds
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
@@ -265,8 +266,8 @@ class _Clock:
 
 
 def _seconds(label: int) -> int:
-    """Return the seconds of a label, rounded half up as in `time_filter`."""
-    return (label_parts.ms(label) + 500) // 1000
+    """Return the seconds of a label, rounded as in `time_filter`."""
+    return whole_seconds(label_parts.ms(label))
 
 
 def _plain_leg(draft: _Draft, clock: _Clock) -> Leg:
@@ -290,7 +291,7 @@ def _connector(label: int, ends: FloatArray, heading: float | None, clock: _Cloc
 
 def _rounded(metres: float) -> int:
     """Return a distance rounded for directions in words."""
-    return math.floor(metres + 0.5)
+    return int(half_up(metres))
 
 
 def _aim(line: FloatArray, *, at_end: bool) -> float | None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab.kernels.street import road
+from traveltime_lab.limits import most_ms
 from traveltime_lab.streets import costs
 
 Metric = Literal["time", "distance"]
@@ -68,6 +69,10 @@ def connector_labels(
 
 
 def limit_label(limit: float, metric: Metric) -> np.int64:
-    """Return the largest label within `limit` seconds (or metres), with any other part."""
-    units = 100 if metric == "distance" else 1000
-    return np.int64(((int(limit * units) + 1) << road.TIME_SHIFT) - 1)
+    """
+    Return the largest label within `limit` seconds (or metres), with any other part.
+
+    Times are compared as `traveltime_lab.limits` says. Distances are reported to the centimetre, and compared so.
+    """
+    most = int(limit * 100) if metric == "distance" else most_ms(limit)
+    return np.int64(((most + 1) << road.TIME_SHIFT) - 1)

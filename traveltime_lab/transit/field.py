@@ -23,6 +23,7 @@ from traveltime_lab.kernels.transit import walks as stop_kernel
 from traveltime_lab.kernels.transit.access import StopPorts, gather
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.range_raptor import nearest_rank
+from traveltime_lab.limits import most_ms, most_s
 from traveltime_lab.modes import Transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import labels as label_parts
@@ -315,9 +316,9 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
         quickest=quickest,
         reached=tuple(side_by_side([functools.partial(reach, row) for row in times])) if query.percents else (),
         percent=query.percents[0] if query.percents else 0.0,
-        budget_ms=(means.access_time if is_driven else means.walking_time) * 1000,
-        limit_ms=query.limit * 1000,
-        direct_s=np.inf if means.direct_walking_time is None else means.direct_walking_time,
+        budget_ms=most_ms(means.access_time if is_driven else means.walking_time),
+        limit_ms=most_ms(query.limit),
+        direct_s=np.inf if means.direct_walking_time is None else most_s(means.direct_walking_time),
         around=around,
         stops=stops,
         transportation=means.access if is_driven else means.egress,
@@ -352,7 +353,7 @@ def _stop_times(query: TransitQuery, snaps: Snaps) -> Int32Array:
 def _driven(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array) -> AccessByVehicle:
     """Return the travel times of driving to the stops, given the travel times from the stops."""
     arcs, entries = stops.graph.arcs(is_backward=True), stops.ports(is_entry=True)
-    budget_ms, limit_ms = query.transportation.access_time * 1000, query.limit * 1000
+    budget_ms, limit_ms = most_ms(query.transportation.access_time), most_ms(query.limit)
     return AccessByVehicle(stop_ms, drives.drives_to_stops(arcs, stop_ms, entries, budget_ms, limit_ms))
 
 
@@ -392,7 +393,7 @@ def _spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts
     n_parts : int, default 1
         Largest number of parts to compute in parallel; 1 if the caller runs in parallel already.
     """
-    limit_ms = query.limit * 1000
+    limit_ms = most_ms(query.limit)
 
     def spread(first: int, last: int) -> Int64Array:
         keys = np.full(query.walking.topology.n_states, stop_kernel.NEVER_KEY)
@@ -457,10 +458,10 @@ class _OnStreets:
         query, stops, directed = self.query, self.stops, self.stops.graph.directed
         means = query.transportation
         stop_ms = np.where(stop_ms < UNREACHED, stop_ms + self.extra_ms, UNREACHED).astype(np.int32)
-        limit_ms = query.limit * 1000
+        limit_ms = most_ms(query.limit)
         found: Int32Array
         if self.around is None:
-            labels, budget_ms = _driven(query, stops, stop_ms).labels, means.access_time * 1000
+            labels, budget_ms = _driven(query, stops, stop_ms).labels, most_ms(means.access_time)
             found = egress.read_drives(
                 self.positions, self.ports, labels, stop_ms, stops.on_edges, directed, budget_ms, limit_ms
             )
@@ -474,7 +475,7 @@ class _OnStreets:
                 stops.on_edges,
                 directed,
                 self.around.is_leaving,
-                means.walking_time * 1000,
+                most_ms(means.walking_time),
                 limit_ms,
             )
         return found
@@ -502,7 +503,7 @@ def egress_side(query: TransitQuery, snaps: Snaps, *, is_origin: bool, n_reading
         links = len(snaps) * n_entries / max(1, query.walking.topology.n_states)
         is_linked = links * (_LINK_COST + n_readings) < n_readings * (n_entries + len(snaps))
     if is_linked:
-        return _Linked(query.links(snaps, is_origin=is_origin), query.limit * 1000)
+        return _Linked(query.links(snaps, is_origin=is_origin), most_ms(query.limit))
     stops = query.stops
     if is_driven:
         stops = street_side.linked_stops(query.layer, query.access_graph(), means.access)

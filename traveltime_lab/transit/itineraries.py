@@ -26,6 +26,7 @@ from traveltime_lab._progress import advance
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
 from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.limits import most_ms, whole_seconds
 from traveltime_lab.modes import Snapping
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.directions import Narrator
@@ -127,7 +128,7 @@ def transit_routes(
             stop, ms = best[pair]
             walked = direct.get(k)
             walk_ms = UNREACHED if walked is None else label_parts.ms(walked[1])
-            if min(ms, walk_ms) > query.limit * 1000:
+            if min(ms, walk_ms) > most_ms(query.limit):
                 continue
             if walked is not None and walk_ms <= ms:
                 legs, total = walked[0], walk_ms
@@ -250,7 +251,7 @@ class ItineraryBuilder:
             legs.append(
                 Leg(_PARKING[means.access.base], text, means.access_penalty, 0.0, _line(np.array([where, where])))
             )
-        total = (int(ms) + 500) // 1000
+        total = whole_seconds(int(ms))
         begin = moment.timestamp() - (total if query.is_arrival else 0)
         reference = table.reference
         now = begin + sum(leg.travel_time for leg in legs)

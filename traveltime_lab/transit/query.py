@@ -23,6 +23,7 @@ import numpy as np
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.errors import InputError, MomentError, NoServiceError
+from traveltime_lab.limits import most_ms
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.moments import Moment, TypicalMoment
 from traveltime_lab.streets.graph import RoadGraph
@@ -146,7 +147,7 @@ class TransitQuery:
     def options(self) -> TransitOptions:
         """The limits of the search."""
         means = self.transportation
-        return TransitOptions(self.limit * 1000, means.max_changes, means.pt_change_delay * 1000)
+        return TransitOptions(most_ms(self.limit), means.max_changes, means.pt_change_delay * 1000)
 
     def at(self, search: TransitSearch) -> int:
         """Return the moment in milliseconds after the reference of a search."""

@@ -23,6 +23,7 @@ from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.transit.walks import StatesAround, StopsAround, StopsOnEdges
+from traveltime_lab.limits import most_ms
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import engines, matrix
@@ -210,7 +211,7 @@ def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
     parts = side_by_side([functools.partial(search, *ends) for ends in itertools.pairwise(borders.tolist())])
     by_stop = StatesAround(*_in_a_row(parts))
     by_state = StopsAround(*kernel.turned(*by_stop, graph.topology.n_states))
-    return Walks(is_leaving, budget_s * 1000, by_stop, by_state)
+    return Walks(is_leaving, most_ms(budget_s), by_stop, by_state)
 
 
 def _in_a_row(parts: Sequence[StatesAround] | Sequence[StopsAround]) -> tuple[Int64Array, Int32Array, Int32Array]:
@@ -248,7 +249,7 @@ def walk_links(stops: LinkedStops, around: Walks, snaps: Snaps, snapping: Snappi
         here = travel_times.rows_of(positions, first, last)
         reads = take_rows(ports, first, last)
         found: StopsAround = kernel.links_of_points(
-            here, reads, around.by_state, stops.on_edges, graph.directed, around.is_leaving, budget_s * 1000
+            here, reads, around.by_state, stops.on_edges, graph.directed, around.is_leaving, most_ms(budget_s)
         )
         return found
 

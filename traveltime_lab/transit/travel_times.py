@@ -21,6 +21,7 @@ from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.street.nearest import TIE_M
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.limits import most_ms
 from traveltime_lab.streets import contraction, engines, matrix
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
@@ -156,7 +157,7 @@ class _Walks:
             far_free_m=far_free_m,
             shrink=np.array([np.nanmin(shrink, initial=1.0), 1.0]),
             fastest=_FASTEST_MPS.of(graph, None, lambda: _fastest_mps(graph)),
-            limit_ms=query.direct_limit * 1000,
+            limit_ms=most_ms(query.direct_limit),
         )
 
     def of_rows(self, part: slice, bounds: Int32Array) -> Int32Array:
@@ -227,7 +228,7 @@ def _spread(query: TransitQuery, by_moment: list[Int32Array], direct: Int32Array
     for row, times in enumerate(by_moment):
         np.minimum(times, direct[row], out=times)
         range_raptor.percentiles(times, np.array(query.percents, np.float64), ms[row])
-        range_raptor.share_within(times, query.limit * 1000, share[row])
+        range_raptor.share_within(times, most_ms(query.limit), share[row])
     return matrix.Spread(ms, share.astype(np.float32))
 
 

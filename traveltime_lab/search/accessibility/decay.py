@@ -13,7 +13,7 @@ import numpy as np
 from traveltime_lab._arrays import FloatArray
 from traveltime_lab._checks import number, one_of, whole
 from traveltime_lab.errors import InputError, LimitError
-from traveltime_lab.limits import MAX_OPTION_S, MAX_TRAVEL_TIME_S
+from traveltime_lab.limits import MAX_OPTION_S, MAX_TRAVEL_TIME_S, half_up
 
 #: Types of decay with the options that each needs, and those that it may have.
 _OPTIONS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
@@ -136,8 +136,9 @@ class Decay:
         if (seconds < 0.0).any():
             msg = f"times must be 0 seconds or more; got {np.nanmin(seconds):g}"
             raise InputError(msg)
-        rounded = np.floor(np.where(seconds <= limit, seconds, limit + 1.0) + 0.5)
-        return table_of(self, limit)[rounded.astype(np.int64)]
+        rounded = np.fmin(half_up(seconds), limit + 1.0)
+        weights: FloatArray = table_of(self, limit)[rounded.astype(np.int64)]
+        return weights
 
 
 def table_of(decay: Decay, limit: int) -> FloatArray:

@@ -20,6 +20,7 @@ from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Arra
 from traveltime_lab._progress import advance
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
+from traveltime_lab.limits import whole_seconds
 from traveltime_lab.search.accessibility.decay import Decay, table_of
 from traveltime_lab.search.accessibility.exact_sums import ExactSums
 from traveltime_lab.search.query import Query
@@ -50,8 +51,8 @@ class TimeBlock:
     ms: Int32Array
 
     def seconds(self) -> Int32Array:
-        """Return the travel times in seconds, rounded half up as in `time_filter`."""
-        return (self.ms + np.int32(500)) // np.int32(1000)
+        """Return the travel times in seconds, rounded as in `time_filter`."""
+        return whole_seconds(self.ms)
 
 
 @dataclass
@@ -132,11 +133,9 @@ class Weights:
         """Return the weights of a decay."""
         return cls(limit, table_of(decay, limit))
 
-    def __call__(self, block: TimeBlock, seconds: Int32Array) -> FloatArray:
-        """Return the weights of a block."""
-        # What is out of reach is compared in milliseconds, before it is rounded, as in `time_filter`.
-        at = np.where(block.ms > self.limit * 1000, np.int32(self.limit + 1), seconds)
-        return self.table[at]
+    def __call__(self, seconds: Int32Array) -> FloatArray:
+        """Return the weights of travel times in whole seconds."""
+        return self.table[np.minimum(seconds, np.int32(self.limit + 1))]
 
 
 Step: TypeAlias = Callable[[Matrix], Any]
@@ -180,7 +179,7 @@ class _Reach:
         for layer, block in matrix.blocks(again=self.again):
             seconds = block.seconds()
             for n, weight in enumerate(self.weights):
-                share = weight(block, seconds)
+                share = weight(seconds)
                 for k, value in enumerate(self.values):
                     sums.of((layer, n, k), most[k]).add(share * value[block.columns], block.rows, axis=1)
         return sums.totals()
@@ -267,7 +266,7 @@ class _Demand:
         for layer, block in matrix.blocks(again=True):
             seconds, people = block.seconds(), self.demand[block.rows][:, None]
             for n, weight_of in enumerate(self.weights):
-                weight = weight_of(block, seconds)
+                weight = weight_of(seconds)
                 for k in range(self.n_columns):
                     share = self.choice.shares((layer, n, k), weight, block)
                     sums.of((layer, n, k), self.most).add(share * people, block.columns, axis=0)
@@ -290,7 +289,7 @@ class _Access:
         for layer, block in matrix.blocks():
             seconds = block.seconds()
             for n, weight_of in enumerate(self.weights):
-                weight = weight_of(block, seconds)
+                weight = weight_of(seconds)
                 for k in range(n_columns):
                     at = layer, n, k
                     share = weight * weight if self.squares_access else self.choice.shares(at, weight, block)
@@ -349,9 +348,9 @@ class _Nearest:
         ms = self._by_searches(matrix)
         if ms is None:
             ms = self._by_matrix(matrix)
-        ms = ms[:, None]
-        is_near = ms <= 1000 * np.array(self.limits)[:, None, None]
-        return np.where(is_near, (ms + 500) // 1000, -1).astype(np.int32)
+        seconds = whole_seconds(ms)[:, None]
+        is_near = seconds <= np.array(self.limits)[:, None, None]
+        return np.where(is_near, seconds, -1).astype(np.int32)
 
     def _by_searches(self, matrix: Matrix) -> Int32Array | None:
         """

@@ -21,7 +21,7 @@ import numpy as np
 
 from traveltime_lab.errors import NoServiceError
 from traveltime_lab.kernels.street import road
-from traveltime_lab.limits import MAX_ROUTE_TIME_S, MAX_TRAVEL_TIME_S
+from traveltime_lab.limits import MAX_ROUTE_TIME_S, MAX_TRAVEL_TIME_S, whole_seconds
 from traveltime_lab.modes import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
@@ -224,7 +224,7 @@ class Pair:
             (links.stops, links.ms), asked.at(search) + steps * 1000, StopLinks(reach.indptr, reach.stops, reach.ms),
             asked.options, is_arrival=request.is_arrival,
         )[:, 0]  # fmt: skip
-        kept = np.flatnonzero(times <= request.travel_time * 1000)
+        kept = np.flatnonzero(whole_seconds(times) <= request.travel_time)
         every = [Journey(int(times[k]), _shifted(moment, int(steps[k]))) for k in kept]
         walk = self.milliseconds(request.on_foot)
         if walk is not None:
@@ -309,11 +309,11 @@ def solutions(pair: Pair, request: Request) -> list[Solution]:
     on_foot = pair.milliseconds(walk)
     most_s, found = MAX_TRAVEL_TIME_S, []
     longest = request.transportation.direct_walking_time
-    if on_foot is not None and on_foot > request.on_foot.travel_time * 1000:
-        seconds = -(-on_foot // 1000)
+    if on_foot is not None and whole_seconds(on_foot) > request.on_foot.travel_time:
+        seconds = whole_seconds(on_foot)
         if longest is None:
             # An itinerary that takes less time than walking includes a transit leg.
-            most_s = (on_foot - 1) // 1000
+            most_s = seconds - 1
         if is_covered:
             longer = replace(request, travel_time=max(request.travel_time, seconds))
             if longest is not None:
@@ -419,7 +419,7 @@ def _tight_time(pair: Pair, given: Request, loose: Request) -> Request:
     """Return a request with the smallest sufficient travel time."""
     ms = pair.milliseconds(loose)
     assert ms is not None
-    return replace(loose, travel_time=max(given.travel_time, -(-ms // 1000)))
+    return replace(loose, travel_time=max(given.travel_time, whole_seconds(ms)))
 
 
 def _tight_ways(pair: Pair, given: Request, loose: Request) -> Request:

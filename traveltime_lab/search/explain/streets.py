@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from traveltime_lab.limits import FOREVER_S, MAX_TRAVEL_TIME_S
+from traveltime_lab.limits import FOREVER_S, MAX_TRAVEL_TIME_S, whole_seconds
 from traveltime_lab.modes import Transportation, applies
 from traveltime_lab.search.explain.reasons import Reason, distance, duration, parts_words
 from traveltime_lab.search.explain.relaxations import Pair
@@ -55,7 +55,7 @@ class Findings:
 
     def add_over_limit(self, given: Request, ms: int, parts: Mapping[str, int], n_changes: int, lead: str = "") -> None:
         """Add the reason that an itinerary takes longer than the limit."""
-        takes = -(-ms // 1000)
+        takes = whole_seconds(ms)
         over = takes - given.travel_time
         what = f" It is made of {parts_words(parts, n_changes)}." if len(parts) > 1 else ""
         if list(parts) == ["walk"]:
@@ -81,7 +81,7 @@ def on_streets(pair: Pair, request: Request) -> Findings:
     ms = pair.milliseconds(replace(snapped, travel_time=FOREVER_S))
     if ms is None:
         _add_disconnected(told, pair, snapped)
-    elif ms > request.travel_time * 1000:
+    elif whole_seconds(ms) > request.travel_time:
         told.slow = snapped
         lead = "" if snapped == request else "Even with a street it takes"
         told.add_over_limit(request, ms, {}, 0, lead)
@@ -92,8 +92,8 @@ def on_streets(pair: Pair, request: Request) -> Findings:
             excluded = ", ".join(request.transportation.exclude_roads)
             told.add(
                 "exclude_roads", "excluded_roads",
-                f"Without exclude_roads ({excluded}) it takes {duration(-(-shorter // 1000))}.",
-                travel_time=-(-shorter // 1000), exclude_roads=request.transportation.exclude_roads,
+                f"Without exclude_roads ({excluded}) it takes {duration(whole_seconds(shorter))}.",
+                travel_time=whole_seconds(shorter), exclude_roads=request.transportation.exclude_roads,
             )  # fmt: skip
     return told
 
@@ -111,7 +111,7 @@ def street_requests(pair: Pair, request: Request) -> list[Request]:
             each = replace(variant, snapping=replace(variant.snapping, threshold=threshold))
             ms = pair.milliseconds(replace(each, travel_time=MAX_TRAVEL_TIME_S))
             if ms is not None:
-                found.append(replace(each, travel_time=max(request.travel_time, -(-ms // 1000))))
+                found.append(replace(each, travel_time=max(request.travel_time, whole_seconds(ms))))
     return found
 
 
@@ -197,9 +197,9 @@ def _add_disconnected(told: Findings, pair: Pair, request: Request) -> None:
     sentence += ": one-way streets or forbidden turns are in the way."
     back = pair.turned().milliseconds(replace(request, travel_time=FOREVER_S))
     if back is not None:
-        sentence += f" The other way around it takes {duration(-(-back // 1000))}."
+        sentence += f" The other way around it takes {duration(whole_seconds(back))}."
     told.add(
-        "snapping", "one_way_trap", sentence, side, way_back=None if back is None else -(-back // 1000),
+        "snapping", "one_way_trap", sentence, side, way_back=None if back is None else whole_seconds(back),
         main_distance=_main_distance(pair, request, side),
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from traveltime_lab._arrays import Int32Array
 from traveltime_lab.itinerary import Route
-from traveltime_lab.limits import MAX_TRAVEL_TIME_S
+from traveltime_lab.limits import MAX_TRAVEL_TIME_S, whole_seconds
 from traveltime_lab.search.explain.reasons import clock, day, duration, parts_of, vehicle_words
 from traveltime_lab.search.explain.relaxations import LONGEST_S, Around, Pair, Solution, solutions
 from traveltime_lab.search.explain.requests import WALK, Request
@@ -59,7 +59,7 @@ def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Findings:
             _add_service(told, pair, snapped, trips, near)
     if is_covered:
         ms = pair.milliseconds(replace(snapped, travel_time=LONGEST_S))
-        if ms is not None and ms > request.travel_time * 1000:
+        if ms is not None and whole_seconds(ms) > request.travel_time:
             told.slow = snapped
             told.add_over_limit(
                 request, ms, *parts_of(route(snapped)), "" if snapped == request else "Even then it takes"
@@ -117,7 +117,7 @@ def _add_stops(told: Findings, pair: Pair, request: Request, trips: service_days
     if is_origin:
         ms = ms - (means.access_penalty + means.pt_change_delay) * 1000
     budget = getattr(means, option)
-    near: Int32Array = stops[ms <= budget * 1000]
+    near: Int32Array = stops[whole_seconds(ms) <= budget]
     if near.size:
         return near
     kind = vehicle_words(means)[1]
@@ -127,7 +127,7 @@ def _add_stops(told: Findings, pair: Pair, request: Request, trips: service_days
                  stop_id=None, stop_name=None, needed=None)  # fmt: skip
         return near
     nearest = int(ms.argmin())
-    needed = -(-int(ms[nearest]) // 1000)
+    needed = whole_seconds(int(ms[nearest]))
     row = timetable.stops.iloc[int(stops[nearest])]
     name = str(row["stop_name"] or row["stop_id"])
     told.add(
@@ -190,7 +190,7 @@ def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Request
             )  # fmt: skip
         if parameter in ("travel_time", WALK) and not told.has("over_limit"):
             ms = pair.milliseconds(other)
-            if ms is not None and ms > request.travel_time * 1000:
+            if ms is not None and whole_seconds(ms) > request.travel_time:
                 told.add_over_limit(
                     request, ms, *parts_of(route(other)), "Even then it takes" if len(parameters) > 1 else ""
                 )
