@@ -499,8 +499,8 @@ def test_overlapping_maps() -> None:
     def chosen(*places: Any) -> Any:
         import numpy as np
 
-        found = atlas.choose(*here, np.array([p.x for p in places]), np.array([p.y for p in places]))
-        return None if found is None else (found[0].name, found[1].tolist())
+        found = atlas.choices(*here, np.array([p.x for p in places]), np.array([p.y for p in places]))
+        return found[0][0].name, found[0][1].tolist()
 
     assert [item.name for item in atlas.covering(*here)] == ["small", "large"]
     assert chosen(near) == ("small", [True])

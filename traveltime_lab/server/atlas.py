@@ -117,15 +117,20 @@ class Atlas:
         self.maps = tuple(sorted(maps, key=lambda item: item.extent))
 
     def covering(self, lng: float, lat: float, margin_m: float = MARGIN_M) -> list[Map]:
-        """Return the maps that cover a place, the smallest first."""
-        here = np.array([lng]), np.array([lat])
-        return [item for item in self.maps if item.covers(*here, margin_m)[0]]
-
-    def choose(
-        self, lng: float, lat: float, lngs: FloatArray, lats: FloatArray, margin_m: float = MARGIN_M
-    ) -> tuple[Map, BoolArray] | None:
         """
-        Return the map for a search and which of its targets that map covers.
+        Return the maps that cover a place, in the order in which to ask them.
+
+        Those with the place in the box of their streets come before those with the place beside it, smaller ones first.
+        """
+        here = np.array([lng]), np.array([lat])
+        found = [item for item in self.maps if item.covers(*here, margin_m)[0]]
+        return sorted(found, key=lambda item: not item.covers(*here, 0.0)[0])
+
+    def choices(
+        self, lng: float, lat: float, lngs: FloatArray, lats: FloatArray, margin_m: float = MARGIN_M
+    ) -> list[tuple[Map, BoolArray]]:
+        """
+        Return the maps for a search, in the order in which to ask them, and which of its targets each covers.
 
         Parameters
         ----------
@@ -138,20 +143,21 @@ class Atlas:
 
         Returns
         -------
-        (Map, bool array of shape (n,)) or None
-            Of the maps that cover the place the one that covers most targets, the smallest of several; None if no
-            map covers the place, or a target lies in another map only.
+        list of (Map, bool array of shape (n,))
+            The maps that cover the place, and every target that any map covers: first those that cover most targets,
+            of these those with most targets in the box of their streets, then as in `covering`.
         """
-        candidates = [(item, item.covers(lngs, lats, margin_m)) for item in self.covering(lng, lat, margin_m)]
-        if not candidates:
-            return None
-        chosen, inside = max(candidates, key=lambda pair: int(pair[1].sum()))
-        if not inside.all():
-            outside = ~inside
-            for item in self.maps:
-                if item is not chosen and item.covers(lngs[outside], lats[outside]).any():
-                    return None
-        return chosen, inside
+        every = [(item, item.covers(lngs, lats, margin_m)) for item in self.covering(lng, lat, margin_m)]
+        if len(self.maps) == 1:
+            return every
+        found = [(item, inside) for item, inside in every if not self._covers_any(lngs[~inside], lats[~inside], item)]
+        if len(found) > 1:
+            found.sort(key=lambda pair: (-int(pair[1].sum()), -int(pair[0].covers(lngs, lats, 0.0).sum())))
+        return found
+
+    def _covers_any(self, lngs: FloatArray, lats: FloatArray, besides: Map) -> bool:
+        """Return whether another map covers any of some places."""
+        return bool(lngs.size) and any(item.covers(lngs, lats).any() for item in self.maps if item is not besides)
 
 
 def _named(networks: object) -> list[tuple[str, Network]]:

@@ -12,12 +12,12 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.search.cell_times import CELL_PROPERTIES, CellTimes, cell_times, combined_times
 from traveltime_lab.search.cells import cell_centres
 from traveltime_lab.search.query import Query
-from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract.area_requests import CellRequest, CellSearch, FastCellSearch, ResolvedRequest
 from traveltime_lab.server.contract.decode import Rule
 from traveltime_lab.server.contract.requests import GeohashCoords, H3Coords, Search
 from traveltime_lab.server.contract.rules import Report, iter_searches
-from traveltime_lab.server.endpoints.searches import by_search_id, each_search, map_of, place_of, question_of
+from traveltime_lab.server.endpoints.searches import answer_of_maps, by_search_id, each_search, place_of, question_of
 from traveltime_lab.surfaces.grids import Grid
 
 
@@ -53,10 +53,13 @@ def cell_results(atlas: Atlas, request: ResolvedRequest, system: Grid, *, is_fas
     def answer(path: str, search: Search) -> _Found:
         assert isinstance(search, CellSearch | FastCellSearch)
         lng, lat = _centre(search, system)
-        network = map_of(atlas, search, lng, lat).network
-        asked = question_of(network, path, search, limit=search.travel_time, is_fast=is_fast)
-        no_water = search.remove_water_bodies is not False
-        return _Found(search.id, find_cells(asked, lng, lat, system, request.resolution, search.travel_time, no_water))
+        limit, no_water = search.travel_time, search.remove_water_bodies is not False
+
+        def found_on(item: Map) -> _Found:
+            asked = question_of(item.network, path, search, limit=limit, is_fast=is_fast)
+            return _Found(search.id, find_cells(asked, lng, lat, system, request.resolution, limit, no_water))
+
+        return answer_of_maps(atlas, search, lng, lat, found_on)
 
     members = {found.search_id: found.times for found in each_search(request, Search, answer)}
     found = dict(members)

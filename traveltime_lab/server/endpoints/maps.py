@@ -47,13 +47,15 @@ def map_info(atlas: Atlas, zones: Zones | None) -> dict[str, Any]:
 
 
 def supported_locations(atlas: Atlas, request: SupportedLocationsRequest) -> dict[str, Any]:
-    """Return which maps cover which locations, the smallest first."""
+    """Return which maps cover which locations, in the order in which searches ask them."""
     lng = np.array([location.coords.lng for location in request.locations])
     lat = np.array([location.coords.lat for location in request.locations])
-    covered = [(item.name, item.covers(lng, lat).tolist()) for item in atlas.maps]
+    # A map with a place in the box of its streets comes before those with the place beside it; see `Atlas.covering`.
+    within = [(item.name, item.covers(lng, lat, 0.0).tolist()) for item in atlas.maps]
+    beside = [(item.name, item.covers(lng, lat).tolist()) for item in atlas.maps]
     found, missing = [], []
     for i, location in enumerate(request.locations):
-        names = [name for name, is_covered in covered if is_covered[i]]
+        names = list(dict.fromkeys(name for name, is_covered in (*within, *beside) if is_covered[i]))
         if names:
             found.append({"id": location.id, "map_name": names[0], "additional_map_names": names[1:]})
         else:

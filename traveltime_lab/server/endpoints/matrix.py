@@ -9,7 +9,8 @@ import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.itinerary import Fares, Route
-from traveltime_lab.limits import MAX_ROUTE_TIME_S
+from traveltime_lab.limits import MAX_ROUTE_TIME_S, half_up
+from traveltime_lab.network.network import Network
 from traveltime_lab.search.pair_times import poured, reachable_pairs
 from traveltime_lab.search.query import Query
 from traveltime_lab.search.routes import find_routes
@@ -18,7 +19,7 @@ from traveltime_lab.server.contract.requests import FastMatrixRequest, LocatedSe
 from traveltime_lab.server.endpoints.locations import Places
 from traveltime_lab.server.endpoints.routes import (
     MatrixResult,
-    chosen,
+    answer_of_choices,
     listed_routes,
     needs_routes,
     routes_of,
@@ -101,7 +102,7 @@ def times(
     found = reachable_pairs(asked, *trips.sides, limit)
     reached = trips.other_of(poured(found.origins), poured(found.destinations)).astype(np.int64)
     seconds = poured(found.seconds).astype(np.int64)
-    metres = np.floor(poured(found.metres) + 0.5).astype(np.int64) if asked.needs_length else None
+    metres = half_up(poured(found.metres)).astype(np.int64) if asked.needs_length else None
     fares: list[Fares | None] | None = None
     # Whoever only walks, cycles or drives buys no tickets.
     is_paid = with_fares and (asked.transit is not None or asked.transportation.type.endswith("+ferry"))
@@ -149,32 +150,38 @@ def matrix_results(
             lngs, lats = places.lng[targets], places.lat[targets]
         lng, lat = float(places.lng[origin]), float(places.lat[origin])
         wanted = set(search.properties)
-        with call.lap("engine"):
-            network, inside = chosen(call.atlas, search, lng, lat, lngs, lats)
-            if needs_routes(search):
-                found = routes_of(network, path, search, lng, lat, lngs[inside], lats[inside])
-                return listed_routes(search, places.names(targets), inside, found)
-            limit = search.travel_time
-            assert limit is not None
-            asked = question_of(network, path, search, limit=limit, is_fast=is_fast)
-            with_distance = not wanted.isdisjoint(("distance", "distance_breakdown"))
-            answered = times(
-                asked, lng, lat, lngs[inside], lats[inside], limit,
-                with_distance=with_distance, with_fares="fares" in wanted,
-            )  # fmt: skip
-        with call.lap("encode"):
-            reached = inside[answered.reached]
-            known = {"travel_time": answered.travel_time, "distance": answered.distance}
-            numbers = {name: values for name, values in known.items() if values is not None and name in wanted}
-            breakdown = None
-            if answered.distance is not None and "distance_breakdown" in wanted:
-                breakdown = _BREAKDOWN_MODES[asked.transportation.type], answered.distance
-            is_lost = np.ones(targets.size, dtype=bool)
-            is_lost[reached] = False
-            return MatrixResult(
-                search.id,
-                places.reached(targets[reached], numbers, breakdown, answered.fares, is_fast=is_fast),
-                places.names(targets[is_lost]),
-            )
+
+        def ask(network: Network, inside: Int64Array) -> MatrixResult:
+            with call.lap("engine"):
+                if needs_routes(search):
+                    found = routes_of(network, path, search, lng, lat, lngs[inside], lats[inside])
+                    return listed_routes(search, places.names(targets), inside, found)
+                limit = search.travel_time
+                assert limit is not None
+                asked = question_of(network, path, search, limit=limit, is_fast=is_fast)
+                with_distance = not wanted.isdisjoint(("distance", "distance_breakdown"))
+                answered = times(
+                    asked, lng, lat, lngs[inside], lats[inside], limit,
+                    with_distance=with_distance, with_fares="fares" in wanted,
+                )  # fmt: skip
+            return listed(asked, inside, answered)
+
+        def listed(asked: Query, inside: Int64Array, answered: Times) -> MatrixResult:
+            with call.lap("encode"):
+                reached = inside[answered.reached]
+                known = {"travel_time": answered.travel_time, "distance": answered.distance}
+                numbers = {name: values for name, values in known.items() if values is not None and name in wanted}
+                breakdown = None
+                if answered.distance is not None and "distance_breakdown" in wanted:
+                    breakdown = _BREAKDOWN_MODES[asked.transportation.type], answered.distance
+                is_lost = np.ones(targets.size, dtype=bool)
+                is_lost[reached] = False
+                return MatrixResult(
+                    search.id,
+                    places.reached(targets[reached], numbers, breakdown, answered.fares, is_fast=is_fast),
+                    places.names(targets[is_lost]),
+                )
+
+        return answer_of_choices(call.atlas, search, lng, lat, lngs, lats, ask)
 
     return by_search_id(each_search(request, LocatedSearch, answer))

@@ -4,7 +4,8 @@ Answers about postcodes, districts and sectors, over the table of zones that a s
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.network.network import Network
-from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.area_requests import (
     PostcodeSearch,
@@ -25,8 +26,16 @@ from traveltime_lab.server.contract.errors import NOT_COVERED, SearchFailure
 from traveltime_lab.server.endpoints.locations import Entry
 from traveltime_lab.server.endpoints.matrix import Times, times
 from traveltime_lab.server.endpoints.routes import needs_routes, routes_of, way_entry
-from traveltime_lab.server.endpoints.searches import by_search_id, each_search, map_of, question_of
+from traveltime_lab.server.endpoints.searches import (
+    RefusedError,
+    answer_of_maps,
+    by_search_id,
+    each_search,
+    question_of,
+)
 from traveltime_lab.server.postcodes import Zones, statistics
+
+_A = TypeVar("_A")
 
 
 class Postcode(msgspec.Struct):
@@ -64,17 +73,22 @@ class SectorsResult(msgspec.Struct):
     sectors: list[Zone]
 
 
-def _covered(atlas: Atlas, zones: Zones | None, search: PostcodeSearch) -> tuple[Network, Zones, Int64Array]:
-    """Return the network of a search, the zones and the positions of the postcodes on that network's map."""
+def _answered(
+    atlas: Atlas, zones: Zones | None, search: PostcodeSearch, answer: Callable[[Network, Zones, Int64Array], _A]
+) -> _A:
+    """Return the answer of the first map that does not refuse a search, given the positions of the postcodes there."""
     if zones is None:
         text = "This service has no table of postcodes: whoever runs it gives it one with --zones (serve: zones)"
         raise SearchFailure(NOT_COVERED, search.id, text)
-    found = map_of(atlas, search, search.coords.lng, search.coords.lat)
-    inside = np.flatnonzero(found.covers(zones.lng, zones.lat))
-    if not inside.size:
-        text = f"The table of postcodes of this service has none on the map {found.name!r} of the search"
-        raise SearchFailure(NOT_COVERED, search.id, text)
-    return found.network, zones, inside
+
+    def ask(item: Map) -> _A:
+        inside = np.flatnonzero(item.covers(zones.lng, zones.lat))
+        if not inside.size:
+            text = f"The table of postcodes of this service has none on the map {item.name!r} of the search"
+            raise RefusedError(NOT_COVERED, search.id, text)
+        return answer(item.network, zones, inside)
+
+    return answer_of_maps(atlas, search, search.coords.lng, search.coords.lat, ask)
 
 
 def _times(
@@ -96,7 +110,11 @@ def postcode_results(atlas: Atlas, zones: Zones | None, request: PostcodesReques
     """Return the reachable postcodes of each search, sorted by search id."""
 
     def answer(path: str, search: PostcodesSearch) -> PostcodesResult:
-        network, table, inside = _covered(atlas, zones, search)
+        return _answered(atlas, zones, search, lambda *there: on_map(path, search, *there))
+
+    def on_map(
+        path: str, search: PostcodesSearch, network: Network, table: Zones, inside: Int64Array
+    ) -> PostcodesResult:
         wanted: set[str] = set(search.properties)
         if needs_routes(search):
             place = search.coords.lng, search.coords.lat
@@ -133,7 +151,11 @@ def zone_results(
     """
 
     def answer(path: str, search: ZonesSearch) -> DistrictsResult | SectorsResult:
-        network, table, inside = _covered(atlas, zones, search)
+        return _answered(atlas, zones, search, lambda *there: on_map(path, search, *there))
+
+    def on_map(
+        path: str, search: ZonesSearch, network: Network, table: Zones, inside: Int64Array
+    ) -> DistrictsResult | SectorsResult:
         codes = (table.districts if kind == "districts" else table.sectors).astype(str)
         names, zone_of = np.unique(codes, return_inverse=True)
         wanted = set(search.properties)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -9,23 +10,32 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.itinerary import Route
 from traveltime_lab.kernels.street import road
-from traveltime_lab.limits import MAX_ROUTE_TIME_S
+from traveltime_lab.limits import MAX_ROUTE_TIME_S, half_up
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.pair_times import pair_times, poured, reachable_pairs
 from traveltime_lab.search.pairs import seconds_of
 from traveltime_lab.search.routes import find_routes
-from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract.errors import NO_FARES, NOT_COVERED, SearchFailure
 from traveltime_lab.server.contract.moments import write_moment
 from traveltime_lab.server.contract.requests import FastMatrixSearch, LocatedSearch, RoutesRequest, Search
 from traveltime_lab.server.contract.transportation import ByTimetable, Cycling, Driving, Walking
 from traveltime_lab.server.endpoints.fares import fares_entry
 from traveltime_lab.server.endpoints.locations import Entry, Places, Reached
-from traveltime_lab.server.endpoints.searches import Trips, by_search_id, each_search, margin_of, question_of, window_of
+from traveltime_lab.server.endpoints.searches import (
+    RefusedError,
+    Trips,
+    by_search_id,
+    each_search,
+    first_answer,
+    margin_of,
+    question_of,
+    window_of,
+)
 
 #: Of these the mode of all of a distance is known.
 _ONE_MODE = Walking | Cycling | Driving
@@ -56,16 +66,27 @@ class Way:
     route: Route | None
 
 
-def chosen(
-    atlas: Atlas, search: LocatedSearch, lng: float, lat: float, lngs: FloatArray, lats: FloatArray
-) -> tuple[Network, Int64Array]:
-    """Return the network for a search and which of its targets lie on it."""
-    found = atlas.choose(lng, lat, lngs, lats, margin_of(search))
-    if found is None:
+def answer_of_choices(
+    atlas: Atlas,
+    search: LocatedSearch,
+    lng: float,
+    lat: float,
+    lngs: FloatArray,
+    lats: FloatArray,
+    answer: Callable[[Network, Int64Array], MatrixResult],
+) -> MatrixResult:
+    """Return the answer of the first map that does not refuse a search, given the positions of its targets there."""
+
+    def ask(choice: tuple[Map, BoolArray]) -> MatrixResult:
+        item, inside = choice
+        if "fares" in search.properties and not item.has_fares:
+            raise RefusedError(NO_FARES, search.id)
+        return answer(item.network, np.flatnonzero(inside))
+
+    choices = atlas.choices(lng, lat, lngs, lats, margin_of(search))
+    if not choices:
         raise SearchFailure(NOT_COVERED, search.id)
-    if "fares" in search.properties and not found[0].has_fares:
-        raise SearchFailure(NO_FARES, search.id)
-    return found[0].network, np.flatnonzero(found[1])
+    return first_answer(choices, ask)
 
 
 def needs_routes(search: Search) -> bool:
@@ -94,9 +115,12 @@ def route_results(atlas: Atlas, request: RoutesRequest, places: Places) -> list[
         origin, targets = places.origin(search), places.targets(search)
         lngs, lats = places.lng[targets], places.lat[targets]
         lng, lat = float(places.lng[origin]), float(places.lat[origin])
-        network, inside = chosen(atlas, search, lng, lat, lngs, lats)
-        found = routes_of(network, path, search, lng, lat, lngs[inside], lats[inside])
-        return listed_routes(search, places.names(targets), inside, found)
+
+        def ask(network: Network, inside: Int64Array) -> MatrixResult:
+            found = routes_of(network, path, search, lng, lat, lngs[inside], lats[inside])
+            return listed_routes(search, places.names(targets), inside, found)
+
+        return answer_of_choices(atlas, search, lng, lat, lngs, lats, ask)
 
     return by_search_id(each_search(request, LocatedSearch, answer))
 
@@ -132,7 +156,7 @@ def routes_of(
         return ways
     reached = np.arange(lngs.size)
     if limit is not None:
-        # The limit is compared before times are rounded, which only the matrix does.
+        # A matrix is quicker than routes to places that are not within the limit.
         within = reachable_pairs(replace(asked, needs_length=False), *trips.sides, limit)
         reached = trips.other_of(poured(within.origins), poured(within.destinations)).astype(np.intp)
         if not reached.size:
@@ -141,8 +165,7 @@ def routes_of(
     answer = find_routes(trips.query, *trips.sides, trips.pairs, n_best=n_best)
     for other, route in zip(trips.other_of(answer.origin_of, answer.destination_of), answer.routes, strict=True):
         mine = ways[reached[other]]
-        # The first was compared with the limit exactly; the others are what else is within it.
-        if route is not None and (limit is None or not mine or route.travel_time <= limit):
+        if route is not None and (limit is None or route.travel_time <= limit):
             mine.append(Way(route.travel_time, route))
     return ways
 
@@ -200,4 +223,4 @@ def _parts(route: Route) -> list[dict[str, Any]]:
 
 def whole_metres(value: float) -> int:
     """Return whole metres, rounded half up."""
-    return int(np.floor(value + 0.5))
+    return int(half_up(value))

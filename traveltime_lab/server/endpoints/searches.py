@@ -8,7 +8,7 @@ structs of the contract once; see `traveltime_lab.search.query` for the array-le
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from traveltime_lab._arrays import FloatArray, IndexArray
 from traveltime_lab._interrupts import checkpoint
-from traveltime_lab.errors import InputError, TravelTimeError
+from traveltime_lab.errors import InputError, ModeError, MomentError, TravelTimeError
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.pairs import PairIndex
@@ -42,6 +42,8 @@ from traveltime_lab.streets.snapping import SNAPPED, Snaps
 _T = TypeVar("_T", bound=Search)
 _I = TypeVar("_I", bound=np.integer)
 _R = TypeVar("_R", bound="_Result")
+_A = TypeVar("_A")
+_M = TypeVar("_M")
 
 #: What a search without a moment is about. Source: docs/contract.md, 4.9.
 TYPICAL: Final = "weekday_morning"
@@ -61,6 +63,10 @@ class NotCoveredError(InputError):
 
 class NoTimetableError(InputError):
     """A network has no timetable."""
+
+
+class RefusedError(SearchFailure):
+    """A map has not what a search needs."""
 
 
 class _Result(Protocol):
@@ -176,12 +182,39 @@ def is_arrival(path: str) -> bool:
     return array in ("arrival_searches", "many_to_one")
 
 
-def map_of(atlas: Atlas, search: Search, lng: float, lat: float) -> Map:
-    """Return the map for a place; the smallest of several."""
-    found = atlas.covering(lng, lat, margin_of(search))
-    if not found:
+def answer_of_maps(atlas: Atlas, search: Search, lng: float, lat: float, answer: Callable[[Map], _A]) -> _A:
+    """Return the answer of the first map that covers the place of a search and does not refuse it."""
+    maps = atlas.covering(lng, lat, margin_of(search))
+    if not maps:
         raise SearchFailure(NOT_COVERED, search.id)
-    return found[0]
+    return first_answer(maps, answer)
+
+
+def first_answer(maps: Sequence[_M], answer: Callable[[_M], _A]) -> _A:
+    """
+    Return the answer of the first map that does not refuse a question.
+
+    Maps overlap, and a place near the edge of one may have its streets on the next. A map refuses what it has no
+    streets, timetable, date, vehicles or fares for; other errors are those of the question, and pass through.
+
+    Parameters
+    ----------
+    maps : sequence
+        At least one map, or maps and what else `answer` needs, in the order in which to ask them.
+    answer : callable
+
+    Raises
+    ------
+    Exception
+        If all refuse, the refusal of the first map that has a street near the place, or else of the first.
+    """
+    refusals: list[Exception] = []
+    for each in maps:
+        try:
+            return answer(each)
+        except (NotCoveredError, NoTimetableError, MomentError, ModeError, RefusedError) as error:
+            refusals.append(error)
+    raise next((error for error in refusals if not isinstance(error, NotCoveredError)), refusals[0])
 
 
 def margin_of(search: Search) -> float:

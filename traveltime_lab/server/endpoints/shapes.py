@@ -28,9 +28,9 @@ from traveltime_lab.server.contract.requests import (
     TimeMapSearch,
 )
 from traveltime_lab.server.endpoints.searches import (
+    answer_of_maps,
     each_search,
     is_arrival,
-    map_of,
     moment_of,
     place_of,
     question_of,
@@ -58,7 +58,10 @@ def shape_results(atlas: Atlas, request: ShapesRequest, *, is_fast: bool, media:
 
     def answer(path: str, search: DrawnSearch) -> formats.ShapeResult:
         lng, lat = search.coords.lng, search.coords.lat
-        network = map_of(atlas, search, lng, lat).network
+        return answer_of_maps(atlas, search, lng, lat, lambda item: drawn_on(item.network, path, search))
+
+    def drawn_on(network: Network, path: str, search: DrawnSearch) -> formats.ShapeResult:
+        lng, lat = search.coords.lng, search.coords.lat
         detail = _detail_of(search, is_kept=media == formats.BOXES)
         if isinstance(search, DistanceMapSearch):
             asked, limit = _distance_question(network, path, search), search.travel_distance

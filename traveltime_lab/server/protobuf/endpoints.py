@@ -13,17 +13,26 @@ from typing import Any, Final
 
 import numpy as np
 
+from traveltime_lab._arrays import BoolArray, Int64Array
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import TravelTimeError
 from traveltime_lab.modes import Transportation
+from traveltime_lab.search.cell_times import CellTimes
 from traveltime_lab.server.atlas import Map
 from traveltime_lab.server.context import Answer, Call
 from traveltime_lab.server.contract import limits
-from traveltime_lab.server.contract.errors import NO_TIMETABLE, NOT_COVERED, Failure, plain_failure
+from traveltime_lab.server.contract.errors import NO_FARES, NO_TIMETABLE, NOT_COVERED, Failure, plain_failure
 from traveltime_lab.server.endpoints.cells import find_cells
 from traveltime_lab.server.endpoints.fares import minor_units
-from traveltime_lab.server.endpoints.matrix import times
-from traveltime_lab.server.endpoints.searches import TYPICAL, NotCoveredError, NoTimetableError, query
+from traveltime_lab.server.endpoints.matrix import Times, times
+from traveltime_lab.server.endpoints.searches import (
+    TYPICAL,
+    NotCoveredError,
+    NoTimetableError,
+    RefusedError,
+    first_answer,
+    query,
+)
 from traveltime_lab.server.endpoints.table import Endpoint
 from traveltime_lab.server.protobuf import messages
 from traveltime_lab.server.protobuf.messages import Search
@@ -193,15 +202,17 @@ def _station_time(seconds: int, word: str, travel_time: int) -> int:
     return seconds
 
 
-def _map(call: Call, lng: float, lat: float) -> Map:
+def _maps(call: Call, lng: float, lat: float) -> list[Map]:
     covering = call.atlas.covering(lng, lat)
     if not covering:
         raise ProtoFailure("SOURCE_NOT_IN_GEOMETRY", "no map covers the location of the search")
-    return covering[0]
+    return covering
 
 
-def _told(error: TravelTimeError) -> Exception:
+def _told(error: TravelTimeError | RefusedError) -> Exception:
     """Return the failure that an error of the engine means."""
+    if isinstance(error, RefusedError):
+        return ProtoFailure("UNKNOWN", "there are no fares for the places of the search")
     if isinstance(error, NotCoveredError):
         return ProtoFailure("SOURCE_OUT_OF_REACH", str(error))
     if isinstance(error, NoTimetableError):
@@ -232,23 +243,26 @@ def _matrix(call: Call) -> Answer:
             lngs[is_beyond] = (lngs[is_beyond] + 180.0) % 360.0 - 180.0
     call.meter.take(call.app_id, 1)
     with call.lap("engine"):
-        network = _map(call, lng, lat).network
-        chosen = call.atlas.choose(lng, lat, lngs, lats)
-        if chosen is not None:
-            network, inside = chosen[0].network, np.flatnonzero(chosen[1] & (np.abs(lats) <= 90.0))
-        else:
+        _maps(call, lng, lat)
+        choices = call.atlas.choices(lng, lat, lngs, lats)
+        if not choices:
             text = "the location of the search and its targets are on different maps"
             raise ProtoFailure("SOURCE_NOT_IN_GEOMETRY", text)
-        if 0 in properties and not chosen[0].has_fares:
-            raise ProtoFailure("UNKNOWN", "there are no fares for the places of the search")
-        try:
+
+        def ask(choice: tuple[Map, BoolArray]) -> tuple[Int64Array, Times]:
+            item, inside = choice[0], np.flatnonzero(choice[1] & (np.abs(lats) <= 90.0))
+            if 0 in properties and not item.has_fares:
+                raise RefusedError(NO_FARES, "")
             limit = max(travel_time, 1)
-            asked = query(network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
-            found = times(
+            asked = query(item.network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
+            return inside, times(
                 asked, lng, lat, lngs[inside], lats[inside], limit,
                 with_distance=1 in properties, with_fares=0 in properties,
             )  # fmt: skip
-        except TravelTimeError as error:
+
+        try:
+            inside, found = first_answer(choices, ask)
+        except (TravelTimeError, RefusedError) as error:
             raise _told(error) from error
     checkpoint()
     with call.lap("encode"):
@@ -286,10 +300,13 @@ def _cells(call: Call, system: Grid, resolutions: tuple[int, int]) -> Answer:
     with call.lap("engine"):
         try:
             limit = max(travel_time, 1)
-            network = _map(call, lng, lat).network
-            asked = query(network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
             no_water = search.message.removeWaterBodies or not search.message.HasField("removeWaterBodies")
-            found = find_cells(asked, lng, lat, system, resolution, limit, no_water)
+
+            def ask(item: Map) -> CellTimes:
+                asked = query(item.network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
+                return find_cells(asked, lng, lat, system, resolution, travel_time, no_water)
+
+            found = first_answer(_maps(call, lng, lat), ask)
         except TravelTimeError as error:
             raise _told(error) from error
     with call.lap("encode"):
