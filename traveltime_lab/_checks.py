@@ -8,16 +8,14 @@ import datetime as dt
 import math
 import numbers
 import operator
-import sys
-import warnings
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import FloatArray
+from traveltime_lab._warnings import warn
 from traveltime_lab.errors import InputError, LimitError
 
 
@@ -75,17 +73,8 @@ def travel_time_s(value: Any, most: int) -> int:
             f"travel_time is in seconds: {seconds} is less than a minute. If minutes are meant, give {60 * seconds}; "
             f"if not, datetime.timedelta(seconds={seconds}) avoids this warning"
         )
-        warnings.warn(msg, UserWarning, stacklevel=_callers_level())
+        warn(msg)
     return seconds
-
-
-def _callers_level() -> int:
-    """Return the level of the stack, seen from the function that calls this one, at which the package was called."""
-    here, level = str(Path(__file__).parent), 1
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def is_several(value: Any) -> bool:

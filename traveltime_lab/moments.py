@@ -46,7 +46,7 @@ def resolve_moment(value: Any, timezone: str, *, name: str) -> Moment | None:
     ----------
     value : datetime, pandas.Timestamp, numpy.datetime64, str or None
         Strings are ISO 8601; a time without an offset is local time. ``"weekday_morning"`` is a typical weekday between
-        8 and 9.
+        8 and 9, see `traveltime_lab.transit.typical_day`.
     timezone : str
         IANA name of the network's time zone.
     name : str
@@ -85,6 +85,11 @@ def resolve_moment(value: Any, timezone: str, *, name: str) -> Moment | None:
             f"{name} {value} is too near an end of the calendar, which goes from the year 1 to 9999."
         ) from None
     return found
+
+
+def today(timezone: str) -> dt.date:
+    """Return the date in a time zone, such as ``"Europe/Helsinki"``, now."""
+    return dt.datetime.now(ZoneInfo(timezone)).date()
 
 
 def resolve_moments(departure_time: Any, arrival_time: Any, timezone: str) -> tuple[Moment | None, bool]:

@@ -19,6 +19,7 @@ import pytest
 import traveltime_lab as tl
 from tests.support.osm_files import osm_xml
 from tests.support.worlds import FRAME, at, world
+from traveltime_lab.network.file import FORMAT_VERSION
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets import slopes
 from traveltime_lab.streets.tables import SLOPE_FACTORS
@@ -442,8 +443,11 @@ def test_files_pickles_and_tables_keep_it(hill: Network, cross: Network, tmp_pat
 
 def test_older_versions_refuse_files_with_slopes(hill: Network, cross: Network, tmp_path: Path) -> None:
     """They would answer without slopes; files without are as before."""
-    for network, version in ((hill, b'"version": "4 with slopes"'), (cross, b'"version": 4,')):
-        assert version in network.save(tmp_path / "a.network").read_bytes()
+    for network, version in (
+        (hill, f'"version": "{FORMAT_VERSION} with slopes"'),
+        (cross, f'"version": {FORMAT_VERSION},'),
+    ):
+        assert version.encode() in network.save(tmp_path / "a.network").read_bytes()
     assert b"slope_factor" not in cross.save(tmp_path / "b.network").read_bytes()
 
 

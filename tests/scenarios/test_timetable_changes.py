@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -265,7 +266,8 @@ def test_unchanged_arrays_are_shared(hourly: tl.Network) -> None:
     assert closed.timetable is hourly.timetable and closed.tables.coord_lng is hourly.tables.coord_lng
 
 
-def test_the_typical_day_stays(tmp_path: Path) -> None:
+def test_the_typical_day_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("traveltime_lab.transit.layer.today", lambda timezone: dt.date(2026, 3, 1))
     days = """
         service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
         daily,1,1,1,1,1,1,1,20260302,20260331

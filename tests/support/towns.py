@@ -104,3 +104,21 @@ MEANS = st.fixed_dictionaries(
         "walking_speed": st.sampled_from([3.0, 5.0, 8.2]),
     },
 )
+
+
+def two_feeds(folder: Path) -> tl.Network:
+    """
+    Return a street with a bus from a to c at 8:05, in a feed of 2019, and a night metro, in a feed of 2008 to 2020.
+
+    From a to c it is 6,000 s on foot, and on a day of both feeds 300 s of waiting and 400 s in the bus at 8:00.
+    """
+    calendar = "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date"
+    days = {
+        "métro": ([("a", 82_800), ("b", 83_000)], f"{calendar}\ndaily,1,1,1,1,1,1,1,20080101,20201231"),
+        "lines": ([("a", 29_100), ("c", 29_500)], f"{calendar}\ndaily,1,1,1,1,1,1,1,20190101,20191231"),
+    }
+    feeds = []
+    for name, (trip, dates) in days.items():
+        path = timetable(folder, STOPS, [trip], calendar=dates)
+        feeds.append(path.rename(path.with_stem(name)))
+    return tl.build_network(STREETS, gtfs=feeds, timezone="UTC")

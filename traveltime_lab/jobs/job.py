@@ -27,12 +27,13 @@ from traveltime_lab._files import as_path
 from traveltime_lab._forks import Lock
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import InputError
+from traveltime_lab.moments import TypicalMoment
 from traveltime_lab.network.build import load_network
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, plain, read_points
-from traveltime_lab.search.query import Query
+from traveltime_lab.search.query import Query, typical_day_of
 from traveltime_lab.search.receipts.asked import AskedTable
-from traveltime_lab.search.receipts.record import Asked, NetworkFacts
+from traveltime_lab.search.receipts.record import DAY, Asked, NetworkFacts
 
 #: Rows of a row group: what a reader has to hold at least, 12 MB with origin, destination and travel time.
 ROW_GROUP: Final = 1_000_000
@@ -293,12 +294,17 @@ def open_network(network: Any) -> tuple[Network, Path | None]:
 def question_of(query: Query, limit: int | list[int], **others: Any) -> dict[str, Any]:
     """Return what is asked, as values of JSON."""
     moment = query.moment if isinstance(query.moment, dt.datetime | None) else query.moment.value
+    day = {}
+    if query.transit is not None and isinstance(query.moment, TypicalMoment):
+        # A network that is built again may have a later date for it, with which a job must not be continued.
+        day[DAY] = query.transit.moment.date().isoformat()
     return {
         "travel_time": limit,
         "transportation": asdict(query.transportation),
         "arrival_time" if query.is_arrival else "departure_time": (
             moment.isoformat() if isinstance(moment, dt.datetime) else moment
         ),
+        **day,
         "snapping": asdict(query.snapping),
         **others,
     }
@@ -316,7 +322,8 @@ def receipt_of(network: Network, function: str, arguments: dict[str, Any], **pla
         name: AskedTable(pd.Index(each.labels), np.column_stack([each.lng, each.lat]), WGS84, {})
         for name, each in places.items()
     }
-    return Asked(function, arguments, tables, NetworkFacts.of(network), with_points=False).as_json()
+    day = typical_day_of(network, arguments)
+    return Asked(function, arguments, tables, NetworkFacts.of(network), day, with_points=False).as_json()
 
 
 def schema_of(

@@ -5,7 +5,6 @@ Elevation: times on foot and by bicycle that depend on slopes, from a raster of 
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ import numpy as np
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray
 from traveltime_lab._files import as_path
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._warnings import warn
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import InputError
 from traveltime_lab.network.network import Network, with_speeds
@@ -138,7 +138,7 @@ def add_elevation(network: Network, path: str | os.PathLike[str]) -> Network:
             f"{facts['km_without_heights']:,.1f} km of streets ({share:.0%}) are outside of {source['name']} or where "
             "it has no data; they are level"
         )
-        warnings.warn(msg, UserWarning, stacklevel=3)
+        warn(msg)
     walking, cycling = (each.astype(np.float32) for each in factors)
     changed = replace(tables, walking_slope_factor=walking, cycling_slope_factor=cycling, report=report)
     return with_speeds(network, changed)

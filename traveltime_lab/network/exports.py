@@ -7,7 +7,6 @@ The vertices of these graphs are junctions. What depends on two streets, such as
 from __future__ import annotations
 
 import datetime as dt
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +15,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array
+from traveltime_lab._warnings import warn
 from traveltime_lab.errors import MissingDependencyError, ModeError
 from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
@@ -244,7 +244,7 @@ def _arcs(network: Exports, transportation: str | Transportation, departure_time
         lost = _lost(tables, directed, topology.arc_extra_ms, holding(tables, timed_holding(tables, moment)))
         if lost:
             text = f"the exported graph of {means.type} is without {', '.join(lost)}: its times are lower than ours"
-            warnings.warn(text, UserWarning, stacklevel=3)
+            warn(text)
     else:
         # An arc of these modes is a directed edge with the waits at its ends.
         whole_ms = np.zeros(topology.is_open.size, np.int64)

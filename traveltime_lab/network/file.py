@@ -13,6 +13,7 @@ What was prepared (`traveltime_lab.network.prepared`) is in columns that other v
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
 import mmap
@@ -44,7 +45,7 @@ from traveltime_lab.transit import timetable_file
 from traveltime_lab.transit.timetable import Timetable
 
 #: Version of the file format; files of other versions raise an error.
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 #: That of networks with slopes, so that versions of this package that do not know slopes refuse them.
 _WITH_SLOPES = f"{FORMAT_VERSION} with slopes"
 _FORMAT_NAME = "traveltime_lab.network"
@@ -69,6 +70,8 @@ class Contents:
         Hash of everything above.
     history : History
         The changes that the network has had.
+    typical_day : date, optional
+        The day of searches without a date; see `traveltime_lab.transit.typical_day`.
     prepared : tuple of mappings, optional
         Header and columns of what was prepared; see `traveltime_lab.network.prepared_file.to_columns`.
     """
@@ -81,6 +84,7 @@ class Contents:
     timetable: Timetable | None
     fingerprint: str
     history: History
+    typical_day: dt.date | None = None
     prepared: tuple[Mapping[str, Any], Mapping[str, AnyArray]] | None = None
 
 
@@ -235,6 +239,8 @@ def _to_arrow(contents: Contents) -> pa.Table:
     if contents.history.changes:
         meta["history"] = contents.history.to_json()
     if contents.timetable is not None:
+        day = contents.typical_day
+        meta["typical_day"] = None if day is None else day.isoformat()
         rides, meta["timetable"] = timetable_file.to_tables(contents.timetable)
         for name, array in rides.items():
             add(f"{_TIMETABLE}{name}", array)
@@ -280,11 +286,13 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any], content: pa.Buffer) -> Co
         report=meta["report"],
     )
     check_consistent(tables)
-    timetable = None
+    timetable = typical_day = None
     if "timetable" in meta:
         rides = [name for name in table.column_names if name.startswith(_TIMETABLE)]
         columns = {name.removeprefix(_TIMETABLE): values(name) for name in rides}
         timetable = timetable_file.from_tables(columns, meta["timetable"])
+        if meta["typical_day"] is not None:
+            typical_day = dt.date.fromisoformat(meta["typical_day"])
     prepared = None
     if "prepared" in meta:
         names = [name for name in table.column_names if name.startswith(prepared_file.PREFIX)]
@@ -298,6 +306,7 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any], content: pa.Buffer) -> Co
         timetable=timetable,
         fingerprint=meta["fingerprint"],
         history=History.from_json(meta["history"]) if "history" in meta else History(),
+        typical_day=typical_day,
         prepared=prepared,
     )
 

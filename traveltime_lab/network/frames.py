@@ -7,7 +7,6 @@ time zone, side of the road, attribution and the report of the reader.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +16,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import Int32Array, Int64Array
+from traveltime_lab._warnings import warn
 from traveltime_lab.crs import LocalFrame, segment_lengths_m
 from traveltime_lab.errors import CrsError, DataError, InputError
 from traveltime_lab.network.attrs import LateDict
@@ -326,4 +326,4 @@ def _in_degrees(table: Any, name: str) -> Any:
 def _warn(lost: list[str]) -> None:
     """Warn of what a network from tables has not."""
     text = f"a network from nodes_frame() and edges_frame() is without {'; without '.join(lost)}"
-    warnings.warn(text, UserWarning, stacklevel=4)
+    warn(text)

@@ -4,7 +4,6 @@ The changes that a network has had.
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,14 +23,11 @@ class History:
         What each change has done.
     original : str, optional
         Fingerprint of the network before all changes.
-    typical_day : date, optional
-        The day of searches without a date, if the timetable has changed; that of the network before.
     """
 
     changes: tuple[Change, ...] = ()
     facts: tuple[str, ...] = ()
     original: str | None = None
-    typical_day: dt.date | None = None
 
     def listed(self) -> dict[str, str]:
         """Return what each change has done, by number, kind and name."""
@@ -44,13 +40,11 @@ class History:
             "changes": to_json(self.changes),
             "facts": list(self.facts),
             "original": self.original,
-            "typical_day": None if self.typical_day is None else self.typical_day.isoformat(),
         }
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> History:
         """Return the history of plain values; raise ValueError, TypeError or KeyError if they are none."""
-        day = values["typical_day"]
         changes = from_json(values["changes"], "history")
         if len(changes) != len(values["facts"]):
             raise ValueError("the history does not have one fact for each change")
@@ -58,5 +52,4 @@ class History:
             changes,
             tuple(map(str, values["facts"])),
             values["original"],
-            None if day is None else dt.date.fromisoformat(day),
         )

@@ -4,9 +4,7 @@ The `Network` class: the streets, timetable and water of a region, which are imm
 
 from __future__ import annotations
 
-import contextlib
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from traveltime_lab._checks import one_of
 from traveltime_lab._memo import Derived, Memo
 from traveltime_lab._progress import CompilationBar
+from traveltime_lab._warnings import warn
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.errors import InputError, NoServiceError
+from traveltime_lab.errors import InputError
 from traveltime_lab.kernels import compiled
 from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
@@ -37,8 +36,8 @@ from traveltime_lab.streets.labels import Metric
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.tables import StreetTables
 from traveltime_lab.transit.layer import TransitLayer
-from traveltime_lab.transit.query import typical_day
 from traveltime_lab.transit.timetable import Timetable
+from traveltime_lab.transit.typical_day import in_service
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -78,6 +77,8 @@ class Network(NetworkViews, Exports):
         The changes that the network has had.
     streets : StreetLayer, optional
         Streets to share with another network of the same tables.
+    typical_day : date, optional
+        The day of searches without a date, of a saved network or of the one before changes; chosen if not given.
 
     Attributes
     ----------
@@ -88,7 +89,8 @@ class Network(NetworkViews, Exports):
     frame : LocalFrame
         Local metric coordinates of the network.
     fingerprint : str
-        Hash of all data. Networks with equal fingerprints give equal results.
+        Hash of all data. Networks with equal fingerprints give equal results for equal moments; the date of
+        ``"weekday_morning"`` is `typical_day`.
     prepared : tuple of str
         Types of transportation that the network is prepared for.
 
@@ -116,6 +118,7 @@ class Network(NetworkViews, Exports):
         fingerprint: str | None = None,
         history: History | None = None,
         streets: StreetLayer | None = None,
+        typical_day: dt.date | None = None,
     ) -> None:
         for array in plain_arrays(tables).values():
             array.setflags(write=False)
@@ -125,7 +128,7 @@ class Network(NetworkViews, Exports):
         self.streets = streets
         self.transit = None
         if timetable is not None:
-            self.transit = TransitLayer(streets, timetable, timezone, self.history.typical_day)
+            self.transit = TransitLayer(streets, timetable, timezone, typical_day)
         self.water = water
         self.timezone = timezone
         self.attribution = attribution
@@ -149,6 +152,7 @@ class Network(NetworkViews, Exports):
             timetable=contents.timetable,
             fingerprint=contents.fingerprint,
             history=contents.history,
+            typical_day=contents.typical_day,
         )
         if contents.prepared is not None:
             header, columns = contents.prepared
@@ -239,19 +243,14 @@ class Network(NetworkViews, Exports):
         """
         applied = apply_changes(self.tables, self.timetable, self.timezone, changes_of(changes))
         added = applied.changes
-        day = self.history.typical_day
-        if self.transit is not None and day is None and applied.timetable is not self.timetable:
-            with contextlib.suppress(NoServiceError):
-                day = typical_day(self.transit)
         history = History(
             (*self.history.changes, *added),
             (*self.history.facts, *applied.facts),
             self.history.original or (self.fingerprint if added else None),
-            day,
         )
         if self.tables.has_slopes and any(isinstance(change, AddStreet) for change in added):
             msg = "new streets are level, as their heights are not known; call add_elevation for the changed network"
-            warnings.warn(msg, UserWarning, stacklevel=2)
+            warn(msg)
         changed = _like(self, applied.tables, applied.timetable, history)
         check_stops(changed.streets, added)
         return changed
@@ -270,6 +269,23 @@ class Network(NetworkViews, Exports):
     def timetable(self) -> Timetable | None:
         """Timetable of the GTFS feeds; None without feeds."""
         return None if self.transit is None else self.transit.timetable
+
+    @property
+    def typical_day(self) -> dt.date | None:
+        """
+        Date of ``"weekday_morning"`` for types with a timetable; None without a timetable, or without service.
+
+        It is chosen when the network is built and saved with it, so that it does not depend on the day of a search. Of
+        the days between Tuesday and Thursday on which most feeds run (all of them, if there is such a day), it is one
+        with 95 % of the departures of the busiest or more, if possible no holiday of the feeds, and of these the
+        nearest to the day on which the network is built. `report` names feeds that do not run on it.
+
+        Examples
+        --------
+        >>> print(tl.sample_network().typical_day)
+        2019-12-26
+        """
+        return None if self.transit is None else self.transit.typical_day
 
     @property
     def is_left_hand(self) -> bool:
@@ -390,6 +406,8 @@ class Network(NetworkViews, Exports):
             ``restriction_conditions_ignored`` counts the conditions that are not honoured. ``timetable`` has,
             for each feed, the dates covered, the number of trips by day of the week, the rows that were dropped, with
             file and line, and the stops that cannot be used because they are too far from any walkable street.
+            ``weekday_morning`` has the date of searches without one (`typical_day`), the number of departures on it,
+            and the feeds that do not run then.
             ``files`` are those that the network was built from, with their dates and hashes.
             ``changes`` says what each change has done, if the network has had any, and ``elevation`` what
             `add_elevation` has found. The methods ``service``, ``expiry``, ``stops_off_streets`` and ``islands`` return
@@ -410,6 +428,8 @@ class Network(NetworkViews, Exports):
         facts["modes"] = connectivity(self.streets)
         if self.transit is not None:
             facts["timetable"] = timetable_facts(self.transit)
+            day = self.transit.typical_day
+            facts["weekday_morning"] = "never" if day is None else in_service(self.transit.timetable, day)
         if self.changes:
             facts["changes"] = self.history.listed()
             facts["fingerprint_before_changes"] = self.history.original
@@ -453,6 +473,7 @@ class Network(NetworkViews, Exports):
             timetable=self.timetable,
             fingerprint=self.fingerprint,
             history=self.history,
+            typical_day=self.typical_day,
             prepared=prepared_file.to_columns(self._prepared, self.fingerprint, self.streets, self.transit)
             if self._prepared.types
             else None,
@@ -471,6 +492,7 @@ def _like(network: Network, tables: StreetTables, timetable: Timetable | None, h
         timetable=timetable,
         history=history,
         streets=network.streets if tables is network.tables else None,
+        typical_day=network.typical_day,
     )
 
 

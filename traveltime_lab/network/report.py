@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -19,6 +18,7 @@ from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray
 from traveltime_lab._files import write_bytes
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes import Transportation
+from traveltime_lab.moments import today
 from traveltime_lab.network.doubtful_speeds import doubtful_speeds
 from traveltime_lab.network.report_figure import figure
 from traveltime_lab.network.report_html import facts_table, finding, page, service_tables
@@ -199,7 +199,7 @@ class Report(dict[str, Any]):
         [28]
         """
         transit = self._transit("expiry")
-        day = dt.datetime.now(ZoneInfo(transit.timezone)).date() if on is None else _date(on, "on")
+        day = today(transit.timezone) if on is None else _date(on, "on")
         dates = transit.timetable.dates()
         left = [None if last is None else (last - day).days for last in dates["last"]]
         table = pd.DataFrame({"feed": list(transit.timetable.report())})

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -24,7 +24,7 @@ from traveltime_lab._progress import advance
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.limits import FOREVER_S, MAX_WINDOW_S
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
-from traveltime_lab.moments import Moment, resolve_moments
+from traveltime_lab.moments import WEEKDAY_MORNING, Moment, resolve_moments
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.search.prepared_points import PreparedPoints
@@ -174,6 +174,16 @@ def ask(
         percents=percents, with_share=with_share, with_least=with_least,
     )  # fmt: skip
     return Query(network, transportation, snapping, moment, is_arrival, asked.walking, asked)
+
+
+def typical_day_of(network: Network, arguments: Mapping[str, Any]) -> dt.date | None:
+    """Return the date that the valid arguments of a search leave to the network; None if there is none."""
+    if not any(
+        value is WEEKDAY_MORNING or (isinstance(value, str) and value == WEEKDAY_MORNING.value)
+        for value in (arguments.get("departure_time"), arguments.get("arrival_time"))
+    ):
+        return None
+    return network.typical_day if as_transportation(arguments["transportation"]).uses_timetable else None
 
 
 def transit_of(network: Network) -> TransitLayer:

@@ -84,8 +84,8 @@ def time_filter(
         Means of transportation; see `Transportation`.
     departure_time, arrival_time : datetime, str, optional
         At most one of the two: a datetime or an ISO 8601 string, in the time zone of the network if naive, or
-        ``"weekday_morning"``. Required for types with a timetable; for driving, it selects the congestion and the turn
-        restrictions with hours that hold, both for the whole trip.
+        ``"weekday_morning"``: at 8, or by 9, on `Network.typical_day`. Required for types with a timetable; for
+        driving, it selects the congestion and the turn restrictions with hours that hold, both for the whole trip.
     properties : sequence of str, optional
         Any of ``travel_time``, ``distance`` (along the fastest route, including the walks between points and streets),
         ``route`` (the line of the fastest route), ``snap_distance``, with a window ``share``, and with a timetable

@@ -45,7 +45,6 @@ from traveltime_lab.server.postcodes import Zones
 from traveltime_lab.server.protobuf import endpoints
 from traveltime_lab.server.workers import Body, Workers
 from traveltime_lab.settings import settings
-from traveltime_lab.transit.timetable import service_warnings_to
 
 logger = logging.getLogger(__name__)
 access = logging.getLogger("traveltime_lab.access")
@@ -166,8 +165,7 @@ class Service:
         is_large = len(body.data) >= LARGE_BODY
 
         def run() -> Answer:
-            # Days of little service are the client's choice, and no news.
-            with interruptible(is_unwanted.is_set), service_warnings_to(lambda text: None):
+            with interruptible(is_unwanted.is_set), call.notes.collected():
                 try:
                     return answer(call)
                 except Exception as error:
@@ -225,7 +223,8 @@ def _response(
         finally:
             body.done()
         if call is not None:
-            request.scope.setdefault("state", {})["laps"] = call.laps
+            response.headers.update(call.notes.headers())
+            request.scope.setdefault("state", {})["logged"] = call.logged()
         return response
 
     return handle
@@ -409,9 +408,7 @@ class _AccessLog:
         try:
             await self.app(scope, receive, note)
         finally:
-            laps = "".join(
-                f" {name}_ms={1000.0 * seconds:.1f}" for name, seconds in scope.get("state", {}).get("laps", {}).items()
-            )
+            more = scope.get("state", {}).get("logged", "")
             # repr keeps a path with line breaks in it on its line.
             access.info(
                 "client=%s method=%s path=%r status=%s bytes=%d ms=%.1f%s",
@@ -421,5 +418,5 @@ class _AccessLog:
                 status,
                 size,
                 1000.0 * (time.perf_counter() - started),
-                laps,
+                more,
             )

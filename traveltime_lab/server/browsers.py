@@ -19,10 +19,13 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from traveltime_lab.errors import InputError
+from traveltime_lab.server.context import DAY_HEADER, WARNING_HEADER
 from traveltime_lab.server.contract.errors import plain_failure
 
 #: Headers of answers that scripts of a page may read, beside those that they always may.
-_EXPOSED: Final = ("Content-Language", "Retry-After", "X-ERROR-CODE", "X-ERROR-DETAILS", "X-ERROR-MESSAGE")
+_EXPOSED: Final = (
+    "Content-Language", "Retry-After", "X-ERROR-CODE", "X-ERROR-DETAILS", "X-ERROR-MESSAGE", DAY_HEADER, WARNING_HEADER,
+)  # fmt: skip
 #: Seconds for which a browser may remember a permission (assumed; Chromium keeps it for two hours at most).
 _REMEMBERED_S: Final = 3600
 _ORIGIN: Final = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]{1,5})?")

@@ -5,10 +5,14 @@ One request on its way through the service, apart from HTTP: what came in, what 
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final, TypeVar
 
+from traveltime_lab._warnings import warnings_to
 from traveltime_lab.search.geocoding.nominatim import Nominatim
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract.errors import plain_failure
@@ -16,6 +20,16 @@ from traveltime_lab.server.contract.requests import Request
 from traveltime_lab.server.contract.rules import iter_searches
 from traveltime_lab.server.formats import JSON
 from traveltime_lab.server.postcodes import Zones
+from traveltime_lab.transit.query import typical_days_to
+
+_T = TypeVar("_T")
+
+#: Headers of answers. Source: docs/contract.md, 3.10.
+DAY_HEADER: Final = "X-Weekday-Morning"
+WARNING_HEADER: Final = "X-Warning"
+#: Characters of the value of a header (assumed: a quarter of the 4 kB that some proxies take for all headers of an
+#: answer).
+_LONGEST_HEADER: Final = 1_000
 
 
 class Meter:
@@ -52,6 +66,53 @@ class Meter:
 
 
 @dataclass
+class Notes:
+    """
+    What is said beside an answer: in headers, because bodies have the keys of the contract only, and in the access log.
+
+    The thread that answers adds to it, also while the loop reads it: after a time limit, it works to its next
+    checkpoint.
+
+    Attributes
+    ----------
+    days : list of date
+        Dates of ``weekday_morning`` that the timetables of the maps have chosen.
+    warnings : list of str
+        Of the library.
+    """
+
+    days: list[dt.date] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @contextlib.contextmanager
+    def collected(self) -> Iterator[None]:
+        """Collect what the library says in this thread, and in those that work for it."""
+        with typical_days_to(lambda day: _add(self.days, day)), warnings_to(lambda text: _add(self.warnings, text)):
+            yield
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of an answer."""
+        found = {}
+        if self.days:
+            found[DAY_HEADER] = ", ".join(day.isoformat() for day in sorted(self.days.copy()))
+        if self.warnings:
+            text = printable(" | ".join(self.warnings.copy())).strip()
+            found[WARNING_HEADER] = text if len(text) <= _LONGEST_HEADER else f"{text[: _LONGEST_HEADER - 3]}..."
+        return found
+
+
+def _add(values: list[_T], value: _T) -> None:
+    """Add a value to a list that does not have it; each search of a request says the same."""
+    if value not in values:
+        values.append(value)
+
+
+def printable(text: str) -> str:
+    """Return a text as one line of printable ASCII, which is what a header may have."""
+    return re.sub(r"[^ -~]+", " ", text)
+
+
+@dataclass
 class Call:
     """
     A request.
@@ -71,6 +132,7 @@ class Call:
         Who answers about names, instead of the networks.
     laps : dict of str to float
         Seconds spent in validation, engine and encoding, for the access log.
+    notes : Notes
     """
 
     atlas: Atlas
@@ -83,6 +145,7 @@ class Call:
     zones: Zones | None
     nominatim: Nominatim | None = None
     laps: dict[str, float] = field(default_factory=dict)
+    notes: Notes = field(default_factory=Notes)
 
     @contextlib.contextmanager
     def lap(self, name: str) -> Iterator[None]:
@@ -92,6 +155,16 @@ class Call:
             yield
         finally:
             self.laps[name] = self.laps.get(name, 0.0) + time.perf_counter() - started
+
+    def logged(self) -> str:
+        """Return what the access log says about the call, each part after a space."""
+        parts = [f"{name}_ms={1000.0 * seconds:.1f}" for name, seconds in self.laps.copy().items()]
+        said = self.notes.headers()
+        if DAY_HEADER in said:
+            parts.append(f"weekday_morning={said[DAY_HEADER].replace(' ', '')}")
+        if WARNING_HEADER in said:
+            parts.append(f"warning={said[WARNING_HEADER]!r}")
+        return "".join(f" {part}" for part in parts)
 
     def count(self, request: Request, *, with_combinations: bool = False) -> None:
         """Take the hits of a request: its searches, for shapes and cells also its unions and intersections."""

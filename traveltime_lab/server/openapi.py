@@ -12,6 +12,7 @@ import msgspec
 from msgspec import inspect
 
 import traveltime_lab
+from traveltime_lab.server.context import DAY_HEADER, WARNING_HEADER
 from traveltime_lab.server.contract import responses
 from traveltime_lab.server.contract.errors import DOCUMENTATION_LINK, EXPLANATIONS, ErrorBody
 from traveltime_lab.server.contract.moments import Moment
@@ -34,6 +35,12 @@ details { border: 1px solid #d8d4ca; border-radius: 6px; margin: .6rem 0; paddin
 summary { cursor: pointer; } summary b { display: inline-block; width: 4rem; color: #0b5c6b; }
 table { border-collapse: collapse; } td, th { text-align: left; padding: .15rem .8rem .15rem 0; vertical-align: top; }
 """
+
+#: Headers of answers. Source: docs/contract.md, 3.10.
+_HEADERS: Final = {
+    DAY_HEADER: {"description": "Date of weekday_morning, if a timetable was used", "schema": {"type": "string"}},
+    WARNING_HEADER: {"description": "Warnings, if there are any", "schema": {"type": "string"}},
+}
 
 
 def describe() -> dict[str, Any]:
@@ -97,7 +104,8 @@ def _operation(endpoint: Endpoint, reference_of: dict[Any, Any]) -> dict[str, An
         "operationId": f"{endpoint.method.lower()}{endpoint.path.removeprefix('/v4').replace('/', '_')}",
         "summary": endpoint.summary,
         "security": [{"app_id": [], "api_key": []}],
-        "responses": {"200": {"description": "The answer", "content": content}, **_errors(reference_of)},
+        "responses": {"200": {"description": "The answer", "headers": _HEADERS, "content": content}}
+        | _errors(reference_of),
     }
     if endpoint.method == "POST":
         operation["requestBody"] = {"required": True, "content": {JSON: {"schema": reference_of[endpoint.request]}}}
@@ -134,7 +142,8 @@ def _proto_operation(endpoint: Endpoint, reference_of: dict[Any, Any]) -> dict[s
             for name, values in known.items()
         ],
         "requestBody": {"required": True, "content": binary},
-        "responses": {"200": {"description": "The answer", "content": binary}, **_errors(reference_of)},
+        "responses": {"200": {"description": "The answer", "headers": _HEADERS, "content": binary}}
+        | _errors(reference_of),
     }
 
 

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int32Array, UInt8Array
+from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, UInt8Array
 from traveltime_lab.kernels.transit import stop_times
 
 #: Last date of the calendar of `datetime`.
@@ -56,6 +56,53 @@ class Services:
         begin, stop = np.searchsorted(self.exception_date, [ordinal, ordinal + 1])
         runs[self.exception_service[begin:stop]] = self.exception_added[begin:stop]
         return runs
+
+    def totals(
+        self, service: IndexArray, row: IndexArray, value: Int64Array, n_rows: int, days: Int64Array
+    ) -> Int64Array:
+        """
+        Return sums over the services that are active on each of some dates.
+
+        The work grows with services, exceptions and dates, not with their product. Sums that do not fit wrap around.
+
+        Parameters
+        ----------
+        service, row : intp arrays of shape (n,)
+            Each value counts in its row on the dates of its service.
+        value : int64 array of shape (n,)
+        n_rows : int
+        days : int64 array of shape (n_days,)
+            Dates in ascending order.
+
+        Returns
+        -------
+        int64 array of shape (n_rows, n_days)
+        """
+        found = np.zeros((n_rows, days.size), np.int64)
+        weekday = (days - 1) % 7
+        for bit in range(7):
+            own = np.flatnonzero(weekday == bit)
+            runs = np.flatnonzero((self.weekdays[service] >> bit & 1) & (self.start[service] <= self.end[service]))
+            steps = np.zeros((n_rows, own.size + 1), np.int64)
+            np.add.at(steps, (row[runs], np.searchsorted(days[own], self.start[service[runs]])), value[runs])
+            stops = np.searchsorted(days[own], self.end[service[runs]], "right")
+            np.subtract.at(steps, (row[runs], stops), value[runs])
+            found[:, own] = np.cumsum(steps[:, :-1], axis=1)
+        # What exceptions add to the calendars, or take away.
+        order = np.argsort(service, kind="stable")
+        counts = np.bincount(service, minlength=len(self))
+        exceptions = np.flatnonzero(np.isin(self.exception_date, days))
+        times = counts[self.exception_service[exceptions]]
+        exception = np.repeat(exceptions, times)
+        first = np.cumsum(counts) - counts
+        within = np.arange(exception.size) - np.repeat(np.cumsum(times) - times, times)
+        cell = order[first[self.exception_service[exception]] + within]
+        date, whose = self.exception_date[exception], self.exception_service[exception]
+        usual = (self.weekdays[whose] >> ((date - 1) % 7) & 1).astype(np.bool_)
+        usual &= (self.start[whose] <= date) & (date <= self.end[whose])
+        change = self.exception_added[exception].astype(np.int64) - usual
+        np.add.at(found, (row[cell], np.searchsorted(days, date)), change * value[cell])
+        return found
 
     def spans(self) -> tuple[Int32Array, Int32Array]:
         """Return the first and the last date of each service; first > last for a service without dates."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 import datetime as dt
 
 from traveltime_lab._memo import Memo
+from traveltime_lab.moments import today
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.transit.timetable import Timetable
+from traveltime_lab.transit.typical_day import typical_day as day_of
 
 
 class TransitLayer:
@@ -22,11 +24,13 @@ class TransitLayer:
     timezone : str
         IANA time zone of the network.
     typical_day : date, optional
-        The day of searches without a date; by default the busiest working day of the timetable. Scenarios have that of
-        the timetable before the changes, so that searches before and after are of the same day.
+        The day of searches without a date; by default that of `traveltime_lab.transit.typical_day` as of today.
+        Scenarios have that of the timetable before the changes, so that searches before and after are of the same day.
 
     Attributes
     ----------
+    typical_day : date or None
+        None if the timetable has no day with service.
     memo : Memo
         Objects derived from timetable and streets together.
     identity : object
@@ -39,6 +43,6 @@ class TransitLayer:
         self.streets = streets
         self.timetable = timetable
         self.timezone = timezone
-        self.typical_day = typical_day
+        self.typical_day = typical_day or day_of(timetable, today(timezone))
         self.memo = Memo()
         self.identity = object()

@@ -13,7 +13,10 @@ and arrivals of vehicles are whole seconds.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -43,7 +46,21 @@ SAMPLE_S: Final = 60
 
 #: Prepared trip tables by vehicles, modes of routes, walking speed, longest walk between vehicles, and interval.
 _SEARCHES = Derived[tuple[str, tuple[str, ...], float | None, int, int, int], TransitSearch]("trip tables", kept=6)
-_TYPICAL_DAY = Derived[None, dt.date]("typical day")
+#: Hours of ``"weekday_morning"``, the contract's period between 8 and 9 (docs/contract.md, 4.9).
+DEPARTURE_HOUR: Final = 8
+ARRIVAL_HOUR: Final = 9
+
+_days_to: ContextVar[Callable[[dt.date], object] | None] = ContextVar("days_to", default=None)
+
+
+@contextlib.contextmanager
+def typical_days_to(listener: Callable[[dt.date], object]) -> Iterator[None]:
+    """Call a function with the typical day of each query that asks for one, within a ``with`` block."""
+    token = _days_to.set(listener)
+    try:
+        yield
+    finally:
+        _days_to.reset(token)
 
 
 @dataclass(frozen=True)
@@ -226,9 +243,14 @@ def transit_query(
         msg = f"transportation {kind!r} needs departure_time or arrival_time: timetables differ by date and hour"
         raise MomentError(msg)
     check_modes(layer.timetable.routes, transportation)
+    name = "arrival_time" if is_arrival else "departure_time"
     if isinstance(moment, TypicalMoment):
+        name = f"{name} ({moment.value})"
         moment = typical_moment(layer, is_arrival=is_arrival)
-    layer.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")
+        listener = _days_to.get()
+        if listener is not None:
+            listener(moment.date())
+    layer.timetable.check_moment(moment, name=name)
     return TransitQuery(
         layer, transportation, snapping, moment, is_arrival, limit, window, percents, with_share, with_least
     )
@@ -236,35 +258,18 @@ def transit_query(
 
 def typical_moment(layer: TransitLayer, *, is_arrival: bool) -> dt.datetime:
     """
-    Return the moment of ``"weekday_morning"``: between 8 and 9 on the busiest Tuesday to Thursday of a timetable.
+    Return the moment of ``"weekday_morning"``: between 8 and 9 on the typical day of a timetable.
 
-    A departure is at 8, an arrival at 9, local time (docs/contract.md, 4.9).
-    """
-    day = typical_day(layer)
-    return dt.datetime(day.year, day.month, day.day, 9 if is_arrival else 8, tzinfo=ZoneInfo(layer.timezone))
-
-
-def typical_day(layer: TransitLayer) -> dt.date:
-    """
-    Return the busiest Tuesday to Thursday of a timetable, the first of equally busy ones.
+    A departure is at 8, an arrival at 9, local time (docs/contract.md, 4.9). The day is that of
+    `traveltime_lab.transit.typical_day`.
 
     Raises
     ------
     NoServiceError
         If the timetable has no day with service.
     """
-    timetable = layer.timetable
-
-    def find() -> dt.date:
-        spans = timetable.dates().dropna(subset=["first", "last"])
-        if spans.empty:
-            msg = "the timetable has no day with service; check the calendars of the feeds in report()"
-            raise NoServiceError(msg)
-        first, last = spans["first"].min(), spans["last"].max()
-        days: list[dt.date] = [first + dt.timedelta(days=i) for i in range(min((last - first).days + 1, 366))]
-        days = [day for day in days if day.weekday() in (1, 2, 3)] or days
-        per_service = np.bincount(timetable.hot.trip_service, minlength=len(timetable.services))
-        busy = [int(per_service[timetable.services_on(day)].sum()) for day in days]
-        return days[int(np.argmax(busy))]
-
-    return layer.typical_day or _TYPICAL_DAY.of(layer, None, find)
+    day = layer.typical_day
+    if day is None:
+        msg = "the timetable has no day with service; check the calendars of the feeds in report()"
+        raise NoServiceError(msg)
+    return dt.datetime.combine(day, dt.time(ARRIVAL_HOUR if is_arrival else DEPARTURE_HOUR), ZoneInfo(layer.timezone))

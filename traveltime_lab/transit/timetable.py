@@ -11,9 +11,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import hashlib
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -21,10 +19,22 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int32Array, Int64Array, UInt8Array
+from traveltime_lab._arrays import (
+    AnyArray,
+    BoolArray,
+    Float32Array,
+    FloatArray,
+    IndexArray,
+    Int32Array,
+    Int64Array,
+    UInt8Array,
+)
 from traveltime_lab._forks import cached_property
+from traveltime_lab._warnings import warn, warnings_to
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.transit.calendar import Services, day_origin
+from traveltime_lab.transit.hot_columns import HotColumns
+from traveltime_lab.transit.timetable_report import facts_of
 
 #: Tables that the ``_idx`` columns of each table refer to.
 TABLES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -59,29 +69,33 @@ class ServiceWarning(UserWarning):
     """The timetable has little service on the day of a query."""
 
 
-_listener: ContextVar[Callable[[str], object] | None] = ContextVar("listener", default=None)
+def service_warnings_to(listener: Callable[[str], object]) -> contextlib.AbstractContextManager[None]:
+    """Pass the texts of service warnings to a function; see `traveltime_lab._warnings.warnings_to`."""
+    return warnings_to(listener, ServiceWarning)
 
 
-@contextlib.contextmanager
-def service_warnings_to(listener: Callable[[str], object]) -> Iterator[None]:
+def is_little(departures: Any, busiest: Any) -> Any:
     """
-    Pass the texts of service warnings to a function instead of warning, within a ``with`` block.
+    Return whether departures on a day are little service, or none.
 
-    Unlike `warnings.catch_warnings` this does not affect other threads.
+    Parameters
+    ----------
+    departures : int or int array
+    busiest : int or int array of the same shape
+        Departures on the busiest day within a week of it.
+
+    Returns
+    -------
+    bool or bool array of the same shape
     """
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+    return (departures == 0) | (departures < LITTLE_SERVICE * busiest)
 
 
-def _warn(text: str) -> None:
-    listener = _listener.get()
-    if listener is None:
-        warnings.warn(text, ServiceWarning, stacklevel=3)
-    else:
-        listener(text)
+def _against(departures: int, busiest: int, date: dt.date) -> str:
+    """Return in words how many departures there are on a date with little service."""
+    if not busiest:
+        return f"0 departures on {date:%A} {date} and within a week of it"
+    return f"{departures:,} departures on {date:%A} {date}, against {busiest:,} on the busiest day within a week of it"
 
 
 @dataclass(frozen=True)
@@ -182,7 +196,7 @@ class Timetable:
 
     def __repr__(self) -> str:
         """Return the size and the dates in one line."""
-        spans = ", ".join(f"{name} {first}..{last}" for name, first, last in self._spans())
+        spans = ", ".join(f"{name} {first}..{last}" for name, first, last in self.named_spans())
         return f"<Timetable of {self.n_stops:,} stops and {self.n_trips:,} trips: {spans}>"
 
     @property
@@ -269,7 +283,7 @@ class Timetable:
         """Return the first and last date of each feed as ordinals, as in `feed_spans`."""
         return tuple((int(first), int(last)) for first, last in self._feed_spans)
 
-    def _spans(self) -> list[tuple[str, dt.date | None, dt.date | None]]:
+    def named_spans(self) -> list[tuple[str, dt.date | None, dt.date | None]]:
         """Return the name, the first and the last date of each feed."""
         return [
             (str(name), dt.date.fromordinal(int(a)), dt.date.fromordinal(int(b))) if a <= b else (str(name), None, None)
@@ -285,7 +299,7 @@ class Timetable:
         DataFrame of shape (n_feeds, 2)
             Indexed by feed name; ``first`` and ``last`` are dates, None for a feed without service.
         """
-        spans = self._spans()
+        spans = self.named_spans()
         return pd.DataFrame(
             {"first": [first for _, first, _ in spans], "last": [last for _, _, last in spans]},
             index=pd.Index([name for name, _, _ in spans], name="feed"),
@@ -293,7 +307,7 @@ class Timetable:
         )
 
     @cached_property
-    def _per_service(self) -> tuple[Int64Array, Int64Array]:
+    def per_service(self) -> tuple[Int64Array, Int64Array]:
         """Number of trips and of departures by feed and service, each of shape (n_feeds, n_services)."""
         repeats = (~self.hot.is_repeated).astype(np.int64)
         times = -(-(self.frequency_end - self.frequency_start) // self.frequency_headway)
@@ -321,7 +335,7 @@ class Timetable:
             frequencies.txt.
         """
         runs = self.services_on(date)
-        trips, departures = self._per_service
+        trips, departures = self.per_service
         return pd.DataFrame(
             {"trips": trips @ runs, "departures": departures @ runs}, index=pd.Index(self.feeds["name"], name="feed")
         )
@@ -348,14 +362,14 @@ class Timetable:
         Warns
         -----
         ServiceWarning
-            If the day has fewer departures than `LITTLE_SERVICE` of the busiest day within a week, or if some feed does
-            not cover the moment.
+            If some feed does not cover the moment, or if the day has little or no service: fewer departures than
+            `LITTLE_SERVICE` of the busiest day within a week of it, of all feeds or of one.
         """
         if moment.utcoffset() is None:
             raise InputError(f"{name} {moment} has no time zone; give an aware datetime.")
         posix = moment.timestamp()
-        covers = []
-        for zone, (first, last), overhang in zip(self._feed_zones, self._feed_spans, self._overhangs, strict=True):
+        covers: list[bool] = []
+        for zone, (first, last), overhang in zip(self.feed_zones, self._feed_spans, self._overhangs, strict=True):
             is_covered = False
             if first <= last:
                 end = max(day_origin(int(last) + 1, zone), day_origin(int(last), zone) + overhang)
@@ -365,7 +379,7 @@ class Timetable:
         def listed() -> str:
             return "; ".join(
                 f"{feed} runs from {first} to {last}" if first else f"{feed} never runs"
-                for feed, first, last in self._spans()
+                for feed, first, last in self.named_spans()
             )
 
         if not any(covers):
@@ -375,31 +389,65 @@ class Timetable:
             )
         if not all(covers):
             left_out = [str(feed) for feed, is_in in zip(self.feeds["name"], covers, strict=True) if not is_in]
-            _warn(f"{name} {moment.isoformat()} is not covered by {', '.join(left_out)}: {listed()}.")
-        zone = self._feed_zones[covers.index(True)]
+            warn(f"{name} {moment.isoformat()} is not covered by {', '.join(left_out)}: {listed()}.", ServiceWarning)
+        zone = self.feed_zones[covers.index(True)]
         date = moment.astimezone(ZoneInfo(zone)).date()
-        around = [self._departures_on(date.toordinal() + days) for days in range(-7, 8)]
-        if around[7] < LITTLE_SERVICE * max(around):
-            _warn(
-                f"{name} {moment.isoformat()}: only {around[7]:,} departures on {date:%A} {date}, against "
-                f"{max(around):,} on the busiest day within a week of it."
+        own, busiest = self.departures_around(date.toordinal())
+        runs_ever = self._runs_ever
+        if runs_ever.any() and is_little(int(own.sum()), int(busiest[-1])):
+            warn(
+                f"{name} {moment.isoformat()}: only {_against(int(own.sum()), int(busiest[-1]), date)}.", ServiceWarning
             )
+        elif len(covers) > 1 and (little := np.flatnonzero(runs_ever & covers & is_little(own, busiest[:-1]))).size:
+            feeds = "; ".join(
+                f"{self.feeds['name'].iloc[i]} has {_against(int(own[i]), int(busiest[i]), date)}" for i in little
+            )
+            warn(f"{name} {moment.isoformat()}: {feeds}.", ServiceWarning)
 
-    def _departures_on(self, ordinal: int) -> int:
-        if not 1 <= ordinal <= dt.date.max.toordinal():
-            return 0
-        known = self._known_departures
+    def departures_around(self, ordinal: int) -> tuple[Int64Array, Int64Array]:
+        """
+        Return how much service there is on a day, and on the busiest within a week of it.
+
+        Parameters
+        ----------
+        ordinal : int
+            Service date.
+
+        Returns
+        -------
+        departures : int64 array of shape (n_feeds,)
+        busiest : int64 array of shape (n_feeds + 1,)
+            Of each feed on its busiest day, and of all feeds together.
+        """
+        known = self._known_levels
         if ordinal not in known:
-            known[ordinal] = int((self._per_service[1] @ self.services_on(ordinal)).sum())
+            around = self.departures_on(np.arange(ordinal - 7, ordinal + 8))
+            known[ordinal] = around[:, 7], np.append(around.max(axis=1), around.sum(axis=0).max())
         return known[ordinal]
 
+    def departures_on(self, days: Int64Array) -> Int64Array:
+        """Return the number of departures of each feed, shape (n_feeds, n_days), on dates (ordinals, ascending)."""
+        feed, service, departures = self.departures_by_service
+        return self.services.totals(service, feed, departures, len(self.feeds), days)
+
     @cached_property
-    def _known_departures(self) -> dict[int, int]:
-        """Number of departures by day, for the days that were requested so far."""
+    def departures_by_service(self) -> tuple[IndexArray, IndexArray, Int64Array]:
+        """Feed, service and number of departures on each of its days, for all services that have any."""
+        feed, service = np.nonzero(self.per_service[1])
+        return feed, service, self.per_service[1][feed, service]
+
+    @cached_property
+    def _runs_ever(self) -> BoolArray:
+        """For each feed whether it has departures at all; a feed that has lost its trips is missed on no day."""
+        return np.asarray(self.per_service[1].any(axis=1))
+
+    @cached_property
+    def _known_levels(self) -> dict[int, tuple[Int64Array, Int64Array]]:
+        """Results of `departures_around` for the days that were requested so far."""
         return {}
 
     @cached_property
-    def _feed_zones(self) -> list[str]:
+    def feed_zones(self) -> list[str]:
         """The time zone of the first agency of each feed."""
         first = self.agencies.drop_duplicates("feed_idx").set_index("feed_idx")["zone_idx"]
         return [self.zones[int(first[i])] for i in range(len(self.feeds))]
@@ -424,70 +472,7 @@ class Timetable:
         dict
             Facts by feed name. ``trips_per_weekday`` is that of the busiest of 60 weeks; ``week_of`` is its Monday.
         """
-        facts: dict[str, Any] = {}
-        stop_feed = np.bincount(self.column("stops", "feed_idx"), minlength=len(self.feeds))
-        route_feed = np.bincount(self.column("routes", "feed_idx"), minlength=len(self.feeds))
-        trip_feed = np.bincount(self.hot.trip_feed, minlength=len(self.feeds))
-        for i, (name, first, last) in enumerate(self._spans()):
-            monday, counts = self._busiest_week(i)
-            label = next(
-                text for k in range(i, 2 * i + 2) if (text := name if k == i else f"{name} ({k})") not in facts
-            )
-            facts[label] = {
-                "timezone": self._feed_zones[i],
-                "first_date": str(first or "never"),
-                "last_date": str(last or "never"),
-                "stops": int(stop_feed[i]),
-                "routes": int(route_feed[i]),
-                "trips": int(trip_feed[i]),
-                "week_of": str(monday or "never"),
-                "trips_per_weekday": dict(zip(_WEEKDAYS, counts, strict=True)),
-                **(self.notes[i] if i < len(self.notes) else {}),
-            }
-        return facts
-
-    def _busiest_week(self, feed: int) -> tuple[dt.date | None, list[int]]:
-        """Return the Monday of the week with most trips, and the number of trips on its seven days."""
-        first, last = (int(value) for value in self._feed_spans[feed])
-        if first > last:
-            return None, [0] * 7
-        mondays = np.unique(
-            np.linspace(first - (first - 1) % 7, last - (last - 1) % 7, 60).astype(np.int64) // 7 * 7 + 1
-        )
-        weights = self._per_service[0][feed]
-        best: tuple[int, list[int]] = (0, [0] * 7)
-        for monday in mondays:
-            counts = [int(weights @ self.services_on(int(day))) for day in range(monday, monday + 7)]
-            if sum(counts) > sum(best[1]):
-                best = (int(monday), counts)
-        return (dt.date.fromordinal(best[0]) if best[0] else None), best[1]
-
-
-@dataclass(frozen=True)
-class HotColumns:
-    """
-    Columns by trip that searches use.
-
-    Attributes
-    ----------
-    trip_route, trip_service, trip_pattern, trip_block, trip_zone, trip_feed : int32 arrays of shape (n_trips,)
-    first_departure, last_arrival : int32 arrays of shape (n_trips,), s
-    is_repeated : bool array of shape (n_trips,)
-        Whether the trip is in frequencies.txt, so that its own stop times are only a template.
-    """
-
-    trip_route: Int32Array
-    trip_service: Int32Array
-    trip_pattern: Int32Array
-    trip_block: Int32Array
-    trip_zone: Int32Array
-    trip_feed: Int32Array
-    first_departure: Int32Array
-    last_arrival: Int32Array
-    is_repeated: BoolArray
-
-
-_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+        return facts_of(self)
 
 
 def plain_arrays(value: Any) -> dict[str, AnyArray]:

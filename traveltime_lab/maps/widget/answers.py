@@ -4,7 +4,6 @@ The searches of a map. They use the public functions only, so that the areas are
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,13 +16,15 @@ from traveltime_lab.maps import style
 from traveltime_lab.maps.widget.origins import Origin, called
 from traveltime_lab.maps.widget.rides import legs_of, line_colours, rides_in_words, street_leg
 from traveltime_lab.maps.widget.state import Query
-from traveltime_lab.moments import resolve_moments
+from traveltime_lab.moments import TypicalMoment, resolve_moments
+from traveltime_lab.search.query import transit_of, typical_day_of
 from traveltime_lab.search.receipts.asked import asked_table
-from traveltime_lab.search.receipts.record import KEY, Asked, NetworkFacts, late_receipt
+from traveltime_lab.search.receipts.record import Asked, NetworkFacts, attrs_of
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.set_operations import difference, intersection, union
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
+from traveltime_lab.transit.query import typical_moment
 from traveltime_lab.transit.timetable import service_warnings_to
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ def with_receipt(network: Network, query: Query, drawn: gpd.GeoDataFrame) -> gpd
     tables = {"origins": asked_table(table_of(query.origins), ())}
     facts = NetworkFacts.of(network)
     found = drawn.copy(deep=False)
-    found.attrs = {KEY: late_receipt(Asked("TravelTimeMap", {**asked, "code": code_of(query)}, tables, facts))}
+    code = {**asked, "code": code_of(query)}
+    found.attrs = attrs_of(Asked("TravelTimeMap", code, tables, facts, typical_day_of(network, query.options)))
     return found
 
 
@@ -273,8 +275,12 @@ def service_remarks(network: Network, query: Query) -> list[str]:
     """Return the warnings of the timetable for the date of a query, such as little service on that day."""
     departure, arrival = (query.options.get(name) for name in ("departure_time", "arrival_time"))
     moment, is_arrival = resolve_moments(departure, arrival, network.timezone)
-    if network.timetable is None or not isinstance(moment, dt.datetime):
+    if network.timetable is None or moment is None:
         return []
+    if isinstance(moment, TypicalMoment):
+        if not query.uses_timetable or network.typical_day is None:
+            return []
+        moment = typical_moment(transit_of(network), is_arrival=is_arrival)
     told: list[str] = []
     with service_warnings_to(told.append):
         network.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")

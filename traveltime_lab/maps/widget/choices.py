@@ -8,8 +8,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
-from traveltime_lab.search.query import transit_of
-from traveltime_lab.transit.query import typical_moment
+from traveltime_lab.moments import today
 from traveltime_lab.transit.route_types import SELECTS
 
 if TYPE_CHECKING:
@@ -55,11 +54,15 @@ def span(network: Network) -> tuple[dt.date, dt.date] | None:
     return None if dates.empty else (dates["first"].min(), dates["last"].max())
 
 
+def first_day(network: Network) -> dt.date:
+    """Return the day to begin with: that of ``"weekday_morning"``; without a timetable, today or the next Tuesday."""
+    now = today(network.timezone)
+    return network.typical_day or now + dt.timedelta(days=(1 - now.weekday()) % 7)
+
+
 def day_with_service(network: Network, wanted: dt.date | None) -> dt.date | None:
-    """Return `wanted` if the timetable covers it, else a typical weekday; None without a timetable."""
+    """Return `wanted` if the timetable covers it, otherwise the day to begin with; None without any service."""
     covered = span(network)
     if covered is None:
         return None
-    if wanted is not None and covered[0] <= wanted <= covered[1]:
-        return wanted
-    return typical_moment(transit_of(network), is_arrival=False).date()
+    return wanted if wanted is not None and covered[0] <= wanted <= covered[1] else first_day(network)

@@ -4,7 +4,6 @@ The control panel, beside the map or below it. Each control is bound to a value 
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -181,10 +180,7 @@ class Panel:
     def _ask_for_hour(self, change: Any) -> None:
         """Set a day when a departure or arrival time is first chosen, because the clock needs one."""
         if change["old"] == "any" and self.state.day is None and not self._is_updating:
-            today = dt.date.today()
-            monday = today + dt.timedelta(days=7 - today.weekday())
-            timetabled = choices.day_with_service(self._network, monday) if self.state.uses_timetable else None
-            self.state.day = timetabled or monday
+            self.state.day = choices.first_day(self._network)
 
     def _ask_for_timetable(self, change: Any) -> None:
         """Set a departure time on a day with service when a type with a timetable is chosen."""
@@ -410,7 +406,9 @@ class Panel:
         if state.moment != "any" and not state.depends_on_hour:
             note = "The result does not depend on the time of day."
         elif has_hour and state.day is None:
-            note = "A typical weekday morning; pick a day to choose the hour."
+            day = self._network.typical_day if state.uses_timetable else None
+            which = "" if day is None else f", {day:%A} {day}"
+            note = f"A typical weekday morning{which}; pick a day to choose the hour."
         covered = choices.span(self._network) if state.uses_timetable else None
         if covered is not None:
             note = f"{note} Timetable: {covered[0]} to {covered[1]}".strip()

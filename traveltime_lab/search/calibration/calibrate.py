@@ -5,7 +5,6 @@ Factors of speeds by class of street from measured travel times (`calibrate_spee
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,6 +15,7 @@ import pandas as pd
 from traveltime_lab._arrays import FloatArray, IndexArray
 from traveltime_lab._checks import items, number, whole, words
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._warnings import warn
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.modes import BaseMode, Snapping, Transportation
 from traveltime_lab.network.network import Network
@@ -29,7 +29,7 @@ from traveltime_lab.search.calibration.fit import (
     uses,
 )
 from traveltime_lab.search.calibration.trips import Trips, read_trips, route_trips, snapped_trips, street_query
-from traveltime_lab.search.receipts.record import KEY, Asked, NetworkFacts, late_receipt
+from traveltime_lab.search.receipts.record import Asked, NetworkFacts, attrs_of
 from traveltime_lab.search.receipts.trips import asked_trips
 
 #: Least and largest factor (assumed: a mean speed off by more than that is a fault of the data or of the table).
@@ -233,7 +233,7 @@ def calibrate_speeds(
     }  # fmt: skip
     tables = {"observed": asked_trips(measured)}
     asked = Asked("calibrate_speeds", copy.deepcopy(arguments), tables, NetworkFacts.of(network))
-    table.attrs = {KEY: late_receipt(asked)}
+    table.attrs = attrs_of(asked)
     return Calibration(
         factors[next(iter(hour_groups))].rename("factor") if hours is None else factors,
         table,
@@ -346,13 +346,13 @@ def _warn(table: pd.DataFrame, errors: pd.DataFrame, fits: list[Fit]) -> None:
             f"the factors of {names} are at their bound ({BOUNDS[0]:g} or {BOUNDS[1]:g}): look at the trips on these "
             "streets, and at their speeds in edges_frame(), before you use them"
         )
-        warnings.warn(msg, UserWarning, stacklevel=4)
+        warn(msg)
     if not all(each.is_settled for each in fits):
         msg = "factors have not settled: routes alternate between streets. Those with the least error are returned"
-        warnings.warn(msg, UserWarning, stacklevel=4)
+        warn(msg)
     held = errors[errors["trips"] == "held out"].set_index("speeds")["mean_absolute_error"]
     for other, what in (("before", "than before"), ("after, without hours", "than without hours")):
         # A hundredth is within what the choice of trips does (assumed).
         if other in held.index and held["after"] > 1.01 * held[other]:
             msg = f"held-out trips are not predicted better {what}: {held['after']:.1f} s instead of {held[other]:.1f}"
-            warnings.warn(f"{msg} (mean absolute error); see errors", UserWarning, stacklevel=4)
+            warn(f"{msg} (mean absolute error); see errors")

@@ -16,6 +16,7 @@ import pandas as pd
 
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
+from traveltime_lab._warnings import warn
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.itinerary import Route
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S, MAX_WINDOW_S
@@ -28,11 +29,11 @@ from traveltime_lab.search.explain.relaxations import Pair
 from traveltime_lab.search.explain.requests import Request, changed_options
 from traveltime_lab.search.explain.streets import Findings, add_moved, by_other_means, on_streets
 from traveltime_lab.search.explain.transit import by_timetable
-from traveltime_lab.search.query import MomentLike, transit_of
+from traveltime_lab.search.query import MomentLike, transit_of, typical_day_of
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.transit.query import typical_moment
-from traveltime_lab.transit.timetable import service_warnings_to
+from traveltime_lab.transit.timetable import ServiceWarning, service_warnings_to
 
 
 @explained_keywords
@@ -72,7 +73,8 @@ def explain(
     Explanation
         It prints as sentences. Its attributes are ``is_reached``, ``travel_time``, ``reasons`` (a tuple of `Reason`),
         ``nearest_request`` (keyword arguments with which `time_filter` reaches the destination; None if it is already
-        reached, or if none were found) and ``parts`` (what the travel time consists of).
+        reached, or if none were found), ``parts`` (what the travel time consists of) and ``weekday_morning`` (the date
+        that this stands for, if it was asked for).
 
     Raises
     ------
@@ -88,6 +90,11 @@ def explain(
         If the transportation is unknown.
     MomentError
         If a time does not exist or is ambiguous, or if it is missing for a type with a timetable.
+
+    Warns
+    -----
+    ServiceWarning
+        If the destination is reached on a day with little or no service of some feed.
 
     See Also
     --------
@@ -128,34 +135,44 @@ def explain(
         "snapping": snapping,
         "window": window,
     }
-    # Warnings about days with little service are suppressed, because the reasons include it if relevant.
-    with service_warnings_to(lambda text: None):
+    heard: list[str] = []
+    with service_warnings_to(heard.append):
         try:
             found = time_filter(network, origin, destination, **given)["travel_time"].iloc[0]
         except NoServiceError:
             found = pd.NA
-        asked = _Asked(network, origin, destination, given)
-        pair = Pair(network, *points)
-        moved = Findings()
-        add_moved(moved, pair, asked.request)
-        if not pd.isna(found):
-            parts, n_changes = parts_of(asked.route(asked.request))
-            reasons = (made_of(parts, n_changes), *(reason for _, reason in moved.reasons))
-            return Explanation(True, int(found), reasons, parts=parts, n_changes=n_changes)
-        means = asked.request.transportation
-        told = (
-            by_timetable(pair, asked.request, asked.route) if means.uses_timetable else on_streets(pair, asked.request)
-        )
-        best = asked.first_that_works(told.candidates)
-        if best is None:
-            best = asked.first_that_works(by_other_means(pair, asked.request))
-        used = told.parameters_of(asked.request, best)
-        causes = sorted(told.reasons + moved.reasons, key=lambda each: each[0] not in used)
-        parts, n_changes = parts_of(asked.route(told.slow)) if told.slow is not None else ({}, 0)
+    asked = _Asked(network, origin, destination, given)
+    # Searches for other days, and days with little service, are part of the reasons.
+    with service_warnings_to(lambda text: None):
+        explanation = _explained(asked, Pair(network, *points), found)
+    if explanation.is_reached:
+        for text in heard:
+            warn(text, ServiceWarning)
+    return explanation
+
+
+def _explained(asked: _Asked, pair: Pair, found: Any) -> Explanation:
+    """Return the explanation of a travel time, NA if the destination is not reached."""
+    moved = Findings()
+    add_moved(moved, pair, asked.request)
+    if not pd.isna(found):
+        parts, n_changes = parts_of(asked.route(asked.request))
+        reasons = (made_of(parts, n_changes), *(reason for _, reason in moved.reasons))
         return Explanation(
-            False, None, tuple(reason for _, reason in causes),
-            None if best is None else asked.arguments(best), _advice(asked, best), parts, n_changes,
-        )  # fmt: skip
+            True, int(found), reasons, parts=parts, n_changes=n_changes, weekday_morning=asked.weekday_morning
+        )
+    means = asked.request.transportation
+    told = by_timetable(pair, asked.request, asked.route) if means.uses_timetable else on_streets(pair, asked.request)
+    best = asked.first_that_works(told.candidates)
+    if best is None:
+        best = asked.first_that_works(by_other_means(pair, asked.request))
+    used = told.parameters_of(asked.request, best)
+    causes = sorted(told.reasons + moved.reasons, key=lambda each: each[0] not in used)
+    parts, n_changes = parts_of(asked.route(told.slow)) if told.slow is not None else ({}, 0)
+    return Explanation(
+        False, None, tuple(reason for _, reason in causes),
+        None if best is None else asked.arguments(best), _advice(asked, best), parts, n_changes, asked.weekday_morning,
+    )  # fmt: skip
 
 
 def _one_point(table: Any, name: str, network: Network) -> Points:
@@ -176,9 +193,11 @@ class _Asked:
     destination: Any
     given: dict[str, Any]
     request: Request = field(init=False)
+    weekday_morning: dt.date | None = field(init=False)
 
     def __post_init__(self) -> None:
         given = self.given
+        self.weekday_morning = typical_day_of(self.network, given)
         means = as_transportation(given["transportation"])
         moment, is_arrival = resolve_moments(given["departure_time"], given["arrival_time"], self.network.timezone)
         if isinstance(moment, TypicalMoment) and means.uses_timetable:

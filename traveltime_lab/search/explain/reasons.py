@@ -132,6 +132,8 @@ class Explanation:
         The itinerary may take longer than the limit, up to 12 hours; empty if there is none.
     n_changes : int
         Number of transfers of that itinerary.
+    weekday_morning : date or None
+        The date of ``"weekday_morning"``, if that was asked for and a timetable is used; see `Network.typical_day`.
 
     Examples
     --------
@@ -150,11 +152,14 @@ class Explanation:
     advice: str = ""
     parts: Mapping[str, int] = field(default_factory=dict)
     n_changes: int = 0
+    weekday_morning: dt.date | None = None
 
     def __str__(self) -> str:
         """Return the sentences, one per line."""
         begin = f"Reached in {duration(self.travel_time)}." if self.travel_time is not None else "Not reached."
-        return "\n".join([begin, *(reason.sentence for reason in self.reasons), *filter(None, [self.advice])])
+        when = "" if self.weekday_morning is None else f"The date of weekday_morning is {day(self.weekday_morning)}."
+        sentences = (begin, *(reason.sentence for reason in self.reasons), self.advice, when)
+        return "\n".join(filter(None, sentences))
 
     @property
     def codes(self) -> tuple[str, ...]:

@@ -42,6 +42,8 @@ def receipt(result: Any) -> Report:
         Values of JSON, which print as text:
 
         - ``function`` and ``arguments``: what was called; defaults are among the arguments.
+        - ``weekday_morning``: the date of a search that left it to the network (`Network.typical_day`) and used its
+          timetable; also an entry of ``attrs``.
         - ``points``: for each table of points, pairs or trips their number and a hash, and for up to 10,000 rows also
           labels and coordinates.
         - ``network``: ``fingerprint``, ``timezone``, ``source``, ``files`` (name, size, date and SHA-256 of each file

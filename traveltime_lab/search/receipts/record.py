@@ -23,16 +23,20 @@ import pandas as pd
 import shapely
 
 import traveltime_lab
+from traveltime_lab.moments import WEEKDAY_MORNING
 from traveltime_lab.network.attrs import LateDict
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import read_once
 from traveltime_lab.scenarios.file import to_json
+from traveltime_lab.search.query import typical_day_of
 from traveltime_lab.search.receipts.asked import AskedTable, asked_table
 
 FORMAT: Final = "traveltime_lab.receipt"
 FORMAT_VERSION: Final = 1
 #: Key of a receipt in ``attrs``, and in the metadata of files.
 KEY: Final = "traveltime_lab"
+#: Key of the date of ``"weekday_morning"`` in ``attrs`` and in receipts.
+DAY: Final = WEEKDAY_MORNING.value
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -86,6 +90,8 @@ class Asked(NamedTuple):
     arguments: Mapping[str, Any]
     tables: Mapping[str, AskedTable]
     network: NetworkFacts
+    #: The date of ``"weekday_morning"``, if it was asked for and a timetable is used.
+    day: dt.date | None = None
     with_points: bool = True
 
     def as_json(self) -> dict[str, Any]:
@@ -95,6 +101,7 @@ class Asked(NamedTuple):
             "format_version": FORMAT_VERSION,
             "function": self.function,
             "arguments": {name: plain_argument(value) for name, value in self.arguments.items()},
+            **({} if self.day is None else {DAY: self.day.isoformat()}),
             "points": {name: table.as_json(with_points=self.with_points) for name, table in self.tables.items()},
             "network": self.network.as_json(),
             "licence": self.network.licence,
@@ -105,9 +112,10 @@ class Asked(NamedTuple):
         }
 
 
-def late_receipt(asked: Asked) -> LateDict:
-    """Return a receipt that is written when somebody reads it."""
-    return LateDict.of(FORMAT, asked.as_json)
+def attrs_of(asked: Asked) -> dict[str, Any]:
+    """Return the ``attrs`` of a result: a receipt that is written when it is read, and the date that was chosen."""
+    day = {} if asked.day is None else {DAY: asked.day.isoformat()}
+    return {KEY: LateDict.of(FORMAT, asked.as_json), **day}
 
 
 def with_receipt(function: _F) -> _F:
@@ -121,7 +129,7 @@ def with_receipt(function: _F) -> _F:
         with read_once():
             result = function(*arguments, **keywords)
             given = dict(zip(names, arguments, strict=False)) | keywords
-            result.attrs = {KEY: late_receipt(asked_of(function.__name__, given, defaults))}
+            result.attrs = attrs_of(asked_of(function.__name__, given, defaults))
             return result
 
     return cast(_F, answered)
@@ -137,7 +145,8 @@ def asked_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, Any
             arguments.pop(name, None)
         elif name not in _NOT_ASKED:
             arguments[name] = value if type(value) in _FIXED else copy.deepcopy(value)
-    return Asked(function, arguments, tables, NetworkFacts.of(given["network"]))
+    network = given["network"]
+    return Asked(function, arguments, tables, NetworkFacts.of(network), typical_day_of(network, arguments))
 
 
 def plain_argument(value: Any) -> Any:

@@ -4,10 +4,12 @@ Ask the question of a receipt again (`replay`).
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import geopandas as gpd
 import numpy as np
@@ -17,6 +19,7 @@ import traveltime_lab
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import DataError, InputError, UnsupportedError
+from traveltime_lab.moments import WEEKDAY_MORNING
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, as_table, read_points
 from traveltime_lab.scenarios.file import from_json
@@ -25,15 +28,18 @@ from traveltime_lab.search.calibration.calibrate import Calibration, calibrate_s
 from traveltime_lab.search.calibration.trips import read_trips
 from traveltime_lab.search.cells import geohash_cells, h3_cells
 from traveltime_lab.search.nearest import nearest
+from traveltime_lab.search.query import typical_day_of
 from traveltime_lab.search.receipts.asked import AskedTable, asked_table, table_of
 from traveltime_lab.search.receipts.digest import digest_of
 from traveltime_lab.search.receipts.receipt import checked
 from traveltime_lab.search.receipts.receipt import receipt as receipt_of
+from traveltime_lab.search.receipts.record import DAY
 from traveltime_lab.search.receipts.trips import as_observed, asked_trips
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.snap import snap
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
+from traveltime_lab.transit.query import ARRIVAL_HOUR, DEPARTURE_HOUR
 
 
 def _matrix(network: Network, **arguments: Any) -> pd.DataFrame:
@@ -156,7 +162,8 @@ def replay(
     Notes
     -----
     Another network or version is a difference, not an error: the question is asked all the same. Files are compared by
-    their SHA-256, so that a change that no answer depends on is noticed, too.
+    their SHA-256, so that a change that no answer depends on is noticed, too. The date of ``"weekday_morning"`` is that
+    of the receipt, also if the network has a different one.
 
     Examples
     --------
@@ -191,7 +198,7 @@ def replay(
     network = _changed(kept["network"], network)
     tables = {name: _table(kept, name, given[name], network) for name in kept["points"] if name in given}
     try:
-        answer = _ANSWERS[function](network, **tables, **_arguments(kept))
+        answer = _ANSWERS[function](network, **tables, **_arguments(kept, network))
     except TypeError as error:
         raise DataError(f"the receipt is damaged or of another version: {error}") from error
     digest = digest_of(answer.table if isinstance(answer, Calibration) else answer)
@@ -199,14 +206,28 @@ def replay(
     return Replay(function, is_same, digest, tuple(_differences(kept, network)), answer)
 
 
-def _arguments(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call; keys of JSON are texts, those of steps are numbers."""
+def _arguments(kept: Mapping[str, Any], network: Network) -> dict[str, Any]:
+    """Return the arguments of a call; keys of JSON are texts, those of steps are numbers, and dates are kept."""
     found = dict(kept["arguments"])
+    day = _day_of(kept)
+    for name, hour in (("departure_time", DEPARTURE_HOUR), ("arrival_time", ARRIVAL_HOUR)):
+        if day is not None and day != network.typical_day and found.get(name) == WEEKDAY_MORNING.value:
+            found[name] = dt.datetime.combine(day, dt.time(hour), ZoneInfo(network.timezone))
     decay = found.get("decay")
     if isinstance(decay, Mapping) and isinstance(decay.get("steps"), Mapping):
         steps = {float(key): value for key, value in decay["steps"].items()}
         found["decay"] = {**decay, "steps": {int(key) if key.is_integer() else key: steps[key] for key in steps}}
     return found
+
+
+def _day_of(kept: Mapping[str, Any]) -> dt.date | None:
+    """Return the date that ``"weekday_morning"`` had."""
+    if DAY not in kept:
+        return None
+    try:
+        return dt.date.fromisoformat(kept[DAY])
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the receipt is damaged: its {DAY} is {kept[DAY]!r}, not a date") from error
 
 
 def _changed(about: Mapping[str, Any], network: Network) -> Network:
@@ -268,5 +289,10 @@ def _differences(kept: Mapping[str, Any], network: Network) -> Iterator[str]:
     if before.keys() != now.keys():
         listed = [", ".join(sorted(each)) or "no file" for each in (now, before)]
         yield f"the network was built from {listed[0]}, not from {listed[1]}"
+    day, asked = _day_of(kept), typical_day_of(network, {"transportation": "driving", **kept["arguments"]})
+    if asked is not None and day is None:
+        yield f"the receipt does not say the date of {DAY}; asked for {asked}"
+    elif asked != day:
+        yield f"{DAY} of the network is {asked}; asked for {day}, as the receipt says"
     if about.get("fingerprint") != network.fingerprint:
         yield f"the network is another one: fingerprint {network.fingerprint}, not {about.get('fingerprint')}"

@@ -4,7 +4,6 @@ What the page loads: itself, its base map, and what it has to know about the net
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import json
 import secrets
@@ -21,7 +20,6 @@ from starlette.routing import Route
 
 import traveltime_lab
 from traveltime_lab._forks import Lock
-from traveltime_lab.errors import NoServiceError
 from traveltime_lab.maps import basemap, leaflet, style
 from traveltime_lab.maps.widget import choices
 from traveltime_lab.server.atlas import Atlas, Map
@@ -239,17 +237,7 @@ def _described(item: Map) -> dict[str, Any]:
         "middle": [lng, lat],
         "timezone": network.timezone,
         "modes": [{"type": kind, "label": choices.in_words(kind)} for kind in choices.kinds(network)],
-        "moment": f"{_usual_day(item).isoformat()}T08:00",
+        "moment": f"{choices.first_day(network).isoformat()}T08:00",
         "dates": None if dates is None else [moment.date().isoformat() for moment in dates],
         "attribution": network.attribution,
     }
-
-
-def _usual_day(item: Map) -> dt.date:
-    """Return a day to begin with: one with service, or the next Tuesday."""
-    try:
-        day = choices.day_with_service(item.network, None)
-    except NoServiceError:
-        day = None
-    today = dt.datetime.now(dt.UTC).date()
-    return day or today + dt.timedelta(days=(1 - today.weekday()) % 7)

@@ -19,7 +19,7 @@ from traveltime_lab.errors import TravelTimeError
 from traveltime_lab.modes import Transportation
 from traveltime_lab.search.cell_times import CellTimes
 from traveltime_lab.server.atlas import Map
-from traveltime_lab.server.context import Answer, Call
+from traveltime_lab.server.context import Answer, Call, printable
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.errors import NO_FARES, NO_TIMETABLE, NOT_COVERED, Failure, plain_failure
 from traveltime_lab.server.endpoints.cells import find_cells
@@ -105,8 +105,11 @@ class ProtoFailure(Failure):
 def error_headers(failure: Failure) -> dict[str, str]:
     """Return the headers that tell a failure to the clients."""
     name = failure.name if isinstance(failure, ProtoFailure) else _BY_STATUS.get(failure.status, "UNKNOWN")
-    details = re.sub(r"[^ -~]+", " ", failure.description)
-    return {"X-ERROR-CODE": str(ERRORS.index(name)), "X-ERROR-MESSAGE": name, "X-ERROR-DETAILS": details}
+    return {
+        "X-ERROR-CODE": str(ERRORS.index(name)),
+        "X-ERROR-MESSAGE": name,
+        "X-ERROR-DETAILS": printable(failure.description),
+    }
 
 
 def is_proto_path(path: str) -> bool:

@@ -9,7 +9,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The answer to a request as {status, text, json}; throws a Refusal unless it is a success. */
+/** The answer to a request: its size, its JSON, and what the service warns of; throws a Refusal unless it is a success. */
 export async function ask(method, path, body, accept = 'application/json') {
   const headers = {Accept: accept};
   if (body !== undefined) headers['Content-Type'] = 'application/json';
@@ -25,7 +25,7 @@ export async function ask(method, path, body, accept = 'application/json') {
     json = JSON.parse(text);
   } catch { /* No answer, or one of something between page and service. */ }
   if (!response.ok) throw new Refusal(response.status, json);
-  return {bytes: text.length, json};
+  return {bytes: text.length, json, warning: response.headers.get('X-Warning')};
 }
 
 /** Runs one task at a time and of those that wait only the latest: pins and pointers move faster than answers come. */

@@ -213,7 +213,7 @@ function update({isDragging = false, isRefit = false} = {}) {
     if (combined !== 'each') body[`${combined}s`] = [{id: combined, search_ids: ids}];
     const found = await send('v4/time-map', body, 'application/geo+json', 'areas');
     if (!found || areaJobs.isOutdated && !isDragging) return;
-    const {json, bytes, ms} = found;
+    const {json, bytes, ms, warning} = found;
     const drawn = json.features.map(feature => {
       const at = ids.indexOf(feature.properties.search_id);
       return at < 0
@@ -224,7 +224,7 @@ function update({isDragging = false, isRefit = false} = {}) {
     if (isRefit) chart.fit(json.features);
     const sizes = drawn.filter(({isFilled}) => isFilled).map(({feature}) => area(feature.geometry));
     const what = {each: 'Reach', union: 'Union', intersection: 'Intersection'}[combined];
-    tell(`${what}: ${sizes.map(km2).join(', ')}. Answered in ${Math.round(ms)} ms, ${Math.ceil(bytes / 1000)} kB.`);
+    tell(`${what}: ${sizes.map(km2).join(', ')}. Answered in ${Math.round(ms)} ms, ${Math.ceil(bytes / 1000)} kB.${warned(warning)}`);
   });
 }
 
@@ -258,6 +258,9 @@ async function send(path, body, accept, what, note = tell) {
     clearTimeout(patience);
   }
 }
+
+/** A warning of the service, such as a feed without service on the day, as the end of a message. */
+const warned = warning => warning ? ` Note: ${warning}` : '';
 
 function tell(text, isError = false) {
   $('status').textContent = text;
@@ -358,7 +361,7 @@ async function compute() {
   table = [['point', ...pins.map(label)], ...points.map((point, k) => [point.name, ...seconds[k]])];
   showTable();
   const inside = seconds.filter(row => row.some(value => value !== null)).length;
-  note(`${inside} of ${points.length} within ${minutes(60 * $('slider').valueAsNumber)}; ${Math.round(found.ms)} ms.`);
+  note(`${inside} of ${points.length} within ${minutes(60 * $('slider').valueAsNumber)}; ${Math.round(found.ms)} ms.${warned(found.warning)}`);
   const shown = points.map((point, k) => {
     const known = seconds[k].filter(value => value !== null);
     const best = Math.min(...known);

@@ -1,0 +1,53 @@
+"""
+Report on the feeds of a timetable.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from traveltime_lab.transit.timetable import Timetable
+
+_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def facts_of(timetable: Timetable) -> dict[str, Any]:
+    """Return facts about each feed by its name; see `Timetable.report`."""
+    facts: dict[str, Any] = {}
+    stop_feed = np.bincount(timetable.column("stops", "feed_idx"), minlength=len(timetable.feeds))
+    route_feed = np.bincount(timetable.column("routes", "feed_idx"), minlength=len(timetable.feeds))
+    trip_feed = np.bincount(timetable.hot.trip_feed, minlength=len(timetable.feeds))
+    for i, (name, first, last) in enumerate(timetable.named_spans()):
+        monday, counts = _busiest_week(timetable, i)
+        label = next(text for k in range(i, 2 * i + 2) if (text := name if k == i else f"{name} ({k})") not in facts)
+        facts[label] = {
+            "timezone": timetable.feed_zones[i],
+            "first_date": str(first or "never"),
+            "last_date": str(last or "never"),
+            "stops": int(stop_feed[i]),
+            "routes": int(route_feed[i]),
+            "trips": int(trip_feed[i]),
+            "week_of": str(monday or "never"),
+            "trips_per_weekday": dict(zip(_WEEKDAYS, counts, strict=True)),
+            **(timetable.notes[i] if i < len(timetable.notes) else {}),
+        }
+    return facts
+
+
+def _busiest_week(timetable: Timetable, feed: int) -> tuple[dt.date | None, list[int]]:
+    """Return the Monday of the week with most trips, and the number of trips on its seven days."""
+    first, last = timetable.spans()[feed]
+    if first > last:
+        return None, [0] * 7
+    mondays = np.unique(np.linspace(first - (first - 1) % 7, last - (last - 1) % 7, 60).astype(np.int64) // 7 * 7 + 1)
+    weights = timetable.per_service[0][feed]
+    best: tuple[int, list[int]] = (0, [0] * 7)
+    for monday in mondays:
+        counts = [int(weights @ timetable.services_on(int(day))) for day in range(monday, monday + 7)]
+        if sum(counts) > sum(best[1]):
+            best = (int(monday), counts)
+    return (dt.date.fromordinal(best[0]) if best[0] else None), best[1]
