@@ -873,7 +873,7 @@ def test_the_hour_is_asked_for_where_it_matters(made: tl.TravelTimeMap) -> None:
     assert row.layout.display == "none"
     moment = next(w for w, name, _ in made.panel._bound if name == "moment")
     moment.value = "departure"
-    assert made.state.day is not None and made.state.day.weekday() == 0, "a Monday"
+    assert made.state.day is not None and made.state.day.weekday() == 1, "a Tuesday, as on the page"
     assert row.layout.display == "none" and "does not depend" in made.panel._hour_note.value
     made.state.transportation = "driving"
     assert row.layout.display is None and day.layout.display is None

@@ -172,7 +172,7 @@ def test_what_the_page_is_told(coquimbo: Network, tiny: Network, sessions: Sessi
     assert [item["name"] for item in told["maps"]] == ["tiny", "coquimbo"]
     street, timetable = told["maps"]
     assert timetable["timezone"] == "America/Santiago" and timetable["dates"] == ["2015-12-29", "2019-12-29"]
-    assert timetable["moment"] == "2015-12-29T08:00", "a day with service"
+    assert timetable["moment"] == f"{coquimbo.typical_day}T08:00" == "2019-12-26T08:00"
     assert {"type": "bus", "label": "bus only"} in timetable["modes"]
     assert street["dates"] is None and {mode["type"] for mode in street["modes"]} >= {"walking", "driving"}
     assert (told["most_minutes"], told["most_searches"], told["most_targets"]) == (240, len(style.ORIGIN_COLOURS), 2000)
