@@ -97,12 +97,14 @@ def test_streets_are_not_on_the_sea():
     wrong = [[(0, 3000), (0, -3000)]]  # drawn backwards: the town in the west would drown
     rng = np.random.default_rng(0)
     town = np.column_stack([rng.uniform(-1000, -10, 500), rng.uniform(-1000, 1000, 500)])
-    water = build(wrong, street_xy=town)
+    with pytest.warns(UserWarning, match=r"4\.5 km2 of sea around longitude 139\.682, latitude 35\.690"):
+        water = build(wrong, street_xy=town)
     assert water.report["sea_faces_rejected"] == 1
     assert len(water) == 0
     bridges = np.column_stack([rng.uniform(10, 1000, 30), np.zeros(30)])
     right = build([wrong[0][::-1]], street_xy=np.concatenate([town, bridges]))
     assert right.report["sea_faces_rejected"] == 0
+    assert right.report["street_nodes_in_sea"] == 30
     assert is_wet(right, (500, 0)) == [True]
 
 

@@ -28,6 +28,7 @@ from traveltime_lab.network.sources import described
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.layer import bounds_of, frame_of
+from traveltime_lab.streets.on_ground import nodes_on_ground
 from traveltime_lab.streets.tables import StreetTables, in_order_of_place
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def build_network(
     Warns
     -----
     UserWarning
-        If tables of a network do not hold all of it: named places and the timetable are not in them.
+        If tables of a network do not hold all of it: named places and the timetable are not in them; if sea is taken
+        for land because of the streets in it.
 
     See Also
     --------
@@ -178,10 +180,11 @@ def _network_of(
 
 def _water_of(tables: StreetTables, bounds: tuple[float, float, float, float], frame: LocalFrame) -> WaterBodies:
     """Return the water of streets that were read from a source."""
-    on_land = ~tables.uses["is_ferry"].to_numpy()[tables.edge_use]
-    ashore = np.unique(np.concatenate([tables.edge_from[on_land], tables.edge_to[on_land]]))
+    ashore = nodes_on_ground(tables)
     x, y = frame.to_xy(tables.node_lng[ashore], tables.node_lat[ashore])
-    return WaterBodies.build(tables.coastlines, tables.water, bounds, frame, street_xy=np.column_stack([x, y]))
+    return WaterBodies.build(
+        tables.coastlines, tables.water, bounds, frame, street_xy=np.column_stack([x, y]), source_bounds=tables.bounds
+    )
 
 
 def _feeds_of(gtfs: Any) -> list[Path]:

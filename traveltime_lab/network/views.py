@@ -74,8 +74,9 @@ class NetworkViews:
         """
         Return the edges as lines in EPSG:4326, with end nodes, lengths (m), names and speeds (km/h).
 
-        ``off_ground`` says which are bridges or in tunnels, if the source does. Networks with elevation also have
-        factors, by which slopes lengthen times: ``walking_slope_factor_forward`` and the like; see `add_elevation`.
+        ``off_ground`` says which are bridges, piers or in tunnels, if the source does. Networks with elevation also
+        have factors, by which slopes lengthen times: ``walking_slope_factor_forward`` and the like; see
+        `add_elevation`.
 
         Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
         network of both tables again. Rows may be removed and values changed, but the index of each table names its

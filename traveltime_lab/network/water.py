@@ -3,8 +3,9 @@ Water bodies that are removed from isochrones: the sea, lakes, and the areas of 
 
 A coastline in OpenStreetMap is a directed line with land on its left. An extract contains only pieces of it, cut
 anywhere. To find the sea, the pieces are extended to the edge of a box, the box is split along them into faces, and
-each face is classified by the side of the coastline that it lies on. A face with many streets is always land, because
-isochrones must not exclude streets. `WaterBodies.report` counts the repairs.
+each face is classified by the side of the coastline that it lies on. A face that has as many streets on the ground as
+the land beside it is land, because isochrones must not exclude streets (see `traveltime_lab.streets.on_ground`).
+`WaterBodies.report` counts the repairs, and a face that is left out is warned of.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import shapely
 from shapely import MultiPolygon
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, ObjectArray
+from traveltime_lab._warnings import warn
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import FormatError
+from traveltime_lab.streets.on_ground import Drowned, drowned, first_cover
 
 Geometries = ObjectArray
 
@@ -33,11 +36,6 @@ TILE_VERTICES = 256
 SNAP_GAP_M = 1.0
 #: Maximum length of a gap between the end of a coastline and the start of another that is closed with a straight line.
 MAX_GAP_M = 1_000.0
-#: Maximum share of the sampled streets in a face that is classified as sea.
-MAX_STREET_SHARE = 0.2
-#: Maximum density of streets in such a face relative to the density on land, from a minimum number of streets on.
-MAX_STREET_DENSITY = 0.5
-MIN_STREETS_FOR_DENSITY = 20
 #: Distance from the midpoint of a coastline segment at which the faces on its two sides are looked up.
 SIDE_OFFSET_M = 0.05
 
@@ -74,6 +72,7 @@ class WaterBodies:
         frame: LocalFrame,
         *,
         street_xy: FloatArray | None = None,
+        source_bounds: tuple[float, float, float, float] | None = None,
         min_area_m2: float = MIN_WATER_AREA_M2,
         margin_m: float = BOX_MARGIN_M,
     ) -> WaterBodies:
@@ -91,8 +90,11 @@ class WaterBodies:
         frame : LocalFrame
             Local metric coordinates of the result.
         street_xy : float64 array of shape (n, 2), optional
-            Points on streets in local metres, such as the nodes of the network without those of ferries. A face with
-            more streets than bridges can explain is classified as land.
+            Nodes of streets on the ground in local metres, as of `nodes_on_ground`. A face with about as many of them
+            as the land beside it is classified as land.
+        source_bounds : tuple of float, optional
+            West, south, east, north of the data, which may reach farther than the streets; there are no streets where
+            this box has none.
         min_area_m2 : float, default 20000
             Minimum area of a water body, after joining those that touch. Does not apply to the sea.
         margin_m : float, default 3000
@@ -101,15 +103,20 @@ class WaterBodies:
         Returns
         -------
         WaterBodies
+
+        Warns
+        -----
+        UserWarning
+            If a part of the sea is classified as land.
         """
-        (west, _), (south, north) = frame.to_xy(np.array([bounds[0], bounds[2]]), np.array([bounds[1], bounds[3]]))
-        # Computed from the width in degrees, because -180 and 180 degrees have the same x.
-        width = bounds[2] - bounds[0] + (360.0 if bounds[2] < bounds[0] else 0.0)
-        inner = np.array([west, south, west + width * frame.metres_per_degree_lng, north])
+        inner = _in_metres(bounds, frame)
+        extent = inner if source_bounds is None else _around_both(inner, _in_metres(source_bounds, frame))
         box = inner + margin_m * np.array([-1.0, -1.0, 1.0, 1.0])
         report: dict[str, Any] = {"coastlines": len(coastlines), "water_areas": len(water)}
         lines = [np.column_stack(frame.to_xy(line[:, 0], line[:, 1])) for line in map(_as_rows, coastlines)]
-        sea = _sea_faces([line for line in lines if len(line) > 1], box, inner, street_xy, report)
+        sea, dropped = _sea_faces([line for line in lines if len(line) > 1], box, extent, street_xy, report)
+        if len(dropped):
+            _warn_of_land(dropped, frame)
 
         def metres(lnglat: FloatArray) -> FloatArray:
             return np.column_stack(frame.to_xy(lnglat[:, 0], lnglat[:, 1]))
@@ -205,7 +212,20 @@ class WaterBodies:
         bool array of the same shape
         """
         x, y = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(y, np.float64))
-        return _first_cover(self.tiles, x.ravel(), y.ravel()).reshape(x.shape) >= 0
+        return first_cover(self.tiles, x.ravel(), y.ravel()).reshape(x.shape) >= 0
+
+
+def _in_metres(bounds: tuple[float, float, float, float], frame: LocalFrame) -> FloatArray:
+    """Return minimum x and y, maximum x and y of west, south, east, north; west > east across the 180th meridian."""
+    (west, _), (south, north) = frame.to_xy(np.array([bounds[0], bounds[2]]), np.array([bounds[1], bounds[3]]))
+    # Computed from the width in degrees, because -180 and 180 degrees have the same x.
+    width = bounds[2] - bounds[0] + (360.0 if bounds[2] < bounds[0] else 0.0)
+    return np.array([west, south, west + width * frame.metres_per_degree_lng, north])
+
+
+def _around_both(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the bounds of two boxes."""
+    return np.concatenate([np.minimum(one[:2], other[:2]), np.maximum(one[2:], other[2:])])
 
 
 def _as_rows(line: Any) -> FloatArray:
@@ -235,26 +255,16 @@ def _multipolygon(geometries: Geometries) -> MultiPolygon:
     return shapely.orient_polygons(shapely.multipolygons(parts)) if len(parts) else MultiPolygon()
 
 
-def _first_cover(polygons: Geometries, x: FloatArray, y: FloatArray) -> Int64Array:
-    """Return the index of a polygon that covers each point, -1 if there is none."""
-    cover = np.full(x.size, -1, np.int64)
-    order = np.argsort(y, kind="stable")
-    by_y = y[order]
-    shapely.prepare(polygons)
-    for k, (min_x, min_y, max_x, max_y) in enumerate(shapely.bounds(polygons)):
-        rows = order[np.searchsorted(by_y, min_y) : np.searchsorted(by_y, max_y, side="right")]
-        rows = rows[(x[rows] >= min_x) & (x[rows] <= max_x)]
-        cover[rows[shapely.intersects_xy(polygons[k], x[rows], y[rows])]] = k
-    return cover
-
-
 def _sea_faces(
-    lines: list[FloatArray], box: FloatArray, inner: FloatArray, street_xy: FloatArray | None, report: dict[str, Any]
-) -> Geometries:
-    """Return the faces of the box that lie on the right-hand side of the coastlines."""
+    lines: list[FloatArray], box: FloatArray, extent: FloatArray, street_xy: FloatArray | None, report: dict[str, Any]
+) -> tuple[Geometries, Geometries]:
+    """
+    Return the faces of the box that lie on the right-hand side of the coastlines: the sea, and land by its streets.
+    """
     report.update(coast_gaps_joined=0, coast_ends_extended=0, contradictory_faces=0, sea_faces_rejected=0, sea_faces=0)
+    report["street_nodes_in_sea"] = 0
     if not lines:
-        return np.zeros(0, dtype=object)
+        return np.zeros(0, dtype=object), np.zeros(0, dtype=object)
     chains = _complete(lines, box, report)
     outline = shapely.box(*box)
     cuts = shapely.intersection([shapely.LineString(chain) for chain in chains], outline)
@@ -263,12 +273,35 @@ def _sea_faces(
     land, sea = _votes(lines, faces, box)
     report["contradictory_faces"] = int(((np.minimum(land, sea) > 0.01 * np.maximum(land, sea)) & (sea > 0)).sum())
     is_sea = sea > land
+    seas, dropped = faces[is_sea], faces[:0]
     if street_xy is not None and len(street_xy):
-        inhabited = _inhabited(faces, is_sea, np.asarray(street_xy, np.float64), inner)
-        report["sea_faces_rejected"] = int((is_sea & inhabited).sum())
-        is_sea &= ~inhabited
-    report["sea_faces"] = int(is_sea.sum())
-    return np.asarray(faces[is_sea])
+        x, y = np.asarray(street_xy, np.float64).T
+        seas, dropped = _split(faces, is_sea, drowned(faces, is_sea, x, y, tuple(extent.tolist())))
+        report["street_nodes_in_sea"] = int((first_cover(seas, x, y, shapely.contains_xy) >= 0).sum())
+    report["sea_faces"], report["sea_faces_rejected"] = len(seas), len(dropped)
+    return seas, dropped
+
+
+def _split(faces: Geometries, is_sea: BoolArray, found: Sequence[Drowned]) -> tuple[Geometries, Geometries]:
+    """Return the sea without what streets show to be land, and that land."""
+    seas, dropped = faces.copy(), []
+    for area, bounds, is_all in found:
+        around = shapely.box(*(np.array(bounds) + BOX_MARGIN_M * np.array([-1.0, -1.0, 1.0, 1.0])))
+        dropped.append(faces[area] if is_all else shapely.intersection(seas[area], around))
+        seas[area] = shapely.Polygon() if is_all else shapely.difference(seas[area], around)
+    return _polygon_parts(seas[is_sea]), np.array(dropped, dtype=object)
+
+
+def _warn_of_land(dropped: Geometries, frame: LocalFrame) -> None:
+    """Warn that parts of the sea are taken for land."""
+    largest = shapely.point_on_surface(dropped[np.argmax(shapely.area(dropped))])
+    lng, lat = frame.to_lnglat(*(np.array([value]) for value in (largest.x, largest.y)))
+    msg = (
+        f"{shapely.area(dropped).sum() / 1e6:,.1f} km2 of sea around longitude {lng[0]:.3f}, latitude {lat[0]:.3f} "
+        "are taken for land, because streets on the ground are about as dense there as on the land beside it. "
+        "The coastline of the source is incomplete there or drawn the wrong way round; areas are not cut along it"
+    )
+    warn(msg)
 
 
 def _complete(lines: list[FloatArray], box: FloatArray, report: dict[str, Any]) -> list[FloatArray]:
@@ -331,7 +364,7 @@ def _votes(lines: list[FloatArray], faces: Geometries, box: FloatArray) -> tuple
     left = np.column_stack([a[:, 1] - b[:, 1], b[:, 0] - a[:, 0]]) / length[:, None] * SIDE_OFFSET_M
     votes = []
     for x, y in ((middle + left).T, (middle - left).T):
-        face = _first_cover(faces, x, y)
+        face = first_cover(faces, x, y)
         metres = np.bincount(face[face >= 0], weights=length[face >= 0], minlength=len(faces))
         votes.append(metres.astype(np.float64))
     return votes[0], votes[1]
@@ -350,20 +383,6 @@ def _clip(a: FloatArray, b: FloatArray, box: FloatArray) -> tuple[FloatArray, Fl
     last: FloatArray = np.minimum(leave.min(axis=1), 1.0)
     hit = inside & (first < last)
     return (a + first[:, None] * d)[hit], (a + last[:, None] * d)[hit]
-
-
-def _inhabited(faces: Geometries, is_sea: BoolArray, street_xy: FloatArray, inner: FloatArray) -> BoolArray:
-    """Return the sea faces that contain more streets than bridges and piers can explain."""
-    face = _first_cover(faces, street_xy[:, 0], street_xy[:, 1])
-    count = np.bincount(face[face >= 0], minlength=len(faces))
-    # There are no streets outside of the bounds, so densities refer to the area inside.
-    area = np.maximum(shapely.area(shapely.intersection(faces, shapely.box(*inner))), 1.0)
-    on_land, land_area = count[~is_sea].sum(), area[~is_sea].sum()
-    share = count / len(street_xy)
-    dense = count >= MIN_STREETS_FOR_DENSITY
-    if on_land:
-        dense &= count / area > MAX_STREET_DENSITY * on_land / land_area
-    return np.asarray(is_sea & ((share > MAX_STREET_SHARE) | dense))
 
 
 def _subdivide(polygons: Geometries) -> Geometries:

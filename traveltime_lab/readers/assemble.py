@@ -252,8 +252,8 @@ def _tables(
 
 
 def _is_off_ground(edge_tags: Mapping[str, TagValue]) -> bool:
-    """Return whether an edge, which osmnx may have merged from several ways, is a bridge or tunnel throughout."""
-    for key in ("bridge", "tunnel"):
+    """Return whether an edge, which osmnx may have merged from several ways, is off the ground throughout."""
+    for key in tags.OFF_GROUND_KEYS:
         value = edge_tags.get(key, ())
         texts = [value] if isinstance(value, str) else [*value]
         if texts and all(tags.is_off_ground({key: text}) for text in texts):

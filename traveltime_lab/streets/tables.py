@@ -189,8 +189,9 @@ class StreetTables:
     bounds : tuple of float, optional
         West, south, east, north that the input states; west > east across the 180th meridian.
     edge_off_ground : bool array of shape (n_edges,) or (0,)
-        Whether each edge is a bridge or in a tunnel; empty where the source does not say. Answers do not depend on it,
-        only the heights of `traveltime_lab.network.elevation`.
+        Whether each edge is a bridge, a pier or in a tunnel; empty where the source does not say. Answers do not depend
+        on it, only the heights of `traveltime_lab.network.elevation`, and where there is water when a network is
+        built.
     walking_slope_factor, cycling_slope_factor : float32 arrays of shape (2 * n_edges,) or (0,)
         Time along each directed edge divided by that on level ground; empty in networks without elevation.
     """

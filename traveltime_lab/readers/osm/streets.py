@@ -36,6 +36,7 @@ from traveltime_lab.readers.osm.turn_restrictions import (
     turn_restrictions,
 )
 from traveltime_lab.readers.osm.water import read_waters
+from traveltime_lab.streets.on_ground import ends_of
 from traveltime_lab.streets.tables import (
     NODE_BLOCKS_CYCLING,
     NODE_BLOCKS_DRIVING,
@@ -147,8 +148,8 @@ def read_osm(path: str | os.PathLike[str], *, on_step: Callable[[str, float], An
     dropped = restrictions.dropped + Counter(turns.report)
 
     report_progress("water", 0.9)
-    on_land = ~uses["is_ferry"].to_numpy()[streets.use[edges.way]]
-    street_nodes = np.unique(np.concatenate([edges.from_node[on_land], edges.to_node[on_land]]))
+    on_ground = ~(uses["is_ferry"].to_numpy()[streets.use[edges.way]] | streets.off_ground[edges.way])
+    street_nodes = ends_of(edges.from_node, edges.to_node, on_ground)
     waters = read_waters(file, multipolygons, positions, bounds=header.bounds, street_nodes=street_nodes)
 
     report_progress("places", 0.95)

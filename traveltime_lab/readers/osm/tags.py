@@ -21,7 +21,7 @@ from traveltime_lab.readers.osm.node_tags import NODE_KEYS, node_flags
 from traveltime_lab.readers.osm.tag_values import parse_duration_s, parse_maxspeed_kph
 from traveltime_lab.streets.tables import ACCESS_DESTINATION, ACCESS_NO, ACCESS_YES
 
-__all__ = ["NODE_KEYS", "RELEVANT_KEYS", "WayUse", "interpret", "is_off_ground", "node_flags"]
+__all__ = ["NODE_KEYS", "OFF_GROUND_KEYS", "RELEVANT_KEYS", "WayUse", "interpret", "is_off_ground", "node_flags"]
 
 
 class WayUse(NamedTuple):
@@ -160,7 +160,18 @@ _CYCLING_ONEWAY_KEYS = ("oneway:bicycle", "oneway:vehicle")
 _PLATFORM_KEYS = ("railway", "public_transport")
 _GRADE_KEYS = ("bridge", "tunnel", "covered", "layer")
 
-#: Tag keys that `interpret` reads; two ways with equal values of these have the same use.
+#: Keys of ways off the ground, with their values on it. A building passage is a street at ground level.
+_AT_GRADE = {
+    "bridge": frozenset({"no", "0"}),
+    "tunnel": frozenset({"no", "0", "building_passage"}),
+    "floating": frozenset({"no", "0"}),
+}
+#: Structures that reach into the water, which streets may lie on.
+_IN_WATER = frozenset({"pier", "jetty", "breakwater", "groyne"})
+#: Keys that `is_off_ground` reads.
+OFF_GROUND_KEYS = (*_AT_GRADE, "man_made")
+
+#: Tag keys that `interpret` and `is_off_ground` read; two ways with equal values of these have the same use.
 RELEVANT_KEYS: tuple[str, ...] = (
     "highway",
     "route",
@@ -177,6 +188,7 @@ RELEVANT_KEYS: tuple[str, ...] = (
     "junction",
     "motorroad",
     *_GRADE_KEYS,
+    "floating",
     "service",
     "surface",
     "tracktype",
@@ -358,12 +370,13 @@ def _is_barrier(tags: Mapping[str, str], highway: str, walking: _ModeUse) -> boo
 
 
 def is_off_ground(tags: Mapping[str, str]) -> bool:
-    """Return whether a way is on a bridge or in a tunnel, where heights of the ground are not those of the way."""
-    # A building passage is a street at ground level.
-    return tags.get("bridge", "no") not in ("no", "0") or tags.get("tunnel", "no") not in (
-        "no",
-        "0",
-        "building_passage",
+    """
+    Return whether a way is on a bridge, in a tunnel, or on a pier, breakwater or pontoon.
+
+    Heights of the ground are not those of such a way, and the ground there may be under water.
+    """
+    return any(tags.get(key, "no") not in at_grade for key, at_grade in _AT_GRADE.items()) or (
+        tags.get("man_made") in _IN_WATER
     )
 
 

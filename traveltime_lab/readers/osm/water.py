@@ -11,8 +11,10 @@ import osmium
 import shapely
 
 from traveltime_lab._arrays import FloatArray, Int64Array
-from traveltime_lab.crs import metres_per_degree
+from traveltime_lab._warnings import warn
+from traveltime_lab.crs import LocalFrame, metres_per_degree
 from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways, parse_tags
+from traveltime_lab.streets.on_ground import drowned
 
 Bounds = tuple[float, float, float, float]
 
@@ -27,9 +29,6 @@ _NOT_WATER = frozenset({"basin", "wastewater", "fountain", "swimming_pool", "poo
 
 #: A shoreline counts as cut by a side of the extract if both ends of the gap are within this distance of that side.
 _BORDER_M = 50.0
-#: Number of street nodes that a water area closed along the border may contain, such as the ends of piers. With more of
-#: them the area is taken for a peninsula, with water on its other side.
-_MOST_STREET_NODES = 2
 
 
 class Waters(NamedTuple):
@@ -69,13 +68,20 @@ def read_waters(
     bounds : tuple of float, optional
         West, south, east, north of an extract from a larger file.
     street_nodes : int64 array, optional
-        Indices of street nodes, which are on land.
+        Indices of nodes of streets on the ground.
 
     Returns
     -------
     Waters
         Areas whose ring is not closed in the file and areas across the 180th meridian are dropped and counted. A closed
-        way whose missing nodes are beyond one side of the bounds is closed along that side and counted.
+        way whose missing nodes are beyond one side of the bounds is closed along that side and counted, unless there
+        are about as many streets in it as on the land beside it: it is then taken for a peninsula, with water on its
+        other side.
+
+    Warns
+    -----
+    UserWarning
+        If an area is left out because of the streets in it.
     """
     report: Counter[str] = Counter()
     tagged = file.ways(osmium.filter.TagFilter(("natural", "coastline"), *_WATER_TAGS))
@@ -90,7 +96,10 @@ def read_waters(
             ring = nodes[tagged.indptr[row] : tagged.indptr[row + 1]]
             refs = tagged.refs[tagged.indptr[row] : tagged.indptr[row + 1]]
             if bounds is not None and len(refs) > 3 and refs[0] == refs[-1] and (ring < 0).any():
-                closed = _closed_at_border(ring[:-1], positions, bounds, street_nodes)
+                closed = _closed_at_border(ring[:-1], positions, bounds)
+                if closed is not None and _is_land(closed, positions, bounds, street_nodes):
+                    report["water_areas_dropped_with_streets"] += 1
+                    closed = None
                 report["water_areas_closed_at_border"] += closed is not None
                 ring = ring if closed is None else closed
             areas.extend(_areas([ring], positions, report))
@@ -107,14 +116,21 @@ def read_waters(
             report["water_areas_dropped_incomplete"] += 1
         else:
             areas.extend(_areas(lines, positions, report))
+    if report["water_areas_dropped_with_streets"]:
+        msg = (
+            "water areas that are cut by the border of the extract and have about as many streets in them as beside "
+            f"them are left out: {report['water_areas_dropped_with_streets']}. They may be peninsulas; an extract with "
+            "a margin around the place has whole areas"
+        )
+        warn(msg)
+    else:
+        del report["water_areas_dropped_with_streets"]
     report["coastlines"] = len(coastlines)
     report["water_areas"] = len(areas)
     return Waters(coastlines, areas, dict(report))
 
 
-def _closed_at_border(
-    ring: Int64Array, positions: NodePositions, bounds: Bounds, street_nodes: Int64Array | None
-) -> Int64Array | None:
+def _closed_at_border(ring: Int64Array, positions: NodePositions, bounds: Bounds) -> Int64Array | None:
     """
     Return a ring without its missing nodes (-1), None if they may not be just beyond the border.
 
@@ -138,11 +154,21 @@ def _closed_at_border(
     shore = shapely.Polygon(np.column_stack([positions.lng[kept], positions.lat[kept]]))
     if not shore.is_valid:
         return None
-    if street_nodes is not None:
-        is_inside = shapely.contains_xy(shore, positions.lng[street_nodes], positions.lat[street_nodes])
-        if is_inside.sum() > _MOST_STREET_NODES:
-            return None
     return np.append(kept, kept[0])
+
+
+def _is_land(ring: Int64Array, positions: NodePositions, bounds: Bounds, street_nodes: Int64Array | None) -> bool:
+    """Return whether a ring has about as many streets on the ground in it as the land beside it."""
+    if street_nodes is None:
+        return False
+    frame = LocalFrame(float(positions.lng[ring[0]]), float(positions.lat[ring[0]]))
+    shore = shapely.Polygon(np.column_stack(frame.to_xy(positions.lng[ring], positions.lat[ring])))
+    x, y = frame.to_xy(positions.lng[street_nodes], positions.lat[street_nodes])
+    (west, east), (south, north) = frame.to_xy(np.array(bounds[0::2]), np.array(bounds[1::2]))
+    if west >= east:  # around the globe, or across the meridian opposite of the ring
+        west, east = -np.inf, np.inf
+    extent = float(west), float(south), float(east), float(north)
+    return bool(drowned(np.array([shore], dtype=object), np.ones(1, np.bool_), x, y, extent))
 
 
 def _areas(lines: Sequence[Int64Array], positions: NodePositions, report: Counter[str]) -> list[Any]:
