@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument(
         "--elevation", metavar="FILE", type=Path, help="GeoTIFF of heights, for slopes of walking and cycling"
     )
-    build.add_argument("--timezone", help="IANA name such as Europe/Helsinki; by default that of the place")
+    build.add_argument("--timezone", help="IANA name such as Europe/Helsinki; by default that of the feeds or streets")
     build.add_argument(
         "--prepare",
         metavar="TYPE",

@@ -26,7 +26,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.network.prepared import check_timetable
 from traveltime_lab.network.sources import described
 from traveltime_lab.network.water import WaterBodies
-from traveltime_lab.streets import costs
+from traveltime_lab.network.whereabouts import facts_of, is_left_hand_of, km_by_timezone, timezone_of
 from traveltime_lab.streets.layer import bounds_of, frame_of
 from traveltime_lab.streets.on_ground import nodes_on_ground
 from traveltime_lab.streets.tables import StreetTables, in_order_of_place
@@ -62,9 +62,10 @@ def build_network(
     gtfs : path-like or sequence of path-like, default ()
         GTFS feeds: zip files or folders.
     timezone : str, optional
-        IANA name of the time zone; by default the time zone at the centre of the network.
+        IANA name of the time zone; by default that of the feeds, of most of their trips if they have several; without
+        feeds, or with feeds in UTC, that of most streets.
     is_left_hand : bool, optional
-        Whether traffic keeps left; by default as in the country of the time zone.
+        Whether traffic keeps left; by default as along most streets, by the country of the time zone where they are.
     prepare : str, Transportation or iterable of these, default ()
         Means of transportation to prepare the network for, such as ``("walking", "driving")``; see `Network.prepare`.
     progress : bool or callable, default False
@@ -90,7 +91,8 @@ def build_network(
     -----
     UserWarning
         If tables of a network do not hold all of it: named places and the timetable are not in them; if sea is taken
-        for land because of the streets in it.
+        for land because of the streets in it; if clocks of the feeds differ from each other or from those where the
+        streets are; if traffic keeps left along some streets and right along others.
 
     See Also
     --------
@@ -160,10 +162,14 @@ def _network_of(
         tables = replace(tables, report={**tables.report, "files": files})
     bounds = bounds_of(tables.node_lng, tables.node_lat)
     frame = frame_of(bounds)
-    if timezone is None:
-        timezone = besides.timezone if besides else _timezone_at(frame.lng0, frame.lat0)
-    if is_left_hand is None:
-        is_left_hand = besides.is_left_hand if besides else costs.drives_on_left(timezone)
+    if besides:
+        timezone = timezone or besides.timezone
+        is_left_hand = besides.is_left_hand if is_left_hand is None else is_left_hand
+    else:
+        km = km_by_timezone(tables)
+        timezone = timezone or timezone_of(tables, timetable, km)
+        is_left_hand = is_left_hand_of(km, timezone) if is_left_hand is None else is_left_hand
+        tables = replace(tables, report={**tables.report, **facts_of(km)})
     if besides:
         water, attribution = besides.water_in(frame), besides.attribution
     else:
@@ -289,17 +295,6 @@ def load_network(path: str | os.PathLike[str], *, verify: bool = True) -> Networ
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         msg = f"{path} is damaged ({type(error).__name__}: {error}); build and save the network again"
         raise FormatError(msg) from error
-
-
-def _timezone_at(lng: float, lat: float) -> str:
-    """Return the IANA name of the time zone at a coordinate."""
-    import tzfpy  # noqa: PLC0415 - unpacks its map on import
-
-    zone = str(tzfpy.get_tz(lng, lat))
-    if not zone:
-        msg = f"no time zone found at lng {lng:.4f}, lat {lat:.4f}; pass timezone= to build_network"
-        raise DataError(msg)
-    return zone
 
 
 def _check_timezone(timezone: Any) -> None:

@@ -17,6 +17,7 @@ from traveltime_lab._checks import items
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
 from traveltime_lab.network.network import Network
+from traveltime_lab.network.whereabouts import middle_of
 
 #: Metres beyond the outermost street that still belong to a network: the default threshold of snapping.
 MARGIN_M = 1000
@@ -83,10 +84,7 @@ class Map:
     @property
     def middle(self) -> tuple[float, float]:
         """Longitude and latitude of the crossing that is nearest to the middle of the streets."""
-        t = self.network.tables
-        lng, lat = float(np.median(t.node_lng)), float(np.median(t.node_lat))
-        nearest = int(np.argmin((t.node_lng - lng) ** 2 + (t.node_lat - lat) ** 2))
-        return float(t.node_lng[nearest]), float(t.node_lat[nearest])
+        return middle_of(self.network.tables)
 
 
 class Atlas:

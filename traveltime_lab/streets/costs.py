@@ -13,6 +13,7 @@ import numpy as np
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int64Array
 from traveltime_lab.modes import Transportation
+from traveltime_lab.timezones import canonical
 
 #: Walking speed between a point and its street, km/h. Source: OSRM profiles/foot.lua, `walking_speed = 5`.
 CONNECTOR_KPH = 5.0
@@ -81,7 +82,8 @@ LEFT_HAND_ZONES = frozenset(
 
 
 def drives_on_left(timezone: str) -> bool:
-    """Return whether traffic keeps left in the country of an IANA time zone."""
+    """Return whether traffic keeps left in the country of an IANA time zone, or of an alias of one."""
+    timezone = canonical(timezone)
     return timezone in LEFT_HAND_ZONES or timezone.startswith("Australia/")
 
 

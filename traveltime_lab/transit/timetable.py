@@ -262,6 +262,12 @@ class Timetable:
             digest.update(repr(self.feed_spans).encode())
         return digest.hexdigest()
 
+    def trips_by_timezone(self) -> dict[str, int]:
+        """Return the number of trips in each time zone, those with most first; without trips, the zones of agencies."""
+        counts = np.bincount(self.hot.trip_zone, minlength=len(self.zones)).tolist()
+        zones = {zone: count for zone, count in zip(self.zones, counts, strict=True) if count or not self.n_trips}
+        return dict(sorted(zones.items(), key=lambda item: (-item[1], item[0])))
+
     # Service dates
 
     def services_on(self, date: dt.date | int) -> BoolArray:

@@ -14,6 +14,7 @@ import numpy as np
 import shapely
 
 from traveltime_lab.errors import CoordinateError, InputError
+from traveltime_lab.network.whereabouts import middle_of
 from traveltime_lab.points import plain, read_points
 from traveltime_lab.readers.attributes import is_missing
 
@@ -60,8 +61,8 @@ def read_origins(network: Network, origins: Any) -> list[Origin]:
     ----------
     network : Network
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat), Origin, or a list of the last three; or None
-        Tables may have any CRS; their index labels become names. Points without a name are numbered. None is the centre
-        of the network.
+        Tables may have any CRS; their index labels become names. Points without a name are numbered. None is the
+        crossing nearest to the middle of the streets.
 
     Returns
     -------
@@ -76,7 +77,7 @@ def read_origins(network: Network, origins: Any) -> list[Origin]:
     if isinstance(origins, np.ndarray) and origins.ndim == 0:
         origins = origins.item()
     if origins is None:
-        return [Origin("Place 1", float(network.frame.lng0), float(network.frame.lat0))]
+        return [Origin("Place 1", *middle_of(network.tables))]
     if isinstance(origins, gpd.GeoDataFrame | gpd.GeoSeries):
         if len(origins) == 0:
             return []

@@ -354,7 +354,7 @@ def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
     ----------
     network : Network
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat), a list of these, optional
-        See `read_origins`. By default the centre of the network.
+        See `read_origins`. By default the crossing nearest to the middle of the streets.
     **values
         ``travel_time`` or ``distance``, ``rings``, ``combine`` and any option of `time_map`.
 

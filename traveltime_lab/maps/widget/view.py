@@ -70,8 +70,8 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
     ----------
     network : Network
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat), or a list of points or pairs, optional
-        Initial origins; by default the centre of the network. Index labels become names. Pass an empty table for a map
-        without origins, which can be added by clicking.
+        Initial origins; by default the crossing nearest to the middle of the streets. Index labels become names. Pass
+        an empty table for a map without origins, which can be added by clicking.
     base_map : {"network", "none"}, str or tile provider, default "network"
         ``"network"`` draws the streets and water of the network, without internet access; ``"none"`` or None draws no
         base map. Tiles from the internet are given as a URL with ``{z}/{x}/{y}``, an entry of ``ipyleaflet.basemaps``

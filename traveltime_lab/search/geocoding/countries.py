@@ -4,13 +4,13 @@ Countries: ISO 3166-1 codes, English names, and the countries of time zones.
 
 from __future__ import annotations
 
-import functools
-from importlib.resources import files
 from typing import NamedTuple
 
 import iso3166
 
+from traveltime_lab._arrays import FloatArray
 from traveltime_lab.errors import InputError
+from traveltime_lab.timezones import country_code, zones_at
 
 
 class Country(NamedTuple):
@@ -74,13 +74,25 @@ def countries_of(codes: object, name: str) -> frozenset[str]:
 
 def country_of_timezone(timezone: str) -> Country | None:
     """Return the country of a time zone in the tz database; None for zones without a country, such as ``UTC``."""
-    code = _zones().get(timezone)
-    return None if code is None else country_of(code)
+    return country_of(country_code(timezone))
 
 
-@functools.cache
-def _zones() -> dict[str, str]:
-    """Return the country codes of the time zones in zone.tab."""
-    text = files("tzdata").joinpath("zoneinfo", "zone.tab").read_text(encoding="utf-8")
-    rows = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
-    return {row[2]: row[0] for row in rows}
+def countries_at(lng: FloatArray, lat: FloatArray, otherwise: str) -> list[str]:
+    """
+    Return the country of each place.
+
+    Parameters
+    ----------
+    lng, lat : float64 arrays of shape (n,)
+        Places in EPSG:4326.
+    otherwise : str
+        IANA name of the time zone whose country places on the open sea get.
+
+    Returns
+    -------
+    list of str
+        ISO 3166-1 alpha-2 codes; empty where there is none.
+    """
+    zones = [zone or otherwise for zone in zones_at(lng, lat)]
+    codes = {zone: getattr(country_of_timezone(zone), "alpha_2", "") for zone in set(zones)}
+    return [codes[zone] for zone in zones]

@@ -27,7 +27,7 @@ from scipy.spatial import KDTree
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, UInt8Array
 from traveltime_lab._memo import Derived
 from traveltime_lab.network.network import Network
-from traveltime_lab.search.geocoding.countries import COUNTRIES, country_of, country_of_timezone
+from traveltime_lab.search.geocoding.countries import COUNTRIES, countries_at, country_of
 from traveltime_lab.streets.tables import PLACE_DTYPES, StreetTables
 
 #: Maximum distance in metres to the settlement that is used as the city or suburb of a place without one (assumed).
@@ -102,7 +102,7 @@ class Gazetteer:
         Columns of `traveltime_lab.streets.tables.PLACE_DTYPES`. Streets follow the places; their kinds are tags such as
         ``highway=residential``, and they have no OSM type and id. Postcodes (``place=postcode``) follow the streets.
         Entries without a city or suburb get those of the nearest settlement, and entries without a country that of the
-        time zone of the network.
+        time zone where they are.
     x, y : float64 arrays of shape (n_entries,)
         Local metres.
     """
@@ -148,9 +148,12 @@ class Gazetteer:
             is_settlement |= larger & np.isin(columns["kind"], [f"place={kind}" for kind in _SETTLEMENTS])
             fill = (columns[column] == "") & (nearest >= 0) & ~is_settlement
             columns[column][fill] = columns["name"][nearest[fill]]
-        own = country_of_timezone(self.network.timezone)
         known = {code: found.alpha_2 for code in set(columns["country"]) if (found := country_of(code))}
-        columns["country"][:] = [known.get(code, own.alpha_2 if own else "") for code in columns["country"]]
+        columns["country"][:] = [known.get(code, "") for code in columns["country"]]
+        unknown = np.flatnonzero(columns["country"] == "")
+        columns["country"][unknown] = countries_at(
+            columns["lng"][unknown], columns["lat"][unknown], self.network.timezone
+        )
 
     def _index(self, columns: dict[str, AnyArray]) -> tuple[_Words, Int64Array, Int64Array]:
         """Return the inverted index, and the numbers of words in the name and in the address of each entry."""

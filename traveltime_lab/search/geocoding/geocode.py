@@ -108,7 +108,7 @@ def geocode(
     Notes
     -----
     Scores are defined in `traveltime_lab.search.geocoding.gazetteer.Gazetteer.search`. Places without a city or suburb
-    get those of the nearest settlement, and places without a country that of the time zone of the network.
+    get those of the nearest settlement, and places without a country that of the time zone where they are.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import InputError, ServiceError
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding import geocode as library
-from traveltime_lab.search.geocoding.countries import countries_of, country_of, country_of_timezone
+from traveltime_lab.search.geocoding.countries import countries_at, countries_of, country_of
 from traveltime_lab.search.geocoding.nominatim import Nominatim
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.context import Answer, Call
@@ -172,8 +172,8 @@ def _zone_places(
         if bounds is not None and not (bounds[0] <= lng <= bounds[2] and bounds[1] <= lat <= bounds[3]):
             continue
         covering = atlas.covering(lng, lat)
-        country = country_of_timezone(covering[0].network.timezone) if covering else None
-        alpha_2 = country.alpha_2 if country else ""
+        otherwise = covering[0].network.timezone if covering else ""
+        alpha_2 = countries_at(np.array([lng]), np.array([lat]), otherwise)[0]
         if wanted is not None and alpha_2 not in wanted:
             continue
         row = dict.fromkeys(library.TEXTS, "") | {
