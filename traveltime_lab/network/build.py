@@ -81,7 +81,8 @@ def build_network(
     MissingFileError
         If the file does not exist.
     DataError
-        If the file or the tables are invalid or contain no street.
+        If the file or the tables are invalid or contain no street; if the file has an object several times and it is
+        unclear which one counts.
     CrsError
         If a GeoDataFrame has no CRS.
     ModeError
@@ -98,6 +99,13 @@ def build_network(
     --------
     Network.save : Write the network to a file.
     load_network : Load it again.
+
+    Notes
+    -----
+    A file may have an object several times, as files joined from overlapping parts do: the version with the highest
+    number counts, once. Copies of it with the same number, or without numbers, must be equal. Deleted objects
+    (``visible="false"``, or ``action="delete"`` in files of editors) are left out. The report of the network counts
+    both (``objects_repeated``, ``objects_deleted``). Files that are marked as histories or changes are refused.
 
     Examples
     --------

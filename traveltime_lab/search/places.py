@@ -60,7 +60,7 @@ def places(
     MissingFileError
         If the file does not exist.
     DataError
-        If the file is invalid.
+        If the file is invalid, or has an object several times and it is unclear which one counts.
     InputError
         If `tags` is empty or of another form, or `osm` is no path.
 
@@ -73,7 +73,7 @@ def places(
     -----
     Areas are closed ways and the relations of type multipolygon and boundary. Those whose outline the file does not
     hold, as at the edge of an extract, are left out. A hospital that is mapped twice, as an area and as a node in it,
-    is two places.
+    is two places. An object that the file has several times, or deleted, is read as by `build_network`.
 
     Examples
     --------

@@ -2,28 +2,33 @@
 Decode an OpenStreetMap file into arrays: ways with their tags and node references, node positions, and relations.
 
 libosmium decodes and filters the file. It writes the objects that pass a filter as lines of text (the OPL format,
-https://osmcode.org/opl-file-format/) and the node positions as a binary table (the ``sparse_file_array`` index) into a
+`traveltime_lab.readers.osm.opl`) and the node positions as a binary table (the ``sparse_file_array`` index) into a
 temporary folder. This module parses both: a call from C++ to Python for each node or tag would take five times as long
 as everything else.
+
+Every reader sees the same objects: each one once, in its last version, and none that is deleted. The first pass over a
+file finds out whether that is so already. If not, a temporary file takes its place
+(`traveltime_lab.readers.osm.versions`).
 """
 
 from __future__ import annotations
 
-import ctypes
+import mmap
 import os
-import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import osmium
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
-from traveltime_lab._files import as_path, full_temporary_folder, is_file, temporary_folder
+from traveltime_lab._files import as_path, is_file, temporary_folder
 from traveltime_lab.errors import DataError, MissingFileError
+from traveltime_lab.readers.osm import opl, versions
+from traveltime_lab.readers.osm.opl import decode, parse_tags
 
 #: File name endings, and the names of these formats in libosmium.
 FORMATS = {
@@ -37,6 +42,8 @@ FORMATS = {
 }
 
 _LOCATION = np.dtype([("id", "<i8"), ("x", "<i4"), ("y", "<i4")])
+_OBJECTS = osmium.osm.NODE | osmium.osm.WAY | osmium.osm.RELATION
+_DELETED = " dD "  # tags have no spaces in OPL
 _PER_DEGREE = 10_000_000  # the index stores coordinates as integers
 _REFS_PER_CHUNK = 2_000_000
 
@@ -122,6 +129,19 @@ class OsmFile:
         if self.path.stat().st_size == 0:
             raise DataError(f"{self.path} is empty (0 bytes), expected OpenStreetMap data. Download it again.")
         self._format = FORMATS[max(known, key=len)]
+        #: Earlier, equal and deleted objects that were left out because the file has objects several times or deleted.
+        self.dropped = versions.Dropped(0, 0)
+        self._temporary = ExitStack()
+        self._is_rewritten = False
+        self._current: tuple[str, str] | None = None  # path and format of what is read
+        self._locations: AnyArray | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> bool | None:
+        """Delete the temporary files."""
+        return self._temporary.__exit__(*error)
 
     @contextmanager
     def decoding(self) -> Iterator[None]:
@@ -135,16 +155,71 @@ class OsmFile:
             ) from error
 
     def source(self) -> osmium.io.File:
-        """Return the file as libosmium opens it."""
-        return osmium.io.File(str(self.path), self._format)
+        """Return a file as libosmium opens it, with each object once, in its last version, and no deleted one."""
+        if self._current is None:
+            self._current = self._survey()
+        path, form = self._current
+        return osmium.io.File(path, form)
+
+    def sorted_source(self) -> osmium.io.File:
+        """Return a file like that of `source` whose objects are sorted by type and id."""
+        if self._current is None:
+            order = self._order(_OBJECTS)
+            self._current = self._readable(is_fine=order.is_sorted)
+        return self.source()
 
     def _reader(self, entities: Any) -> osmium.io.Reader:
         return osmium.io.Reader(self.source(), entities)
 
+    def _own_reader(self, entities: Any) -> osmium.io.Reader:
+        """Return a reader of the user's file."""
+        return osmium.io.Reader(osmium.io.File(str(self.path), self._format), entities)
+
+    def _survey(self) -> tuple[str, str]:
+        """Return path and format of a file with each object once; keep the positions of nodes if it is the user's."""
+        with _index_file() as target:
+            index = osmium.index.create_map(f"sparse_file_array,{target}")
+            positions = osmium.NodeLocationsForWays(index)
+            positions.apply_nodes_to_ways = False  # which would also sort them
+            others = osmium.filter.EntityFilter(osmium.osm.WAY | osmium.osm.RELATION)
+            order = self._order(_OBJECTS, positions, others)
+            locations: AnyArray = np.fromfile(target, dtype=_LOCATION)
+            del positions, index
+        nodes = locations["id"][locations["id"] != 0]  # unused rows of the index have the id 0
+        found = self._readable(is_fine=order.is_unique and versions.is_unique(nodes))
+        if not self._is_rewritten:
+            self._locations = locations
+        return found
+
+    def _order(self, entities: Any, *handlers: Any) -> versions.Order:
+        """Return the order of the objects that pass all filters."""
+        with temporary_folder() as folder:
+            with self.decoding():
+                opl.write(folder / "ids", opl.IDS, self._own_reader(entities), *handlers)
+            return versions.order_of(folder / "ids")
+
+    def _readable(self, *, is_fine: bool) -> tuple[str, str]:
+        """Return path and format of the user's file if its objects are in order and none is deleted, or rewrite it."""
+        if is_fine and (self._format == "pbf" or not versions.may_have_deleted(self.path, self._format)):
+            return str(self.path), self._format
+        return self._rewrite()
+
+    def _rewrite(self) -> tuple[str, str]:
+        """Write the last versions of all objects to a temporary file; return its path and format."""
+        folder = self._temporary.enter_context(temporary_folder())
+        every, last = folder / "every.opl", folder / "last.opl"
+        with self.decoding():
+            opl.write(every, opl.FORMAT, self._own_reader(_OBJECTS))
+        deleted = set() if self._format == "pbf" else versions.deleted_in_editor(self.path, self._format)
+        self.dropped = versions.write_last_versions(every, last, deleted, self.path)
+        every.unlink()
+        self._is_rewritten = True
+        return str(last), "opl"
+
     def header(self) -> Header:
         """Return the bounding box, data timestamp and generator in the file header; missing ones are None."""
         with self.decoding():
-            reader = self._reader(osmium.osm.NOTHING)
+            reader = self._own_reader(osmium.osm.NOTHING)
             header = reader.header()
             reader.close()
         if header.has_multiple_object_versions:
@@ -162,19 +237,13 @@ class OsmFile:
 
     @contextmanager
     def _lines(self, entities: Any, *filters: Any) -> Iterator[Iterable[str]]:
-        """Yield the OPL lines of the objects that pass all filters."""
+        """Yield the OPL lines of the objects that pass all filters, without those that are deleted."""
         with temporary_folder() as folder:
-            target = os.path.join(folder, "passed.opl")
+            target = folder / "passed.opl"
             with self.decoding():
-                writer = osmium.SimpleWriter(osmium.io.File(target, "opl,add_metadata=false"))
-                try:
-                    osmium.apply(self._reader(entities), *filters, writer)
-                    writer.close()
-                except Exception as error:
-                    _check_written(writer, folder, error)
-                    raise
-            with open(target, encoding="utf-8", newline="\n") as lines:
-                yield lines
+                opl.write(target, opl.FORMAT, self._reader(entities), *filters)
+            with target.open(encoding="utf-8", newline="\n") as lines:
+                yield (line for line in lines if _DELETED not in line) if _has_deleted(target) else lines
 
     def ways(self, *filters: Any) -> Ways:
         """Return the ways that pass all of the given filters (`osmium.filter`)."""
@@ -188,7 +257,7 @@ class OsmFile:
             for line in lines:
                 head, _, nodes = line.rstrip("\n").rpartition(" N")
                 identity, _, tag_text = head.partition(" T")
-                osm_id.append(int(identity[1:]))
+                osm_id.append(_id_of(identity))
                 tags.append(tag_text)
                 count = nodes.count("n")
                 counts.append(count)
@@ -203,12 +272,20 @@ class OsmFile:
         np.cumsum(counts, out=indptr[1:])
         return Ways(np.array(osm_id, np.int64), tags, indptr, np.concatenate(chunks))
 
+    def ways_by_id(self, wanted: Collection[int]) -> Ways:
+        """Return the ways with these ids."""
+        if min(wanted, default=0) >= 0:
+            return self.ways(osmium.filter.IdFilter(wanted))
+        every = self.ways()  # new ways of editors have negative ids, which the filter does not take
+        rows = np.flatnonzero(np.isin(every.osm_id, np.array([*wanted], np.int64)))
+        return every.rows(rows)
+
     def tagged_nodes(self, keys: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
         """Yield the id and the tags of each node that has one of these keys."""
         with self._lines(osmium.osm.NODE, osmium.filter.KeyFilter(*keys)) as lines:
             for line in lines:
                 identity, _, rest = line.partition(" T")
-                yield int(identity[1:]), parse_tags(rest[: rest.rfind(" x")])
+                yield _id_of(identity), parse_tags(rest[: rest.rfind(" x")])
 
     def relations(self, *tags: tuple[str, str]) -> list[Relation]:
         """Return the relations with one of these tags (key, value)."""
@@ -222,18 +299,21 @@ class OsmFile:
                 for member in filter(None, member_text.split(",")):
                     ref, _, role = member.partition("@")
                     members.append((ref[0], int(ref[1:]), decode(role)))
-                found.append(Relation(int(identity[1:]), parse_tags(tag_text), members))
+                found.append(Relation(_id_of(identity), parse_tags(tag_text), members))
         return found
 
     def node_positions(self, *, has_negative_ids: bool = False) -> NodePositions:
         """Return the positions of all nodes. Negative ids (new nodes in editors) do not fit into the index."""
-        table = self._written_locations() if has_negative_ids else self._indexed_locations()
+        if has_negative_ids:
+            if not self._is_rewritten and not self._order(osmium.osm.NODE).is_unique:
+                self._current = self._rewrite()
+            table = self._written_locations()
+        else:
+            table = self._indexed_locations() if self._locations is None else self._locations
+        self._locations = None  # it is large
         # Unused rows of the index and nodes without a position have coordinates out of range.
         table = table[(np.abs(table["x"]) <= 180 * _PER_DEGREE) & (np.abs(table["y"]) <= 90 * _PER_DEGREE)]
-        order = np.argsort(table["id"], kind="stable")
-        table = table[order]
-        is_last = np.append(table["id"][1:] != table["id"][:-1], True)[: len(table)]
-        table = table[is_last]  # the last version of each node
+        table = table[np.argsort(table["id"], kind="stable")]
         return NodePositions(table["id"].astype(np.int64), table["x"] / _PER_DEGREE, table["y"] / _PER_DEGREE)
 
     def _indexed_locations(self) -> AnyArray:
@@ -252,23 +332,21 @@ class OsmFile:
                 head, _, lat = line.rstrip("\n").rpartition(" y")
                 _, _, lng = head.rpartition(" x")
                 if lng and lat:
-                    identity = int(line[1 : line.index(" ")])
-                    rows.append((identity, round(float(lng) * _PER_DEGREE), round(float(lat) * _PER_DEGREE)))
+                    rows.append((_id_of(line), round(float(lng) * _PER_DEGREE), round(float(lat) * _PER_DEGREE)))
         return np.array(rows, _LOCATION)
 
 
-def _check_written(writer: Any, folder: Path, error: Exception) -> None:
-    """
-    Raise FileAccessError if a writer failed, not the reader.
+def _id_of(text: str) -> int:
+    """Return the id at the beginning of an OPL line, such as 17 of ``n17 v2 dV T``."""
+    return int(text[1 : text.index(" ")])
 
-    A writer of libosmium closes itself when it is deleted. One that cannot write then raises an exception where C++
-    allows none, which ends the process. Such a writer is therefore never deleted; it holds a few megabytes.
-    """
-    try:
-        writer.close()
-    except RuntimeError:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(writer))
-        raise full_temporary_folder(folder, str(error)) from error
+
+def _has_deleted(path: Path) -> bool:
+    """Return whether an OPL file has a deleted object."""
+    if path.stat().st_size == 0:
+        return False
+    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        return text.find(_DELETED.encode()) >= 0
 
 
 @contextmanager
@@ -295,21 +373,3 @@ def _parse_refs(texts: list[str]) -> Int64Array:
     if not texts:
         return np.zeros(0, np.int64)
     return np.fromstring(",".join(texts).replace("n", ""), dtype=np.int64, sep=",")
-
-
-_ESCAPE = re.compile(r"%([0-9a-f]+)%")
-
-
-def decode(text: str) -> str:
-    """Decode the escapes of OPL, such as ``%20%`` for a space."""
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "%" in text else text
-
-
-def encode(text: str) -> str:
-    """Escape the characters that separate tags in OPL."""
-    return re.sub(r"[ ,=@%\n]", lambda match: f"%{ord(match[0]):x}%", text)
-
-
-def parse_tags(text: str) -> dict[str, str]:
-    """Return the tags of an OPL tag list such as ``highway=service,name=A%20%B``."""
-    return {decode(key): decode(value) for key, _, value in (pair.partition("=") for pair in text.split(",")) if key}

@@ -52,16 +52,20 @@ def read_features(path: str | os.PathLike[str], wanted: Wanted) -> list[Feature]
     MissingFileError, DataError
         As for `OsmFile`.
     """
-    file = OsmFile(path)
-    file.header()
+    with OsmFile(path) as file:
+        file.header()
+        return _read(file, wanted)
+
+
+def _read(file: OsmFile, wanted: Wanted) -> list[Feature]:
     keys = osmium.filter.KeyFilter(*wanted)
     to_wkb = osmium.geom.WKBFactory()
     found: dict[tuple[int, int], Feature] = {}
     with file.decoding():
         item: Any
-        for item in osmium.FileProcessor(file.source()).with_areas(keys).with_filter(keys):
+        for item in osmium.FileProcessor(file.sorted_source()).with_areas(keys).with_filter(keys):
             tags = dict(item.tags)
-            if not is_wanted(tags, wanted):
+            if item.deleted or not is_wanted(tags, wanted):
                 continue
             if item.is_node():
                 if item.location.valid():

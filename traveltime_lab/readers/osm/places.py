@@ -11,7 +11,8 @@ import osmium
 import pandas as pd
 
 from traveltime_lab._arrays import FloatArray, Int64Array
-from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, parse_tags
+from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation
+from traveltime_lab.readers.osm.opl import parse_tags
 from traveltime_lab.streets.tables import places_frame
 
 #: Keys that make a named object a place, in order of precedence (https://wiki.openstreetmap.org/wiki/Map_features).
@@ -122,7 +123,7 @@ def read_places(
     areas = [relation for relation in multipolygons if is_place(relation.tags) and "highway" not in relation.tags]
     wanted = {ref for relation in areas for letter, ref, role in relation.members if letter == "w" and role != "inner"}
     if wanted:
-        members = file.ways(osmium.filter.IdFilter(wanted))
+        members = file.ways_by_id(wanted)
         refs = positions.find(members.refs)
         row_of = {way: n for n, way in enumerate(members.osm_id.tolist())}
         for relation in areas:

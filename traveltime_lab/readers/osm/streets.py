@@ -24,7 +24,8 @@ from traveltime_lab._arrays import BoolArray, Int32Array, UInt16Array
 from traveltime_lab.errors import DataError
 from traveltime_lab.readers.osm.access_tags import ACCESS_KEYS
 from traveltime_lab.readers.osm.edges import Edges, Runs, split_at_junctions, unbroken_runs, way_lengths_m
-from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways, decode, encode, parse_tags
+from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways
+from traveltime_lab.readers.osm.opl import decode, encode, parse_tags
 from traveltime_lab.readers.osm.places import NAME_KEYS, is_place, read_places
 from traveltime_lab.readers.osm.tag_values import parse_duration_s
 from traveltime_lab.readers.osm.tags import NODE_KEYS, RELEVANT_KEYS, WayUse, interpret, is_off_ground, node_flags
@@ -100,17 +101,25 @@ def read_osm(path: str | os.PathLike[str], *, on_step: Callable[[str, float], An
     MissingFileError
         If there is no such file.
     DataError
-        If the file is empty, damaged, of another format, or has no street that is open to any mode.
+        If the file is empty, damaged, of another format, or has no street that is open to any mode; if it is marked as
+        a history or change file; if it has an object several times and it is unclear which one counts.
 
     Notes
     -----
+    Of an object that the file has several times, only the version with the highest number is read. Copies with that
+    number, and all copies if numbers are missing, must be equal. Objects whose last version is deleted
+    (``visible="false"``, or ``action="delete"`` in a file saved by an editor) are not read.
+
     Ways that refer to nodes outside of the file are split there, and their remaining parts are kept. Untagged members
     of a ``route=ferry`` relation get its tags, and the ``duration`` of the relation is distributed by length among
     those of its ways that have none. Time-dependent access is not read; turn restrictions at some hours of the week
     are, and their other conditions are not. `StreetTables.report` counts what was dropped or ignored, by reason.
     """
-    report_progress = on_step or _log_step
-    file = OsmFile(path)
+    with OsmFile(path) as file:
+        return _read(file, on_step or _log_step)
+
+
+def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> StreetTables:
     header = file.header()
 
     report_progress("relations", 0.0)
@@ -162,6 +171,7 @@ def read_osm(path: str | os.PathLike[str], *, on_step: Callable[[str, float], An
         "data_timestamp": header.timestamp,
         "generator": header.generator,
         "nodes_in_file": len(positions.osm_id),
+        **{key: count for key, count in file.dropped._asdict().items() if count},
         "ways_read": streets.n_read,
         "ways_dropped_unusable": streets.n_read - len(streets.ways.osm_id),
         "pedestrian_area_outlines": streets.n_outlines,
@@ -315,7 +325,7 @@ def _pedestrian_outlines(file: OsmFile, multipolygons: Sequence[Relation], *, kn
                     street_of.setdefault(ref, f"{text},area=yes")
     if not street_of:
         return _no_ways()
-    found = file.ways(osmium.filter.IdFilter(street_of))
+    found = file.ways_by_id(street_of)
     return Ways(found.osm_id, [street_of[way] for way in found.osm_id.tolist()], found.indptr, found.refs)
 
 
@@ -351,7 +361,7 @@ def _untagged_ferries(file: OsmFile, relations: Sequence[Relation], *, known: se
                 relation_of.setdefault(way, relation)
     if not relation_of:
         return _no_ways(), []
-    found = file.ways(osmium.filter.IdFilter(relation_of))
+    found = file.ways_by_id(relation_of)
     rows, tags = [], []
     for row, way in enumerate(found.osm_id.tolist()):
         own = parse_tags(found.tags[row])

@@ -13,7 +13,8 @@ import shapely
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab._warnings import warn
 from traveltime_lab.crs import LocalFrame, metres_per_degree
-from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways, parse_tags
+from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways
+from traveltime_lab.readers.osm.opl import parse_tags
 from traveltime_lab.streets.on_ground import drowned
 
 Bounds = tuple[float, float, float, float]
@@ -106,7 +107,7 @@ def read_waters(
 
     water_relations = [relation for relation in multipolygons if is_water(relation.tags)]
     wanted = {ref for relation in water_relations for letter, ref, _ in relation.members if letter == "w"}
-    members = file.ways(osmium.filter.IdFilter(wanted)) if wanted else tagged.rows(np.zeros(0, np.int64))
+    members = file.ways_by_id(wanted) if wanted else tagged.rows(np.zeros(0, np.int64))
     row_of = {way: row for row, way in enumerate(members.osm_id.tolist())}
     nodes = positions.find(members.refs)
     for relation in water_relations:
