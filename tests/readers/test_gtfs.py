@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from tests.support.feeds import LINE, feed, text
 from traveltime_lab.errors import DataError, GtfsError, InputError, MissingFileError
 from traveltime_lab.modes import ROUTE_MODES
+from traveltime_lab.readers.gtfs import extras
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
 from traveltime_lab.readers.gtfs.files import FeedFiles, Findings
 from traveltime_lab.transit.route_types import is_selected, route_class, route_mode
@@ -530,7 +532,104 @@ def test_equal_ids_of_two_feeds_are_kept_apart(tmp_path: Path) -> None:
     assert list(both.report()) == ["a", "b"]
 
 
+# Enumerations
+
+#: Values of each enumeration in the GTFS Schedule reference (gtfs.org/documentation/schedule/reference), what happens
+#: to a row with a value that is not among them, and how one value is read.
+DROPPED, IGNORED = "dropped", "noted"
+NUMBERS = range(-1, 12)
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+ENUMERATIONS: list[tuple[str, str, set[int], str, Any]] = [
+    ("stops", "location_type", {0, 1, 2, 3, 4}, IGNORED, lambda t: t.stops["location_type"].iat[-1]),
+    ("stops", "wheelchair_boarding", {0, 1, 2}, IGNORED, lambda t: t.stops["wheelchair_boarding"].iat[-1]),
+    ("trips", "direction_id", {0, 1}, IGNORED, lambda t: t.trips["direction_id"].iat[-1]),
+    ("trips", "wheelchair_accessible", {0, 1, 2}, IGNORED, lambda t: t.trips["wheelchair_accessible"].iat[-1]),
+    ("trips", "bikes_allowed", {0, 1, 2}, IGNORED, lambda t: t.trips["bikes_allowed"].iat[-1]),
+    ("stop_times", "pickup_type", {0, 1, 2, 3}, DROPPED, lambda t: t.pattern_pickup[-2]),
+    ("stop_times", "drop_off_type", {0, 1, 2, 3}, DROPPED, lambda t: t.pattern_drop_off[-2]),
+    *(("calendar", day, {0, 1}, DROPPED, lambda t, bit=bit: t.services.weekdays[-1] >> bit & 1)
+      for bit, day in enumerate(DAYS)),
+    ("calendar_dates", "exception_type", {1, 2}, DROPPED, lambda t: 2 - t.services.exception_added[-1]),
+    ("frequencies", "exact_times", {0, 1}, DROPPED, lambda t: t.frequency_exact[-1]),
+    ("transfers", "transfer_type", {0, 1, 2, 3, 4, 5}, DROPPED, lambda t: t.transfers["transfer_type"].iat[-1]),
+    ("fare_attributes", "payment_method", {0, 1}, IGNORED, lambda t: t.fare_attributes["payment_method"].iat[-1]),
+    ("fare_attributes", "transfers", {0, 1, 2}, DROPPED, lambda t: t.fare_attributes["transfers"].iat[-1]),
+]  # fmt: skip
+#: A row of each file whose enumerations are optional or have their own columns; `?` stands for the value.
+ROWS = {
+    "stops": ("stop_id,stop_name,stop_lat,stop_lon,{}", "d,Dogwood,0.5,0.53,?"),
+    "trips": ("route_id,service_id,trip_id,{}", "R,daily,u,?"),
+    "stop_times": ("trip_id,stop_sequence,stop_id,arrival_time,departure_time,{}", "u,2,b,9:10:00,9:10:00,?"),
+    "calendar_dates": ("service_id,date,{}", "daily,20260102,?"),
+    "frequencies": ("trip_id,start_time,end_time,headway_secs,{}", "t,8:00:00,9:00:00,600,?"),
+    "transfers": ("from_stop_id,to_stop_id,from_trip_id,to_trip_id,min_transfer_time,{}", "a,b,t,t,60,?"),
+    "fare_attributes": ("fare_id,price,currency_type,{}", "f,1,EUR,?"),
+}
+
+
+def feed_with(folder: Path, file: str, column: str, value: str) -> Path:
+    """Write a feed of two trips with one value in a row of its own, the last of the file."""
+    files = {
+        "trips": LINE["trips"] + "R,daily,u",
+        "stop_times": CALLS + "u,1,a,9:00:00,9:00:00\nu,2,b,9:10:00,9:10:00\nu,3,c,9:20:00,9:20:00",
+    }
+    if file == "calendar":
+        files[file] = text(LINE[file]) + "odd," + ",".join(value if day == column else "0" for day in DAYS)
+        files[file] += ",20260101,20261231"
+    else:
+        head, row = ROWS[file]
+        old = text(files.get(file, LINE.get(file, ""))).splitlines()[1:]
+        names = row.split(",")[:-1]
+        # Rows before it leave the column empty, as optional columns may be.
+        kept = [f"{line}," for line in old if not line.startswith(",".join(names[:3]))]
+        after = ["u,3,c,9:20:00,9:20:00,"] if file == "stop_times" else []
+        kept = [line for line in kept if line not in after]
+        files[file] = "\n".join([head.format(column), *kept, row.replace("?", value), *after])
+    return feed(folder, **files)
+
+
+@pytest.mark.parametrize(
+    ("file", "column", "known", "otherwise", "read"), ENUMERATIONS, ids=[f"{row[0]}-{row[1]}" for row in ENUMERATIONS]
+)
+def test_enumerations_are_those_of_the_reference(
+    tmp_path: Path, file: str, column: str, known: set[int], otherwise: str, read: Any
+) -> None:
+    for number in NUMBERS:
+        timetable = read_feed(feed_with(tmp_path, file, column, str(number)))
+        notes = timetable.notes[0]
+        about = {kind: [what for what in notes[kind] if f"{file}.txt: {column} is not" in what] for kind in
+                 (DROPPED, IGNORED)}  # fmt: skip
+        if number in known:
+            assert about == {DROPPED: [], IGNORED: []}, number
+            assert int(read(timetable)) == number
+        else:
+            assert len(about[otherwise]) == 1 and not about[IGNORED if otherwise == DROPPED else DROPPED], number
+            if otherwise == IGNORED:
+                assert read(timetable) == read(read_feed(feed_with(tmp_path, file, column, ""))), number
+
+
+def test_every_enumeration_that_is_read_is_tried() -> None:
+    """Columns that the reader compares with a range are in the table."""
+    source = "".join(path.read_text() for path in Path(extras.__file__).parent.glob("*.py"))
+    compared = set(re.findall(r'choice\(table, findings, "(\w+)"', source))
+    compared |= set(re.findall(r'_type_of_call\(table, findings, keep, "(\w+)"', source))
+    compared |= set(re.findall(r'"(\w+) is not \d(?:,| or | to )', source))
+    assert {column for _, column, *_ in ENUMERATIONS} - set(DAYS) == compared
+
+
 # Route types
+
+#: The basic types of the reference, and the extended ones (developers.google.com/transit/gtfs/reference/
+#: extended-route-types, with the codes of the older list for air services).
+BASIC = {0, 1, 2, 3, 4, 5, 6, 7, 11, 12}
+EXTENDED = {
+    *range(100, 118), *range(200, 210), *range(400, 406), *range(700, 717), 800, *range(900, 907), 1000,
+    *range(1100, 1115), 1200, *range(1300, 1308), 1400, *range(1500, 1508), 1700, 1702,
+}  # fmt: skip
+
+
+def test_route_types_are_those_of_the_reference() -> None:
+    assert {kind for kind in range(-10, 2000) if route_class(kind) is not None} == BASIC | EXTENDED
 
 
 @pytest.mark.parametrize(

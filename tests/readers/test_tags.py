@@ -81,6 +81,14 @@ def test_fields_are_the_columns_of_the_tables():
         ("highway=path surface=gravel", 3.75, 6, 0),
         ("highway=residential surface=cobblestone maxspeed=50", 5, 7, 30),
         ("highway=primary smoothness=very_bad", 5, 8, 20),
+        ("highway=path surface=mud", 2.5, 3, 0),
+        ("highway=path surface=woodchips", 5, 4, 0),
+        ("highway=path surface=woodchips foot=no", 0, 3, 0),
+        ("highway=path smoothness=horrible", 5, 4, 0),
+        ("highway=path smoothness=horrible foot=no", 0, 4, 0),
+        ("highway=path smoothness=very_horrible", 5, 4, 0),
+        ("highway=path smoothness=impassable", 5, 0, 0),
+        ("highway=elevator bicycle=yes", 1, 1, 0),
         ("highway=unclassified tracktype=grade5 maxspeed=90", 5, 15, 20),
         # limits
         ("highway=secondary maxspeed=50", 5, 15, 40),
@@ -447,12 +455,16 @@ VALUES = st.sampled_from(
     [
         *("yes", "no", "private", "destination", "delivery", "dismount", "designated", "permissive", "customers"),
         *("-1", "1", "reversible", "opposite", "lane", "roundabout", "ferry", "platform", "track", "00:20", "x;y"),
-        *("gravel", "mud", "grade3", "very_bad", "impassable", "30", "walk", "IT:urban"),
+        *("gravel", "mud", "woodchips", "grade3", "very_bad", "very_horrible", "impassable"),
+        *("3", "30", "walk", "IT:urban"),
     ]
 )
 WAY_TAGS = st.dictionaries(st.sampled_from(RELEVANT_KEYS), VALUES, max_size=8)
 HIGHWAYS = st.sampled_from(
-    ["motorway", "primary", "residential", "service", "track", "path", "footway", "pedestrian", "steps", "platform"]
+    [
+        *("motorway", "primary", "residential", "service", "track", "path", "footway", "pedestrian", "steps"),
+        *("platform", "elevator"),
+    ]
 )
 
 
@@ -467,6 +479,16 @@ def test_any_tags_give_a_coherent_use(tags, highway):
         assert 0 <= forward <= 140
         assert 0 <= backward <= 140
         assert (access == NO) == (forward == backward == 0)
+
+
+@given(WAY_TAGS, HIGHWAYS)
+def test_cyclists_are_not_slower_than_pushing(tags, highway):
+    """Where people walk, a bicycle moves at 4 km/h or at their speed; where it may not be, it does not move."""
+    use = interpret({**tags, "highway": highway})
+    if use is None:
+        return
+    for on_foot, cycling in zip(speeds(use, "walking"), speeds(use, "cycling"), strict=True):
+        assert cycling == 0 or cycling >= min(on_foot, 4.0)
 
 
 @given(WAY_TAGS, HIGHWAYS)

@@ -109,6 +109,27 @@ def test_headways_of_frequencies(tmp_path: Path) -> None:
     assert departures(none, "R0") == ["04:00:00"]
 
 
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=3),
+    st.sampled_from([0.05, 0.1, 0.5, 2.0, 20.0]),
+    st.integers(1, 2),
+)
+@settings(max_examples=30)
+def test_scaled_headways_are_one_second_or_more(headways: list[int], factor: float, times: int) -> None:
+    """A headway of half a second would be 0 s, at which a trip departs without end."""
+    rows = [f"t0,0{6 + i}:00:00,0{6 + i}:01:00,{headway}" for i, headway in enumerate(headways)]
+    with tempfile.TemporaryDirectory() as folder:
+        net = town(Path(folder), frequencies="\n".join(["trip_id,start_time,end_time,headway_secs", *rows]))
+    changed = net.with_changes([tl.ScaleHeadway("R0", factor)] * times)
+    expected = headways
+    for _ in range(times):
+        expected = [max(1, round(headway * factor)) for headway in expected]
+    assert changed.timetable.frequency_headway.tolist() == expected
+    assert departures(changed, "R0") == [
+        clock(21_600 + 3600 * i + second) for i, headway in enumerate(expected) for second in range(0, 60, headway)
+    ]
+
+
 def test_routes_and_stops_are_removed(hourly: tl.Network) -> None:
     places = worlds.at((0.0, 0.0), (3000.0, 0.0), (6000.0, 0.0))
     before = seconds(hourly, places)

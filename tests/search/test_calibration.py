@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import geopandas as gpd
 import numpy as np
@@ -85,6 +86,42 @@ def test_noise_and_outliers(grid: Network) -> None:
     off = (rows["factor"] - pd.Series(TRUE)).abs() / rows["standard_error"]
     assert (off.dropna() < 4).all()
     assert rows.loc["service", ["factor", "is_fitted"]].tolist() == [1.0, False]
+
+
+def test_outliers_count_as_huber_says(grid: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The estimating equation of Huber (1981, Robust Statistics) holds at the fitted factors.
+
+    Residuals beyond 1.345 standard deviations count as 1.345 of them. Routes are fixed, so that the seconds of a trip
+    are a linear function of the inverse factors.
+    """
+    rng = np.random.default_rng(7)
+    classes, true = ["a", "b"], np.array([0.7, 1.3])
+    along = rng.uniform(100, 900, (400, 2))
+
+    def routed(_trips: Trips, factors: dict[str, float], chosen: IndexArray) -> Routed:
+        by_class = along[chosen] / np.array([factors[name] for name in classes])
+        return Routed(by_class.sum(axis=1), by_class)
+
+    observed = (along / true).sum(axis=1)
+    observed += np.sqrt(observed) * rng.standard_normal(400)
+    observed[::5] += 40.0 * np.sqrt(observed[::5])
+    unused: Any = None
+    trips = Trips(grid, *[unused] * 4, [], *[unused] * 2, observed, classes)
+    monkeypatch.setattr(fit, "route_trips", routed)
+    monkeypatch.setattr(fit, "SETTLED", 1e-4)
+    found = fit.fit(trips, np.arange(400), [("a",), ("b",)], (0.2, 2.0), "", may_drop=False)
+    assert found.is_settled
+    design = along / np.sqrt(observed)[:, None]
+    residual = np.sqrt(observed) - design @ (1.0 / found.factors)
+    scale = 1.4826 * np.median(np.abs(residual - np.median(residual)))
+    pull = np.clip(residual / scale, -1.345, 1.345)
+    # At factors off by the share at which they have settled, each pull is off by at most that share of its time.
+    slack = fit.SETTLED * np.abs(design * (design @ (1.0 / found.factors))[:, None] / scale).sum(axis=0)
+    assert (np.abs(design.T @ pull) <= slack).all()
+    # The check sees other constants.
+    for other in (1.2, 1.5):
+        assert (np.abs(design.T @ np.clip(residual / scale, -other, other)) > slack).all()
 
 
 def test_factors_by_groups_of_hours(grid: Network) -> None:

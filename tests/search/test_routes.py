@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from tests.support.lines import assert_no_joint_twice, has_no_joint_twice
 from tests.support.oracles import random_points
 from tests.support.worlds import FRAME, at, towns, world
 from traveltime_lab.itinerary import Leg, Ride, StopCall
@@ -60,6 +61,7 @@ def assert_adds_up(route: tl.Route, travel_time: int, distance: float) -> None:
         assert isinstance(part["travel_time"], int)
     for before, after in pairwise(parts):
         assert before["coords"][-1] == pytest.approx(after["coords"][0], abs=1e-8)
+    assert_no_joint_twice(route)
 
 
 def words(route: tl.Route) -> list[str]:
@@ -248,6 +250,7 @@ def test_sums_are_those_of_time_filter_in_a_city(helsinki, mode):
     for row in found[found["travel_time"].notna()].itertuples():
         assert_adds_up(row.route, row.travel_time, row.distance)
         assert row.geometry.equals(row.route.geometry)
+    assert all(map(has_no_joint_twice, times.geometry))
 
 
 @pytest.mark.parametrize("pace", [1e-3, 0.05, 1e3])

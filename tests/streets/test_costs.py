@@ -8,13 +8,15 @@ import zoneinfo
 import geopandas as gpd
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.osm_files import osm_xml
 from tests.support.worlds import at, tables
 from traveltime_lab import build_network, time_filter
 from traveltime_lab.moments import WEEKDAY_MORNING
 from traveltime_lab.readers.osm import tags
-from traveltime_lab.streets import costs
+from traveltime_lab.streets import costs, slopes
 
 pytestmark = pytest.mark.quick
 
@@ -69,6 +71,30 @@ def test_own_speeds():
     assert costs.at_own_speed(kph, "cycling", 30.0, keeps).tolist() == [30.0, 20.0, 4.0, 1.0, 5.0, 0.0]
     assert costs.at_own_speed(kph, "cycling", 5.0, keeps).tolist() == pytest.approx([5.0, 4.0, 4.0, 1.0, 5.0, 0.0])
     assert costs.at_own_speed(kph, "walking", 10.0, keeps).tolist() == [30.0, 20.0, 8.0, 2.0, 5.0, 0.0]
+
+
+@given(
+    st.sampled_from([0.5, 5 / 3, 3.0, 4.0, 4.5, 6.0, 10.0, 15.0, 25.0]),
+    st.floats(4.0, 60.0),
+    st.floats(-0.35, 0.35),
+    st.booleans(),
+)
+def test_cyclists_are_not_slower_than_pushing(kph, own, slope, keeps):
+    """
+    Bicycles are pushed at 4 km/h on level ground, or at the speed of the network where that is lower.
+
+    Uphill, pushing takes as much longer as walking does.
+    """
+    level, grade = np.array([kph]), np.array([slope])
+    ridden = costs.at_own_speed(level, "cycling", own, np.array([keeps]))
+    pushed = min(kph, 4.0)
+    assert ridden[0] >= pushed
+    on_foot, factor = slopes.walking_factor(grade), slopes.cycling_factor(grade)
+    assert costs.USUAL_KPH["cycling"] / factor[0] >= 4.0 / on_foot[0] * (1 - 1e-12)
+    found = costs.on_slopes(ridden, level, "cycling", on_foot, factor)
+    assert found[0] >= pushed / on_foot[0] * (1 - 1e-12)
+    if kph <= 4.0:
+        assert found[0] == kph / on_foot[0]
 
 
 def test_classes_suffer_their_share():

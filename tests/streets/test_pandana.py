@@ -223,6 +223,24 @@ def test_ways_over_arcs_of_no_time() -> None:
     np.testing.assert_array_equal(table(network, "walking", places, places, 14_400, "pandana"), expected)
 
 
+@pytest.mark.parametrize("with_nothing", [False, True])
+def test_each_weight_is_kept_to_the_millisecond(with_nothing: bool) -> None:
+    """Thousandths such as 1.001 lie below their decimal as binary numbers, and pandana truncates."""
+    ms = np.arange(1001, 1401)
+    n = ms.size + 1
+    nodes = gpd.GeoDataFrame(geometry=gpd.points_from_xy(LNG + np.arange(n) * STEP, np.full(n, LAT)), crs="EPSG:4326")
+    edges = pd.DataFrame({"u": np.arange(n - 1), "v": np.arange(1, n), "walking_kph": 3.6, "length": ms / 1000.0})
+    if with_nothing:
+        # Graphs with an arc of 0 ms have other units in pandana.
+        edges.loc[0, "length"] = 0.0
+    network = build_network((nodes, edges))
+    graph = network.road_graph(as_transportation("walking"))
+    assert np.isin(ms[1:], graph.weights >> road.TIME_SHIFT).all()
+    source = np.repeat(np.arange(graph.topology.n_states), np.diff(graph.topology.indptr)).astype(np.int32)
+    found = pandana.hierarchy(network.streets, graph).ways(source, graph.topology.indices.astype(np.int32))
+    np.testing.assert_array_equal(found, graph.weights >> road.TIME_SHIFT)
+
+
 def test_a_street_without_a_turn() -> None:
     """One one-way street for cars: a graph without arcs, which pandana could not contract."""
     nodes = gpd.GeoDataFrame(geometry=gpd.points_from_xy([LNG, LNG + STEP], [LAT, LAT]), crs="EPSG:4326")

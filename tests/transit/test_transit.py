@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support.feeds import posix
+from tests.support.lines import assert_no_joint_twice
+from tests.support.oracles import random_points
 from tests.support.oracles_doors import MODES, DoorOracle
 from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, TRIPS, clock, timetable, towns
 from tests.support.worlds import FRAME, at, tables, with_slopes
@@ -606,10 +608,35 @@ def test_distances_of_any_size_are_those_of_snapping(coquimbo: tl.Network) -> No
     np.testing.assert_allclose(metres_to_streets(coquimbo.streets, lng, lat, WALKING), found, rtol=1e-9, atol=1e-6)
 
 
+@pytest.mark.parametrize("along", ["", "shape_dist_traveled"])
+def test_lines_of_shapes_with_points_twice(tmp_path: Path, along: str) -> None:
+    """Points of shapes that follow themselves, at stops and between them, are in the line of a ride once."""
+    places = {"p": (0.0, 0.0), "q": (1500.0, 200.0), "r": (3000.0, 0.0), "s": (6000.0, 0.0)}
+    lng, lat = FRAME.to_lnglat(*zip(*places.values(), strict=True))
+    twice = [k for k in range(4) for _ in range(2 + k % 2)]
+    rows = [f"s,{lat[k]:.7f},{lng[k]:.7f},{n},{k}" for n, k in enumerate(twice)]
+    head = "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence"
+    times = [("t0", "a", 0, 28_800), ("t0", "b", 2, 29_100), ("t1", "b", 2, 29_100), ("t1", "c", 3, 29_700)]
+    calls = [f"{t},{n},{stop},{clock(when)},{clock(when)},{k}" for n, (t, stop, k, when) in enumerate(times)]
+    feed = timetable(
+        tmp_path, STOPS, TRIPS,
+        trips="route_id,service_id,trip_id,shape_id,block_id\nR0,daily,t0,s,x\nR1,daily,t1,s,x",
+        shapes="\n".join([f"{head},{along or 'unused'}", *rows]),
+        stop_times="\n".join(
+            [f"trip_id,stop_sequence,stop_id,arrival_time,departure_time,{along or 'unused'}", *calls]
+        ),
+    )  # fmt: skip
+    network = tl.build_network(STREETS, gtfs=feed, timezone="UTC")
+    found = tl.routes(network, at((0.0, 10.0)), at((6000.0, 10.0)), departure_time="2026-03-03T07:55:00",
+                      transportation="public_transport")  # fmt: skip
+    route = found["route"].iloc[0]
+    assert [leg.mode for leg in route.legs] == ["walk", "bus", "bus", "walk"]
+    assert len(route.legs[1].geometry.coords) == 3
+    assert_no_joint_twice(route)
+
+
 def test_routes_take_as_long_as_the_matrix_says(porto_alegre_transit: tl.Network) -> None:
     network = porto_alegre_transit
-    from tests.support.oracles import random_points
-
     origins = gpd.GeoSeries.from_xy(*random_points(network, 4, 1), crs="EPSG:4326")
     destinations = gpd.GeoSeries.from_xy(*random_points(network, 30, 2), crs="EPSG:4326")
     for moment in ({"departure_time": "2019-05-14T08:00"}, {"arrival_time": "2019-05-14T09:00"}):
@@ -624,3 +651,4 @@ def test_routes_take_as_long_as_the_matrix_says(porto_alegre_transit: tl.Network
                 assert before.arrival_time == after.departure_time
                 gap = np.hypot(*(np.array(before.destination) - np.array(after.origin)))
                 assert gap < 0.003
+            assert_no_joint_twice(route)

@@ -248,7 +248,7 @@ def _interpret(relevant: tuple[tuple[str, str], ...], length_m: float | None) ->
     else:
         limits = _speed_limits_kph(tags)
         walking = _walking(tags, highway)
-        cycling = _cycling(tags, highway, limits)
+        cycling = _cycling(tags, highway, limits, walking)
         driving = _driving(tags, highway, limits)
     if max(*walking[1:], *cycling[1:], *driving[1:]) <= 0.0:
         return None
@@ -309,19 +309,21 @@ def _walking(tags: Mapping[str, str], highway: str) -> _ModeUse:
     return _mode_use(*directions)
 
 
-def _cycling(tags: Mapping[str, str], highway: str, limits: tuple[float | None, float | None]) -> _ModeUse:
+def _cycling(
+    tags: Mapping[str, str], highway: str, limits: tuple[float | None, float | None], walking: _ModeUse
+) -> _ModeUse:
     default_kph = _CLASSES[highway].cycling_kph
     if highway == "steps" and "yes" in (tags.get("ramp:bicycle"), tags.get("ramp")):
         default_kph = PUSHING_STAIRS_KPH
     cap_kph = min(
         _CYCLING_SURFACE_KPH.get(tags.get("surface", ""), CYCLING_KPH),
         _CYCLING_SMOOTHNESS_KPH.get(tags.get("smoothness", ""), CYCLING_KPH),
-        PUSHING_STAIRS_KPH if highway == "steps" else CYCLING_KPH,
+        PUSHING_STAIRS_KPH if highway == "steps" else ELEVATOR_KPH if highway == "elevator" else CYCLING_KPH,
     )
     is_open = default_kph > 0.0 and tags.get("motorroad") != "yes"
     directions = []
-    for suffix, closed, limit in zip(
-        (":forward", ":backward"), _cycling_directions_closed(tags, highway), limits, strict=True
+    for suffix, closed, limit, on_foot in zip(
+        (":forward", ":backward"), _cycling_directions_closed(tags, highway), limits, walking[1:], strict=True
     ):
         stated = stated_access(tags, "cycling", suffix)
         if default_kph == PUSHING_KPH and (stated is None or stated.key != "bicycle"):
@@ -331,7 +333,11 @@ def _cycling(tags: Mapping[str, str], highway: str, limits: tuple[float | None, 
             access, is_pushed = resolve_access(tags, "cycling", suffix, is_open=is_open)
         # On a footway or pedestrian street with bicycle=yes cyclists ride (bicycle.lua speed_handler).
         kph = PUSHING_KPH if is_pushed else CYCLING_KPH if default_kph <= PUSHING_KPH else default_kph
-        directions.append((access, 0.0 if closed else min(kph, cap_kph, limit or kph)))
+        kph = min(kph, cap_kph, limit or kph)
+        if kph > 0.0:
+            # Where riding is slower than walking beside the bicycle, it is pushed.
+            kph = max(kph, min(PUSHING_KPH, on_foot))
+        directions.append((access, 0.0 if closed else kph))
     return _mode_use(*directions)
 
 
