@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import pyproj
 
-from traveltime_lab._arrays import FloatArray
+from traveltime_lab._arrays import FloatArray, Int64Array
 
 #: The CRS of all tables, in the axis order longitude, latitude.
 WGS84: Final = pyproj.CRS.from_epsg(4326)
@@ -80,6 +80,20 @@ def segment_lengths_m(lng: FloatArray, lat: FloatArray) -> FloatArray:
     """
     mx, my = metres_per_degree((lat[1:] + lat[:-1]) / 2.0)
     return np.hypot(wrap_degrees(np.diff(lng)) * mx, np.diff(lat) * my)
+
+
+def nanometres(metres: FloatArray) -> Int64Array:
+    """
+    Return lengths in whole nanometres.
+
+    Sums of them are exact: the length of a line does not depend on its direction, nor on the lines before it.
+    """
+    return np.rint(np.asarray(metres) * 1e9).astype(np.int64)
+
+
+def line_length_m(lng: FloatArray, lat: FloatArray) -> float:
+    """Return the length of a line in metres, the sum of its segments in whole nanometres."""
+    return float(nanometres(segment_lengths_m(lng, lat)).sum() / 1e9)
 
 
 @dataclass(frozen=True, slots=True)

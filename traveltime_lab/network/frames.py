@@ -17,7 +17,7 @@ import shapely
 
 from traveltime_lab._arrays import Int32Array, Int64Array
 from traveltime_lab._warnings import warn
-from traveltime_lab.crs import LocalFrame, segment_lengths_m
+from traveltime_lab.crs import LocalFrame, line_length_m
 from traveltime_lab.errors import CrsError, DataError, InputError
 from traveltime_lab.network.attrs import LateDict
 from traveltime_lab.network.water import WaterBodies
@@ -198,7 +198,7 @@ def _plain_tables(nodes: Any, edges: Any, edge_from: Int32Array, edge_to: Int32A
         length = edges["length_m"].to_numpy(np.float64)
     else:
         pieces = np.split(coords, indptr[1:-1])
-        length = np.array([segment_lengths_m(piece[:, 0].copy(), piece[:, 1].copy()).sum() for piece in pieces])
+        length = np.array([line_length_m(piece[:, 0].copy(), piece[:, 1].copy()) for piece in pieces])
     columns = edges[list(USE_DTYPES)]
     if columns.isna().to_numpy().any():
         raise ValueError(f"the column {columns.columns[columns.isna().any()][0]} has missing values")

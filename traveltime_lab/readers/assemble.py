@@ -16,7 +16,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array
-from traveltime_lab.crs import segment_lengths_m
+from traveltime_lab.crs import line_length_m, segment_lengths_m
 from traveltime_lab.errors import InputError
 from traveltime_lab.readers.attributes import TagValue, members_of, outside_ids, tag_text, to_lnglat
 from traveltime_lab.readers.osm import node_tags, tags
@@ -166,7 +166,7 @@ def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
     )
     report["mirrored_edges_merged"] = int(is_copy.sum())
 
-    length_m = np.array([segment_lengths_m(line[:, 0], line[:, 1]).sum() for line in streets.lines])
+    length_m = np.array([line_length_m(line[:, 0], line[:, 1]) for line in streets.lines])
     length_m = np.where(np.isnan(streets.lengths_m), length_m, streets.lengths_m)
     way_length_m: dict[Any, float] = {}
     for row in np.flatnonzero(~is_copy):

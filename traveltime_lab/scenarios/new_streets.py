@@ -14,7 +14,7 @@ import shapely
 from shapely import ops
 
 from traveltime_lab._arrays import FloatArray, IndexArray
-from traveltime_lab.crs import LocalFrame, segment_lengths_m
+from traveltime_lab.crs import LocalFrame, line_length_m
 from traveltime_lab.errors import InputError
 from traveltime_lab.scenarios.street_changes import AddStreet
 from traveltime_lab.scenarios.streets import edges_in_box, lines_of
@@ -318,9 +318,7 @@ def _appended(
         t,
         edge_from=np.concatenate([t.edge_from, [start for start, _, _ in pieces]]).astype(np.int32),
         edge_to=np.concatenate([t.edge_to, [stop for _, stop, _ in pieces]]).astype(np.int32),
-        edge_length_m=np.concatenate(
-            [t.edge_length_m, [float(segment_lengths_m(line[:, 0], line[:, 1]).sum()) for line in lines]]
-        ),
+        edge_length_m=np.concatenate([t.edge_length_m, [line_length_m(line[:, 0], line[:, 1]) for line in lines]]),
         edge_way_id=np.concatenate([t.edge_way_id, np.full(n, lowest - 1)]).astype(np.int64),
         edge_use=np.concatenate([t.edge_use, np.full(n, len(t.uses))]).astype(np.int32),
         edge_name=np.concatenate([t.edge_name, np.full(n, names.index(change.name))]).astype(np.int32),

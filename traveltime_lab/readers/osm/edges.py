@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array
-from traveltime_lab.crs import segment_lengths_m
+from traveltime_lab.crs import line_length_m, nanometres, segment_lengths_m
 from traveltime_lab.readers.osm.extract import NodePositions, Ways
 
 #: Minimum length of an edge. Different nodes may share a point, and positions along an edge need a length.
@@ -116,10 +116,10 @@ def split_at_junctions(runs: Runs, positions: NodePositions, must_split: BoolArr
     first, last = stop[:-1][is_edge], stop[1:][is_edge]
 
     lng, lat = positions.lng[runs.node], positions.lat[runs.node]
-    step_m = segment_lengths_m(lng, lat)
-    step_m[runs.is_end[:-1]] = 0.0
-    along_m = np.concatenate([[0.0], np.cumsum(step_m)])
-    length_m = along_m[last] - along_m[first]
+    step_nm = nanometres(segment_lengths_m(lng, lat))
+    step_nm[runs.is_end[:-1]] = 0
+    along_nm = np.concatenate([[0], np.cumsum(step_nm)])
+    length_m = (along_nm[last] - along_nm[first]) / 1e9
 
     is_pointlike = (runs.node[first] == runs.node[last]) & (length_m < SHORTEST_EDGE_M)
     first, last = first[~is_pointlike], last[~is_pointlike]
@@ -136,5 +136,5 @@ def way_lengths_m(runs: Runs, positions: NodePositions, rows: Sequence[int]) -> 
     length_m = {}
     for row in rows:
         node = runs.node[slice(*np.searchsorted(runs.way, [row, row + 1]))]
-        length_m[row] = float(segment_lengths_m(positions.lng[node], positions.lat[node]).sum())
+        length_m[row] = line_length_m(positions.lng[node], positions.lat[node])
     return length_m
