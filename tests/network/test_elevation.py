@@ -278,7 +278,7 @@ def test_a_raster_without_a_place(cross: Network, tmp_path: Path) -> None:
         ),
         ({"nodata": 7.0}, tl.InputError, "only missing pixels"),
         ({"units": "ft"}, tl.InputError, "has heights in 'ft'; convert them to metres"),
-        ({"dtype": "complex64"}, tl.InputError, "values of complex64, which are no heights"),
+        ({"dtype": "complex64"}, tl.InputError, "values of complex64 in band 1, expected real numbers"),
     ],
 )
 def test_wrong_rasters(cross: Network, tmp_path: Path, more: Any, error: type[Exception], says: str) -> None:

@@ -11,8 +11,8 @@ import pyproj
 
 from traveltime_lab._arrays import Float32Array, FloatArray
 from traveltime_lab.crs import WGS84
-from traveltime_lab.errors import CrsError, DataError, InputError
-from traveltime_lab.readers.raster import opened
+from traveltime_lab.errors import CrsError, InputError
+from traveltime_lab.readers.raster import opened, values_of
 
 #: Smaller pixels are averaged to about this size, metres. OpenTripPlanner and R5 sample heights at this distance, too.
 FINEST_M: Final = 10.0
@@ -120,7 +120,8 @@ def read_heights(path: str | os.PathLike[str], lng: FloatArray, lat: FloatArray)
         pixel_m = _pixel_m(raster.transform, from_degrees, middle)
         shrink = max(1, round(FINEST_M / pixel_m))
         shape = -(-height // shrink), -(-width // shrink)
-        values = _values(raster, (first_column, first_row, width, height), shape)
+        values = values_of(raster, 1, (first_column, first_row, width, height), dtype="float32", shape=shape)
+    values[~np.isfinite(values)] = np.nan
     if np.isnan(values).all():
         msg = f"{path} has no heights where the network is, only missing pixels. Give a raster of the same place"
         raise InputError(msg)
@@ -142,31 +143,6 @@ def _check(raster: Any) -> None:
     if unit not in _METRES:
         msg = f"{raster.name} has heights in {unit!r}; convert them to metres, for example with gdal_calc.py"
         raise InputError(msg)
-    if np.dtype(raster.dtypes[0]).kind not in "iuf":
-        msg = (
-            f"{raster.name} has values of {raster.dtypes[0]}, which are no heights. Give a raster of heights in metres"
-        )
-        raise InputError(msg)
-
-
-def _values(raster: Any, part: tuple[int, int, int, int], shape: tuple[int, int]) -> Float32Array:
-    """Return the heights of a part of a raster, averaged to a shape; NaN where there is none."""
-    from rasterio.enums import Resampling  # noqa: PLC0415 - an optional extra
-    from rasterio.errors import RasterioError  # noqa: PLC0415
-    from rasterio.windows import Window  # noqa: PLC0415
-
-    try:
-        found = raster.read(
-            1, window=Window(*part), out_shape=shape, masked=True, out_dtype="float32", resampling=Resampling.average
-        )
-    except RasterioError as error:
-        msg = f"{raster.name} is damaged: {error}. Copy or download the file again"
-        raise DataError(msg) from error
-    values = np.ma.filled(found, np.nan)
-    values *= np.float32(raster.scales[0])
-    values += np.float32(raster.offsets[0])
-    values[~np.isfinite(values)] = np.nan
-    return np.asarray(values, np.float32)
 
 
 def _place(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyproj
 
-from traveltime_lab._arrays import FloatArray
+from traveltime_lab._arrays import AnyArray, FloatArray
 from traveltime_lab._files import as_path, is_file
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import CrsError, DataError, InputError, MissingDependencyError, MissingFileError
@@ -27,7 +27,7 @@ class Pixels(NamedTuple):
     Attributes
     ----------
     counts : float64 array of shape (n,)
-        Above 0.
+        Above 0, with the scale and the offset of the band.
     lng, lat : float64 arrays of shape (n, n_parts)
         Centres of equal parts of each pixel, in degrees.
     """
@@ -55,15 +55,13 @@ def read_counts(path: str | os.PathLike[str], band: int, part_m: float) -> Itera
     MissingDependencyError
         If rasterio is not installed.
     MissingFileError, DataError, CrsError, InputError
-        If the file does not exist, is no raster, has no CRS, no such band, or negative counts.
+        If the file does not exist, is no raster or damaged, has no CRS, no such band, or negative or infinite counts.
     """
     with opened(path, "counts") as raster:
         if band > raster.count:
             msg = f"band must be from 1 to {raster.count}, the number of bands of {raster.name}; got {band}"
             raise InputError(msg)
-        from rasterio.windows import Window  # noqa: PLC0415 - an optional extra
-
-        yield from _blocks(raster, band, part_m, Window)
+        yield from _blocks(raster, band, part_m)
 
 
 @contextmanager
@@ -112,7 +110,76 @@ def opened(path: str | os.PathLike[str], what: str) -> Iterator[Any]:
         yield raster
 
 
-def _blocks(raster: Any, band: int, part_m: float, window: Any) -> Iterator[Pixels]:
+def values_of(
+    raster: Any,
+    band: int,
+    part: tuple[int, int, int, int],
+    *,
+    dtype: str = "float64",
+    shape: tuple[int, int] | None = None,
+) -> AnyArray:
+    """
+    Return the values of a part of a band, with the scale and the offset of the band.
+
+    Parameters
+    ----------
+    raster : rasterio.DatasetReader
+        From `opened`.
+    band : int
+        Number of the band, from 1.
+    part : tuple of int
+        First column, first row, number of columns, number of rows.
+    dtype : {"float64", "float32"}
+    shape : tuple of int, optional
+        Number of rows and columns to which pixels are averaged; by default those of `part`.
+
+    Returns
+    -------
+    array of shape (n_rows, n_columns)
+        NaN where a pixel has no data: the nodata value, outside of the mask, or transparent.
+
+    Raises
+    ------
+    InputError
+        If the band has no real numbers.
+    DataError
+        If the file is damaged, or the scale or the offset of the band cannot be.
+    """
+    from rasterio.enums import Resampling  # noqa: PLC0415 - an optional extra
+    from rasterio.errors import RasterioError  # noqa: PLC0415
+    from rasterio.windows import Window  # noqa: PLC0415
+
+    own, scale, offset = raster.dtypes[band - 1], raster.scales[band - 1], raster.offsets[band - 1]
+    if np.dtype(own).kind not in "iuf":
+        msg = f"{raster.name} has values of {own} in band {band}, expected real numbers. Convert it with gdal_translate"
+        raise InputError(msg)
+    if not (np.isfinite(scale) and np.isfinite(offset)) or scale == 0.0:
+        msg = (
+            f"{raster.name} has the scale {scale:g} and the offset {offset:g} in band {band}, with which all of its "
+            "values are the same or none; correct them with gdal_edit.py -scale 1 -offset 0"
+        )
+        raise DataError(msg)
+    try:
+        found = raster.read(
+            band,
+            window=Window(*part),
+            out_shape=shape,
+            masked=True,
+            out_dtype=dtype,
+            resampling=Resampling.nearest if shape is None else Resampling.average,
+        )
+    except RasterioError as error:
+        msg = f"{raster.name} is damaged: {error}. Copy or download the file again"
+        raise DataError(msg) from error
+    values = np.ma.filled(found, np.nan)
+    kind = np.dtype(dtype).type
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller finds what is not finite
+        values *= kind(scale)
+        values += kind(offset)
+    return np.asarray(values, dtype)
+
+
+def _blocks(raster: Any, band: int, part_m: float) -> Iterator[Pixels]:
     """Yield the pixels of an open raster, a few rows at a time."""
     to_degrees = pyproj.Transformer.from_crs(pyproj.CRS.from_user_input(raster.crs), WGS84, always_xy=True)
     parts = _parts_per_side(raster, to_degrees, part_m)
@@ -121,8 +188,10 @@ def _blocks(raster: Any, band: int, part_m: float, window: Any) -> Iterator[Pixe
     step = max(1, _AT_ONCE // (raster.width * parts**2))
     for first in range(0, raster.height, step):
         n_rows = min(step, raster.height - first)
-        values = raster.read(band, window=window(0, first, raster.width, n_rows), masked=True)
-        counts = np.ma.filled(values.astype(np.float64), np.nan)
+        counts = values_of(raster, band, (0, first, raster.width, n_rows))
+        if np.isinf(counts).any():
+            msg = f"{raster.name} has infinite counts; if they stand for missing pixels, write NaN in their place"
+            raise InputError(msg)
         if (counts < 0.0).any():
             msg = (
                 f"{raster.name} has negative counts, such as {np.nanmin(counts):g}; if that stands for missing pixels, "

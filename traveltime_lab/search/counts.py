@@ -94,7 +94,7 @@ def counts_to_h3(
     -----
     The count of a point belongs to the cell around it. That of a polygon is shared among cells by area, and that of a
     pixel among the cells that contain the centres of its parts, whose sides are at most a quarter of the edge of a
-    cell. Pixels without data count nothing.
+    cell. Pixels without data count nothing; the scale and the offset of a band apply to its values.
 
     Examples
     --------
