@@ -259,7 +259,8 @@ class ItineraryBuilder:
         for ride in rides:
             if ride > rides[0]:
                 a, b = int(journeys.alight_stop[ride - 1]), int(journeys.board_stop[ride])
-                if a != b:
+                # Between stops at one position there is nothing to walk.
+                if self._coordinates(a) != self._coordinates(b):
                     spare = reference + journeys.departure[ride] / 1000.0 - now
                     walked = self._stop_walk(a, b, spare)
                     legs.extend(walked)

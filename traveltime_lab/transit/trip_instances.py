@@ -270,6 +270,10 @@ def merge_transfers(timetable: Timetable, footpaths: Footpaths | None) -> Transf
     walking time, type 3 forbids the transfer, and types 0 and 1 keep the walk. Rules for single routes or trips are not
     used.
 
+    Stops at one position, such as those of two feeds, are one place: there is no walk between them, and a rule for one
+    of them applies to transfers between it and the others unless they have a rule of their own. It does not apply to
+    transfers among the others.
+
     Parameters
     ----------
     timetable : Timetable
@@ -292,7 +296,12 @@ def merge_transfers(timetable: Timetable, footpaths: Footpaths | None) -> Transf
             raise InputError(f"footpaths must be a CSR of {n} stops; got {footpaths.indptr.size - 1}")
         start = np.repeat(np.arange(n), np.diff(footpaths.indptr))
         stop, seconds = footpaths.stop.astype(np.int64), footpaths.seconds.astype(np.int64)
-    rules = _rules(timetable)
+    twins = _twins(timetable)
+    is_twin = np.isin(start * n + stop, twins[:, 0] * n + twins[:, 1])
+    start = np.concatenate([start[~is_twin], twins[:, 0]])
+    stop = np.concatenate([stop[~is_twin], twins[:, 1]])
+    seconds = np.concatenate([seconds[~is_twin], np.zeros(len(twins), np.int64)])
+    rules = _rules(timetable, twins)
     change_time = np.zeros(n, np.int32)
     at_stop = rules[rules[:, 0] == rules[:, 1]]
     change_time[at_stop[:, 0]] = np.where(at_stop[:, 2] == 3, UNREACHED, at_stop[:, 3])
@@ -307,8 +316,25 @@ def merge_transfers(timetable: Timetable, footpaths: Footpaths | None) -> Transf
     return Transfers(indptr, stop[order].astype(np.int32), seconds[order].astype(np.int32), change_time)
 
 
-def _rules(timetable: Timetable) -> Int64Array:
-    """Return rows of (from, to, type 2 or 3, s) between stops, at most one per pair of stops."""
+def _twins(timetable: Timetable) -> Int64Array:
+    """Return the ordered pairs of two stops with trips at one position, sorted, of shape (n_pairs, 2)."""
+    lng, lat = (timetable.column("stops", name).astype(np.float64) for name in ("stop_lon", "stop_lat"))
+    stops = np.flatnonzero(timetable.is_called)
+    order = stops[np.lexsort((lat[stops], lng[stops]))]
+    is_new = np.ones(order.size, np.bool_)
+    is_new[1:] = (np.diff(lng[order]) != 0.0) | (np.diff(lat[order]) != 0.0)
+    begins = np.append(np.flatnonzero(is_new), order.size)
+    pairs = [np.zeros((0, 2), np.int64)]
+    for k in np.flatnonzero(np.diff(begins) > 1):
+        here = order[begins[k] : begins[k + 1]]
+        both = np.column_stack([np.repeat(here, here.size), np.tile(here, here.size)])
+        pairs.append(both[both[:, 0] != both[:, 1]].astype(np.int64))
+    found = np.concatenate(pairs)
+    return found[np.lexsort((found[:, 1], found[:, 0]))]
+
+
+def _rules(timetable: Timetable, twins: Int64Array) -> Int64Array:
+    """Return rows of (from, to, type 2 or 3, s) between stops, at most one per pair of stops; for `twins` see above."""
     frame = timetable.transfers
     is_general = np.ones(len(frame), np.bool_)
     for name in ("from_route_idx", "to_route_idx", "from_trip_idx", "to_trip_idx"):
@@ -336,6 +362,8 @@ def _rules(timetable: Timetable) -> Int64Array:
         rank = (ends[:, 0] != a).astype(np.int64) + (ends[:, 1] != b)
         spread.append(np.column_stack([ends, np.full((len(ends), 2), (kind, least)), rank, np.full(len(ends), place)]))
     every = np.concatenate(spread)
+    if len(twins):
+        every = np.concatenate([every, _of_twins(every, twins, side=0), _of_twins(every, twins, side=1)])
     # Keep the most specific rule of each pair, then the first in the file. Types 0 and 1 override others, too.
     order = np.lexsort((every[:, 5], every[:, 4], every[:, 1], every[:, 0]))
     every = every[order]
@@ -343,3 +371,16 @@ def _rules(timetable: Timetable) -> Int64Array:
     is_first[1:] = (every[1:, :2] != every[:-1, :2]).any(axis=1)
     every = every[is_first]
     return every[every[:, 2] >= 2, :4]
+
+
+def _of_twins(rules: Int64Array, twins: Int64Array, *, side: int) -> Int64Array:
+    """Return rules with the stop at one end (`side` 0 or 1) replaced by each other stop at its position, as weaker."""
+    first, last = (np.searchsorted(twins[:, 0], rules[:, side], how) for how in ("left", "right"))
+    rows = np.repeat(np.arange(len(rules)), last - first)
+    at = np.arange(rows.size) - np.repeat(np.cumsum(last - first) - (last - first), last - first) + first[rows]
+    found: Int64Array = rules[rows].copy()
+    found[:, side] = twins[at, 1]
+    # Through a station there are at most two steps.
+    found[:, 4] += 3
+    kept: Int64Array = found[found[:, 0] != found[:, 1]]
+    return kept
