@@ -40,7 +40,7 @@ class Points:
     lng, lat : float64 arrays of shape (n,)
         Coordinates in EPSG:4326.
     geometry : object array of shape (n,)
-        Shapely points in EPSG:4326.
+        Shapely points in EPSG:4326, without heights.
     """
 
     index: pd.Index
@@ -86,7 +86,7 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
     ----------
     table : GeoDataFrame, GeoSeries, Point, (lng, lat), list of these or PreparedPoints
         A table must have points in any CRS and a unique index. Points and pairs without a table are longitude and
-        latitude; their labels are 0, 1, 2 ...
+        latitude; their labels are 0, 1, 2 ... Heights of points are ignored.
     name : str
         Name of the argument in error messages.
     bounds : tuple of float
@@ -160,6 +160,10 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
         )
         raise InputError(msg)
     lng, lat = x, y
+    # A height is no part of a place: it would be part of results, and of the conversion from one datum to another.
+    if (shapely.get_coordinate_dimension(values) != 2).any():
+        values = shapely.force_2d(values)
+        series = gpd.GeoSeries(values, index=series.index, crs=series.crs)
     if not series.crs.equals(WGS84, ignore_axis_order=True):
         values = np.asarray(series.to_crs(WGS84).array)
         lng, lat = shapely.get_x(values), shapely.get_y(values)

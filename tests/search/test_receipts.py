@@ -15,14 +15,17 @@ from typing import Any
 import geopandas as gpd
 import pandas as pd
 import pytest
+import shapely
 
 import traveltime_lab as tl
 from tests.support import ROOT
 from tests.support.feeds import feed
 from tests.support.osm_files import osm_xml
 from traveltime_lab.network.network import Network
+from traveltime_lab.points import read_points
 from traveltime_lab.search.receipts.digest import Digest, digest_of
 from traveltime_lab.search.receipts.record import KEY
+from traveltime_lab.search.receipts.replay import _ANSWERS
 
 MORNING = "2026-03-02T07:50:00"
 ON_FOOT: dict[str, Any] = {"transportation": "walking", "travel_time": 900}
@@ -90,6 +93,71 @@ def test_every_search_has_a_receipt_that_gives_the_same_answer(
             assert tl.receipt(tmp_path / "answer.parquet") == found, name
             frame = gpd.read_parquet if isinstance(answer, gpd.GeoDataFrame) else pd.read_parquet
             assert tl.receipt(frame(tmp_path / "answer.parquet")) == found, name
+
+
+def raised(points: Any, heights: Any) -> Any:
+    """Return points with heights."""
+    return shapely.points(shapely.get_x(points), shapely.get_y(points), heights)
+
+
+def with_heights(places: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
+    """Return the same places with heights."""
+    return places.set_geometry(raised(places.geometry.to_numpy(), [120.0, 0.0, -7.5]), crs=places.crs)
+
+
+def test_places_with_heights_are_the_same_places(
+    town: Network, places: gpd.GeoDataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is asked, the answer, its receipt and what comes of asking again do not depend on heights."""
+    high = with_heights(places)
+    jobs: dict[str, Any] = {"progress": False, "part_size": 3, **ON_FOOT}
+    folders = {}
+    for name, each in (("plain", places), ("high", high)):
+        (tmp_path / name).mkdir()
+        matrix = tl.write_matrix(town, each, each, tmp_path / name / "m", **jobs)
+        areas = tl.write_areas(town, each, tmp_path / name / "a", **jobs)
+        folders[name] = [matrix, areas]
+        assert tl.replay(matrix, town, origins=high, destinations=places).is_same
+        assert tl.replay(areas, town, origins=high).is_same
+    assert [tl.receipt(each) for each in folders["plain"]] == [tl.receipt(each) for each in folders["high"]]
+    found, wanted = answers(town, high), answers(town, places)
+    for name, answer in found.items():
+        again = tl.replay(answer, town)
+        assert again.is_same and not again.differences, (name, again)
+        assert tl.receipt(answer) == tl.receipt(wanted[name]), name
+    functions = {tl.receipt(answer)["function"] for answer in found.values()} | {"write_matrix", "write_areas"}
+    assert functions == {*_ANSWERS} - {"calibrate_speeds"}  # which test_calibration.py asks
+    # Tables that are passed again may have heights or not.
+    monkeypatch.setattr("traveltime_lab.search.receipts.asked.MOST_ROWS", 1)
+    for asked, again in ((places, high), (high, places), (high.to_crs(town.crs), high.to_crs(town.crs))):
+        kept = tl.receipt(tl.time_filter(town, asked, asked, **ON_FOOT))
+        assert tl.replay(kept, town, origins=again, destinations=again).is_same
+
+
+@pytest.mark.parametrize("crs", [4326, 3857, 4979, 4258, 31370, 5554])
+def test_heights_do_not_move_points(crs: int) -> None:
+    """Not where a datum shift or a CRS with a vertical axis would make use of them."""
+    plain = gpd.GeoSeries.from_xy([4.3, 4.4, 4.5], [50.8, 50.9, 51.0], crs=4326).to_crs(crs)
+    flat = read_points(plain, "points", (4.0, 50.0, 5.0, 52.0))
+    for heights in (1000.0, float("nan"), [0.0, float("inf"), 5.0]):
+        high = gpd.GeoSeries(raised(plain.to_numpy(), heights), crs=crs)
+        found = read_points(high, "points", (4.0, 50.0, 5.0, 52.0))
+        assert (found.lng == flat.lng).all() and (found.lat == flat.lat).all()
+        assert shapely.equals_identical(found.geometry, flat.geometry).all()
+
+
+def test_what_differs_is_said(town: Network, places: gpd.GeoDataFrame) -> None:
+    """An answer that is another one is a difference, for every kind of result."""
+    for name, answer in answers(town, places).items():
+        kept = tl.receipt(answer)
+        kept["answer"]["digest"] = "0" * 32
+        again = tl.replay(kept, town)
+        assert not again.is_same, name
+        n = len(answer)
+        assert again.differences == (
+            f"the answer is another one: {n} rows with the hash {again.digest}, not {n} rows with {'0' * 32}",
+        )
+        assert repr(again) == f"<Replay of {again.function}: {again.differences[0]}>"
 
 
 def test_what_it_says(town: Network, places: gpd.GeoDataFrame) -> None:

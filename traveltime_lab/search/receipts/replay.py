@@ -88,7 +88,8 @@ class Replay:
     digest : str
         Hash of the new answer.
     differences : tuple of str
-        What is not as it was: the answer, the network, its files, the version. Empty if all is the same.
+        What is not as it was: the answer, the version, the files of the network, the network. Empty if all is the same,
+        so never if the answer is not.
     answer : DataFrame, GeoDataFrame or Calibration
         The new answer, with its own receipt.
 
@@ -108,8 +109,8 @@ class Replay:
 
     def __repr__(self) -> str:
         """Return one line."""
-        told = "the same answer" if self.is_same else "another answer"
-        return f"<Replay of {self.function}: {'; '.join((told, *self.differences))}>"
+        found = ("the same answer", *self.differences) if self.is_same else self.differences
+        return f"<Replay of {self.function}: {'; '.join(found)}>"
 
 
 @explained_keywords
@@ -201,9 +202,13 @@ def replay(
         answer = _ANSWERS[function](network, **tables, **_arguments(kept, network))
     except TypeError as error:
         raise DataError(f"the receipt is damaged or of another version: {error}") from error
-    digest = digest_of(answer.table if isinstance(answer, Calibration) else answer)
-    is_same = digest == answer_before["digest"]
-    return Replay(function, is_same, digest, tuple(_differences(kept, network)), answer)
+    table = answer.table if isinstance(answer, Calibration) else answer
+    digest, before = digest_of(table), answer_before["digest"]
+    differences = list(_differences(kept, network))
+    if digest != before:
+        rows = f"{len(table)} rows with the hash {digest}, not {answer_before.get('rows')} rows with {before}"
+        differences.insert(0, f"the answer is another one: {rows}")
+    return Replay(function, digest == before, digest, tuple(differences), answer)
 
 
 def _arguments(kept: Mapping[str, Any], network: Network) -> dict[str, Any]:
