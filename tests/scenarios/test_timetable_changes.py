@@ -18,6 +18,7 @@ import traveltime_lab as tl
 from tests.support import worlds
 from tests.support.feeds import feed, runs_of
 from tests.support.towns import STOPS, STREETS, TRIPS, clock, timetable, town, towns
+from traveltime_lab.scenarios.headways import directions
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.timetable_file import from_tables, to_tables
 from traveltime_lab.transit.trip_instances import trip_table
@@ -72,6 +73,56 @@ def test_headways(hourly: tl.Network) -> None:
     assert departures(late, "R", "2026-03-04")[0] == "00:00:00"
     later = hourly.with_changes(tl.ShiftTrips("R", 90, start="08:00", end="10:00"))
     assert departures(later, "R") == ["06:00:00", "07:00:00", "08:01:30", "09:01:30", "10:00:00", "11:00:00"]
+
+
+#: Sequences of stops of one route, and the direction of each: the whole line and back, short runs, branches, loops.
+SEQUENCES = {
+    "line": (["abcd", "dcba"], [0, 1]),
+    "short runs": (["abcd", "abc", "bc", "dcba", "cb", "dc"], [0, 0, 0, 1, 1, 1]),
+    "express": (["abcd", "ad", "dbca", "da"], [0, 0, 1, 1]),
+    "branches": (["abc", "abd", "cba", "dba"], [0, 0, 1, 1]),
+    "branches that meet at one stop": (["ab", "ac", "ba", "ca"], [0, 1, 2, 3]),
+    "loops": (["abcda", "adcba", "abca"], [0, 1, 0]),
+    "platforms of stations": (["ab", "AB", "BA", "ba"], [0, 0, 1, 1]),
+    "ends of two kinds": (["abc", "bcd", "dcb"], [0, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("kind", SEQUENCES)
+def test_directions_without_ids(kind: str, tmp_path: Path) -> None:
+    """Each direction gets the headway once, as if the feed had direction_id; the order of trips does not matter."""
+    sequences, wanted = SEQUENCES[kind]
+    lng, lat = worlds.FRAME.to_lnglat(*np.array([[300.0 * k, 0.0] for k in range(4)]).T)
+    rows = ["stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station"]
+    for k, name in enumerate("abcd"):
+        at = f"{name},{lat[k]:.7f},{lng[k]:.7f}"  # both platforms of a station have its name
+        rows += [f"S{name},{at},1,", f"{name},{at},0,S{name}", f"{name.upper()},{at},0,S{name}"]
+    for order in (1, -1):
+        chosen = list(zip(sequences, wanted, strict=True))[::order]
+        trips = [[(s, 25_200 + 600 * i + 60 * k) for k, s in enumerate(stops)] for i, (stops, _) in enumerate(chosen)]
+        ids = [f"R,daily,t{i}" for i in range(len(trips))]
+        files = {"stops": "\n".join(rows), "routes": "route_id,route_short_name,route_type\nR,1,3"}
+        plain = timetable(tmp_path, STOPS, trips, trips="\n".join(["route_id,service_id,trip_id", *ids]), **files)
+        change = tl.SetHeadway("R", "06:00", "10:00", 1800)
+        net = tl.build_network(STREETS, gtfs=plain, timezone="UTC")
+        found = directions(net.timetable, np.arange(net.timetable.n_trips))
+        of_trip = dict(zip(net.timetable.trips["trip_id"], found.tolist(), strict=True))
+        pairs = {(of_trip[f"t{i}"], direction) for i, (_, direction) in enumerate(chosen)}
+        assert len(pairs) == len({a for a, _ in pairs}) == len(set(wanted))
+        assert len(departures(net.with_changes(change), "R")) == 8 * len(set(wanted))
+        if len(set(wanted)) <= 2:
+            head = "route_id,service_id,trip_id,direction_id"
+            with_ids = "\n".join([head, *(f"{row},{d}" for row, (_, d) in zip(ids, chosen, strict=True))])
+            said = tl.build_network(
+                STREETS, gtfs=timetable(tmp_path, STOPS, trips, trips=with_ids, **files), timezone="UTC"
+            )
+            assert departures(said.with_changes(change), "R") == departures(net.with_changes(change), "R")
+            # One trip without a direction leaves all directions to the order of stations.
+            some = with_ids.removesuffix(str(chosen[-1][1]))
+            part = tl.build_network(
+                STREETS, gtfs=timetable(tmp_path, STOPS, trips, trips=some, **files), timezone="UTC"
+            )
+            assert departures(part.with_changes(change), "R") == departures(net.with_changes(change), "R")
 
 
 def test_days_with_several_services_get_one_headway(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Other headways and times of the trips of a route, without randomness.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -138,10 +139,10 @@ def set_headway(timetable: Timetable, change: SetHeadway, trips: IndexArray) -> 
     classes, services = _day_classes(timetable, trips)
     earliest, latest = _departures(timetable)
     moments = np.arange(start, end, change.seconds, dtype=np.int64)
-    directions = _directions(timetable, trips)
+    direction_of = directions(timetable, trips)
     for days in classes:
-        for direction in np.unique(directions):
-            here = trips[np.isin(hot.trip_service[trips], days.members) & (directions == direction)]
+        for direction in np.unique(direction_of):
+            here = trips[np.isin(hot.trip_service[trips], days.members) & (direction_of == direction)]
             if here.size:
                 parts.append(_regular(here, moments, earliest, latest, departs, days.service))
     return with_trips(timetable, TripCopies.joined(parts), services=services, **frequencies)
@@ -176,13 +177,33 @@ def _departures(timetable: Timetable) -> tuple[Int64Array, Int64Array]:
     return earliest, latest
 
 
-def _directions(timetable: Timetable, trips: IndexArray) -> Int64Array:
-    """Return a number for the direction of each trip: direction_id, or where not given its first and last stop."""
+def directions(timetable: Timetable, trips: IndexArray) -> Int64Array:
+    """
+    Return a number for the direction of each trip of a route.
+
+    It is direction_id if all trips have one. If not, it follows from the sequences of stations: two of them are in one
+    direction if, of the pairs of stations that both have, more are in the same order than in the opposite one, or if
+    such sequences link them.
+    """
     given = timetable.trips["direction_id"].to_numpy()[trips].astype(np.int64)
-    pattern = timetable.hot.trip_pattern[trips]
-    first = timetable.pattern_stop[timetable.pattern_indptr[pattern]].astype(np.int64)
-    last = timetable.pattern_stop[timetable.pattern_indptr[pattern + 1] - 1].astype(np.int64)
-    return np.where(given >= 0, given, 2 + first * timetable.n_stops + last)
+    if (given >= 0).all():
+        return given
+    patterns, pattern = np.unique(timetable.hot.trip_pattern[trips], return_inverse=True)
+    parent = timetable.column("stops", "parent_idx")
+    station = np.where(parent >= 0, parent, np.arange(timetable.n_stops))
+    bounds = zip(timetable.pattern_indptr[patterns], timetable.pattern_indptr[patterns + 1], strict=True)
+    sequences = [tuple(station[timetable.pattern_stop[begin:end]].tolist()) for begin, end in bounds]
+    number = {stops: k for k, stops in enumerate(dict.fromkeys(sequences))}
+    orders = [{(a, b) for k, a in enumerate(stops) for b in stops[k + 1 :] if a != b} for stops in number]
+    label = list(range(len(orders)))
+    for i, j in combinations(range(len(orders)), 2):
+        if label[i] != label[j]:
+            n_same = len(orders[i] & orders[j])
+            if n_same and n_same > sum((b, a) in orders[j] for a, b in orders[i]):
+                old, new = max(label[i], label[j]), min(label[i], label[j])
+                label = [new if each == old else each for each in label]
+    of_pattern = np.array([label[number[stops]] for stops in sequences], np.int64)
+    return np.asarray(of_pattern[pattern])
 
 
 def _outside(timetable: Timetable, is_mine: AnyArray, start: int, end: int) -> dict[str, AnyArray]:

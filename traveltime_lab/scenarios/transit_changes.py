@@ -145,6 +145,11 @@ class SetHeadway(Change):
     replaced by departures at `start` and every headway later, before `end`. Stops and times on the way are those of
     the trip of that day and direction whose departure is nearest.
 
+    Directions are those of ``direction_id``. If a trip of the route has none, they follow from the order of stations:
+    two sequences of stops are in one direction if most of the pairs of stations that both have are in the same order,
+    so that short runs and branches share the headway of the whole line. Sequences that share no such pair with others
+    are a direction of their own.
+
     Parameters
     ----------
     route : str
