@@ -185,7 +185,7 @@ def directions(timetable: Timetable, trips: IndexArray) -> Int64Array:
     direction if, of the pairs of stations that both have, more are in the same order than in the opposite one, or if
     such sequences link them.
     """
-    given = timetable.trips["direction_id"].to_numpy()[trips].astype(np.int64)
+    given: Int64Array = timetable.trips["direction_id"].to_numpy()[trips].astype(np.int64)
     if (given >= 0).all():
         return given
     patterns, pattern = np.unique(timetable.hot.trip_pattern[trips], return_inverse=True)
@@ -203,7 +203,7 @@ def directions(timetable: Timetable, trips: IndexArray) -> Int64Array:
                 old, new = max(label[i], label[j]), min(label[i], label[j])
                 label = [new if each == old else each for each in label]
     of_pattern = np.array([label[number[stops]] for stops in sequences], np.int64)
-    return np.asarray(of_pattern[pattern])
+    return of_pattern[pattern]
 
 
 def _outside(timetable: Timetable, is_mine: AnyArray, start: int, end: int) -> dict[str, AnyArray]:
