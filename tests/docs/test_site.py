@@ -46,6 +46,7 @@ BLOCK = osm_xml(
     node_tags={5: "amenity=school|name=Escuela"},
 )
 BUS = {
+    "agency": "agency_id,agency_name,agency_url,agency_timezone\nA,Buses,https://example.org,America/Santiago",
     "calendar": "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n"
     "daily,1,1,1,1,1,1,1,20160101,20161231",
     "stops": "stop_id,stop_name,stop_lat,stop_lon\na,A,-29.904,-71.254\nb,B,-29.900,-71.250",

@@ -134,20 +134,20 @@ def _warn_of_clocks(timetable: Timetable, zones: dict[str, int], of_streets: str
     """Warn if clocks of the timetable differ from each other or from those of the streets."""
     dates = timetable.dates().dropna()
     first, last = (dates["first"].min(), dates["last"].max()) if len(dates) else (dt.date(2026, 1, 1),) * 2
-    apart = {zone: timezones.hours_apart(zone, chosen, first, last) for zone in zones}
-    if any(gaps != [0.0] for gaps in apart.values()):
+    most = next(iter(zones))
+    default = f"times without a time zone are those of {chosen}; pass timezone= to choose another"
+    if any(timezones.hours_apart(zone, most, first, last) != [0.0] for zone in zones):
         trips = ", ".join(f"{zone} ({number:,} trips)" for zone, number in zones.items())
         msg = (
             f"the timetables are in time zones whose clocks differ: {trips}. Trips run by the clock of their agency; "
-            f"times without a time zone are those of {chosen}. Pass timezone= to choose another"
+            f"{default}"
         )
         warn(msg)
-    gaps = timezones.hours_apart(chosen, of_streets or chosen, first, last)
+    gaps = timezones.hours_apart(most, of_streets or most, first, last)
     if gaps != [0.0]:
-        hours = " or ".join(f"{gap:+g}" for gap in gaps if gap)
+        hours = " or ".join(f"{gap:+g}" for gap in gaps)
         msg = (
-            f"the timetable is in the time zone {chosen}, most streets are in {of_streets}, whose clocks differ by "
-            f"{hours} hours: check agency_timezone of the feeds and the place of the streets. Times without a time "
-            f"zone are those of {chosen}; pass timezone= to choose another"
+            f"the timetable is in the time zone {most}, most streets are in {of_streets}, whose clocks differ by "
+            f"{hours} hours: check agency_timezone of the feeds and the place of the streets; {default}"
         )
         warn(msg)
