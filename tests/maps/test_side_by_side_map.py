@@ -58,8 +58,8 @@ def test_changes_are_those_of_compare(both: tl.SideBySideMap) -> None:
     areas = [half.areas.set_index("origin") for half in (both.before, both.after)]
     assert changes.equals(tl.compare(*areas))
     lost = changes[changes["change"] == "lost"]
-    assert (changes[changes["change"] == "gained"]["difference"] == 0).all()
-    assert lost["difference"].min() < 0
+    assert (changes[changes["change"] == "gained"]["increase"] == 0).all()
+    assert lost["increase"].min() < 0
 
 
 def test_a_place_is_asked_about_on_both(both: tl.SideBySideMap) -> None:

@@ -40,9 +40,9 @@ def both(nets: Any, ask: Any, **how: Any) -> tuple[Any, Any]:
 def test_pairs_and_matrices(nets: Any) -> None:
     before, after = (tl.time_filter(net, PLACES, PLACES, travel_time=3600, transportation="walking") for net in nets)
     found = tl.compare(before, after).set_index(["origin", "destination"])
-    assert found.loc[(0, 2), "change"] == "lost" and np.isnan(found.loc[(0, 2), "difference"])
-    assert found.loc[(0, 1), "change"] == "more" and found.loc[(0, 1), "difference"] > 0
-    assert found.loc[(3, 4), "change"] == "less" and found.loc[(3, 4), "difference"] == pytest.approx(-30, abs=1)
+    assert found.loc[(0, 2), "change"] == "lost" and np.isnan(found.loc[(0, 2), "increase"])
+    assert found.loc[(0, 1), "change"] == "more" and found.loc[(0, 1), "increase"] > 0
+    assert found.loc[(3, 4), "change"] == "less" and found.loc[(3, 4), "increase"] == pytest.approx(-30, abs=1)
     assert found.loc[(0, 0), "change"] == "same"
     assert tl.compare(after, before).set_index(["origin", "destination"]).loc[(0, 2), "change"] == "gained"
     wide = [
@@ -60,15 +60,13 @@ def test_areas(nets: Any) -> None:
     before, after = both(nets, tl.time_map, travel_time=[60, 120])
     found = tl.compare(before, after)
     assert len(found) == 4 * len(PLACES) and found.crs == "EPSG:4326"
-    kept = found["difference"].groupby([found.index, found["travel_time"]]).sum()
+    kept = found["increase"].groupby([found.index, found["travel_time"]]).sum()
     whole = found.drop_duplicates(["travel_time", "before", "after"])
     assert np.allclose(kept.to_numpy(), (found["after"] - found["before"]).to_numpy()[::2], atol=1.0)
-    assert len(whole) > 1 and found["difference"].max() > 0 > found["difference"].min()
+    assert len(whole) > 1 and found["increase"].max() > 0 > found["increase"].min()
     lost = found.loc[2].query("change == 'lost' and travel_time == 60")
     # Nothing but the origin is left around a closed one.
-    assert lost["after"].iloc[0] < 200 and lost["difference"].iloc[0] == pytest.approx(
-        -lost["before"].iloc[0], rel=0.05
-    )
+    assert lost["after"].iloc[0] < 200 and lost["increase"].iloc[0] == pytest.approx(-lost["before"].iloc[0], rel=0.05)
     metric = gpd.GeoSeries(before.geometry).to_crs(nets[0].crs).area.to_numpy()
     assert np.allclose(found["before"].to_numpy()[::2], metric, rtol=0.01)
 
@@ -87,7 +85,7 @@ def test_maps_of_areas_show_what_was_gained_and_lost(nets: Any) -> None:
     assert drawn(found[found["change"] == "lost"]) == (["lost"], [], 1)
     nothing = tl.compare(*both((nets[0], nets[0]), tl.time_map, travel_time=60))
     assert drawn(nothing) == ([], ["Nothing gained and nothing lost"], 1)
-    assert len(tl.plot(nets[0], found, column="difference").figure.axes) == 2, "asked for, a scale"
+    assert len(tl.plot(nets[0], found, column="increase").figure.axes) == 2, "asked for, a scale"
 
 
 def test_cells_and_accessibility(nets: Any) -> None:
@@ -137,7 +135,7 @@ def test_maps_of_differences_are_centred_on_zero(nets: Any) -> None:
     found = tl.compare(*both(nets, tl.h3_cells, travel_time=90, resolution=10))
     scene = scene_of(nets[0], found, None, None, None, None)
     low, high = scene.limits
-    assert scene.is_diverging and low == -high == -np.nanmax(np.abs(found["difference"]))
+    assert scene.is_diverging and low == -high == -np.nanmax(np.abs(found["increase"]))
     assert scene.place(np.array([0.0, low, high, np.nan])) == [
         style.diverging_colour(0), style.diverging_colour(-1), style.diverging_colour(1), style.NO_VALUE
     ]  # fmt: skip
@@ -145,12 +143,12 @@ def test_maps_of_differences_are_centred_on_zero(nets: Any) -> None:
     pytest.importorskip("matplotlib").use("agg")
     bar = tl.plot(nets[0], found, PLACES).figure.axes[-1]
     assert bar.get_ylim()[0] == pytest.approx(-bar.get_ylim()[1])
-    assert bar.get_ylabel() == "difference"
+    assert bar.get_ylabel() == "increase"
     dots = tl.compare(
         *(tl.accessibility(net, PLACES, PLACES, travel_time=90, transportation="walking") for net in nets)
     )
     assert scene_of(nets[0], None, dots, None, None, None).is_diverging
     none = gpd.GeoDataFrame(
-        {"before": [1.0], "after": [1.0], "difference": [0.0]}, geometry=[shapely.box(0.5, 0.5, 0.501, 0.501)], crs=4326
+        {"before": [1.0], "after": [1.0], "increase": [0.0]}, geometry=[shapely.box(0.5, 0.5, 0.501, 0.501)], crs=4326
     )
     assert scene_of(nets[0], none, None, None, None, None).limits == (-1.0, 1.0)

@@ -356,17 +356,18 @@ def test_a_matrix_and_arithmetic(
     for n, limit in enumerate(limits):
         times = tl.time_filter(town, homes, sites, travel_time=limit, form="matrix", **how)
         for measure, answer in found.items():
-            mine = answer[answer["travel_time"] == limit]
+            mine = answer[answer["travel_time_limit"] == limit]
             assert mine.index.equals(homes.index)
             weight_of = tl.Decay("step") if measure == "2sfca" else decay
-            for column in {"beds", "doctors"} & set(answer.columns):
+            prefix = "travel_time_to_" if measure == "nearest" else ""
+            for column in {"beds", "doctors"} & {name.removeprefix(prefix) for name in answer.columns}:
                 if measure == "opportunities":
                     expected = twin.weighted(times, sites[column], weigh(weight_of, limit))
                 elif measure == "nearest":
                     expected = twin.nearest(times, sites[column], 2)
                 else:
                     expected = twin.catchments(times, sites[column], homes["people"], weigh(weight_of, limit), measure)
-                assert mine[column].iloc[:14].astype(float).fillna(-1).tolist() == (
+                assert mine[prefix + column].iloc[:14].astype(float).fillna(-1).tolist() == (
                     pd.Series(expected[:14]).fillna(-1).tolist()
                 ), (measure, n)
 
@@ -435,7 +436,7 @@ def weigh(decay: tl.Decay, limit: int) -> twin.Weight:
 def test_percentiles(town: tl.Network, homes: Any, sites: Any) -> None:
     how = {**BUS, "window": 600, "percentiles": [50, 90]}
     found = tl.accessibility(town, homes, sites, values="beds", travel_time=[700], decay="linear", **how)
-    assert found.columns.tolist() == ["travel_time", "beds_p50", "beds_p90", "reason", "geometry"]
+    assert found.columns.tolist() == ["travel_time_limit", "beds_p50", "beds_p90", "reason", "geometry"]
     near = tl.accessibility(town, homes, sites, measure="nearest", travel_time=700, **how)
     for percent in (50, 90):
         times = tl.time_filter(town, homes, sites, travel_time=700, form="matrix", properties=(), **how)
@@ -443,7 +444,7 @@ def test_percentiles(town: tl.Network, homes: Any, sites: Any) -> None:
         expected = twin.weighted(times, sites["beds"], weigh(tl.Decay("linear"), 700))
         assert found[f"beds_p{percent}"].iloc[:14].tolist() == expected[:14]
         nearest = times.min(axis=1).iloc[:14].fillna(-1).tolist()
-        assert near[f"opportunities_p{percent}"].iloc[:14].fillna(-1).tolist() == nearest
+        assert near[f"travel_time_to_opportunities_p{percent}"].iloc[:14].fillna(-1).tolist() == nearest
     assert (found["beds_p90"].dropna() <= found["beds_p50"].dropna()).all()
 
 
@@ -456,8 +457,8 @@ def test_who_has_no_street_has_no_value(town: tl.Network, homes: Any, sites: Any
     assert (found.geom_type == "Point").all()
     assert found.crs == "EPSG:4326"
     near = tl.accessibility(town, homes, sites, measure="nearest", travel_time=600, **WALK)
-    assert near["opportunities"].dtype == "Int32"
-    assert near["opportunities"].iloc[-2:].isna().all()
+    assert near["travel_time_to_opportunities"].dtype == "Int32"
+    assert near["travel_time_to_opportunities"].iloc[-2:].isna().all()
 
 
 def test_nothing_in_reach(town: tl.Network) -> None:
@@ -465,7 +466,7 @@ def test_nothing_in_reach(town: tl.Network) -> None:
     home, site = gpd.GeoDataFrame({"p": [5]}, geometry=at((0, 0)).array), at((1500, 1500))
     how = {"travel_time": 60, **WALK}
     assert tl.accessibility(town, home, site, **how)["opportunities"].tolist() == [0.0]
-    assert tl.accessibility(town, home, site, measure="nearest", **how)["opportunities"].isna().all()
+    assert tl.accessibility(town, home, site, measure="nearest", **how)["travel_time_to_opportunities"].isna().all()
     for measure in ("2sfca", "3sfca", "m2sfca"):
         assert tl.accessibility(town, home, site, measure=measure, demand="p", **how)["opportunities"].tolist() == [0.0]
 
@@ -475,7 +476,7 @@ def test_laws(town: tl.Network, homes: Any, sites: Any) -> None:
     inside = sites.iloc[:9]
     limits = [300, 600, 900, 1800]
     found = tl.accessibility(town, homes, inside, values="beds", travel_time=limits, **WALK).dropna(subset="beds")
-    steps = found.pivot_table(index=found.index, columns="travel_time", values="beds").to_numpy()
+    steps = found.pivot_table(index=found.index, columns="travel_time_limit", values="beds").to_numpy()
     assert (np.diff(steps, axis=1) >= 0).all()
     assert (steps[:, -1] <= inside["beds"].sum() * (1 + 1e-15)).all()
     decay = tl.Decay("exponential", scale=500)

@@ -49,7 +49,7 @@ def expected_rows(network: Network, origins: Any, places: Any, k: int, **asked: 
 
 
 def rows_of(found: pd.DataFrame) -> list[tuple[Any, ...]]:
-    columns = found[["origin", "rank", "destination", "travel_time", "distance"]]
+    columns = found[["origin", "k", "destination", "travel_time", "distance"]]
     return [tuple(None if pd.isna(value) else value for value in row) for row in columns.itertuples(index=False)]
 
 
@@ -93,7 +93,7 @@ def test_timetables_and_arrival(coquimbo: Network) -> None:
     for origin, group in found.groupby("origin"):
         best = sorted(times.loc[times["origin"] == origin, "travel_time"])[:3]
         assert group["travel_time"].dropna().tolist() == best
-    assert (found.loc[found["rank"] == 1, "destination"] == places.index).all()
+    assert (found.loc[found["k"] == 1, "destination"] == places.index).all()
     with pytest.raises(tl.UnsupportedError, match="use time_filter with form='pairs'"):
         tl.nearest(coquimbo, places, places, properties=BOTH, **asked)
 

@@ -134,7 +134,7 @@ def test_accessibility_is_the_same_either_way(helsinki: Network, monkeypatch: An
         )
     assert tables[0].equals(tables[1])
     assert done[-1] == (1000, 1000)
-    assert tables[0]["beds"].notna().any() == (k <= 30)
+    assert tables[0]["travel_time_to_beds"].notna().any() == (k <= 30)
 
 
 def test_it_pays_off_for_many_pairs(helsinki: Network) -> None:

@@ -90,7 +90,7 @@ def plot(
     unit : str, optional
         Label of the colour bar; by default the name of the column. Columns in seconds are converted to minutes: those
         whose names begin with ``travel_time``, and ``min``, ``max`` and ``mean`` of cells.
-        The column ``difference`` of `compare`, which is the default for its results, has a diverging scale, centred on
+        The column ``increase`` of `compare`, which is the default for its results, has a diverging scale, centred on
         zero: orange is less, purple is more. Areas of `compare` are orange where lost and purple where gained.
     scheme : str, optional
         Classify the values as `GeoDataFrame.plot` of geopandas does: the name of a classifier of mapclassify (extra

@@ -32,9 +32,9 @@ MOST_NUMBERS: Final = 30
 #: Columns of cells in seconds with their labels, in the order in which they are chosen for colouring.
 _CELL_SECONDS: Final = {"mean": "mean travel time", "min": "shortest travel time", "max": "longest travel time"}
 #: Columns that identify a search result; if its geometries are empty, nothing was reached.
-_ANSWER: Final = ("travel_time", "distance", "reason", "cell")
+_ANSWER: Final = ("travel_time", "travel_time_limit", "distance", "reason", "cell")
 #: Column of the results of `compare` that maps draw in a diverging scale.
-DIFFERENCE: Final = "difference"
+DIFFERENCE: Final = "increase"
 #: Maximum ratio of the sides of a map.
 _STEEPEST: Final = 1.6
 

@@ -45,12 +45,12 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
     -------
     DataFrame or GeoDataFrame
         The columns that tell the rows apart, and: ``before`` and ``after`` (float64, NaN where there is no value),
-        ``difference`` (``after - before``, NaN if one of them is missing) and ``change`` (categorical): ``"gained"``
+        ``increase`` (``after - before``, NaN if one of them is missing) and ``change`` (categorical): ``"gained"``
         if there is a value after only, such as a destination that was out of reach, ``"lost"`` if before only,
         ``"more"``, ``"less"`` or ``"same"``, NA if there is neither. Pairs of a matrix are rows, too.
 
         Areas have two rows each, with the ``change`` ``"gained"`` and ``"lost"`` and the polygon of what was gained or
-        lost, which may be empty. ``before`` and ``after`` are square metres of the whole area, and ``difference`` those
+        lost, which may be empty. ``before`` and ``after`` are square metres of the whole area, and ``increase`` those
         of the polygon, negative for what was lost.
 
     Raises
@@ -64,7 +64,7 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
     See Also
     --------
     Network.with_changes : A network with changes.
-    plot : Draws ``difference`` in a diverging scale that is centred on zero.
+    plot : Draws ``increase`` in a diverging scale that is centred on zero.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
     if kind == "cells":
         name = column or next((each for each in _CELL_VALUES if each in before.columns), "mean")
         return _keyed(before, after, [key for key in keys if key != "distance"], name)
-    values = [each for each in before.columns if each not in ("travel_time", "reason", "geometry")]
+    values = [each for each in before.columns if each not in ("travel_time_limit", "reason", "geometry")]
     if column is None and len(values) != 1:
         raise InputError(f"accessibility has the values {', '.join(map(repr, values))}; say which with column=")
     return _accessibility(before, after, column or values[0])
@@ -111,7 +111,7 @@ def _kind(table: Any, name: str) -> str:
     if isinstance(table, gpd.GeoDataFrame) and table.active_geometry_name is not None:
         shapes = np.asarray(table.geometry.array)
         is_point = shapely.get_type_id(shapes) == 0
-        if is_point.all() and {"travel_time", "reason"} <= columns:
+        if is_point.all() and {"travel_time_limit", "reason"} <= columns:
             return "accessibility"
         if columns & {"travel_time", "distance"} and np.isin(shapely.get_type_id(shapes), (3, 6)).all():
             return "areas"
@@ -130,16 +130,16 @@ def _floats(table: pd.DataFrame, column: str, name: str) -> pd.Series:
 
 
 def _with_change(frame: pd.DataFrame) -> pd.DataFrame:
-    """Add difference and change to a table with before and after."""
+    """Add increase and change to a table with before and after."""
     old, new = frame["before"].to_numpy(), frame["after"].to_numpy()
-    difference = new - old
+    increase = new - old
     was, is_there = ~np.isnan(old), ~np.isnan(new)
     codes = np.full(len(frame), -1, np.int8)
     both = was & is_there
-    codes[both] = np.select([difference[both] > 0, difference[both] < 0], [2, 3], 4)
+    codes[both] = np.select([increase[both] > 0, increase[both] < 0], [2, 3], 4)
     codes[is_there & ~was] = 0
     codes[was & ~is_there] = 1
-    return frame.assign(difference=difference, change=pd.Categorical.from_codes(codes, dtype=_DTYPE))
+    return frame.assign(increase=increase, change=pd.Categorical.from_codes(codes, dtype=_DTYPE))
 
 
 def _keyed(before: Any, after: Any, keys: list[str], column: str) -> Any:
@@ -202,10 +202,10 @@ def _matched(before: gpd.GeoDataFrame, after: gpd.GeoDataFrame, limit: str) -> g
 
 def _accessibility(before: gpd.GeoDataFrame, after: gpd.GeoDataFrame, column: str) -> gpd.GeoDataFrame:
     """Compare a value of accessibility, origin by origin."""
-    after = _matched(before, after, "travel_time")
+    after = _matched(before, after, "travel_time_limit")
     frame = pd.DataFrame(
         {
-            "travel_time": before["travel_time"].to_numpy(),
+            "travel_time_limit": before["travel_time_limit"].to_numpy(),
             "before": _floats(before, column, "before").to_numpy(),
             "after": _floats(after, column, "after").to_numpy(),
         },
@@ -232,7 +232,7 @@ def _areas(before: gpd.GeoDataFrame, after: gpd.GeoDataFrame) -> gpd.GeoDataFram
             limit: before[limit].repeat(2).to_numpy(),
             "before": sizes[0].repeat(2),
             "after": sizes[1].repeat(2),
-            "difference": sizes[2] * np.tile([1.0, -1.0], len(before)),
+            "increase": sizes[2] * np.tile([1.0, -1.0], len(before)),
             "change": pd.Categorical.from_codes(np.tile([0, 1], len(before)), dtype=_DTYPE),
         },
         geometry=shapes,

@@ -80,7 +80,7 @@ def nearest(
     -------
     GeoDataFrame
         `k` rows per origin, or as many as there are places if these are fewer, in the order of the origins: ``origin``
-        (label), ``rank`` (int32, from 1), ``destination`` (label of the place), ``travel_time`` (Int32, s),
+        (label), ``k`` (int32; 1 is the nearest), ``destination`` (label of the place), ``travel_time`` (Int32, s),
         ``distance`` (Float64, m) if asked for, and the place in EPSG:4326. Where fewer places are within the limit,
         the last rows have no destination.
 
@@ -134,7 +134,7 @@ def nearest(
     place = np.where(is_found, places_of, 0).astype(np.intp)
     columns = {
         "origin": starts.index.repeat(n_best),
-        "rank": np.tile(np.arange(1, n_best + 1, dtype=np.int32), len(starts)),
+        "k": np.tile(np.arange(1, n_best + 1, dtype=np.int32), len(starts)),
         "destination": _taken(ends.index, place, is_found),
         "travel_time": pd.arrays.IntegerArray(seconds_of(labels), ~is_found),
     }

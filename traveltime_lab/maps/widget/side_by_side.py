@@ -77,7 +77,7 @@ class SideBySideMap(ipywidgets.VBox):
     >>> scenario = network.with_changes(tl.CloseStreets(closed, modes="driving"))
     >>> both = tl.SideBySideMap(network, scenario, places.iloc[[1]], travel_time=600, transportation="driving")
     >>> both.travel_time = 300
-    >>> bool((both.changes.query("change == 'gained'")["difference"] > 0).any())
+    >>> bool((both.changes.query("change == 'gained'")["increase"] > 0).any())
     False
     """
 

@@ -54,7 +54,7 @@ MEASURES: Final = ("opportunities", "nearest", *_CATCHMENTS)
 #: Reasons why an origin has no value.
 _REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_snapped", "origin_street_closed"])
 #: Columns of the result that are not values.
-_RESERVED: Final = ("travel_time", "reason", "geometry")
+_RESERVED: Final = ("travel_time_limit", "reason", "geometry")
 #: Name of the column if opportunities have no values.
 _COUNT: Final = "opportunities"
 #: Largest number of `k` (assumed).
@@ -133,10 +133,11 @@ def accessibility(
     Returns
     -------
     GeoDataFrame
-        Indexed like `origins`: ``travel_time`` (int32, s); a column for each of `values` under its name, or
+        Indexed like `origins`: ``travel_time_limit`` (int32, s); a column for each of `values` under its name, or
         ``opportunities``, with percentiles one for each of them, such as ``jobs_p50``; ``reason``; and the origin as a
-        point in EPSG:4326. Amounts are float64, and 0 if nothing is in reach. Times of ``"nearest"`` are Int32, and NA
-        if fewer than `k` opportunities are in reach. Both are missing for origins without a street, and ``reason``
+        point in EPSG:4326. Amounts are float64, and 0 if nothing is in reach. Columns of ``"nearest"`` hold travel
+        times (Int32, s) and are named so, such as ``travel_time_to_schools``; they are NA if fewer than `k`
+        opportunities are in reach. Both are missing for origins without a street, and ``reason``
         (categorical) says why. An origin at a street that a change has closed has nothing in reach, and a reason, too.
 
     Raises
@@ -189,15 +190,15 @@ def accessibility(
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> found = tl.accessibility(network, places.iloc[:3], places, travel_time=[600, 1200], transportation="cycling")
-    >>> found[["travel_time", "opportunities"]]
-                              travel_time  opportunities
+    >>> found[["travel_time_limit", "opportunities"]]
+                              travel_time_limit  opportunities
     name
-    Plaza de Armas, Coquimbo          600            2.0
-    Plaza de Armas, Coquimbo         1200            3.0
-    Hospital, Coquimbo                600            2.0
-    Hospital, Coquimbo               1200            3.0
-    La Cantera                        600            1.0
-    La Cantera                       1200            4.0
+    Plaza de Armas, Coquimbo                600            2.0
+    Plaza de Armas, Coquimbo               1200            3.0
+    Hospital, Coquimbo                      600            2.0
+    Hospital, Coquimbo                     1200            3.0
+    La Cantera                              600            1.0
+    La Cantera                             1200            4.0
 
     Beds for each inhabitant, less of those farther away:
 
@@ -238,6 +239,8 @@ def accessibility(
             weights = [Weights.of(how, limit) for limit in limits]
             found = floating_catchments(passes, weights, amounts, needed, _CATCHMENTS[measure])
     is_closed = on_closed_streets(query.graph.topology, here)
+    if measure == "nearest":
+        names = [f"travel_time_to_{name}" for name in names]
     return _table(found, here, is_closed, starts.index, starts.geometry, limits, names, percents)
 
 
@@ -255,7 +258,7 @@ def _table(
     n_limits = len(limits)
     status = np.repeat(here.status, n_limits)
     is_lost = status != SNAPPED
-    columns: dict[str, Any] = {"travel_time": np.tile(np.array(limits, np.int32), len(index))}
+    columns: dict[str, Any] = {"travel_time_limit": np.tile(np.array(limits, np.int32), len(index))}
     for column, name in enumerate(names):
         for layer in range(len(found)):
             values = found[layer, :, column].T.ravel()
