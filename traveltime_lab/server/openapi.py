@@ -16,6 +16,7 @@ from traveltime_lab.server.context import DAY_HEADER, WARNING_HEADER
 from traveltime_lab.server.contract import responses
 from traveltime_lab.server.contract.errors import DOCUMENTATION_LINK, EXPLANATIONS, ErrorBody
 from traveltime_lab.server.contract.moments import Moment
+from traveltime_lab.server.contract.requests import PLACES_OF_OPTIONS
 from traveltime_lab.server.endpoints.table import ENDPOINTS, Endpoint
 from traveltime_lab.server.formats import BOXES, GEOJSON, JSON, WKT, WKT_NO_HOLES
 from traveltime_lab.server.protobuf import endpoints
@@ -49,6 +50,8 @@ def describe() -> dict[str, Any]:
     results = [getattr(responses, e.result) for e in ENDPOINTS]
     kinds = list(dict.fromkeys([*requests, *results, *_SHAPES.values(), ErrorBody]))
     references, components = msgspec.json.schema_components(kinds, schema_hook=_schema_of, ref_template=_REF)
+    for schema in components.values():
+        _without_misplaced(schema)
     reference_of = dict(zip(kinds, references, strict=True))
     paths: dict[str, Any] = {}
     for endpoint in ENDPOINTS:
@@ -74,6 +77,14 @@ def describe() -> dict[str, Any]:
             },
         },
     }
+
+
+def _without_misplaced(schema: dict[str, Any]) -> None:
+    """Leave out of the schema of a search what is refused there."""
+    properties = schema.get("properties", {})
+    if set(PLACES_OF_OPTIONS) <= set(properties):
+        for name in PLACES_OF_OPTIONS:
+            del properties[name]
 
 
 def _schema_of(kind: type) -> dict[str, Any]:

@@ -7,7 +7,7 @@ service (`traveltime_lab.server.openapi`). A field that is ``None`` was null or 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta, Raw, Struct
@@ -152,7 +152,41 @@ class PolygonsFilter(Struct):
     limit: Annotated[int, Meta(ge=1)]
 
 
-class Search(Struct, kw_only=True):
+class Misplaced(Struct, kw_only=True):
+    """
+    Fields of `transportation`, `snapping` and `range` that a search has beside these objects, where they mean nothing.
+
+    Unknown fields are ignored, but to ignore these would change the answer without a word: they are refused, by
+    `traveltime_lab.server.contract.rules.misplaced_options`, and left out of the description of the service.
+    """
+
+    accept_roads: Raw | None = None
+    boarding_time: Raw | None = None
+    cycling_time_to_station: Raw | None = None
+    disable_border_crossing: Raw | None = None
+    driving_time_to_station: Raw | None = None
+    exclude_roads: Raw | None = None
+    include_roads: Raw | None = None
+    max_changes: Raw | None = None
+    max_results: Raw | None = None
+    parking_time: Raw | None = None
+    penalty: Raw | None = None
+    pt_change_delay: Raw | None = None
+    threshold: Raw | None = None
+    traffic_model: Raw | None = None
+    walking_time: Raw | None = None
+    width: Raw | None = None
+
+
+#: The object that each of these fields belongs to: what is neither of snapping nor of range is of transportation.
+PLACES_OF_OPTIONS: Mapping[str, str] = {
+    **dict.fromkeys(Misplaced.__struct_fields__, "transportation"),
+    **dict.fromkeys(Snapping.__struct_fields__, "snapping"),
+    **dict.fromkeys(("max_results", "width"), "range"),
+}
+
+
+class Search(Misplaced, kw_only=True):
     """
     What all searches have.
 

@@ -13,7 +13,15 @@ from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.area_requests import CellRequest
 from traveltime_lab.server.contract.decode import is_faulty
 from traveltime_lab.server.contract.errors import shown
-from traveltime_lab.server.contract.requests import Combination, FastSearches, GeohashCoords, H3Coords, Request, Search
+from traveltime_lab.server.contract.requests import (
+    PLACES_OF_OPTIONS,
+    Combination,
+    FastSearches,
+    GeohashCoords,
+    H3Coords,
+    Request,
+    Search,
+)
 from traveltime_lab.server.contract.transportation import ByTimetable, Driving
 
 Report = Callable[[str, str], None]
@@ -142,7 +150,15 @@ def no_borders(request: Request, report: Report) -> None:
             report(f"{path}.transportation.disable_border_crossing", "cannot be true: the maps here carry no borders")
 
 
-_TRAVEL = (has_search, unique_ids, usable_windows, usable_changes, no_borders)
+def misplaced_options(request: Request, report: Report) -> None:
+    """Check that options are in the objects that they belong to, not beside them."""
+    for path, search in iter_searches(request):
+        for name, place in PLACES_OF_OPTIONS.items():
+            if getattr(search, name) is not None:
+                report(f"{path}.{name}", f"is a field of {place}; write it there, as {place}.{name}")
+
+
+_TRAVEL = (has_search, unique_ids, usable_windows, usable_changes, no_borders, misplaced_options)
 #: The rules of requests for shapes, for cells, and for times between places or to zones; see also
 #: `traveltime_lab.server.endpoints.locations`.
 SHAPES = (*_TRAVEL, known_search_ids)
