@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from tests.support.feeds import LINE, feed, text
+from tests.support.osm_files import osm_xml
+from traveltime_lab import build_network
 from traveltime_lab.errors import DataError, GtfsError, InputError, MissingFileError
 from traveltime_lab.modes import ROUTE_MODES
 from traveltime_lab.readers.gtfs import extras
@@ -302,6 +304,9 @@ def _more(file: str, *rows: str) -> str:
           "frequencies.txt: start_time is not H:MM:SS": "1 rows, lines 5, such as '8'",
           "frequencies.txt: end_time is not after start_time": "1 rows, lines 4, such as '9:00:00'",
           "frequencies.txt: headway_secs is not a number of seconds from 1 to a week": "1 rows, lines 3, such as '0'"}),
+        ({"frequencies": "trip_id,start_time,end_time,headway_secs,exact_times\nt,8:00:00,9:00:00,60,\n"
+                         "t,8:00:00,9:00:00,60,0\nt,9:00:00,9:30:00,60,0\n"},
+         {"frequencies.txt: duplicate row": "1 rows, lines 3, such as 't'"}),
         ({"transfers": "from_stop_id,to_stop_id,transfer_type,min_transfer_time\na,x,0,\na,b,7,\na,b,2,soon\na,,2,60\n"
                        "a,b,4,"},
          {"transfers.txt: unknown to_stop_id": "1 rows, lines 2, such as 'x'",
@@ -676,3 +681,16 @@ def test_transportation_types_select_routes() -> None:
     for name, expected in chosen.items():
         assert [group for group, used in zip(groups, is_selected(groups, name), strict=True) if used] == expected
     assert route_class(8) is None and route_class(-1) is None
+
+
+def test_a_feed_given_twice_is_an_error(tmp_path: Path) -> None:
+    streets = tmp_path / "street.osm"
+    streets.write_bytes(osm_xml({1: (0.5, 0.5), 2: (0.51, 0.5)}, [(10, "1 2", "highway=residential")]))
+    one, other = feed(tmp_path, "a.zip"), feed(tmp_path, "b.zip", stop_times=CALLS.replace("8:", "9:"))
+    copy, link = tmp_path / "copy.zip", tmp_path / "link.zip"
+    copy.write_bytes(one.read_bytes())
+    link.symlink_to(one)
+    assert build_network(streets, gtfs=[one, other], timezone="UTC").transit is not None
+    for again in (one, str(one), tmp_path / "." / "a.zip", link, copy):
+        with pytest.raises(InputError, match=r"gtfs has .*zip twice.* give each feed once"):
+            build_network(streets, gtfs=[one, other, again], timezone="UTC")

@@ -5,7 +5,7 @@ Building networks from source data, and loading them from files.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +60,7 @@ def build_network(
         name, a shapely Polygon, a ``(west, south, east, north)`` bounding box, or a ``((lat, lng), distance_m)`` pair,
         for which osmnx downloads the streets from Overpass.
     gtfs : path-like or sequence of path-like, default ()
-        GTFS feeds: zip files or folders.
+        GTFS feeds: zip files or folders, each once.
     timezone : str, optional
         IANA name of the time zone; by default that of the feeds, of most of their trips if they have several; without
         feeds, or with feeds in UTC, that of most streets.
@@ -133,6 +133,7 @@ def build_network(
         as_transportation(each) for each in ((prepare,) if is_one else items(prepare, "prepare", "transportations"))
     ]
     feeds = _feeds_of(gtfs)
+    _check_different(feeds, [path.resolve() for path in feeds])
     check_timetable(asked, has_timetable=bool(feeds))
     total = _STREETS + _REST + bool(feeds) * _TIMETABLE + len(asked) * _PREPARED
     with shown(progress, total, "Building the network", "", is_share=True) as advance:
@@ -145,6 +146,7 @@ def build_network(
         tables, besides = _tables_from(osm, advance, has_feeds=bool(feeds))
         files = [described(Path(osm), "streets")] if _is_file(osm) else []
         files += [described(path, "timetable") for path in feeds]
+        _check_different(feeds, [each["sha256"] for each in files[-len(feeds) :]] if feeds else [])
         network = _network_of(tables, besides, files, timetable, timezone, is_left_hand)
         advance(_REST)
         for each in asked:
@@ -206,6 +208,17 @@ def _feeds_of(gtfs: Any) -> list[Path]:
     if isinstance(gtfs, str | os.PathLike):
         gtfs = (gtfs,)
     return [as_path(source, "gtfs") for source in items(gtfs, "gtfs", "paths of feeds")]
+
+
+def _check_different(feeds: Sequence[Path], identities: Sequence[Any]) -> None:
+    """Raise InputError for a feed that is given twice, which would double its departures."""
+    first: dict[Any, Path] = {}
+    for path, identity in zip(feeds, identities, strict=True):
+        before = first.setdefault(identity, path)
+        if before is not path:
+            same = "twice" if before == path else f"twice: {before} and {path} are the same feed"
+            msg = f"gtfs has {path} {same}, which would double its departures; give each feed once"
+            raise InputError(msg)
 
 
 def _tables_from(osm: Any, advance: Callable[[int], None], *, has_feeds: bool) -> tuple[StreetTables, Besides | None]:

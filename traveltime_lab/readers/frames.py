@@ -47,7 +47,8 @@ def tables_from_frames(nodes: gpd.GeoDataFrame, edges: pd.DataFrame) -> StreetTa
         ``geometry`` (LineString in any CRS from the first node to the second; by default a straight line), ``highway``
         and any other OSM tags, the speeds ``walking_kph``, ``cycling_kph`` and ``driving_kph`` (0 closes the edge to
         the mode; where missing, the tags are used), ``length`` (m; by default measured), ``name``, and ``osmid`` or
-        ``way_id``. ``highway`` or a speed is required.
+        ``way_id``. ``highway`` or a speed is required. Rows with the same nodes are parallel streets, also if they are
+        equal.
 
     Returns
     -------

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from traveltime_lab._arrays import (
@@ -337,6 +338,8 @@ def read_frequencies(
               "headway_secs")  # fmt: skip
     exact = np.where(exact == parse.MISSING, 0, exact)
     drop_rows(table, findings, keep, (exact != 0) & (exact != 1), "exact_times is not 0 or 1", "exact_times")
+    whole = pd.DataFrame({"trip": row, "start": start, "end": end, "headway": headway, "exact": exact})
+    drop_rows(table, findings, keep, whole.duplicated().to_numpy(), "duplicate row", "trip_id")
     rows = np.flatnonzero(keep)
     rows = rows[new_number[row[rows]] >= 0]
     trip = new_number[row[rows]]
