@@ -1,0 +1,76 @@
+"""Several limits in one call have the answers of single calls, in any order and number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import geopandas as gpd
+import pytest
+
+import traveltime_lab as tl
+from tests.support import questions
+from tests.support.questions import assert_same
+
+RIDE = {"transportation": "public_transport", "departure_time": "2016-01-18T08:00:00"}
+DRIVE = {"transportation": "driving", "arrival_time": "2016-01-18T09:00:00"}
+WALK = {"transportation": "walking"}
+LIMITS = (300, 1200, 700)
+
+
+def areas(**how: Any) -> Callable[..., Any]:
+    return lambda network, places, limits: tl.time_map(network, places, travel_time=limits, **how)
+
+
+def distances(**how: Any) -> Callable[..., Any]:
+    return lambda network, places, limits: tl.distance_map(network, places, distance=limits, **how)
+
+
+def h3(**how: Any) -> Callable[..., Any]:
+    return lambda network, places, limits: tl.h3_cells(
+        network, places, travel_time=limits, resolution=9, geometry=False, **how
+    )
+
+
+def geohash(**how: Any) -> Callable[..., Any]:
+    return lambda network, places, limits: tl.geohash_cells(
+        network, places, travel_time=limits, resolution=6, geometry=False, **how
+    )
+
+
+QUESTIONS: dict[str, Callable[..., Any]] = {
+    "areas by public transport": areas(**RIDE),
+    "areas of a window": areas(**RIDE, window=1200, percentile=50),
+    "areas by car": areas(**DRIVE),
+    "areas around streets": areas(**WALK, render_mode="road_buffering"),
+    "areas within a distance": distances(**WALK),
+    "areas within the shortest distance": distances(transportation="driving", shortest=True),
+    "H3 cells": h3(**RIDE),
+    "geohash cells": geohash(**DRIVE),
+}
+
+
+@pytest.fixture(scope="module")
+def places(coquimbo: tl.Network) -> gpd.GeoSeries:
+    return questions.places_in(coquimbo, 3, 8)
+
+
+def part(answer: Any, limit: int, column: str) -> Any:
+    """Return the rows of a limit; answers of cells name it only if there are several."""
+    rows = answer[answer[column] == limit] if column in answer else answer
+    return rows.drop(columns=column, errors="ignore").reset_index()
+
+
+def cells_alone(answer: Any) -> Any:
+    """Return an answer without the numbers of its rows."""
+    return answer.drop(columns="index", errors="ignore")
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_one_by_one_or_together(coquimbo: tl.Network, places: gpd.GeoSeries, question: str) -> None:
+    ask, column = QUESTIONS[question], "distance" if "distance" in question else "travel_time"
+    together, backwards = (ask(coquimbo, places, list(limits)) for limits in (LIMITS, LIMITS[::-1]))
+    for limit in LIMITS:
+        alone = cells_alone(part(ask(coquimbo, places, limit), limit, column))
+        for several in (together, backwards, ask(coquimbo, places, [limit, 901])):
+            assert_same(cells_alone(part(several, limit, column)), alone)
