@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from tests.support.osm_files import Item, items_xml, last_versions
 from traveltime_lab.errors import DataError
+from traveltime_lab.readers.osm import versions
 from traveltime_lab.readers.osm.features import read_features
 from traveltime_lab.readers.osm.streets import read_osm
 from traveltime_lab.streets.tables import StreetTables
@@ -362,3 +363,27 @@ def test_deleted_ways_of_a_city(shared_data: Path, tmp_path: Path) -> None:
                 if not (item.is_way() and item.id in gone):
                     writer.add(item)
         assert facts(tmp_path / "deleted.osm") == facts(tmp_path / "cut.osm")
+
+
+@given(st.lists(st.tuples(st.sampled_from("nwr"), st.integers(-3, 4)), max_size=6), st.integers(1, 20))
+def test_order_equals_the_slow_twin(
+    tmp_path_factory: pytest.TempPathFactory, objects: list[tuple[str, int]], per_chunk: int
+) -> None:
+    """Chunks of a few bytes, of which each ends with a line."""
+    path = tmp_path_factory.mktemp("ids") / "ids"
+    path.write_text("".join(f"{letter}{osm_id}\n" for letter, osm_id in objects))
+    keys = [("nwr".index(letter), osm_id) for letter, osm_id in objects]
+    expected = versions.Order(len({*keys}) == len(keys), keys == sorted({*keys}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(versions, "_PER_CHUNK", per_chunk)
+        assert versions.order_of(path) == expected
+
+
+def test_plain_files_are_not_rewritten(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rewritten(*_: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(versions, "write_last_versions", rewritten)
+    for name in ("helsinki/osm_center_small.pbf", "porto_alegre/osm.pbf"):
+        read_osm(shared_data / name)
+        read_features(shared_data / name, {"amenity": None})

@@ -72,12 +72,15 @@ def order_of(path: Path) -> Order:
 
 def is_unique(ids: Int64Array) -> bool:
     """Return whether ids have no repetition; sorted ones are checked without sorting."""
-    return bool((np.diff(ids) > 0).all()) or not (np.diff(np.sort(ids)) == 0).any()
+    if (ids[1:] > ids[:-1]).all():
+        return True
+    ids = np.sort(ids)
+    return not (ids[1:] == ids[:-1]).any()
 
 
 def _is_ascending(kinds: AnyArray, ids: Int64Array) -> bool:
-    steps = np.diff(kinds.astype(np.int8))
-    return bool(((steps > 0) | ((steps == 0) & (np.diff(ids) > 0))).all())
+    is_next_type, is_same_type = kinds[1:] > kinds[:-1], kinds[1:] == kinds[:-1]
+    return bool((is_next_type | (is_same_type & (ids[1:] > ids[:-1]))).all())
 
 
 def _chunks_of_ids(path: Path) -> Iterator[tuple[AnyArray, Int64Array]]:
