@@ -133,7 +133,7 @@ def build_network(
         as_transportation(each) for each in ((prepare,) if is_one else items(prepare, "prepare", "transportations"))
     ]
     feeds = _feeds_of(gtfs)
-    _check_different(feeds, [path.resolve() for path in feeds])
+    _check_different(feeds, [os.path.realpath(path) for path in feeds])
     check_timetable(asked, has_timetable=bool(feeds))
     total = _STREETS + _REST + bool(feeds) * _TIMETABLE + len(asked) * _PREPARED
     with shown(progress, total, "Building the network", "", is_share=True) as advance:
