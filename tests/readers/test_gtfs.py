@@ -449,6 +449,13 @@ def test_missing_times_at_one_place_are_even(tmp_path: Path) -> None:
     assert timetable.notes[0]["times_filled_in"]["evenly"] == 2
 
 
+def test_the_shortest_and_the_longest_headway(tmp_path: Path) -> None:
+    rows = "trip_id,start_time,end_time,headway_secs\nt,8:00:00,8:00:03,1\nt,9:00:00,9:00:01,604800"
+    timetable = read_feed(feed(tmp_path, frequencies=rows))
+    assert timetable.notes[0]["dropped"] == {}
+    assert timetable.frequency_headway.tolist() == [1, 604_800]
+
+
 def test_times_far_past_midnight(tmp_path: Path) -> None:
     timetable = read_feed(feed(tmp_path, stop_times=CALLS.replace("8:", "32:").replace("32:20", "100:20")))
     assert times(timetable)[0][1] == 32 * 60 and times(timetable)[2][1] == 100 * 60 + 20

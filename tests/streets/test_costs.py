@@ -93,8 +93,10 @@ def test_cyclists_are_not_slower_than_pushing(kph, own, slope, keeps):
     assert costs.USUAL_KPH["cycling"] / factor[0] >= 4.0 / on_foot[0] * (1 - 1e-12)
     found = costs.on_slopes(ridden, level, "cycling", on_foot, factor)
     assert found[0] >= pushed / on_foot[0] * (1 - 1e-12)
-    if kph <= 4.0:
-        assert found[0] == kph / on_foot[0]
+    # They ride, or they push.
+    riding, pushing = ridden[0] / factor[0], min(ridden[0], 4.0) / on_foot[0]
+    assert found[0] == pytest.approx(ridden[0] / on_foot[0] if kph <= 4.0 else max(riding, pushing))
+    assert costs.on_slopes(ridden, level, "walking", on_foot, factor)[0] == ridden[0] / on_foot[0]
 
 
 def test_classes_suffer_their_share():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import itertools
 import tempfile
 import warnings
 from pathlib import Path
@@ -368,6 +369,40 @@ def test_rules_of_changes(tmp_path: Path) -> None:
     assert at_stop == [0, 60, UNREACHED, 0]
     found, _ = ways(timetable, {})
     assert found == {(0, 2): 300}
+
+
+#: Stops a and b of station S, stop c of station T.
+TWO_STATIONS = """
+    stop_id,stop_lat,stop_lon,location_type,parent_station
+    a,0.5,0.50,0,S
+    b,0.5,0.51,0,S
+    c,0.5,0.52,0,T
+    S,0.5,0.50,1,
+    T,0.5,0.52,1,
+"""
+RULE = st.tuples(st.sampled_from("abcST"), st.sampled_from("abcST"), st.sampled_from([0, 1, 2, 3]), st.integers(1, 900))
+
+
+@settings(max_examples=60)
+@given(st.lists(RULE, min_size=1, max_size=6, unique_by=lambda rule: rule[:2]))
+def test_the_most_specific_rule_of_two_stops_holds(rules: list[tuple[str, str, int, int]]) -> None:
+    """The rule with the fewest stations holds for two stops, the first of the file if there are several."""
+    rows = "\n".join(["from_stop_id,to_stop_id,transfer_type,min_transfer_time", *(
+        f"{a},{b},{kind},{least}" for a, b, kind, least in rules)])  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        timetable = read_feed(feed(Path(folder), stops=TWO_STATIONS, transfers=rows))
+    station = {"a": "S", "b": "S", "c": "T"}
+    expected = {}
+    for pair in itertools.permutations(station, 2):
+        fits = [
+            ((a != pair[0]) + (b != pair[1]), place, kind, least)
+            for place, (a, b, kind, least) in enumerate(rules)
+            if a in (pair[0], station[pair[0]]) and b in (pair[1], station[pair[1]])
+        ]
+        if fits and min(fits)[2] == 2:
+            expected[tuple("abc".index(stop) for stop in pair)] = min(fits)[3]
+    found, _ = ways(timetable, {})
+    assert {pair: seconds for pair, seconds in found.items() if max(pair) < 3} == expected
 
 
 def test_a_rule_of_a_station_holds_for_its_stops_and_gives_way_to_theirs(tmp_path: Path) -> None:
