@@ -141,7 +141,10 @@ def bay(coquimbo: tl.Network, tmp_path_factory: pytest.TempPathFactory) -> City:
     return City(coquimbo.tables, feed, folder, "2016-01-18", found.timezone)
 
 
-@cases
+@pytest.mark.parametrize(
+    "question", ["by departure", "percentiles of a window", "areas by arrival", "routes by arrival"]
+)
+@pytest.mark.parametrize("form", FORMS)
 def test_small_city(bay: City, form: str, question: str) -> None:
     bay.check(form, question)
 
