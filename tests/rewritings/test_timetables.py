@@ -167,6 +167,8 @@ def large(request: pytest.FixtureRequest, shared_data: Path, tmp_path_factory: p
 
 
 @pytest.mark.slow
+# A feed of one day, written as 32:00 of the day before, ends on that day.
+@pytest.mark.filterwarnings("ignore::traveltime_lab.transit.timetable.ServiceWarning")
 @cases
 def test_large_cities(large: City, form: str, question: str) -> None:
     large.check(form, question)
