@@ -66,8 +66,9 @@ def assert_equal(one: list[Any], other: list[Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def plain(helsinki: Network, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return helsinki.save(tmp_path_factory.mktemp("plain") / "helsinki.network")
+def plain(cache_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    # Not the network that tests share, which one of them may have prepared.
+    return tl.sample_network("helsinki").save(tmp_path_factory.mktemp("plain") / "helsinki.network")
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.support.towns import MEANS, ON_FOOT, timetable, towns
 from tests.support.worlds import FRAME, at, tables, world
-from traveltime_lab.limits import most_ms, most_s, whole_seconds
+from traveltime_lab.rounding import most_ms, most_s, whole_seconds
 
 #: Longer than any trip of the networks below.
 LONGEST = 3000

@@ -14,8 +14,8 @@ import pandas as pd
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int32Array, Int64Array
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.street import road
-from traveltime_lab.limits import whole_seconds
 from traveltime_lab.points import Points, plain
+from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps, on_closed_streets

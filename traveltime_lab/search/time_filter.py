@@ -21,10 +21,11 @@ from traveltime_lab._progress import Progress, check_progress, watched
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
-from traveltime_lab.limits import MAX_RESULTS, MAX_TRAVEL_TIME_S, whole_seconds
+from traveltime_lab.limits import MAX_RESULTS, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
+from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.pair_times import PairTimes, ReachablePairs, _joined, pair_times, poured, reachable_pairs
 from traveltime_lab.search.pairs import (
     chosen_pairs,

@@ -27,11 +27,11 @@ from traveltime_lab.limits import (
     MAX_TRAVEL_TIME_S,
     MIN_BUFFER_M,
     MIN_DISTANCE_M,
-    most_s,
 )
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
+from traveltime_lab.rounding import most_s
 from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame

@@ -17,7 +17,7 @@ import pandas as pd
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
 from traveltime_lab._files import as_path, is_file
 from traveltime_lab.errors import DataError, MissingFileError
-from traveltime_lab.limits import half_up
+from traveltime_lab.rounding import half_up
 from traveltime_lab.search.geocoding.gazetteer import postcode_score, prefix_quality, tokens_of
 
 #: Area and district, sector and unit, spelt as in docs/contract.md, 7.7.

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab.kernels.street import road
-from traveltime_lab.limits import most_ms
+from traveltime_lab.rounding import most_ms
 from traveltime_lab.streets import costs
 
 Metric = Literal["time", "distance"]
@@ -72,7 +72,7 @@ def limit_label(limit: float, metric: Metric) -> np.int64:
     """
     Return the largest label within `limit` seconds (or metres), with any other part.
 
-    Times are compared as `traveltime_lab.limits` says. Distances are reported to the centimetre, and compared so.
+    Times are compared as `traveltime_lab.rounding` says. Distances are reported to the centimetre, and compared so.
     """
     most = int(limit * 100) if metric == "distance" else most_ms(limit)
     return np.int64(((most + 1) << road.TIME_SHIFT) - 1)

@@ -26,8 +26,8 @@ from traveltime_lab._progress import advance
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.limits import most_ms, whole_seconds
 from traveltime_lab.modes import Snapping
+from traveltime_lab.rounding import most_ms, whole_seconds
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.graph import RoadGraph

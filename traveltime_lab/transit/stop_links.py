@@ -23,8 +23,8 @@ from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.transit.walks import StatesAround, StopsAround, StopsOnEdges
-from traveltime_lab.limits import most_ms
 from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.rounding import most_ms
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import engines, matrix
 from traveltime_lab.streets import labels as label_parts

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ import numpy as np
 import osmium
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
-from traveltime_lab._files import as_path, is_file, temporary_folder
+from traveltime_lab._files import as_path, full_temporary_folder, is_file, temporary_folder
 from traveltime_lab.errors import DataError, MissingFileError
 from traveltime_lab.readers.osm import opl, versions
 from traveltime_lab.readers.osm.opl import decode, parse_tags
@@ -45,6 +46,8 @@ _LOCATION = np.dtype([("id", "<i8"), ("x", "<i4"), ("y", "<i4")])
 _OBJECTS = osmium.osm.NODE | osmium.osm.WAY | osmium.osm.RELATION
 _DELETED = " dD "  # tags have no spaces in OPL
 _PER_DEGREE = 10_000_000  # the index stores coordinates as integers
+#: Text of libosmium about an index of node positions that cannot grow.
+_NO_ROOM = "Could not resize file"
 _REFS_PER_CHUNK = 2_000_000
 
 
@@ -149,6 +152,8 @@ class OsmFile:
         try:
             yield
         except (RuntimeError, ValueError, osmium.InvalidLocationError) as error:
+            if _NO_ROOM in str(error):
+                raise full_temporary_folder(Path(tempfile.gettempdir(), "nodes.array"), str(error)) from error
             raise DataError(
                 f"{self.path} is not readable as OpenStreetMap data ({self._format}): {error}. "
                 "It is damaged, truncated or of another format; download or export it again."

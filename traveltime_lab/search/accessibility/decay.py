@@ -13,7 +13,8 @@ import numpy as np
 from traveltime_lab._arrays import FloatArray
 from traveltime_lab._checks import number, one_of, whole
 from traveltime_lab.errors import InputError, LimitError
-from traveltime_lab.limits import MAX_OPTION_S, MAX_TRAVEL_TIME_S, half_up
+from traveltime_lab.limits import MAX_OPTION_S, MAX_TRAVEL_TIME_S
+from traveltime_lab.rounding import half_up
 
 #: Types of decay with the options that each needs, and those that it may have.
 _OPTIONS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {

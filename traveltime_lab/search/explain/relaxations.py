@@ -21,10 +21,11 @@ import numpy as np
 
 from traveltime_lab.errors import NoServiceError
 from traveltime_lab.kernels.street import road
-from traveltime_lab.limits import MAX_ROUTE_TIME_S, MAX_TRAVEL_TIME_S, whole_seconds
+from traveltime_lab.limits import MAX_ROUTE_TIME_S, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
+from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.explain.requests import PARAMETERS, WALK, Request, cost, loosened
 from traveltime_lab.search.query import Query, transit_of
 from traveltime_lab.streets import labels as label_parts

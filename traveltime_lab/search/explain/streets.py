@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from traveltime_lab.limits import FOREVER_S, MAX_TRAVEL_TIME_S, whole_seconds
+from traveltime_lab.limits import FOREVER_S, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Transportation, applies
+from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.explain.reasons import Reason, distance, duration, parts_words
 from traveltime_lab.search.explain.relaxations import Pair
 from traveltime_lab.search.explain.requests import Request, changed_options, cost

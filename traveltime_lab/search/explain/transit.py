@@ -11,7 +11,8 @@ from typing import Any, Final, TypeAlias
 
 from traveltime_lab._arrays import Int32Array
 from traveltime_lab.itinerary import Route
-from traveltime_lab.limits import MAX_TRAVEL_TIME_S, whole_seconds
+from traveltime_lab.limits import MAX_TRAVEL_TIME_S
+from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.explain.reasons import clock, day, duration, parts_of, vehicle_words
 from traveltime_lab.search.explain.relaxations import LONGEST_S, Around, Pair, Solution, solutions
 from traveltime_lab.search.explain.requests import WALK, Request

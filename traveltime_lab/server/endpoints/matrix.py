@@ -9,8 +9,9 @@ import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.itinerary import Fares, Route
-from traveltime_lab.limits import MAX_ROUTE_TIME_S, half_up
+from traveltime_lab.limits import MAX_ROUTE_TIME_S
 from traveltime_lab.network.network import Network
+from traveltime_lab.rounding import half_up
 from traveltime_lab.search.pair_times import poured, reachable_pairs
 from traveltime_lab.search.query import Query
 from traveltime_lab.search.routes import find_routes
