@@ -72,7 +72,7 @@ def tied(x: np.ndarray, y: np.ndarray, limit: float, grid: Grid, *, is_kept: boo
     here, rules = (x, y, np.ones(x.size)), (limit, grid, np.uint8(0), no_barriers())
     found, near = nearest.nearest_segments(*here, *rules)
     n = grid.ends.shape[0]
-    parts = ties.Parts(np.zeros(n), np.ones(n))
+    parts = ties.Parts(np.zeros(n), np.ones(n), grid.edge, np.ones(2 * n, np.bool_))
     return ties.tied_places(*here, found, near if is_kept else nearest.none_near(x.size), *rules, parts)
 
 

@@ -26,7 +26,7 @@ from traveltime_lab import Transportation
 from traveltime_lab.errors import InputError, ModeError
 from traveltime_lab.network import checksums, prepared_file
 from traveltime_lab.network.network import Network
-from traveltime_lab.streets import contraction, layer, snapping
+from traveltime_lab.streets import contraction, layer, segments, snapping
 from traveltime_lab.surfaces import field
 
 MODES = ("walking", "cycling", "driving")
@@ -88,7 +88,7 @@ def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module, name in (
         (layer, "build_topology"), (layer, "weigh"), (contraction, "_contract"), (contraction, "_customize"),
-        (snapping, "build_grid"), (snapping, "_segments"), (field, "_edge_boxes"),
+        (snapping, "build_grid"), (segments, "build_grid"), (segments, "_segments"), (field, "_edge_boxes"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, fail)
 

@@ -15,8 +15,10 @@ from tests.support.worlds import at, world
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
 from traveltime_lab.streets.field import label_field
+from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.surfaces import raster
 from traveltime_lab.surfaces.field import DistanceField
+from traveltime_lab.surfaces.islands import with_island
 
 SLOW, FAST = {"walking_kph": 5.0}, {"walking_kph": 72.0}
 
@@ -89,7 +91,13 @@ def test_surfaces_equal_matrices(n: int, is_arrival: bool, seed: int) -> None:
     both = {"departure_time": None, "arrival_time": None, **when}
     query = ask(network, "driving", *both.values(), None)
     snaps = query.snap(read_points(here, "here", network.bounds), is_origin=not is_arrival)
-    field = DistanceField(label_field(query.graph, snaps, query.snapping, limit=604_800, is_backward=query.is_arrival))
+
+    def search(places: Snaps) -> DistanceField:
+        return DistanceField(
+            label_field(query.graph, places, query.snapping, limit=604_800, is_backward=query.is_arrival)
+        )
+
+    field = with_island(search(snaps), search, query.graph, snaps, is_backward=query.is_arrival)
     (drawn,) = raster.surfaces(
         network.streets,
         query.egress_transportation,

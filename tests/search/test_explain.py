@@ -148,8 +148,8 @@ class TestStreets:
 
     def test_an_island(self) -> None:
         # The island is the nearest street, and the one that leads on is 200 m away.
-        nodes = {0: (0, 0), 1: (1000, 0), 2: (2000, 0), 3: (1900, 200), 4: (2000, 200)}
-        network = world(nodes, [(0, 1), (1, 2), (3, 4)])
+        nodes = {0: (0, 0), 1: (1000, 0), 2: (2000, 0), 3: (1900, 200), 4: (2000, 200), 5: (1000, -500)}
+        network = world(nodes, [(0, 1), (1, 2), (3, 4), (1, 5)])
         how = {"travel_time": 900, "transportation": "walking", "snapping": {"threshold": 100}}
         found = told(network, (0, 0), (1950, 200), **how)
         assert found.codes == ("other_component",)

@@ -14,6 +14,7 @@ from tests.support.worlds import at
 from traveltime_lab import _threads
 from traveltime_lab.network.network import Network
 from traveltime_lab.search import nearest as module
+from traveltime_lab.streets import k_nearest
 
 ON_FOOT: dict[str, Any] = {"transportation": "walking", "travel_time": 250}
 BOTH = ("travel_time", "distance")
@@ -65,7 +66,7 @@ def test_equals_the_sorted_matrix(
     assert {row[2] is None for row in expected} == {True, False}
     for block, keys in ((2_000_000, 2_000_000), (60, 25)):
         monkeypatch.setattr(_threads, "BLOCK", block)
-        monkeypatch.setattr(module, "_KEYS", keys)
+        monkeypatch.setattr(k_nearest, "_KEYS", keys)
         found = tl.nearest(town, origins, places, k=k, properties=BOTH, **ON_FOOT)
         assert rows_of(found) == expected
     assert found.crs == "EPSG:4326"

@@ -81,7 +81,7 @@ def test_zones_of_a_small_graph() -> None:
     source, target = np.array(turns, np.int32).T
     is_open = np.ones(7, np.bool_)
     is_destination = np.isin(np.arange(7), [2, 5])
-    zones = access_zones(source, target, is_open, is_destination)
+    zones = access_zones(source, target, is_open, is_destination, np.arange(is_open.size, dtype=np.int32))
     assert np.flatnonzero(zones.ends_behind).tolist() == [3]
     assert np.flatnonzero(zones.begins_behind).tolist() == [3, 4]
     entered = {turn for turn, enters in zip(turns, zones.enters(source, target), strict=True) if enters}
@@ -96,7 +96,9 @@ def test_equal_groups_count_alike() -> None:
     for numbers in ([0, 1, 2], [2, 1, 0]):
         order = np.array(numbers, np.int32)
         is_destination = np.arange(3) == 1
-        zones = access_zones(order[source], order[target], np.ones(3, np.bool_), is_destination)
+        zones = access_zones(
+            order[source], order[target], np.ones(3, np.bool_), is_destination, np.arange(3, dtype=np.int32)
+        )
         assert not zones.ends_behind.any()
         assert not zones.begins_behind.any()
         assert not zones.stays(order[source], order[target]).any()

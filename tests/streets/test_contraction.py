@@ -184,11 +184,13 @@ def test_a_path_and_a_tree_need_no_shortcuts_beyond_their_bends() -> None:
 def joined(
     network: Network, graph: RoadGraph, mode: str, n_origins: int, n_destinations: int
 ) -> tuple[Snaps, Snaps, LinkedPoints, LinkedPoints, Snapping]:
-    """Return random origins and destinations on a graph."""
+    """Return random origins and destinations on a graph, all of them on the main network."""
     snapping = as_snapping(None)
     transportation = as_transportation(mode)
-    origins = snap_points(network.streets, *random_points(network, n_origins, 1), transportation, snapping)
-    destinations = snap_points(network.streets, *random_points(network, n_destinations, 2), transportation, snapping)
+    origins, destinations = (
+        snap_points(network.streets, *random_points(network, n, seed), transportation, snapping).without_islands()
+        for n, seed in ((n_origins, 1), (n_destinations, 2))
+    )
     leaving = LinkedPoints.of(graph, origins, snapping, is_entry=False)
     reached = LinkedPoints.of(graph, destinations, snapping, is_entry=True)
     return origins, destinations, leaving, reached, snapping

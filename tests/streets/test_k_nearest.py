@@ -96,7 +96,7 @@ def test_equals_the_sorted_matrix(helsinki: Network, mode: str, n_origins: int, 
         ordered = np.take_along_axis(labels, order, axis=1)
         order[ordered == road.UNREACHED] = -1
         for k in (1, 4, n_places):
-            found, found_labels = k_nearest.nearest_places(graph, *linked, k, limit)
+            found, found_labels = k_nearest.nearest_places(helsinki.streets, graph, *linked, snapping, k, limit)
             np.testing.assert_array_equal(found_labels, ordered[:, :k])
             np.testing.assert_array_equal(found, order[:, :k])
             n_missing += (found < 0).sum()

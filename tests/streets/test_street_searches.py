@@ -14,11 +14,12 @@ from pandas.testing import assert_frame_equal
 
 import traveltime_lab as tl
 from tests.support.oracles import StreetOracle, random_points, simple_oracle
+from tests.support.oracles_snapping import SnapOracle, times_ms
 from tests.support.worlds import at, towns, with_slopes, world
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import as_snapping, as_transportation
-from traveltime_lab.streets import matrix
+from traveltime_lab.streets import local_pairs, row_search
 from traveltime_lab.streets.layer import OWN_GRAPHS
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 
@@ -72,7 +73,7 @@ MOMENTS = st.none() | st.integers(0, 50).map(lambda hour: dt.datetime(2026, 3, 2
 @quick
 @given(towns(), st.sampled_from(["walking", "driving"]), st.integers(0, 2**31), MOMENTS)
 def test_times_equal_networkx_on_random_towns(network, mode, seed, moment):
-    compare_with_networkx(network, mode, 5, 8, seed, moment)
+    compare_with_networkx(network, mode, 5, 8, seed, moment, by_hand=True)
 
 
 @settings(quick, max_examples=8)
@@ -83,7 +84,9 @@ def test_times_equal_networkx_on_random_towns(network, mode, seed, moment):
     st.integers(0, 2**31),
 )  # fmt: skip
 def test_times_equal_networkx_on_slopes(network, mode, seed):
-    compare_with_networkx(tl.build_network(with_slopes(network.tables, seed), timezone="UTC"), mode, 4, 6, seed)
+    compare_with_networkx(
+        tl.build_network(with_slopes(network.tables, seed), timezone="UTC"), mode, 4, 6, seed, by_hand=True
+    )
 
 
 @pytest.mark.parametrize("mode", ["walking", "cycling", "driving", "driving+ferry"])
@@ -151,19 +154,29 @@ def test_times_equal_networkx_where_restrictions_have_hours(shared_data, clock):
     compare_with_networkx(network, "driving", 4, 60, 3, moment)
 
 
-def compare_with_networkx(network, mode, n_origins, n_targets, seed, moment=None):
-    """Every pair, searched forwards and backwards and with each engine, to the second, with the same reachability."""
+def compare_with_networkx(network, mode, n_origins, n_targets, seed, moment=None, *, by_hand=False):
+    """
+    Every pair, searched forwards and backwards and with each engine, to the second, with the same reachability.
+
+    By hand, the places of points are those of an oracle, too.
+    """
     transportation = tl.Transportation(mode, traffic_model="off_peak") if "driving" in mode else as_transportation(mode)
     own_kph = transportation.walking_speed or transportation.cycling_speed
     oracle = StreetOracle(network, transportation.type, moment=moment, own_kph=own_kph)
     starts, ends = random_points(network, n_origins, seed), random_points(network, n_targets, seed + 1)
-    snaps, goals = (
-        snap_points(network.streets, *points, transportation, as_snapping(None), needed)
-        for points, needed in ((starts, CAN_LEAVE), (ends, CAN_ARRIVE))
-    )
-    expected = np.array(
-        [[np.nan if ms is None else ms / 1000 for ms in oracle.times_ms(snaps, i, goals)] for i in range(n_origins)]
-    )
+    # Some destinations are origins, or as good as that.
+    for axis in (0, 1):
+        ends[axis][:2] = starts[axis][:2] + np.array([0.0, 3e-8])
+    if by_hand:
+        streets = SnapOracle(network, oracle)
+        snaps, goals = streets.snaps(*starts, streets.can_leave), streets.snaps(*ends, streets.can_arrive)
+    else:
+        snaps, goals = (
+            snap_points(network.streets, *points, transportation, as_snapping(None), needed)
+            for points, needed in ((starts, CAN_LEAVE), (ends, CAN_ARRIVE))
+        )
+        snaps, goals = (snaps, snaps.only_islands()), (goals, goals.only_islands())
+    expected = np.array([[np.nan if ms is None else ms / 1000 for ms in row] for row in times_ms(oracle, snaps, goals)])
     expected[expected > 14_400] = np.nan
     origins, targets = (gpd.GeoSeries.from_xy(*points, crs="EPSG:4326") for points in (starts, ends))
     ask = {"travel_time": 14_400, "transportation": transportation, "form": "matrix", "departure_time": moment}
@@ -189,17 +202,19 @@ def test_points_at_the_same_place_are_found_one_by_one(monkeypatch):
 
     def points(n):
         lng, lat = random.integers(0, 3, (2, n)) / 4.0
+        # Some are half a centimetre and some two centimetres away.
+        lng += random.choice([0.0, 4.5e-8, 1.8e-7], n)
         return Snaps(random.integers(-1, 2, n), np.zeros(n), np.zeros(n), np.zeros(n, np.int8), lng, lat)
 
     for n_few, few in ((0, 8), (100, 8), (8, 8), (100, 0)):
-        monkeypatch.setattr(matrix, "_FEW_POINTS", few)
+        monkeypatch.setattr(local_pairs, "_FEW_POINTS", few)
         for n in (0, 1, 8, 60):
             a, b = points(n), points(n_few)
             expected = [
                 (i, j) for i in range(n) for j in range(n_few)
-                if (a.lng[i], a.lat[i]) == (b.lng[j], b.lat[j]) and min(a.edge[i], b.edge[j]) >= 0
+                if abs(a.lng[i] - b.lng[j]) < 8e-8 and a.lat[i] == b.lat[j] and min(a.edge[i], b.edge[j]) >= 0
             ]  # fmt: skip
-            assert sorted(zip(*matrix.same_places(a, b), strict=True)) == expected
+            assert sorted(zip(*local_pairs.same_places(a, b), strict=True)) == expected
 
 
 @pytest.mark.parametrize("mode", ["walking", "driving"])
@@ -221,7 +236,7 @@ def test_few_rows_are_read_from_positions_as_from_ports(helsinki, monkeypatch, m
              "engine": "dijkstra"}  # fmt: skip
     answers = []
     for least in (1, 10**9):
-        monkeypatch.setattr(matrix, "MANY_COLUMNS", least)
+        monkeypatch.setattr(row_search, "MANY_COLUMNS", least)
         answers.append(tl.time_filter(helsinki, *ends, **asked))
     assert answers[0]["travel_time"].notna().sum() > 100 * n_few
     assert_frame_equal(*answers)

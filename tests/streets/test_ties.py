@@ -7,15 +7,19 @@ from typing import Any
 import geopandas as gpd
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from tests.support.oracles import StreetOracle
+from tests.support.oracles_snapping import SnapOracle
 from tests.support.osm_files import osm_xml
-from tests.support.worlds import at, world
-from traveltime_lab.kernels.street.nearest import TIE_M
+from tests.support.worlds import at, recut, towns, world
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.network.network import Network
-from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, SNAPPED, Snaps, segments, snap_points
+from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, SNAPPED, Snaps, snap_points
 
+quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 MODES = ("walking", "cycling", "driving")
 
 
@@ -32,37 +36,69 @@ def single(snaps: Snaps, point: int, place: int) -> Snaps:
 def some_nodes(network: Network, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     t = network.tables
     nodes = np.unique(np.concatenate([t.edge_from, t.edge_to]))
-    picked = np.random.default_rng(seed).choice(nodes, n, replace=False)
+    picked = np.random.default_rng(seed).choice(nodes, min(n, nodes.size), replace=False)
     return t.node_lng[picked], t.node_lat[picked]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_places_are_those_of_every_edge_within_half_a_metre(helsinki: Network, mode: str) -> None:
-    lng, lat = some_nodes(helsinki, 60, 1)
-    rng = np.random.default_rng(2)
-    lng, lat = (np.concatenate([a, a + rng.normal(0, 1e-4, a.size)]) for a in (lng, lat))
-    transportation = as_transportation(mode)
-    snaps = snap_points(helsinki.streets, lng, lat, transportation, as_snapping(None), CAN_LEAVE)
+def near_nodes(network: Network, n: int, seed: int, away: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return points at nodes and, some degrees away, beside them."""
+    lng, lat = some_nodes(network, n, seed)
+    rng = np.random.default_rng(seed)
+    beside = [axis + rng.choice([0.1, 1.0], axis.size) * rng.normal(0, away, axis.size) for axis in (lng, lat)]
+    return np.concatenate([lng, beside[0]]), np.concatenate([lat, beside[1]])
+
+
+def assert_places_by_hand(network: Network, mode: str, lng: np.ndarray, lat: np.ndarray) -> None:
+    """Compare the places of points, also those on islands, with those of an oracle that looks at every segment."""
+    transportation = tl.Transportation(mode, traffic_model="off_peak") if mode == "driving" else as_transportation(mode)
+    oracle = SnapOracle(network, StreetOracle(network, mode))
+    for needed, edges in ((CAN_LEAVE, oracle.can_leave), (CAN_ARRIVE, oracle.can_arrive)):
+        snaps = snap_points(network.streets, lng, lat, transportation, as_snapping(None), needed)
+        for found, expected in zip((snaps, snaps.only_islands()), oracle.snaps(lng, lat, edges), strict=True):
+            for i in range(lng.size):
+                mine, hers = ({(e, round(at, 5), round(m, 4)) for e, at, m in zip(*some_of(each, i), strict=True)}
+                              for each in (found, expected))  # fmt: skip
+                assert mine == hers, (i, lng[i], lat[i])
+
+
+def some_of(snaps: Snaps, i: int) -> list[list[float]]:
+    """Return edges, positions and distances of a point."""
     assert snaps.places is not None
-    topology = helsinki.road_graph(transportation).topology
-    usable = topology.can_leave & ~helsinki.tables.uses["is_ferry"].to_numpy()[helsinki.tables.edge_use]
-    if mode == "driving":
-        on_foot = helsinki.road_graph(as_transportation("walking")).topology.is_open
-        usable &= on_foot[0::2] | on_foot[1::2]
-    x, y = helsinki.frame.to_xy(lng, lat)
-    x1, y1, x2, y2, edge, _, _ = segments(helsinki.streets)
-    for i in np.flatnonzero(snaps.edge >= 0):
-        k = float(helsinki.frame.shrink(y[i]))
-        dx, dy, to_x, to_y = (x2 - x1) * k, y2 - y1, (x1 - x[i]) * k, y1 - y[i]
-        squared = dx * dx + dy * dy
-        along = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0, squared, 1.0), 0.0, 1.0)
-        away = np.where(usable[edge], np.hypot(to_x + along * dx, to_y + along * dy), np.inf)
-        rows = slice(int(snaps.places.indptr[i]), int(snaps.places.indptr[i + 1]))
-        found = set(snaps.places.edge[rows].tolist())
-        sure = set(edge[away <= away.min() + TIE_M - 1e-6].tolist())
-        possible = set(edge[away <= away.min() + TIE_M + 1e-6].tolist())
-        # Water and motorways may be in between; there are none this near to the streets of the centre.
-        assert sure <= found <= possible
+    rows = slice(int(snaps.places.indptr[i]), int(snaps.places.indptr[i + 1]))
+    return [array[rows].tolist() for array in snaps.places[1:]]
+
+
+@quick
+@given(towns(), st.sampled_from(MODES), st.integers(0, 2**31))
+def test_places_are_found_by_hand(network: Network, mode: str, seed: int) -> None:
+    assert_places_by_hand(network, mode, *near_nodes(network, 4, seed, 3e-5))
+    again = tl.build_network(recut(network.tables, seed), timezone="UTC")
+    assert_places_by_hand(again, mode, *near_nodes(network, 4, seed, 3e-5))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_places_are_found_by_hand_in_a_city(helsinki: Network, mode: str) -> None:
+    # Water and motorways may be in between; there are none this near to the streets of the centre.
+    assert_places_by_hand(helsinki, mode, *near_nodes(helsinki, 60, 1, 1e-4))
+
+
+@quick
+@given(towns(), st.sampled_from(MODES), st.integers(0, 2**31))
+def test_it_does_not_matter_where_streets_are_cut_and_how_they_are_numbered(
+    network: Network, mode: str, seed: int
+) -> None:
+    transportation = as_transportation(mode)
+    points = near_nodes(network, 4, seed, 3e-5)
+    found = []
+    for each in (network, tl.build_network(recut(network.tables, seed), timezone="UTC")):
+        sides = (
+            snap_points(each.streets, *points, transportation, as_snapping(None), needed)
+            for needed in (CAN_LEAVE, CAN_ARRIVE)
+        )
+        found.append(table(each, each.road_graph(transportation), *sides))
+    np.testing.assert_array_equal(*map(np.isfinite, found))
+    # Each piece is rounded to whole milliseconds; there are three for each street at most.
+    np.testing.assert_allclose(*found, rtol=0, atol=0.002 * 3 * network.n_edges)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -87,7 +123,9 @@ def test_a_junction_is_as_good_as_its_best_street(helsinki: Network, mode: str) 
                 pair = (one, ends) if needed == CAN_LEAVE else (starts, one)
                 best = np.minimum(best, table(helsinki, graph, *pair).ravel())
             expected = np.where(np.isfinite(best), best, np.nan)
+            # Pairs that are one place or on one island do not use these places.
             same = (other_lng == lng[i]) & (other_lat == lat[i])
+            same |= snaps.on_islands()[i] & (ends if needed == CAN_LEAVE else starts).on_islands()
             np.testing.assert_allclose(np.where(same, np.nan, found[i]), np.where(same, np.nan, expected), atol=0.5)
 
 

@@ -99,6 +99,7 @@ class StreetOracle:
         self.leaving: dict[int, list[int]] = {}
         for d in self.traversal:
             self.leaving.setdefault(self.tail(d), []).append(d)
+        self._find_chains()
         self.lands = {self.tail(d) for d in self.traversal if not self.is_ferry[d]}
         self.lands |= {self.tail(d ^ 1) for d in self.traversal if not self.is_ferry[d]}
         self.bearing: dict[int, tuple[float, float]] = {}
@@ -122,6 +123,27 @@ class StreetOracle:
         self.graph = nx.DiGraph()
         self.states_of: dict[int, list[Any]] = {}
         self._expand()
+
+    def junction(self, d: int) -> Any:
+        """Return the junction at the start of a directed edge: each edge has its own where a node blocks the mode."""
+        is_blocked = self.network.tables.node_flags[self.tail(d)] & BLOCKS[self.base]
+        return ("end", d) if is_blocked else self.tail(d)
+
+    def _find_chains(self) -> None:
+        """Find the streets between junctions: of edges and of directed edges, and the junctions within them."""
+        ends: dict[Any, list[int]] = {}
+        for edge in {d // 2 for d in self.traversal}:
+            for d in (2 * edge, 2 * edge + 1):
+                ends.setdefault(self.junction(d), []).append(d)
+        self.inner = {at for at, both in ends.items() if len(both) == 2 and both[0] // 2 != both[1] // 2}
+        along, either = nx.Graph(), nx.Graph()
+        along.add_nodes_from(d for both in ends.values() for d in both)
+        either.add_nodes_from(d // 2 for d in self.traversal)
+        for a, b in (ends[at] for at in self.inner):
+            along.add_edges_from([(a ^ 1, b), (b ^ 1, a)])
+            either.add_edge(a // 2, b // 2)
+        self.street = {edge: n for n, part in enumerate(nx.connected_components(either)) for edge in part}
+        self.way = {d: n for n, part in enumerate(nx.connected_components(along)) for d in part}
 
     def _on_slope(self, kph: float, usual: float, d: int) -> float:
         """Return the speed along a directed edge with a slope."""
@@ -153,8 +175,9 @@ class StreetOracle:
             here = [group for group in groups if group <= part]
             if not here:
                 continue
-            most = max(map(len, here))
-            starts = {next(iter(group)) for group in here if len(group) == most}
+            # Counted in streets between junctions, however many edges these are cut into.
+            sizes = [len({self.way[d] for d in group}) for group in here]
+            starts = {next(iter(group)) for group, size in zip(here, sizes, strict=True) if size == max(sizes)}
             for reached, behind in ((nx.descendants, self.ends_behind), (nx.ancestors, self.begins_behind)):
                 openly = starts.union(*(reached(public, start) for start in starts))
                 behind |= (set().union(*(reached(turns, start) for start in starts)) & set(public)) - openly

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -63,6 +64,87 @@ def with_slopes(tables: StreetTables, seed: int) -> StreetTables:
         tables,
         walking_slope_factor=walking.astype(np.float32),
         cycling_slope_factor=cycling.astype(np.float32),
+    )
+
+
+def recut(tables: StreetTables, seed: int) -> StreetTables:
+    """
+    Return the same streets, cut at random new nodes, some drawn in the opposite direction, in another order.
+
+    Only for tables without slopes.
+    """
+    rng, t = np.random.default_rng(seed), tables
+    n_uses, n_nodes = len(t.uses), t.node_lng.size
+    turned = t.uses.copy()
+    for mode in ("walking", "cycling", "driving"):
+        ways = [f"{mode}_kph_forward", f"{mode}_kph_backward"]
+        turned[ways] = t.uses[ways[::-1]].to_numpy()
+    # Of each piece: the edge, the nodes at its ends, its share of the edge, its line.
+    rows: list[tuple[int, int, int, float, np.ndarray]] = []
+    pieces_of: list[list[int]] = []
+    new_nodes: list[np.ndarray] = []
+    for edge in range(t.edge_from.size):
+        line = np.column_stack([t.coord_lng, t.coord_lat])[t.coord_indptr[edge] : t.coord_indptr[edge + 1]]
+        x, y = FRAME.to_xy(*line.T)
+        along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
+        along /= along[-1] or 1.0
+        cuts = np.sort(rng.uniform(0.05, 0.95, rng.integers(0, 3)))
+        if rng.random() < 0.5:
+            # At vertices of the line, where there are some.
+            cuts = np.unique([along[1:-1][np.abs(along[1:-1] - cut).argmin()] for cut in cuts if along.size > 2])
+        ends = [0.0, *cuts.tolist(), 1.0]
+        nodes = [int(t.edge_from[edge]), *range(n_nodes + len(new_nodes), n_nodes + len(new_nodes) + len(cuts))]
+        nodes.append(int(t.edge_to[edge]))
+        pieces_of.append([])
+        for i, (begin, end) in enumerate(itertools.pairwise(ends)):
+            inner = line[(along > begin) & (along < end)]
+            first, last = (np.array([[np.interp(place, along, axis) for axis in line.T]]) for place in (begin, end))
+            if i:
+                new_nodes.append(first[0])
+            pieces_of[-1].append(len(rows))
+            rows.append((edge, nodes[i], nodes[i + 1], end - begin, np.concatenate([first, inner, last])))
+    place, is_turned = rng.permutation(len(rows)), rng.random(len(rows)) < 0.5
+    node_place = rng.permutation(n_nodes + len(new_nodes))
+
+    def directed(d: int) -> list[int]:
+        """Return the new directed edges of an old one in the order of travel."""
+        pieces = pieces_of[d // 2][:: -1 if d % 2 else 1]
+        return [2 * int(place[piece]) + (d % 2 ^ int(is_turned[piece])) for piece in pieces]
+
+    ordered = [rows[piece] for piece in np.argsort(place)]
+    backwards = is_turned[np.argsort(place)]
+    edge = np.array([row[0] for row in ordered])
+    ends = np.array([row[1:3] for row in ordered])
+    ends[backwards] = ends[backwards, ::-1]
+    lines = [row[4][:: -1 if back else 1] for row, back in zip(ordered, backwards, strict=True)]
+    paths = []
+    for i in range(t.restriction_only.size):
+        path = [directed(int(d)) for d in t.restriction_edges[t.restriction_indptr[i] : t.restriction_indptr[i + 1]]]
+        paths.append([path[0][-1], *itertools.chain(*path[1:-1]), path[-1][0]])
+    more = np.array(new_nodes).reshape(-1, 2)
+    order = np.argsort(node_place)
+
+    def of_nodes(values: np.ndarray, new: Any) -> np.ndarray:
+        return np.concatenate([values, new]).astype(values.dtype)[order]
+
+    return replace(
+        t,
+        node_osm_id=of_nodes(t.node_osm_id, 10**9 + np.arange(len(more))),
+        node_lng=of_nodes(t.node_lng, more[:, 0]),
+        node_lat=of_nodes(t.node_lat, more[:, 1]),
+        node_flags=of_nodes(t.node_flags, np.zeros(len(more))),
+        edge_from=node_place[ends[:, 0]].astype(np.int32),
+        edge_to=node_place[ends[:, 1]].astype(np.int32),
+        edge_length_m=t.edge_length_m[edge] * np.array([row[3] for row in ordered]),
+        edge_way_id=t.edge_way_id[edge],
+        edge_use=(t.edge_use[edge] + n_uses * backwards).astype(np.int32),
+        edge_name=t.edge_name[edge],
+        coord_indptr=np.cumsum([0, *map(len, lines)]).astype(np.int64),
+        coord_lng=np.concatenate(lines)[:, 0].copy(),
+        coord_lat=np.concatenate(lines)[:, 1].copy(),
+        uses=pd.concat([t.uses, turned], ignore_index=True).astype(t.uses.dtypes.to_dict()),
+        restriction_indptr=np.cumsum([0, *map(len, paths)]).astype(np.int64),
+        restriction_edges=np.array(list(itertools.chain(*paths)), np.int32),
     )
 
 

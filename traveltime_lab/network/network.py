@@ -401,8 +401,8 @@ class Network(NetworkViews, Exports):
         -------
         Report
             A dict that prints as text. ``modes`` has, for each mode, the length of streets in kilometres and the share
-            of them on islands (components of fewer than 50 states that cannot be left or reached). Of the turn
-            restrictions, ``restrictions_with_hours`` hold at some hours of the week, and
+            of them on islands (components of fewer than 50 junctions, by car streets, that cannot be left or reached).
+            Of the turn restrictions, ``restrictions_with_hours`` hold at some hours of the week, and
             ``restriction_conditions_ignored`` counts the conditions that are not honoured. ``timetable`` has,
             for each feed, the dates covered, the number of trips by day of the week, the rows that were dropped, with
             file and line, and the stops that cannot be used because they are too far from any walkable street.

@@ -30,7 +30,8 @@ from traveltime_lab.network.prepared import KINDS, Prepared, name_of
 from traveltime_lab.streets.contraction import Contraction, Hierarchy
 from traveltime_lab.streets.graph import Core, RoadGraph, Topology
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.streets.snapping import SegmentIndex, Snaps
+from traveltime_lab.streets.segments import SegmentIndex
+from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.layer import TransitLayer
 
 #: Prefix of the columns.

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import geopandas as gpd
@@ -18,7 +17,6 @@ from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab._progress import Progress, advance, check_progress, watched
 from traveltime_lab.errors import InputError, LimitError
-from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
@@ -27,16 +25,12 @@ from traveltime_lab.search.query import MomentLike, Query
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.search.time_filter import table_query
-from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.matrix import Block
+from traveltime_lab.streets.k_nearest import Best
 from traveltime_lab.streets.snapping import Snaps
 
 MAX_NEAREST: Final = 1000
 #: Maximum number of rows of the result.
 _MOST_ROWS: Final = 100_000_000
-#: Rows of a block that are looked at together; bounds the memory for their keys.
-_KEYS: Final = 2_000_000
-_NONE: Final = np.iinfo(np.int64).max
 
 
 @explained_keywords
@@ -153,10 +147,10 @@ def _nearest(
     if found is not None:
         advance(len(starts) * len(ends))
         return found
-    best = _Best.none(len(starts), k)
+    best = Best.none(len(starts), k)
     for block in query.blocks(starts, ends, limit, engine):
         best.improve(block)
-    return np.where(best.keys == _NONE, -1, best.keys & 0xFFFF_FFFF), best.labels
+    return best.places, best.labels
 
 
 def _taken(index: pd.Index, positions: AnyArray, is_there: AnyArray) -> Any:
@@ -167,45 +161,3 @@ def _taken(index: pd.Index, positions: AnyArray, is_there: AnyArray) -> Any:
         return pd.arrays.IntegerArray(index.to_numpy()[positions], ~is_there)
     labels = index.to_flat_index() if isinstance(index, pd.MultiIndex) else index
     return pd.Series(labels.take(positions)).where(is_there).array
-
-
-@dataclass(frozen=True)
-class _Best:
-    """
-    The best places of each origin so far, best first.
-
-    Attributes
-    ----------
-    keys : int64 array of shape (n_origins, k)
-        Milliseconds in the upper 32 bits, position of the place in the lower; `_NONE` for no place.
-    labels : int64 array of shape (n_origins, k)
-        Labels of these places.
-    """
-
-    keys: Int64Array
-    labels: Int64Array
-
-    @classmethod
-    def none(cls, n_origins: int, k: int) -> _Best:
-        """Return no places."""
-        shape = (n_origins, k)
-        return cls(np.full(shape, _NONE), np.full(shape, road.UNREACHED, np.int64))
-
-    def improve(self, block: Block) -> None:
-        """Take the places of a block that are better."""
-        step = max(1, _KEYS // max(1, block.labels.shape[1]))
-        positions = np.arange(block.columns.start, block.columns.stop, dtype=np.int64)
-        for first in range(0, block.labels.shape[0], step):
-            labels = block.labels[first : first + step]
-            rows = slice(block.rows.start + first, block.rows.start + first + labels.shape[0])
-            keys = (label_parts.ms(labels) << 32) | positions
-            keys[labels == road.UNREACHED] = _NONE
-            keys = np.concatenate([self.keys[rows], keys], axis=1)
-            labels = np.concatenate([self.labels[rows], labels], axis=1)
-            k = self.keys.shape[1]
-            if keys.shape[1] > 2 * k:
-                kept = np.argpartition(keys, k - 1, axis=1)[:, :k]
-                keys, labels = np.take_along_axis(keys, kept, 1), np.take_along_axis(labels, kept, 1)
-            order = np.argsort(keys, axis=1)[:, :k]
-            self.keys[rows] = np.take_along_axis(keys, order, 1)
-            self.labels[rows] = np.take_along_axis(labels, order, 1)

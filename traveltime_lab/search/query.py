@@ -34,6 +34,7 @@ from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import Metric
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 from traveltime_lab.surfaces.field import DistanceField, Field, StreetField
+from traveltime_lab.surfaces.islands import with_island
 from traveltime_lab.transit import travel_times
 from traveltime_lab.transit.field import transit_field
 from traveltime_lab.transit.layer import TransitLayer
@@ -93,11 +94,14 @@ class Query:
         """Return the travel-time field of a search from (or to) a snapped point."""
         if self.transit is not None:
             return transit_field(replace(self.transit, limit=math.ceil(limit)), snaps)
-        if self.is_length:
-            return DistanceField(
-                label_field(self.graph, snaps, self.snapping, limit=FOREVER_S, is_backward=self.is_arrival)
-            )
-        return StreetField(row_field(self.graph, snaps, self.snapping, limit=limit, is_backward=self.is_arrival))
+
+        def search(here: Snaps) -> Field:
+            asked = (self.graph, here, self.snapping)
+            if self.is_length:
+                return DistanceField(label_field(*asked, limit=FOREVER_S, is_backward=self.is_arrival))
+            return StreetField(row_field(*asked, limit=limit, is_backward=self.is_arrival))
+
+        return with_island(search(snaps), search, self.graph, snaps, is_backward=self.is_arrival)
 
     def blocks(self, starts: Snaps, ends: Snaps, limit: int, engine: str = "dijkstra") -> Iterator[matrix.Block]:
         """Yield the blocks of a travel-time matrix, and report pairs as progress."""
@@ -128,7 +132,7 @@ class Query:
         linked = k_nearest.link(self.graph, starts, ends, self.snapping)
         if not k_nearest.pays_off(self.network.streets, self.graph, *linked, k, limit):
             return None
-        return k_nearest.nearest_places(self.graph, *linked, k, limit)
+        return k_nearest.nearest_places(self.network.streets, self.graph, *linked, self.snapping, k, limit)
 
 
 def ask(

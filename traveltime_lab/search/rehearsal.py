@@ -26,7 +26,7 @@ from traveltime_lab.search.routes import routes
 from traveltime_lab.search.snap import snap
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
-from traveltime_lab.streets.matrix import MANY_COLUMNS
+from traveltime_lab.streets.row_search import MANY_COLUMNS
 from traveltime_lab.streets.snapping import MANY_POINTS
 
 #: Number of junctions on a side of the town, and the distance between them in metres. In a smaller town the choice of

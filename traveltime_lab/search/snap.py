@@ -69,9 +69,13 @@ def snap(
     Notes
     -----
     An origin is snapped to the nearest street from which the main part of the network can be reached, a destination to
-    the nearest one that can be reached from there. Streets on islands of fewer than 50 states of the search graph are
-    used only if there is no other street within the threshold. The straight walk to the street never crosses water
-    for more than 5 m, nor a motorway at ground level.
+    the nearest one that can be reached from there. Streets on islands of fewer than 50 junctions (by car, of fewer than
+    50 streets and directions) are used only if there is no other street within the threshold. Trips between two points
+    that are both nearest to one island stay there; this function returns the places of all other trips.
+
+    The straight walk to the street never crosses water for more than 5 m; bodies of less than 2 hectares count as land.
+    It crosses a motorway at ground level only if no street on this side is at most 500 m farther away than the nearest
+    one.
 
     ``nearest_distance`` is the distance to the nearest street of the mode within the threshold, whatever is between. If
     it is smaller than ``snap_distance``, that street is on an island, leads the wrong way, or is on the other side of

@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from traveltime_lab._arrays import BoolArray, Int32Array
 from traveltime_lab.kernels.street import reading
+from traveltime_lab.streets.chains import distinct
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,9 @@ class AccessZones:
         return inside[source] & goes_on
 
 
-def access_zones(source: Int32Array, target: Int32Array, is_open: BoolArray, is_destination: BoolArray) -> AccessZones:
+def access_zones(
+    source: Int32Array, target: Int32Array, is_open: BoolArray, is_destination: BoolArray, chain: Int32Array
+) -> AccessZones:
     """
     Find the zones behind destination-only streets.
 
@@ -66,6 +69,8 @@ def access_zones(source: Int32Array, target: Int32Array, is_open: BoolArray, is_
         Directed edges before and after each allowed turn.
     is_open, is_destination : bool arrays of shape (n_directed,)
         Directed edges that are open to the mode, and those of them that are open to destinations only.
+    chain : int32 array of shape (n_directed,)
+        Chain of each directed edge, see `traveltime_lab.streets.chains`.
 
     Returns
     -------
@@ -74,7 +79,8 @@ def access_zones(source: Int32Array, target: Int32Array, is_open: BoolArray, is_
     Notes
     -----
     In each connected part of the network, the rest of the network is the largest set of public streets that lead to one
-    another without destination-only streets, and the public streets between them. Sets of equal size count alike.
+    another without destination-only streets, and the public streets between them. The size is the number of chains and
+    directions, so that it does not matter where ways are cut. Sets of equal size count alike.
     """
     nothing = np.zeros(is_open.size, np.bool_)
     if not is_destination.any():
@@ -88,7 +94,7 @@ def access_zones(source: Int32Array, target: Int32Array, is_open: BoolArray, is_
     n_groups, group = connected_components(public, directed=True, connection="strong")
     is_public = is_open & ~is_destination
     # The largest groups of each part. Which group has which number is of no importance, so equal ones are all taken.
-    sizes = np.bincount(group[is_public], minlength=n_groups)
+    sizes = distinct(group[is_public], chain[is_public], n_groups)
     part_of_group = np.zeros(n_groups, part.dtype)
     part_of_group[group[is_public]] = part[is_public]
     largest_size = np.zeros(n_parts, sizes.dtype)

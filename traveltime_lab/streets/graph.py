@@ -69,6 +69,10 @@ class Topology:
         closures of changes, so that points stay at their streets.
     component : int32 array of shape (n_states,)
         Weakly connected component of each state.
+    chain : int32 array of shape (n_edges,)
+        Chain that each edge is a part of, see `traveltime_lab.streets.chains`.
+    ends_chain : bool array of shape (n_directed,)
+        Whether the chain ends where the directed edge begins.
     memo : Memo
         Objects derived from the topology.
     """
@@ -92,6 +96,8 @@ class Topology:
     can_leave: BoolArray
     can_arrive: BoolArray
     component: Int32Array
+    chain: Int32Array
+    ends_chain: BoolArray
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     @property

@@ -5,6 +5,7 @@ Find the nearest places of many origins with one search from all places, where t
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,14 +15,18 @@ from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._threads import even_slices, side_by_side
 from traveltime_lab.kernels.street import k_nearest, road
 from traveltime_lab.modes import Snapping
-from traveltime_lab.streets import engines
+from traveltime_lab.streets import engines, matrix
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints, by_edge
-from traveltime_lab.streets.matrix import same_places
+from traveltime_lab.streets.local_pairs import island_pairs, same_places
 from traveltime_lab.streets.snapping import Snaps
 
+#: Rows of a block that are looked at together; bounds the memory for their keys.
+_KEYS: Final = 2_000_000
+_NONE: Final = np.iinfo(np.int64).max
 #: Pairs up to which a matrix takes no time worth an estimate.
 _FEW_PAIRS: Final = 20_000
 #: Bytes of an entry of a list, and most of the lists of all states.
@@ -54,16 +59,24 @@ def pays_off(
 
 
 def nearest_places(
-    graph: RoadGraph, leaving: LinkedPoints, reached: LinkedPoints, k: int, limit: float
+    streets: StreetLayer,
+    graph: RoadGraph,
+    leaving: LinkedPoints,
+    reached: LinkedPoints,
+    snapping: Snapping,
+    k: int,
+    limit: float,
 ) -> tuple[IndexArray, Int64Array]:
     """
     Return the nearest places of each origin, by milliseconds, then by position.
 
     Parameters
     ----------
+    streets : StreetLayer
     graph : RoadGraph
     leaving, reached : LinkedPoints
         Origins and places.
+    snapping : Snapping
     k : int
         Number of places for each origin, at most that of all places.
     limit : float
@@ -94,10 +107,67 @@ def nearest_places(
     keys, is_there = result.key.reshape(-1, k), result.key.reshape(-1, k) != k_nearest.NONE
     places = np.where(is_there, (keys & road.LENGTH_MASK) >> 1, -1)
     labels = (keys & ~road.LENGTH_MASK) | result.cm.reshape(-1, k).astype(np.int64)
-    return places, np.where(is_there, labels, road.UNREACHED)
+    labels = np.where(is_there, labels, road.UNREACHED)
+    # Origins with a place on their own island are searched for themselves: that changes the order of the others, too.
+    apart = np.unique(island_pairs(graph, leaving.snaps, reached.snaps, snapping, largest).rows)
+    if apart.size:
+        best = Best.none(apart.size, k)
+        for block in matrix.label_blocks(
+            streets, graph, leaving.snaps.take(apart), reached.snaps, snapping, limit=limit
+        ):
+            best.improve(block)
+        places[apart], labels[apart] = best.places, best.labels
+    return places, labels
 
 
 def link(graph: RoadGraph, origins: Snaps, places: Snaps, snapping: Snapping) -> tuple[LinkedPoints, LinkedPoints]:
     """Return origins and places linked to the states of a graph."""
     leaving = LinkedPoints.of(graph, origins, snapping, is_entry=False)
     return leaving, LinkedPoints.of(graph, places, snapping, is_entry=True)
+
+
+@dataclass(frozen=True)
+class Best:
+    """
+    The best places of each origin so far, best first.
+
+    Attributes
+    ----------
+    keys : int64 array of shape (n_origins, k)
+        Milliseconds in the upper 32 bits, position of the place in the lower; `_NONE` for no place.
+    labels : int64 array of shape (n_origins, k)
+        Labels of these places.
+    """
+
+    keys: Int64Array
+    labels: Int64Array
+
+    @classmethod
+    def none(cls, n_origins: int, k: int) -> Best:
+        """Return no places."""
+        shape = (n_origins, k)
+        return cls(np.full(shape, _NONE), np.full(shape, road.UNREACHED, np.int64))
+
+    @property
+    def places(self) -> IndexArray:
+        """Positions of the places, -1 for none."""
+        return np.where(self.keys == _NONE, -1, self.keys & 0xFFFF_FFFF)
+
+    def improve(self, block: matrix.Block) -> None:
+        """Take the places of a block that are better."""
+        step = max(1, _KEYS // max(1, block.labels.shape[1]))
+        positions = np.arange(block.columns.start, block.columns.stop, dtype=np.int64)
+        for first in range(0, block.labels.shape[0], step):
+            labels = block.labels[first : first + step]
+            rows = slice(block.rows.start + first, block.rows.start + first + labels.shape[0])
+            keys = (label_parts.ms(labels) << 32) | positions
+            keys[labels == road.UNREACHED] = _NONE
+            keys = np.concatenate([self.keys[rows], keys], axis=1)
+            labels = np.concatenate([self.labels[rows], labels], axis=1)
+            k = self.keys.shape[1]
+            if keys.shape[1] > 2 * k:
+                kept = np.argpartition(keys, k - 1, axis=1)[:, :k]
+                keys, labels = np.take_along_axis(keys, kept, 1), np.take_along_axis(labels, kept, 1)
+            order = np.argsort(keys, axis=1)[:, :k]
+            self.keys[rows] = np.take_along_axis(keys, order, 1)
+            self.labels[rows] = np.take_along_axis(labels, order, 1)

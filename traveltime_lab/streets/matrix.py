@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,27 +16,23 @@ from traveltime_lab._arrays import Float32Array, IndexArray, Int32Array, Int64Ar
 from traveltime_lab._checks import one_of
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._progress import PARTS, advance, is_watched
-from traveltime_lab._threads import even_slices, map_ahead, row_blocks, side_by_side
+from traveltime_lab._threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.kernels import compiled
-from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction, engines
-from traveltime_lab.streets.graph import Core, RoadGraph, take_rows
+from traveltime_lab.streets.graph import RoadGraph, take_rows
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.streets.links import LinkedPoints, by_edge, rows_of
+from traveltime_lab.streets.links import LinkedPoints
+from traveltime_lab.streets.local_pairs import local_labels, local_pairs
+from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.streets.workspaces import search_space
 
 #: Rows that are searched between two looks at the time, if there is a budget.
 _ROWS_AT_ONCE: Final = 64
-#: From so few rows to so many columns, labels are read from the positions of the columns, without making their ports:
-#: that takes about as long as making them.
-FEW_ROWS, MANY_COLUMNS = 2, 5_000
-#: So few points are compared with all others, one by one.
-_FEW_POINTS: Final = 8
 ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
 
 
@@ -117,45 +113,15 @@ def label_blocks(
     labels as forward searches.
     """
     check_engine(engine)
-    rows, columns = same_places(origins, destinations)
+    checkpoint()
+    local = local_pairs(graph, origins, destinations, snapping, limit_label(limit, graph.metric))
     checkpoint()
     leaving = LinkedPoints.of(graph, origins, snapping, is_entry=False)
     reached = LinkedPoints.of(graph, destinations, snapping, is_entry=True)
     for block in blocks_between(streets, graph, leaving, reached, limit=limit, engine=engine, with_length=with_length):
         checkpoint()
-        here = (rows >= block.rows.start) & (rows < block.rows.stop)
-        here &= (columns >= block.columns.start) & (columns < block.columns.stop)
-        block.labels[rows[here] - block.rows.start, columns[here] - block.columns.start] = 0
+        local.write(block.rows, block.columns, block.labels)
         yield block
-
-
-def same_places(origins: Snaps, destinations: Snaps) -> tuple[IndexArray, IndexArray]:
-    """
-    Return the pairs of an origin and a destination at the same coordinates, if they are snapped.
-
-    Such pairs have a travel time of zero, without the connectors to the street and back.
-    """
-    if min(len(origins), len(destinations)) <= _FEW_POINTS:
-        few, many = (origins, destinations) if len(origins) <= len(destinations) else (destinations, origins)
-        equal = [
-            np.flatnonzero((many.lng == lng) & (many.lat == lat) & (many.edge >= 0) & (edge >= 0))
-            for edge, lng, lat in zip(few.edge, few.lng, few.lat, strict=True)
-        ]
-        i, j = (
-            np.repeat(np.arange(len(few)), [each.size for each in equal]),
-            np.concatenate([np.empty(0, np.int64), *equal]),
-        )
-        return (i, j) if few is origins else (j, i)
-    a, b = (np.where(snaps.edge >= 0, snaps.lng + 1j * snaps.lat, np.nan) for snaps in (origins, destinations))
-    order = np.argsort(b, kind="stable")
-    b = b[order]
-    first = np.searchsorted(b, a)
-    same = np.flatnonzero(b[np.minimum(first, b.size - 1)] == a)
-    first, last = first[same], np.searchsorted(b, a[same], side="right")
-    counts = last - first
-    rows = np.repeat(same, counts)
-    within = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    return rows, order[np.repeat(first, counts) + within]
 
 
 def blocks_between(
@@ -168,7 +134,7 @@ def blocks_between(
     engine: str = "auto",
     with_length: bool = True,
 ) -> Iterator[Block]:
-    """Yield the labels of all pairs as `label_blocks` does, without special treatment of equal points."""
+    """Yield the labels of all pairs as `label_blocks` does, without those of `local_pairs`."""
     largest = limit_label(limit, graph.metric)
     n_origins, n_destinations = len(leaving.snaps), len(reached.snaps)
     if engine == "pandana":
@@ -232,101 +198,6 @@ class _Stopwatch:
 def check_engine(engine: str) -> None:
     """Raise InputError for an unknown engine."""
     one_of(engine, "engine", ENGINES)
-
-
-@dataclass(frozen=True)
-class RowSearch:
-    """
-    Prepared searches from rows of points to columns of points.
-
-    Attributes
-    ----------
-    graph : RoadGraph
-    rows, columns : LinkedPoints
-    is_backward : bool
-        Whether routes end at the rows.
-    """
-
-    graph: RoadGraph
-    rows: LinkedPoints
-    columns: LinkedPoints
-    is_backward: bool
-    core: Core
-    seeds: Ports
-    reads: Ports | None
-    by_edge: turns.ByEdge
-
-    @classmethod
-    def of(
-        cls, graph: RoadGraph, rows: LinkedPoints, columns: LinkedPoints, *, is_backward: bool, is_once: bool = False
-    ) -> RowSearch:
-        """
-        Prepare the seeds and readings of the points.
-
-        Parameters
-        ----------
-        graph : RoadGraph
-        rows, columns : LinkedPoints
-        is_backward : bool
-            Whether routes end at the rows.
-        is_once : bool, default False
-            Whether there will be no searches from other rows. With few of them, what only pays off for many is left
-            out.
-        """
-        core = graph.core(is_backward=is_backward)
-        is_few = is_once and len(rows.snaps) <= FEW_ROWS and len(columns.snaps) >= MANY_COLUMNS
-        reads = None if is_few else core.read_rows(columns.ports)
-        sorted_columns = by_edge(columns.positions, rows.positions if is_once else None)
-        return cls(graph, rows, columns, is_backward, core, core.seed_rows(rows.ports), reads, sorted_columns)
-
-    def starting_from(self, rows: LinkedPoints) -> RowSearch:
-        """Return a search from other rows to the same columns, without preparing the columns again."""
-        assert self.reads is not None
-        return replace(self, rows=rows, seeds=self.core.seed_rows(rows.ports))
-
-    def labels(self, part: slice, limits: Int64Array) -> Int64Array:
-        """
-        Return the labels of some rows.
-
-        Parameters
-        ----------
-        part : slice
-        limits : int64 array of shape (n_part,)
-            Largest label of each row.
-
-        Returns
-        -------
-        int64 array of shape (n_part, n_columns)
-            `UNREACHED` beyond the limit.
-        """
-        graph, rows, columns = self.graph, self.rows, self.columns
-        labels = np.empty((limits.size, len(columns.snaps)), np.int64)
-        seeds = take_rows(self.seeds, part.start, part.stop)
-        with search_space(graph, self.core) as space:
-            if self.reads is None:
-                for row, limit in enumerate(limits):
-                    space.queue, touched = road.from_one(
-                        self.core.arcs, take_rows(seeds, row, row + 1), limit, space.label, space.queue
-                    )
-                    self._read(space.label, limit, labels[row])
-                    road.clear(space.label, touched)
-            else:
-                space.queue = road.many_to_many(
-                    self.core.arcs, seeds, self.reads, limits, space.label, space.queue, labels
-                )
-        is_forward, here = not self.is_backward, rows_of(rows.positions, part.start, part.stop)
-        turns.improve_along_edges(here, columns.positions, is_forward, graph.directed, self.by_edge, limits, labels)
-        return labels
-
-    def _read(self, label: Int64Array, limit: np.int64, result: Int64Array) -> None:
-        """Write the labels of all columns after a search, on all threads."""
-        columns, core = self.columns, self.core
-        ports = (columns.positions, columns.edge_ports, self.graph.traversal, columns.is_entry)
-
-        def read(part: slice) -> None:
-            turns.read_positions(label, *ports, core.above, core.above_key, limit, part.start, part.stop, result)
-
-        side_by_side([functools.partial(read, part) for part in even_slices(result.size)])
 
 
 def _searches(
@@ -422,8 +293,8 @@ def pair_labels(
     turns.improve_pairs(leaving.positions, reached.positions, row_of, aligned, graph.directed, largest, labels)
     result = np.empty_like(labels)
     result[order] = labels
-    a, b = origins.take(origin_of), destinations.take(destination_of)
-    result[(a.lng == b.lng) & (a.lat == b.lat) & (a.edge >= 0) & (b.edge >= 0)] = 0
+    pairs_of, local = local_labels(graph, origins, destinations, snapping, origin_of, destination_of, largest)
+    result[pairs_of] = local
     return result
 
 

@@ -25,6 +25,7 @@ from traveltime_lab.streets import links
 from traveltime_lab.streets.graph import RoadGraph, take_rows
 from traveltime_lab.streets.labels import cm, limit_label, make_labels, primary
 from traveltime_lab.streets.layer import StreetLayer
+from traveltime_lab.streets.local_pairs import local_labels
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.streets.tables import StreetTables
 
@@ -66,7 +67,7 @@ class Path:
     pair : int
         Position of the pair in the request.
     pieces : list of Piece
-        Pieces in travel order, without connectors; empty if origin and destination are the same point.
+        Pieces in travel order, without connectors; empty if origin and destination are one place.
     access, egress : int
         Labels of the connectors at the origin and the destination.
     """
@@ -94,7 +95,7 @@ def paths(
     end_snapping: Snapping | None = None,
 ) -> Iterator[Path]:
     """
-    Yield the fastest route of each pair that has one within a limit, origin by origin.
+    Yield the fastest route of each pair that has one within a limit.
 
     Parameters
     ----------
@@ -114,10 +115,40 @@ def paths(
     Path
         Its label equals that of `traveltime_lab.streets.matrix` exactly.
     """
-    starts = links.positions(graph, start_snaps, snapping)
-    ends = links.positions(graph, end_snaps, end_snapping or snapping)
+    chosen, labels = local_labels(
+        graph, start_snaps, end_snaps, snapping, origin_of, destination_of, limit_label(limit, graph.metric)
+    )
+    is_local = np.zeros(origin_of.size, np.bool_)
+    is_local[chosen] = True
+    same = set(chosen[labels == 0].tolist())
+    how = (snapping, end_snapping or snapping)
+    yield from _paths(graph, start_snaps, end_snaps, how, origin_of, destination_of, ~is_local, limit)
+    for pair in same:
+        yield Path(pair, [], 0, 0)
+    # Both ends of these are on one island.
+    rest = chosen[(labels != 0) & (labels != road.UNREACHED)]
+    if rest.size:
+        on_island = np.zeros(origin_of.size, np.bool_)
+        on_island[[pair for pair in rest.tolist() if pair not in same]] = True
+        sides = start_snaps.only_islands(), end_snaps.only_islands()
+        yield from _paths(graph, *sides, how, origin_of, destination_of, on_island, limit)
+
+
+def _paths(
+    graph: RoadGraph,
+    start_snaps: Snaps,
+    end_snaps: Snaps,
+    how: tuple[Snapping, Snapping],
+    origin_of: IndexArray,
+    destination_of: IndexArray,
+    wanted: BoolArray,
+    limit: float,
+) -> Iterator[Path]:
+    """Yield the fastest routes of some pairs, of which no origin is at its destination; see `paths`."""
+    starts = links.positions(graph, start_snaps, how[0])
+    ends = links.positions(graph, end_snaps, how[1])
     seeds = links.ports(graph, starts, is_entry=False)
-    order = np.flatnonzero((start_snaps.edge[origin_of] >= 0) & (end_snaps.edge[destination_of] >= 0))
+    order = np.flatnonzero(wanted & (start_snaps.edge[origin_of] >= 0) & (end_snaps.edge[destination_of] >= 0))
     order = order[np.argsort(origin_of[order], kind="stable")]
     pace = _mean_pace(graph)
     for pairs in np.split(order, np.flatnonzero(np.diff(origin_of[order])) + 1):
@@ -138,9 +169,7 @@ def paths(
                 checkpoint()
                 j = int(destination_of[pair])
                 here, there = links.rows_of(starts, i, i + 1), links.rows_of(ends, j, j + 1)
-                if start_snaps.lng[i] == end_snaps.lng[j] and start_snaps.lat[i] == end_snaps.lat[j]:
-                    found[pair] = Path(pair, [], 0, 0)
-                elif (path := _path(graph, *tree, pair, here, there, largest)) is not None:
+                if (path := _path(graph, *tree, pair, here, there, largest)) is not None:
                     found[pair] = path
             waiting = [pair for pair in waiting if pair not in found]
             if not waiting:

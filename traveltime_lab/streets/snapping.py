@@ -3,20 +3,22 @@ Snap points to the nearest position on the nearest usable edge.
 
 An origin is snapped to the nearest edge from which the main part of the network can be reached, a destination to the
 nearest edge that can be reached from there. Only if there is no such edge within the threshold, a point is snapped to
-an island. The straight walk between a point and its position must not cross water or a motorway at ground level; a
-point in the water may leave it. Points and the cells of a travel-time surface use the same index, so that shapes and
-matrices agree.
+an island. A point that is nearer to an island has places there, too, for trips between two points on one island, see
+`traveltime_lab.streets.local_pairs`. The straight walk between a point and its position must not cross water; a point
+in the water may leave it. It must not cross a motorway at ground level, unless there is no other street near, see
+`nearest_unbarred` of `traveltime_lab.kernels.street.nearest`. Points and the cells of a travel-time surface use the
+same index, so that shapes and matrices agree.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array, UInt8Array
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.street import nearest, ties
@@ -25,7 +27,9 @@ from traveltime_lab.kernels.street.grid import Grid, build_grid
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.graph import Topology
+from traveltime_lab.streets.islands import island_places, main_edges
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer, roads_key
+from traveltime_lab.streets.segments import CELL_M, SegmentIndex, segments
 
 #: Snapping of the stops of a timetable, which is that of other points.
 STOP_SNAPPING: Final = Snapping()
@@ -42,13 +46,9 @@ ANY = np.uint8(0)
 INDEXES = Derived[tuple[RoadsKey, str], "SegmentIndex"]("snap indexes", kept=16)
 ISLANDS = Derived[tuple[RoadsKey, str, int], "SegmentIndex"]("islands", kept=32)
 BARRIERS = Derived[None, Grid]("barriers", kept=1)
-_SEGMENTS = Derived[None, tuple[Any, ...]]("segments")
 
 #: From so many points on, all threads snap them.
 MANY_POINTS: Final = 20_000
-#: Side of the cells of the index in metres: about a city block, so that a cell has few segments (90 m was the quickest
-#: of 30 to 160 m for 100,000 points in Milan).
-_CELL_M = 90.0
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Snaps:
     Positions of points on the network.
 
     At a junction, and wherever several streets are as near as the nearest one (within half a metre), a point has a
-    position on each of them. Searches use the best of these, see `places`.
+    position on each of them, where it is nearest. Searches use the best of these, see `places`.
 
     Attributes
     ----------
@@ -74,6 +74,12 @@ class Snaps:
     places : traveltime_lab.kernels.street.ties.Places
         CSR by point of the positions on all edges that are as near, the nearest one first. If not given, a point has
         one position.
+    islands : Places, optional
+        CSR by point of the positions on islands of the points that are nearer to one than to the main network; see
+        `traveltime_lab.streets.islands`. None if no point is, and as long as none were looked for.
+    search : IslandSearch, optional
+        How to find them, as long as they were not looked for: from one origin on the main network to many destinations,
+        nothing depends on them.
     """
 
     edge: Int32Array
@@ -83,6 +89,8 @@ class Snaps:
     lng: FloatArray
     lat: FloatArray
     places: ties.Places | None = None
+    islands: ties.Places | None = None
+    search: IslandSearch | None = None
 
     def __post_init__(self) -> None:
         """Give each point that is snapped one position, unless positions are given."""
@@ -99,10 +107,6 @@ class Snaps:
     def take(self, index: IndexArray) -> Snaps:
         """Return the snaps of the points at some positions."""
         assert self.places is not None
-        indptr, *arrays = self.places
-        counts = np.diff(indptr)[index]
-        new_indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        rows = np.repeat(indptr[:-1][index] - new_indptr[:-1], counts) + np.arange(new_indptr[-1])
         return Snaps(
             self.edge[index],
             self.fraction[index],
@@ -110,98 +114,99 @@ class Snaps:
             self.status[index],
             self.lng[index],
             self.lat[index],
-            ties.Places(new_indptr, *(array[rows] for array in arrays)),
+            _taken(self.places, index),
+            None if self.islands is None else _taken(self.islands, index),
+            self.search,
         )
 
     def spread_out(self, index: IndexArray, n: int) -> Snaps:
         """Return the snaps of `n` points, of which these are the ones at some positions; the others have no street."""
         assert self.places is not None
-        counts = np.zeros(n, np.int64)
-        counts[index] = np.diff(self.places.indptr)
         edge, fraction, distance = np.full(n, -1, np.int32), np.zeros(n), np.full(n, np.inf)
         status, lng, lat = np.full(n, TOO_FAR, np.int8), np.full(n, np.nan), np.full(n, np.nan)
         edge[index], fraction[index], distance[index] = self.edge, self.fraction, self.distance_m
         status[index], lng[index], lat[index] = self.status, self.lng, self.lat
-        places = self.places._replace(indptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
-        return Snaps(edge, fraction, distance, status, lng, lat, places)
+        islands = self._island_places()
+        islands = None if islands is None else _spread_out(islands, index, n)
+        places = _spread_out(self.places, index, n)
+        return Snaps(edge, fraction, distance, status, lng, lat, places, islands)
+
+    def _island_places(self) -> ties.Places | None:
+        """Return `islands`, which are looked for if they were not."""
+        if self.search is not None:
+            object.__setattr__(self, "islands", self.search.places(self))
+            object.__setattr__(self, "search", None)
+        return self.islands
+
+    def on_islands(self) -> BoolArray:
+        """Return which points are nearer to an island than to the main network."""
+        islands = self._island_places()
+        return np.zeros(len(self), np.bool_) if islands is None else np.diff(islands.indptr) > 0
+
+    def without_islands(self) -> Snaps:
+        """Return the snaps without places on islands, so that all trips use the others."""
+        return replace(self, islands=None, search=None)
+
+    def only_islands(self) -> Snaps:
+        """Return the snaps to islands of all points; those that are not nearer to one have no street."""
+        index = np.flatnonzero(self.on_islands())
+        some = self.at_islands(index) if index.size else self.take(index)
+        return some.spread_out(index, len(self))
+
+    def at_islands(self, index: IndexArray) -> Snaps:
+        """Return the snaps to islands of the points at some positions, which must be nearer to one."""
+        islands = self._island_places()
+        assert islands is not None
+        places = _taken(islands, index)
+        first = places.indptr[:-1]
+        nearest_place = places.edge[first], places.fraction[first], places.distance[first]
+        return Snaps(*nearest_place, self.status[index], self.lng[index], self.lat[index], places)
 
 
 @dataclass(frozen=True)
-class SegmentIndex:
+class IslandSearch:
     """
-    Line segments of some edges in a grid.
+    How to find the places of points on islands.
 
     Attributes
     ----------
-    grid : traveltime_lab.kernels.street.grid.Grid
-        The segments by the cells that they cross, with marks such as `CAN_LEAVE`.
-    parts : traveltime_lab.kernels.street.ties.Parts
-        Which part of its edge each segment is.
+    streets : StreetLayer
+    transportation : Transportation
+    accept_roads : str
+        As in `snap_index`.
+    limit_m : float
+        Snapping threshold.
     """
 
-    grid: Grid
-    parts: ties.Parts
+    streets: StreetLayer
+    transportation: Transportation
+    accept_roads: str
+    limit_m: float
 
-    @property
-    def edge(self) -> Int32Array:
-        """Edge of each segment."""
-        return np.asarray(self.grid.edge)
-
-    @classmethod
-    def build(cls, streets: StreetLayer, wanted: BoolArray, marks: UInt8Array | None = None) -> SegmentIndex:
-        """
-        Index the segments of some edges.
-
-        Parameters
-        ----------
-        streets : StreetLayer
-        wanted : bool array of shape (n_edges,)
-            The edges.
-        marks : uint8 array of shape (n_edges,), optional
-            Marks of the edges, which searches can require.
-        """
-        x1, y1, x2, y2, edge, start, span = segments(streets)
-        mine = wanted[edge]
-        kept = None if marks is None else marks[edge[mine]]
-        grid = build_grid(x1[mine], y1[mine], x2[mine], y2[mine], _CELL_M, kept, edge[mine])
-        return cls(grid, ties.Parts(start[mine], span[mine]))
+    def places(self, snaps: Snaps) -> ties.Places | None:
+        """Return the places of snapped points on islands; see `traveltime_lab.streets.islands.island_places`."""
+        assert snaps.places is not None
+        islands = island_index(self.streets, self.transportation, self.accept_roads, MAIN)
+        is_main = main_edges(self.streets.road_graph(self.transportation).topology)
+        x, y = self.streets.frame.to_xy(snaps.lng, snaps.lat)
+        here = x, y, self.streets.frame.shrink(y)
+        return island_places(*here, snaps.places, is_main, islands, barriers(self.streets), self.limit_m)
 
 
-def segments(streets: StreetLayer) -> tuple[Any, ...]:
-    """
-    Return the straight segments of all edges, edge by edge and along each edge.
-
-    Returns
-    -------
-    x1, y1, x2, y2 : float64 arrays of shape (n_segments,), m
-        Ends in local metres.
-    edge : int32 array of shape (n_segments,)
-        Edge of each segment.
-    start, span : float64 arrays of shape (n_segments,)
-        Position of the first end on the edge, and share of the edge, 0 to 1.
-    """
-    return _SEGMENTS.of(streets, None, lambda: _segments(streets))
+def _taken(places: ties.Places, index: IndexArray) -> ties.Places:
+    """Return the places of the points at some positions."""
+    indptr, *arrays = places
+    counts = np.diff(indptr)[index]
+    new_indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    rows = np.repeat(indptr[:-1][index] - new_indptr[:-1], counts) + np.arange(new_indptr[-1])
+    return ties.Places(new_indptr, *(array[rows] for array in arrays))
 
 
-def _segments(streets: StreetLayer) -> tuple[Any, ...]:
-    """Split the lines of all edges into straight segments; see `segments`."""
-    t = streets.tables
-    x, y = streets.frame.to_xy(t.coord_lng, t.coord_lat)
-    edge_of_coord = np.repeat(np.arange(streets.n_edges, dtype=np.int32), np.diff(t.coord_indptr))
-    inner = edge_of_coord[1:] == edge_of_coord[:-1]
-    first = np.flatnonzero(inner)
-    # Use the mean shrink of both ends to get the length of a segment in true metres.
-    shrink = streets.frame.shrink(y)
-    dx = (x[first + 1] - x[first]) * (shrink[first] + shrink[first + 1]) / 2.0
-    length = np.hypot(dx, y[first + 1] - y[first])
-    edge = edge_of_coord[first]
-    total = np.bincount(edge, weights=length, minlength=streets.n_edges)
-    before = np.concatenate([[0.0], np.cumsum(length)])[:-1]
-    offset = np.concatenate([[0.0], np.cumsum(total)])[:-1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        start = np.where(total[edge] > 0, (before - offset[edge]) / total[edge], 0.0)
-        span = np.where(total[edge] > 0, length / total[edge], 0.0)
-    return x[first], y[first], x[first + 1], y[first + 1], edge, np.clip(start, 0.0, 1.0), span
+def _spread_out(places: ties.Places, index: IndexArray, n: int) -> ties.Places:
+    """Return the places of `n` points, of which those at ascending positions have some."""
+    counts = np.zeros(n, np.int64)
+    counts[index] = np.diff(places.indptr)
+    return places._replace(indptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
 
 
 def snap_index(streets: StreetLayer, transportation: Transportation, accept_roads: str) -> SegmentIndex:
@@ -226,7 +231,7 @@ def snap_index(streets: StreetLayer, transportation: Transportation, accept_road
             on_foot = streets.road_graph(Transportation("walking")).topology.takes_points
             usable &= on_foot[0::2] | on_foot[1::2]
         marks = CAN_LEAVE * topology.can_leave.astype(np.uint8) | CAN_ARRIVE * topology.can_arrive.astype(np.uint8)
-        return SegmentIndex.build(streets, usable, marks)
+        return SegmentIndex.build(streets, usable, marks, *_streets_of(topology))
 
     return INDEXES.of(streets, index_key(transportation, accept_roads), build)
 
@@ -240,10 +245,15 @@ def island_index(
         whole = snap_index(streets, transportation, accept_roads)
         wanted = np.zeros(streets.n_edges, np.bool_)
         wanted[whole.edge[whole.grid.marks & needed != needed]] = True
-        return SegmentIndex.build(streets, wanted)
+        return SegmentIndex.build(streets, wanted, None, *_streets_of(streets.road_graph(transportation).topology))
 
     key = (*index_key(transportation, accept_roads), int(needed))
     return ISLANDS.of(streets, key, build)
+
+
+def _streets_of(topology: Topology) -> tuple[Int32Array, BoolArray]:
+    """Return the street of each edge, and where streets end; the part of a street that is on an island is another."""
+    return 2 * topology.chain + main_edges(topology).astype(np.int32), topology.ends_chain
 
 
 def barriers(streets: StreetLayer) -> Grid:
@@ -257,7 +267,7 @@ def barriers(streets: StreetLayer) -> Grid:
         grid: Grid = build_grid(
             np.concatenate([starts[:, 0], x1[is_barrier]]), np.concatenate([starts[:, 1], y1[is_barrier]]),
             np.concatenate([ends[:, 0], x2[is_barrier]]), np.concatenate([ends[:, 1], y2[is_barrier]]),
-            _CELL_M, marks,
+            CELL_M, marks,
         )  # fmt: skip
         return grid
 
@@ -268,7 +278,7 @@ def barriers(streets: StreetLayer) -> Grid:
 def no_barriers() -> Grid:
     """Return an empty grid."""
     nothing = np.zeros(0)
-    grid: Grid = build_grid(nothing, nothing, nothing, nothing, _CELL_M)
+    grid: Grid = build_grid(nothing, nothing, nothing, nothing, CELL_M)
     return grid
 
 
@@ -349,7 +359,7 @@ def snap_points(
     status = np.where(is_found, SNAPPED, TOO_FAR).astype(np.int8)
     if not is_found.all():
         status[~is_found & _is_outside(streets, x, y, snapping.threshold)] = OUTSIDE
-    return Snaps(edge, fraction, distance, status, lng, lat, places)
+    return Snaps(edge, fraction, distance, status, lng, lat, places, None, IslandSearch(*roads, limit_m))
 
 
 def _in_order_of_place(streets: StreetLayer, x: FloatArray, y: FloatArray) -> IndexArray:

@@ -21,6 +21,7 @@ from traveltime_lab.kernels.street import reading, turns
 from traveltime_lab.modes import Transportation
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.access_zones import access_zones
+from traveltime_lab.streets.chains import Chains, chains, distinct
 from traveltime_lab.streets.graph import Topology
 from traveltime_lab.streets.restriction_hours import holding
 from traveltime_lab.streets.tables import (
@@ -37,8 +38,9 @@ from traveltime_lab.streets.tables import (
 from traveltime_lab.streets.turn_restrictions import add_path_states, apply_turn_bans
 
 _BLOCKS = {"walking": NODE_BLOCKS_WALKING, "cycling": NODE_BLOCKS_CYCLING, "driving": NODE_BLOCKS_DRIVING}
-#: Smallest number of states in a strongly connected component that is not an island, as `minimum_reachability` in
-#: Valhalla.
+#: Size of a strongly connected component from which on it is not an island; the number is that of
+#: `minimum_reachability` in Valhalla. Junctions and ends of streets are counted on foot and by bicycle, streets and
+#: directions by car, so that it does not matter where ways are cut.
 MINIMUM_REACHABILITY = 50
 
 
@@ -212,6 +214,7 @@ def _topology_of_nodes(tables: StreetTables, is_open: BoolArray, base: str) -> T
         entry_indptr,
         exit_arc_of_edge,
         np.full(n_states, -1, np.int32),
+        chains(is_open, state_at_start, n_states),
     )
 
 
@@ -248,7 +251,8 @@ def _topology_of_edges(
     source, target, extra_ms = _turns(tables, edges, is_ferry, frame, is_left_hand=is_left_hand)
     keep, paths = apply_turn_bans(tables, source, target, is_open, holds)
     source, target, extra_ms = source[keep], target[keep], extra_ms[keep]
-    arcs, state_of_edge, state_edge, is_inside = _with_zones(tables, is_open, edges, source, target, extra_ms)
+    along = chains(is_open, junction_of_ends(tables, "driving")[0], tables.node_lng.size + is_open.size)
+    arcs, state_of_edge, state_edge, is_inside = _with_zones(tables, is_open, edges, source, target, extra_ms, along)
     if paths:
         added = add_path_states(paths, *arcs, state_of_edge, state_edge.size, is_inside)
         arcs, state_edge = _EdgeArcs(*added[:5]), np.concatenate([state_edge, added[5]])
@@ -274,6 +278,7 @@ def _topology_of_edges(
         _indptr(source_edge[plain], is_open.size),
         exit_order.astype(np.int64),
         state_edge,
+        along,
     )
 
 
@@ -330,6 +335,7 @@ def _with_zones(
     source: Int32Array,
     target: Int32Array,
     extra_ms: Int64Array,
+    along: Chains,
 ) -> tuple[_EdgeArcs, Int32Array, Int32Array, BoolArray]:
     """
     Return the arcs between states, with further states for destination-only zones that were entered from outside.
@@ -347,7 +353,8 @@ def _with_zones(
     state_of_edge = np.full(is_open.size, -1, np.int32)
     state_of_edge[edges] = np.arange(edges.size, dtype=np.int32)
     access = (tables.uses["driving_access"].to_numpy() & ~np.uint8(CLOSED_BY_CHANGE))[tables.edge_use]
-    zones = access_zones(source, target, is_open, np.repeat(access == ACCESS_DESTINATION, 2) & is_open)
+    is_destination = np.repeat(access == ACCESS_DESTINATION, 2) & is_open
+    zones = access_zones(source, target, is_open, is_destination, along.of_directed)
     # A street of a zone that was entered from outside has a state with arcs to other such streets only.
     inside = np.flatnonzero(zones.is_inside).astype(np.int32)
     entered = np.full(is_open.size, -1, np.int32)
@@ -377,6 +384,7 @@ def _finish(
     exit_indptr: Int64Array,
     exit_arcs: Int64Array,
     state_edge: Int32Array,
+    along: Chains,
 ) -> Topology:
     """Sort the arcs into the forward and the transposed CSR and find the components of the graph."""
     indptr, order = _csr_order(source, n_states)
@@ -389,7 +397,7 @@ def _finish(
     # SciPy 1.14 does not end on some graphs with parallel arcs.
     matrix.sum_duplicates()
     n_parts, strong = connected_components(matrix, directed=True, connection="strong")
-    sizes = np.bincount(strong, minlength=n_parts)
+    sizes = _sizes(strong, n_parts, strong[source[source == target]], state_edge, along)
     has_arcs = np.diff(indptr) + np.diff(indptr_rev) > 0
     largest = int(sizes.max(initial=0))
     is_main = (sizes >= min(MINIMUM_REACHABILITY, max(largest, 1)))[strong] & has_arcs
@@ -415,13 +423,38 @@ def _finish(
         exit_states=exit_states,
         exit_arcs=exit_arcs_sorted,
         state_edge=state_edge,
-        can_leave=_any_port(exit_indptr, leads_to_main[exit_states]),
-        can_arrive=_any_port(entry_indptr, led_from_main[entry_states]),
+        can_leave=any_port(exit_indptr, leads_to_main[exit_states]),
+        can_arrive=any_port(entry_indptr, led_from_main[entry_states]),
         component=weak.astype(np.int32),
+        chain=along.of_edge,
+        ends_chain=along.ends,
     )
 
 
-def _any_port(indptr: Int64Array, claim: BoolArray) -> BoolArray:
+def _sizes(strong: Int32Array, n_parts: int, looped: Int32Array, state_edge: Int32Array, along: Chains) -> Int64Array:
+    """
+    Return the sizes of strongly connected components, see `MINIMUM_REACHABILITY`.
+
+    Parameters
+    ----------
+    strong : int32 array of shape (n_states,)
+        Component of each state.
+    n_parts : int
+    looped : int32 array
+        Components with an arc from a state to itself.
+    state_edge : int32 array of shape (n_states,)
+        Directed edges of the states, -1 if states are junctions.
+    along : Chains
+    """
+    if (state_edge < 0).any():
+        return np.maximum(np.bincount(strong[~along.is_inner], minlength=n_parts), 1)
+    # One cannot come back to a part of a one-way street that is a component by itself: a street that is cut has more.
+    is_cycle = np.bincount(strong, minlength=n_parts) > 1
+    is_cycle[looped] = True
+    return np.where(is_cycle, distinct(strong, along.of_directed[state_edge], n_parts), 0)
+
+
+def any_port(indptr: Int64Array, claim: BoolArray) -> BoolArray:
     """Return for each edge whether `claim` is True for a port of either of its directions."""
     counts = np.concatenate([[0], np.cumsum(claim)])
     by_directed = counts[indptr[1:]] > counts[indptr[:-1]]

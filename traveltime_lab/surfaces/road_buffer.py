@@ -13,7 +13,7 @@ from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import LimitError
 from traveltime_lab.kernels.raster.buffers import update_squared_distances
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.streets.snapping import segments
+from traveltime_lab.streets.segments import segments
 from traveltime_lab.surfaces.field import Field, RoadValues, edge_boxes
 from traveltime_lab.surfaces.polygons import Surface
 

@@ -23,9 +23,9 @@ from traveltime_lab.kernels.raster.surface import Cells, Window, cells_within, j
 from traveltime_lab.kernels.street import nearest, nearest_raster, ties
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer
+from traveltime_lab.streets.segments import SegmentIndex
 from traveltime_lab.streets.snapping import (
     ANY,
-    SegmentIndex,
     barriers,
     index_key,
     island_index,
@@ -82,6 +82,31 @@ class Tile:
         number = (np.cumsum(mask) - 1)[self.tied_cell[kept]].astype(np.int32)
         tied = (number, self.tied_edge[kept], self.tied_fraction[kept], self.tied_distance[kept])
         return Tile(self.edge[mask][None], self.fraction[mask][None], self.distance[mask][None], *tied)
+
+    def has(self, of_edge: BoolArray, within_m: float = np.inf) -> BoolArray:
+        """
+        Return for each cell whether something holds for its edge, or for a tied one.
+
+        Parameters
+        ----------
+        of_edge : bool array of shape (n_edges,)
+        within_m : float, optional
+            How much farther away than the nearest edge tied ones may be.
+
+        Returns
+        -------
+        bool array of shape (n_rows, n_columns)
+        """
+        result = of_edge[self.edge] & (self.edge >= 0)
+        near = self.tied_distance <= self.distance.reshape(-1)[self.tied_cell] + np.float32(within_m)
+        result.reshape(-1)[self.tied_cell[near & of_edge[self.tied_edge]]] = True
+        return result
+
+    def only(self, mask: BoolArray) -> Tile:
+        """Return the tile with edges at the cells of a mask only."""
+        kept = mask.reshape(-1)[self.tied_cell]
+        tied = self.tied_cell[kept], self.tied_edge[kept], self.tied_fraction[kept], self.tied_distance[kept]
+        return Tile(np.where(mask, self.edge, np.int32(-1)), self.fraction, self.distance, *tied)
 
     def cells(self, per_metre: float, buffer_m: float) -> Cells:
         """Return what kernels read of the cells; see `Cells` for the arguments."""

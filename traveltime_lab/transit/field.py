@@ -35,6 +35,7 @@ from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.surfaces.field import (
     CellReader,
     CellReading,
+    Field,
     RoadValues,
     StreetField,
     edge_boxes,
@@ -44,6 +45,7 @@ from traveltime_lab.surfaces.field import (
     of_windows,
     within,
 )
+from traveltime_lab.surfaces.islands import with_island
 from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links as street_side
 from traveltime_lab.transit.query import TransitQuery
@@ -103,6 +105,8 @@ class TransitField:
         Whether journeys end at the point instead of beginning there.
     direct : RowField
         Field of walking all the way.
+    walked : Field
+        The same, along an island if the point is on one.
     quickest : EgressOnFoot or AccessByVehicle
         Travel times of the best departure.
     reached : tuple of EgressOnFoot or of AccessByVehicle
@@ -126,6 +130,7 @@ class TransitField:
     graph: RoadGraph
     is_backward: bool
     direct: RowField
+    walked: Field
     quickest: EgressOnFoot | AccessByVehicle
     reached: tuple[EgressOnFoot, ...] | tuple[AccessByVehicle, ...]
     percent: float
@@ -138,7 +143,7 @@ class TransitField:
 
     def start(self) -> float:
         """Return the value at the position of the point: that of the connector between the point and its street."""
-        return self.direct.start()
+        return self.walked.start()
 
     @property
     def is_length(self) -> bool:
@@ -154,7 +159,7 @@ class TransitField:
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
     ) -> CellReading:
         """Return the functions that fill the values of cells, and where the reached edges are; see `Field`."""
-        readers, box, walked = StreetField(self.direct).cell_readers(
+        readers, box, walked = self.walked.cell_readers(
             streets, transportation, limit=limit, per_metre=self._scaled(per_metre, self.direct.graph),
             buffer_m=buffer_m,
         )  # fmt: skip
@@ -186,7 +191,7 @@ class TransitField:
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""
-        walks = StreetField(self.direct).road_values(streets, limit)
+        walks = self.walked.road_values(streets, limit)
         return [*(each._replace(most=self.direct_s) for each in walks), RoadValues(self._rows(streets, limit)[0])]
 
     def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
@@ -298,21 +303,24 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
         around = query.walks(is_leaving=not is_arrival)
     feet = query.on_foot(snaps, is_origin=not is_arrival)
 
-    def walk() -> RowField:
-        return row_field(query.walking, feet, query.snapping, limit=query.direct_limit, is_backward=is_arrival)
+    def walk(here: Snaps) -> RowField:
+        return row_field(query.walking, here, query.snapping, limit=query.direct_limit, is_backward=is_arrival)
 
     def reach(stop_ms: Int32Array, n_parts: int = 1) -> Any:
         if around is None:
             return _driven(query, stops, stop_ms)
         return _reached(query, stops, stop_ms, around, n_parts)
 
-    jobs: list[Callable[[], Any]] = [walk, functools.partial(_stop_times, query, snaps)]
+    jobs: list[Callable[[], Any]] = [functools.partial(walk, feet), functools.partial(_stop_times, query, snaps)]
     direct, times = side_by_side(jobs)
     quickest = reach(times.min(axis=0), settings.threads)
     return TransitField(
         graph=graph,
         is_backward=is_arrival,
         direct=direct,
+        walked=with_island(
+            StreetField(direct), lambda here: StreetField(walk(here)), query.walking, feet, is_backward=is_arrival
+        ),
         quickest=quickest,
         reached=tuple(side_by_side([functools.partial(reach, row) for row in times])) if query.percents else (),
         percent=query.percents[0] if query.percents else 0.0,

@@ -34,6 +34,7 @@ from traveltime_lab.streets.graph import RoadGraph, take_rows
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import RoadsKey, roads_key
 from traveltime_lab.streets.links import LinkedPoints
+from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps, snap_points
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.trip_instances import Footpaths, Transfers, merge_transfers
@@ -49,7 +50,7 @@ OWN_STOPS = Derived[tuple[RoadsKey, float], tuple[Snaps, StopsOnEdges]]("stops o
 #: transfers.
 _WALKS = Derived[tuple[float, int, bool], "Walks"]("walks around stops", kept=6)
 #: Searches from points to all stops by layer and direction, kept with their graph. Scenarios share graphs, not stops.
-_SEARCHES = Derived[tuple[object, bool], matrix.RowSearch]("searches for stops", kept=4)
+_SEARCHES = Derived[tuple[object, bool], RowSearch]("searches for stops", kept=4)
 #: Transfers by walking speed and longest walk.
 _TRANSFERS = Derived[tuple[float, int], Transfers]("changes", kept=4)
 
@@ -155,7 +156,8 @@ def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transpor
         is_used = timetable.is_called
         used = np.flatnonzero(is_used)
         snaps = snap_points(layer.streets, lng[used], lat[used], transportation, STOP_SNAPPING)
-        return snaps.spread_out(used, lng.size)
+        # Stops are on the main network for all points, because the same walks serve many of them.
+        return snaps.without_islands().spread_out(used, lng.size)
 
     def place() -> tuple[Snaps, StopsOnEdges]:
         snaps = join()
@@ -279,9 +281,9 @@ def street_links(
     """
     graph = stops.graph
 
-    def make_ready() -> matrix.RowSearch:
+    def make_ready() -> RowSearch:
         others = LinkedPoints.of(graph, stops.snaps, STOP_SNAPPING, is_entry=not is_leaving)
-        return matrix.RowSearch.of(graph, others.part(slice(0, 0)), others, is_backward=is_leaving)
+        return RowSearch.of(graph, others.part(slice(0, 0)), others, is_backward=is_leaving)
 
     ready = _SEARCHES.of(graph, (layer.identity, is_leaving), make_ready)
     points = LinkedPoints.of(graph, snaps, snapping, is_entry=is_leaving)

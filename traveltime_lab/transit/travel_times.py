@@ -27,6 +27,8 @@ from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints
+from traveltime_lab.streets.local_pairs import LocalPairs, local_pairs
+from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.field import egress_side
 from traveltime_lab.transit.query import TransitQuery
@@ -113,9 +115,10 @@ class _Walks:
     """Walks all the way between points of both sides, searched as far as walking can be faster than transit."""
 
     query: TransitQuery
-    search: matrix.RowSearch
+    search: RowSearch
     by_hierarchy: bool
-    same: tuple[IndexArray, IndexArray]
+    #: Of the search side and the other side.
+    local: LocalPairs
     near_xy: FloatArray
     far_xy: FloatArray
     #: Length of the connector of each point if it takes no time, otherwise 0; inf for points without a street.
@@ -143,14 +146,15 @@ class _Walks:
         shrink = streets.frame.shrink(np.concatenate([near_xy[:, 1], far_xy[:, 1]]))
         reached, leaving = ends if is_arrival else ends[::-1]
         largest = limit_label(query.direct_limit, graph.metric)
+        local = local_pairs(graph, leaving.snaps, reached.snaps, query.snapping, largest)
         if len(near) > FEW:
             # Queries of this size need the walks around all stops, too, which take longer to compute.
             contraction.hierarchy(streets, graph)
         return cls(
             query=query,
-            search=matrix.RowSearch.of(graph, *ends, is_backward=is_arrival),
+            search=RowSearch.of(graph, *ends, is_backward=is_arrival),
             by_hierarchy=engines.pays_off(streets, graph, leaving, reached, largest),
-            same=matrix.same_places(*feet),
+            local=local.transposed if is_arrival else local,
             near_xy=near_xy,
             far_xy=far_xy,
             near_free_m=near_free_m,
@@ -172,9 +176,7 @@ class _Walks:
             Travel times by transit.
         """
         labels = self._swept(part) if self.by_hierarchy else self._searched(part, bounds)
-        rows, columns = self.same
-        here = (rows >= part.start) & (rows < part.stop)
-        labels[rows[here] - part.start, columns[here]] = 0
+        self.local.write(part, slice(0, labels.shape[1]), labels)
         return np.where(labels == road.UNREACHED, UNREACHED, label_parts.ms(labels)).astype(np.int32)
 
     def _swept(self, part: slice) -> Int64Array:

@@ -1,7 +1,8 @@
 """
 Find all streets that are as near to a point as the nearest one.
 
-At a junction all streets are equally near, and between two streets both may be. See
+At a junction all streets are equally near, and between two streets both may be. A street is what lies between two
+junctions, however many edges it is cut into (see `traveltime_lab.streets.chains`). See
 `traveltime_lab.kernels.street.nearest` for the coordinates.
 """
 
@@ -16,15 +17,19 @@ from traveltime_lab.kernels.street.crossings import is_barred, is_surely_free
 from traveltime_lab.kernels.street.grid import cell_at, empty_metres
 from traveltime_lab.kernels.street.nearest import TIE_M, Near, Nearest, is_walk_barred, place_on
 
-#: A point has at most so many places (assumed to be more than anyone needs).
+#: Largest number of places of a point (assumed to be more than are needed).
 _MOST_TIED = 256
+#: Positions that are so near to one another are the same: where two edges meet, with room for rounding to float32.
+_SAME_M = 0.001
 
 
 class Parts(NamedTuple):
-    """Which parts of their edges the segments of a grid are."""
+    """Which parts of their edges, and of which streets, the segments of a grid are."""
 
     start: np.ndarray  # float64 (n_segments,), share of the edge before the segment
     span: np.ndarray  # float64 (n_segments,), share of the edge that the segment is
+    street: np.ndarray  # int32 (n_segments,), number of the street
+    ends: np.ndarray  # bool (n_directed,), whether a street ends where a directed edge begins
 
 
 class Places(NamedTuple):
@@ -134,8 +139,9 @@ def tied_places(px, py, shrink, found, near, limit, grid, needed, barriers, part
     Returns
     -------
     Places
-        Of each point that has a nearest segment its nearest place, then one place on each other edge within half a
-        metre of the same distance. A closed edge that begins and ends at the point has both ends.
+        Of each point that has a nearest segment its nearest place, then, by distance, the nearest place of each other
+        street within half a metre of the same distance, and all ends of streets there. Where two edges of a street meet
+        at such a place, it is on both.
     """
     n = px.size
     ends, edge_of = grid.ends, grid.edge
@@ -145,6 +151,7 @@ def tied_places(px, py, shrink, found, near, limit, grid, needed, barriers, part
     indptr = np.zeros(n + 1, np.int64)
     most = n + first[n]
     edge, fraction, distance = np.empty(most, np.int32), np.empty(most), np.empty(most)
+    kept_x, kept_y, kept_street = np.empty(_MOST_TIED), np.empty(_MOST_TIED), np.empty(_MOST_TIED, np.int32)
     at = 0
     for i in range(n):
         if nearest[i] >= 0:
@@ -155,43 +162,54 @@ def tied_places(px, py, shrink, found, near, limit, grid, needed, barriers, part
             at += 1
         if nearest[i] >= 0 and may_be_tied[i]:
             x, y, k = px[i], py[i], shrink[i]
+            own, t = np.int64(nearest[i]), position[i]
+            kept_x[0] = ends[own, 0] + t * (ends[own, 2] - ends[own, 0])
+            kept_y[0] = ends[own, 1] + t * (ends[own, 3] - ends[own, 1])
+            kept_street[0] = parts.street[own]
             radius, least = _band(distance[begin], limit)
             has_barriers = walls.shape[0] > 0 and radius >= empty_metres(
                 x, y, k, cell, first_row, last_row, first_column, last_column, blocks, rings
             )
             # Where the nearest walk had to cross a motorway, others may do so, too.
-            with_motorways = has_barriers and not is_walk_barred(
-                x, y, k, grid, np.int64(nearest[i]), position[i], barriers, True
-            )
-            # By number, so that the places do not depend on the order of the cells.
+            with_motorways = has_barriers and not is_walk_barred(x, y, k, grid, own, position[i], barriers, True)
+            # By distance and number, so that the places do not depend on the order of the cells.
             for m in range(first[i] + 1, first[i + 1]):
                 number, t, squared, j = some[m], some_t[m], some_d2[m], m
-                while j > first[i] and some[j - 1] > number:
+                while j > first[i] and (
+                    some_d2[j - 1] > squared or (some_d2[j - 1] == squared and some[j - 1] > number)
+                ):
                     some[j], some_t[j], some_d2[j] = some[j - 1], some_t[j - 1], some_d2[j - 1]
                     j -= 1
                 some[j], some_t[j], some_d2[j] = number, t, squared
             for m in range(first[i], first[i + 1]):
                 s, t, squared = np.int64(some[m]), some_t[m], some_d2[m]
-                if squared > radius * radius or squared < least:
+                if squared > radius * radius or squared < least or at == begin + _MOST_TIED:
                     continue
-                place, metres, is_known = _place_of(s, t, parts), np.sqrt(squared), False
-                for j in range(begin, at):
-                    if edge[j] == edge_of[s] and abs(fraction[j] - place) != 1.0:
-                        is_known = True
-                        if metres < distance[j] and j > begin:
-                            fraction[j], distance[j] = place, metres
-                if is_known or at == begin + _MOST_TIED:
+                place = _place_of(s, t, parts)
+                qx = ends[s, 0] + t * (ends[s, 2] - ends[s, 0])
+                qy = ends[s, 1] + t * (ends[s, 3] - ends[s, 1])
+                is_end = (place == 0.0 and parts.ends[2 * edge_of[s]]) or (
+                    place == 1.0 and parts.ends[2 * edge_of[s] + 1]
+                )
+                has_street, has_here, is_known = False, False, False
+                for j in range(at - begin):
+                    dx, dy = (qx - kept_x[j]) * k, qy - kept_y[j]
+                    is_here = dx * dx + dy * dy < _SAME_M * _SAME_M
+                    has_street |= kept_street[j] == parts.street[s]
+                    has_here |= is_here and kept_street[j] == parts.street[s]
+                    # A closed edge is at both of its ends.
+                    is_known |= is_here and edge[begin + j] == edge_of[s] and abs(fraction[begin + j] - place) != 1.0
+                if is_known or (has_street and not has_here and not is_end):
                     continue
                 if has_barriers:
-                    qx = ends[s, 0] + t * (ends[s, 2] - ends[s, 0])
-                    qy = ends[s, 1] + t * (ends[s, 3] - ends[s, 1])
                     is_free = is_surely_free(
                         x, y, qx, qy, walls, cell, first_row, last_row, first_column, last_column, blocks, members_of,
                         members,
                     )  # fmt: skip
                     if not is_free and is_barred(x, y, qx, qy, k, barriers, with_motorways):
                         continue
-                edge[at], fraction[at], distance[at] = edge_of[s], place, metres
+                edge[at], fraction[at], distance[at] = edge_of[s], place, np.sqrt(squared)
+                kept_x[at - begin], kept_y[at - begin], kept_street[at - begin] = qx, qy, parts.street[s]
                 at += 1
         indptr[i + 1] = at
     return Places(indptr, edge[:at].copy(), fraction[:at].copy(), distance[:at].copy())

@@ -21,7 +21,7 @@ import numpy as np
 
 from traveltime_lab.errors import NoServiceError
 from traveltime_lab.kernels.street import road
-from traveltime_lab.limits import MAX_ROUTE_TIME_S, MAX_TRAVEL_TIME_S
+from traveltime_lab.limits import FOREVER_S, MAX_ROUTE_TIME_S, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
@@ -30,6 +30,8 @@ from traveltime_lab.search.explain.requests import PARAMETERS, WALK, Request, co
 from traveltime_lab.search.query import Query, transit_of
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.costs import CONNECTOR_KPH
+from traveltime_lab.streets.labels import limit_label
+from traveltime_lab.streets.local_pairs import local_labels
 from traveltime_lab.streets.snapping import ANY, CAN_ARRIVE, CAN_LEAVE, SNAPPED, Snaps, metres_to_streets
 from traveltime_lab.transit import service_days, travel_times
 from traveltime_lab.transit.query import SAMPLE_S, TransitQuery
@@ -133,6 +135,14 @@ class Pair:
             self._known[request] = None if label == road.UNREACHED else label_parts.ms(label)
         return self._known[request]
 
+    def is_on_island(self, request: Request) -> bool:
+        """Return whether the trip stays on an island of the network, see `traveltime_lab.streets.local_pairs`."""
+        if request.transportation.uses_timetable:
+            return False
+        zero, forever = np.zeros(1, np.intp), limit_label(FOREVER_S, "time")
+        graph = self.query(request).graph
+        return bool(local_labels(graph, *self.snaps(request), request.snapping, zero, zero, forever)[0].size)
+
     def reaches(self, request: Request) -> bool:
         """Return whether a request reaches the destination."""
         return self.milliseconds(request) is not None
@@ -158,7 +168,7 @@ class Pair:
         """
         Return the distance in metres to the nearest street of the main network, and to the nearest street at all.
 
-        Straight walks cross no barriers. Both are inf if there is no such street.
+        Straight walks are those of `snap_points`. Both are inf if there is no such street.
         """
         points = self.origin if side == "origin" else self.destination
         needed = CAN_LEAVE if side == "origin" else CAN_ARRIVE

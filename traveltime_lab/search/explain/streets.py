@@ -146,6 +146,8 @@ def add_unsnapped(told: Findings, pair: Pair, request: Request) -> None:
 
 def add_moved(told: Findings, pair: Pair, request: Request) -> None:
     """Add the sides that are not snapped to the nearest street."""
+    if pair.is_on_island(request):
+        return
     for side, snaps in zip(("origin", "destination"), pair.snaps(request), strict=True):
         if int(snaps.status[0]) != SNAPPED:
             continue

@@ -25,7 +25,8 @@ from traveltime_lab.kernels.street import nearest
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding.countries import countries_of, country_of
 from traveltime_lab.search.geocoding.gazetteer import gazetteer, street_entries
-from traveltime_lab.streets.snapping import ANY, SegmentIndex, no_barriers
+from traveltime_lab.streets.segments import SegmentIndex
+from traveltime_lab.streets.snapping import ANY, no_barriers
 
 #: Maximum number of results of a query. Source: docs/contract.md, 3.9.
 MAX_RESULTS: Final = 50

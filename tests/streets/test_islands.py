@@ -1,0 +1,160 @@
+"""Trips between two points on one island of the network, and between two points that are one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import traveltime_lab as tl
+from tests.support.oracles import random_points
+from tests.support.worlds import FRAME, at, towns, world
+
+quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+#: A town of 64 junctions, and an island of three streets 100 m to the east of it.
+TOWN = {(i, j): (100.0 * i, 100.0 * j) for i in range(8) for j in range(8)}
+STREETS: list[Any] = [((i, j), (i + 1, j)) for i in range(7) for j in range(8)]
+STREETS += [((i, j), (i, j + 1)) for i in range(8) for j in range(7)]
+ISLAND = {"P": (800, 0), "Q": (800, 600), "R": (1000, 600)}
+#: Two places on the island, one nearer to the town than to the island, one in the town.
+ON_P, ON_R, BETWEEN, IN_TOWN = (810, 100), (990, 590), (730, 300), (350, 300)
+
+
+def island_world(tags: dict[str, Any] | None = None) -> tl.Network:
+    return world(TOWN | ISLAND, [*STREETS, ("P", "Q", tags or {}), ("Q", "R", tags or {})])
+
+
+@pytest.fixture(scope="module")
+def island() -> tl.Network:
+    return island_world()
+
+
+def seconds(*metres: float, walked: float) -> int:
+    """Return whole seconds of streets at 18 km/h and connectors at 5 km/h."""
+    return round(sum(metres) / 5.0 + walked * 3.6 / 5.0)
+
+
+@pytest.mark.parametrize("mode", ["walking", "cycling", "driving"])
+@pytest.mark.parametrize("moment", ["departure_time", "arrival_time"])
+def test_a_trip_on_an_island_stays_there(island: tl.Network, mode: str, moment: str) -> None:
+    places = at(ON_P, ON_R, BETWEEN, IN_TOWN)
+    ask = {"travel_time": 3600, "form": "matrix", "transportation": mode, moment: "2026-03-03T03:00"}
+    times = tl.time_filter(island, places, places, **ask).to_numpy(dtype=float)
+    assert times[0, 1] == times[1, 0]
+    # Cars are a little slower at any time of day.
+    assert times[0, 1] == pytest.approx(seconds(500, 190, walked=20), abs=30 if mode == "driving" else 0)
+    # All other trips begin and end in the town.
+    assert times[0, 2] == pytest.approx(seconds(200, walked=110 + 30), abs=10 if mode == "driving" else 0)
+    assert times[1, 3] > 290 * 0.72
+    assert not np.isnan(times).any()
+    assert (np.diag(times) == 0).all()
+
+
+def test_one_way_along_an_island() -> None:
+    """Where nothing leads along the island, the trip leads through the town."""
+    network = island_world({"oneway": "yes"})
+    places = at(ON_P, ON_R)
+    ask: dict[str, Any] = {"travel_time": 3600, "transportation": "driving"}
+    times = tl.time_filter(network, places, places, form="matrix", **ask).to_numpy(dtype=float)
+    assert times[0, 1] < 200
+    assert times[1, 0] > (290 + 110) * 0.72
+    for row, (i, j) in enumerate([(0, 1), (1, 0)]):
+        found = tl.routes(network, places.iloc[[i]], places.iloc[[j]], transportation="driving")
+        assert found["travel_time"].tolist() == [times[i, j]], row
+    # The limit does not turn a trip along the island into one through the town.
+    short = tl.time_filter(network, places, places, form="matrix", **ask | {"travel_time": 100}).to_numpy(dtype=float)
+    assert np.isnan(short[0, 1])
+    assert np.isnan(short[1, 0])
+
+
+@pytest.mark.parametrize("moment", ["departure_time", "arrival_time"])
+@pytest.mark.parametrize("search", [tl.time_map, tl.distance_map])
+@pytest.mark.parametrize("mode", ["walking", "driving"])
+def test_areas_cover_the_island_and_the_town(island: tl.Network, search: Any, mode: str, moment: str) -> None:
+    how: dict[str, Any] = {"transportation": mode, moment: "2026-03-03T03:00", "level_of_detail": "highest"}
+    limit = {"travel_time": 170} if search is tl.time_map else {"distance": 720}
+    shape = search(island, at(ON_P), **limit, **how).geometry.iloc[0]
+    assert shape.covers(at((990, 601)).iloc[0])
+    assert shape.covers(at((702, 300)).iloc[0])
+    assert not shape.covers(at((200, 700)).iloc[0])
+    # Too far along the island, whose streets the way through the town does not lead to.
+    near = search(island, at(ON_P), **{name: value // 2 for name, value in limit.items()}, **how).geometry.iloc[0]
+    assert near.covers(at((801, 200)).iloc[0])
+    assert not near.covers(at((990, 601)).iloc[0])
+    # From the town, the island is reached on foot, across the fields.
+    town = search(island, at((690, 300)), **limit, **how).geometry.iloc[0]
+    assert town.covers(at((790, 300)).iloc[0])
+
+
+def test_explanations_know_islands(island: tl.Network) -> None:
+    ask: dict[str, Any] = {"travel_time": 3600, "transportation": "walking"}
+    along = tl.explain(island, at(ON_P), at(ON_R), **ask)
+    assert along.codes == ("made_of",)
+    across = tl.explain(island, at(ON_P), at(IN_TOWN), **ask)
+    assert across.codes == ("made_of", "origin_moved")
+    assert "island" in str(across)
+
+
+@quick
+@given(towns(), st.sampled_from(["walking", "cycling", "driving"]), st.integers(0, 2**31))
+def test_every_door_has_the_same_times(network: tl.Network, mode: str, seed: int) -> None:
+    """Random towns have islands, most of them of one or two streets."""
+    places = gpd.GeoSeries.from_xy(*random_points(network, 7, seed), crs="EPSG:4326")
+    ask: dict[str, Any] = {"travel_time": 14_400, "transportation": mode}
+    times = tl.time_filter(network, places, places, form="matrix", **ask).to_numpy(dtype=float)
+
+    def assert_same(found: Any) -> None:
+        np.testing.assert_array_equal(np.asarray(found, dtype=float).reshape(7, 7), times)
+
+    assert_same(tl.time_filter(network, places, places, form="matrix", engine="hierarchy", **ask))
+    assert_same(tl.time_filter(network, places, places, form="pairs", **ask)["travel_time"])
+    prepared = tl.prepare_points(network, places, transportation=mode)
+    assert_same(tl.time_filter(network, prepared, prepared, form="matrix", **ask))
+    one_by_one = [tl.time_filter(network, places.iloc[[i]], places, form="matrix", **ask) for i in range(7)]
+    assert_same(pd.concat(one_by_one))
+    rows, columns = (np.arange(49) // 7, np.arange(49) % 7)
+    chosen = pd.DataFrame({"origin": rows, "destination": columns})
+    assert_same(tl.time_filter(network, places, places, pairs=chosen, **ask)["travel_time"])
+    assert_same(tl.routes(network, places, places, transportation=mode)["travel_time"])
+    for k in (1, 3, 7):
+        found = tl.nearest(network, places, places, k=k, **ask)
+        assert found["travel_time"].dropna().astype(float).tolist() == [
+            time for row in times for time in np.sort(row)[:k] if np.isfinite(time)
+        ]
+
+
+# One place
+
+
+@pytest.mark.parametrize("mode", ["walking", "driving"])
+def test_a_centimetre_away_is_the_same_place(island: tl.Network, mode: str) -> None:
+    lng, lat = FRAME.to_lnglat(350.0, 340.0)
+    cm = 0.01 / 111_000
+    places = gpd.GeoSeries.from_xy(
+        [lng, lng + 1e-13, lng, lng, lng + 1.5 * cm], [lat, lat, lat - 1e-13, lat + 0.9 * cm, lat], crs="EPSG:4326"
+    )
+    ask: dict[str, Any] = {"travel_time": 3600, "transportation": mode, "properties": ["travel_time", "distance"]}
+    found = tl.time_filter(island, places.iloc[:1], places, **ask)
+    assert found["travel_time"].tolist() == [0, 0, 0, 0, round(2 * 40 * 0.72)]
+    assert found["distance"].tolist()[:4] == [0, 0, 0, 0]
+    assert found["distance"].iloc[4] == pytest.approx(80, abs=1)
+    routes = tl.routes(island, places.iloc[:1], places, transportation=mode)
+    assert routes["travel_time"].tolist() == found["travel_time"].tolist()
+    near = tl.nearest(island, places.iloc[:1], places, k=5, travel_time=3600, transportation=mode)
+    assert near["travel_time"].tolist() == found["travel_time"].tolist()
+
+
+@quick
+@given(towns(), st.sampled_from(["walking", "driving"]), st.sampled_from([3857, 32631, 2154]), st.integers(0, 2**31))
+def test_projected_points_have_the_same_times(network: tl.Network, mode: str, crs: int, seed: int) -> None:
+    places = gpd.GeoSeries.from_xy(*random_points(network, 6, seed), crs="EPSG:4326")
+    ask: dict[str, Any] = {"travel_time": 14_400, "transportation": mode, "form": "matrix"}
+    times = tl.time_filter(network, places, places, **ask).to_numpy(dtype=float)
+    again = tl.time_filter(network, places, places.to_crs(crs), **ask).to_numpy(dtype=float)
+    np.testing.assert_allclose(again, times, rtol=0, atol=1.0)
+    assert (np.diag(again)[np.isfinite(np.diag(times))] == 0).all()
