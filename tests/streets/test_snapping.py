@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import geopandas as gpd
 import numpy as np
 import pytest
@@ -153,3 +155,36 @@ def test_a_point_that_is_moved_says_so(banks: tl.Network) -> None:
     assert "on the other side of water or of a motorway" in str(why)
     why = tl.explain(banks, islander, at((10, 0)), travel_time=3600, transportation="driving")
     assert "on the other side of water" in str(why)
+
+
+@pytest.mark.parametrize(("north", "way"), [(5, 102), (6, 101)])
+def test_a_motorway_is_crossed_if_no_other_street_is_near(tmp_path: Path, north: int, way: int) -> None:
+    """11 m from the motorway, the street beyond it is 122 m away, the one on this side 544 m or 655 m."""
+    nodes = {1: (-25, -1), 2: (25, -1), 3: (-25, north), 4: (25, north), 5: (-24, 0), 6: (24, 0)}
+    ways = [
+        (101, "1 2", "highway=residential"), (102, "3 4", "highway=residential"), (103, "1 3", "highway=residential"),
+        (104, "5 6", "highway=motorway oneway=yes"),
+    ]  # fmt: skip
+    path = tmp_path / "motorway.osm"
+    path.write_bytes(osm_xml({ref: (9.0 + x * STEP, 45.0 + y * STEP) for ref, (x, y) in nodes.items()}, ways))
+    network, here = tl.build_network(path), at((0, 0.1))
+    assert tl.snap(network, here, transportation="walking")["way_id"].tolist() == [way]
+    ask = {"travel_time": 7200, "transportation": "walking"}
+    for ends, side in (((here, at((20, -1.1))), "origin"), ((at((20, -1.1)), here), "destination")):
+        why = tl.explain(network, *ends, **ask)
+        assert why.is_reached
+        assert (f"{side}_across_motorway" in why.codes) == (way == 101)
+        assert (f"{side}_moved" in why.codes) == (way == 102)
+    assert ("on the other side of a motorway" in str(why)) == (way == 101)
+
+
+def test_ponds_are_no_barrier(tmp_path: Path) -> None:
+    """A pond of 1.2 hectares, 177 m long, between a place and its street; one of 3.5 hectares bars the walk."""
+    for width, bars in ((0.8, False), (2.5, True)):
+        x = width / 2
+        nodes = {1: (-9, 0), 2: (9, 0), 11: (-x, 0.2), 12: (x, 0.2), 13: (x, 1.8), 14: (-x, 1.8)}
+        path = tmp_path / "pond.osm"
+        ways = [(101, "1 2", "highway=residential"), (102, "11 12 13 14 11", "natural=water")]
+        path.write_bytes(osm_xml({ref: (9.0 + x * STEP, 45.0 + y * STEP) for ref, (x, y) in nodes.items()}, ways))
+        found = tl.snap(tl.build_network(path), at((0, 2.0)), transportation="walking")
+        assert (found["snap_distance"].fillna(999.0) > 240).tolist() == [bars]

@@ -22,7 +22,7 @@ from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array,
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.street import nearest, ties
-from traveltime_lab.kernels.street.crossings import MOTORWAY, SHORE
+from traveltime_lab.kernels.street.crossings import MOTORWAY, SHORE, barring
 from traveltime_lab.kernels.street.grid import Grid, build_grid
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.settings import settings
@@ -415,6 +415,18 @@ def metres_to_streets(
     walls = no_barriers() if over_barriers else barriers(streets)
     found, _ = nearest.nearest_segments(x, y, streets.frame.shrink(y), float(limit_m), index.grid, needed, walls)
     return np.asarray(found.distance)
+
+
+def crosses_motorway(streets: StreetLayer, snaps: Snaps) -> BoolArray:
+    """Return which points are joined to a street on the other side of a motorway, as there is no other one near."""
+    walls, found = barriers(streets), np.flatnonzero(snaps.edge >= 0)
+    x, y = streets.frame.to_xy(snaps.lng, snaps.lat)
+    to_x, to_y = streets.frame.to_xy(*snapped_coordinates(streets, snaps))
+    shrink = streets.frame.shrink(y)
+    result = np.zeros(len(snaps), np.bool_)
+    for i in found.tolist():
+        result[i] = barring(x[i], y[i], to_x[i], to_y[i], shrink[i], walls, True) >= 0
+    return result
 
 
 def on_closed_streets(topology: Topology, snaps: Snaps) -> BoolArray:

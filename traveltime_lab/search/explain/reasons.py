@@ -18,6 +18,8 @@ CODES: Final = (
     *REASONS,
     "origin_moved",
     "destination_moved",
+    "origin_across_motorway",
+    "destination_across_motorway",
     "one_way_trap",
     "excluded_roads",
     "outside_timetable",
@@ -72,7 +74,8 @@ class Reason:
     code : str
         Type of the reason. On streets: ``origin_outside_network``, ``destination_outside_network``,
         ``origin_not_snapped``, ``destination_not_snapped``, ``origin_moved``, ``destination_moved`` (not snapped to
-        the nearest street), ``origin_street_closed`` and ``destination_street_closed`` (by a change),
+        the nearest street), ``origin_across_motorway``, ``destination_across_motorway`` (no other street is near),
+        ``origin_street_closed`` and ``destination_street_closed`` (by a change),
         ``other_component``, ``one_way_trap``, ``excluded_roads`` and ``over_limit``. With a
         timetable also ``outside_timetable``, ``no_vehicles``,
         ``no_stop_near_origin``, ``no_stop_near_destination``, ``stops_too_far``, ``no_service_that_day``,

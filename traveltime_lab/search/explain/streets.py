@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from traveltime_lab.kernels.street.nearest import DETOUR_M
 from traveltime_lab.limits import FOREVER_S, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Transportation, applies
 from traveltime_lab.rounding import whole_seconds
@@ -18,7 +19,7 @@ from traveltime_lab.search.explain.reasons import Reason, distance, duration, pa
 from traveltime_lab.search.explain.relaxations import Pair
 from traveltime_lab.search.explain.requests import Request, changed_options, cost
 from traveltime_lab.search.pairs import component_of
-from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, on_closed_streets
+from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, crosses_motorway, on_closed_streets
 
 #: A street this much farther away than the nearest one is worth mentioning (assumed).
 _MOVED_M: Final = 3.0
@@ -145,13 +146,21 @@ def add_unsnapped(told: Findings, pair: Pair, request: Request) -> None:
 
 
 def add_moved(told: Findings, pair: Pair, request: Request) -> None:
-    """Add the sides that are not snapped to the nearest street."""
+    """Add the sides that are not snapped to the nearest street, and those whose walk crosses a motorway."""
     if pair.is_on_island(request):
         return
     for side, snaps in zip(("origin", "destination"), pair.snaps(request), strict=True):
         if int(snaps.status[0]) != SNAPPED:
             continue
         metres, nearest_m = float(snaps.distance_m[0]), pair.nearest_distance(request, side)
+        if crosses_motorway(pair.network.streets, snaps)[0]:
+            told.add(
+                "snapping", f"{side}_across_motorway",
+                f"The {side} uses a street {distance(metres)} away on the other side of a motorway, because there is "
+                f"none on this side that is less than {distance(DETOUR_M)} farther away than the nearest one.",
+                side, distance=metres,
+            )  # fmt: skip
+            continue
         if metres <= nearest_m + _MOVED_M:
             continue
         main_m, any_m = pair.street_distances(request, side)
