@@ -74,3 +74,18 @@ def test_one_by_one_or_together(coquimbo: tl.Network, places: gpd.GeoSeries, que
         alone = cells_alone(part(ask(coquimbo, places, limit), limit, column))
         for several in (together, backwards, ask(coquimbo, places, [limit, 901])):
             assert_same(cells_alone(part(several, limit, column)), alone)
+
+
+@pytest.mark.parametrize("limit", [299, 300, 640, 1200])
+@pytest.mark.parametrize("how", [WALK, DRIVE, RIDE, {**RIDE, "window": 900}], ids=["walk", "drive", "ride", "window"])
+def test_a_limit_cuts_what_a_larger_one_finds(coquimbo: tl.Network, how: dict[str, Any], limit: int) -> None:
+    """Pairs within a limit are those whose travel time is not above it, in every form of the answer."""
+    many = questions.places_in(coquimbo, 40, 9)
+    ask = {"origins": many.iloc[:10], "destinations": many, **how}
+    wide = tl.time_filter(coquimbo, **ask, travel_time=3600)
+    narrow = tl.time_filter(coquimbo, **ask, travel_time=limit)
+    within = (wide["travel_time"] <= limit).fillna(False)
+    assert narrow["travel_time"].notna().tolist() == within.tolist()
+    assert narrow["travel_time"][within].tolist() == wide["travel_time"][within].tolist()
+    matrix = tl.time_filter(coquimbo, **ask, travel_time=limit, form="matrix")
+    assert int(matrix.notna().to_numpy().sum()) == int(within.sum())

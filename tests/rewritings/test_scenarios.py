@@ -114,6 +114,38 @@ def test_forms_of_scenarios(coquimbo: tl.Network, scenario: tl.Network, places: 
         assert_same(ask(changed, places), ask(scenario, places))
 
 
+ORDERS = [(0, 1, 2), (2, 1, 0), (1, 0, 2)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_in_several_steps(coquimbo: tl.Network, scenario: tl.Network, places: Any, order: tuple[int, ...]) -> None:
+    """One change after the other, in different orders."""
+    in_steps = coquimbo
+    for position in order:
+        in_steps = in_steps.with_changes(CHANGES[position])
+    assert sorted(in_steps.report()["changes"].values()) == sorted(scenario.report()["changes"].values())
+    for ask in QUESTIONS.values():
+        assert_same(ask(in_steps, places), ask(scenario, places))
+
+
+def test_new_streets_in_several_steps(coquimbo: tl.Network, places: Any) -> None:
+    """Two streets with a change of speeds between them."""
+    nodes = shapely.points(coquimbo.tables.node_lng, coquimbo.tables.node_lat)
+    tree = shapely.STRtree(nodes)
+    west, east = (
+        tl.AddStreet(
+            [shapely.get_coordinates(nodes[tree.nearest(shapely.Point(lng + d, lat + d))])[0] for d in (0.0, 0.006)],
+            {"walking": 5, "driving": 30},
+        )
+        for lng, lat in (HARBOUR, CENTRE)
+    )
+    slower = tl.SetSpeed(around(CENTRE, 0.01), factor=0.7)
+    at_once = coquimbo.with_changes([west, slower, east])
+    in_steps = coquimbo.with_changes(west).with_changes([slower]).with_changes([east])
+    for ask in QUESTIONS.values():
+        assert_same(ask(in_steps, places), ask(at_once, places))
+
+
 def test_a_scenario_saved_and_loaded(scenario: tl.Network, places: Any, tmp_path: Path) -> None:
     again = tl.load_network(scenario.save(tmp_path / "scenario.network"))
     assert again.fingerprint == scenario.fingerprint

@@ -274,3 +274,69 @@ def mirror_of(extract: Extract) -> int:
 
 
 Rewriting = Callable[[Extract, Random], Extract]
+
+
+# Cuts and copies
+
+
+def negative(extract: Extract, random: Random) -> Extract:
+    """Give all objects negative ids, as editors do with new ones."""
+    kinds = (("n", extract.nodes), ("w", extract.ways), ("r", extract.relations))
+    return _renamed(extract, {kind: {item.osm_id: -item.osm_id for item in objects} for kind, objects in kinds})
+
+
+def split(extract: Extract, random: Random) -> Extract:
+    """
+    Cut streets in two at a node in their middle; the parts have the tags of the whole.
+
+    Streets that are closed, ferries (whose duration is that of the whole) and members of relations stay whole.
+    """
+    member = {ref for row in extract.relations for kind, ref, _ in row.members if kind == "w"}
+    free = max(way.osm_id for way in extract.ways) + 1
+    ways = []
+    for way in extract.ways:
+        is_whole = way.osm_id in member or way.refs[0] == way.refs[-1] or "duration" in way.tags
+        if is_whole or "highway" not in way.tags or len(way.refs) < 3 or random.random() < 0.5:
+            ways.append(way)
+            continue
+        at = random.randrange(1, len(way.refs) - 1)
+        ways += [way._replace(refs=way.refs[: at + 1]), Way(free, way.refs[at:], way.tags)]
+        free += 1
+    return in_order(replace(extract, ways=ways))
+
+
+def turned_rings(extract: Extract, random: Random) -> Extract:
+    """Begin closed ways, such as roundabouts, squares and lakes, at another of their nodes."""
+    ways = []
+    for way in extract.ways:
+        if len(way.refs) > 3 and way.refs[0] == way.refs[-1]:
+            at = random.randrange(len(way.refs) - 1)
+            way = way._replace(refs=[*way.refs[at:-1], *way.refs[:at], way.refs[at]])
+        ways.append(way)
+    return replace(extract, ways=ways)
+
+
+def doubled(extract: Extract, random: Random) -> Extract:
+    """Repeat a third of the objects, as files put together from overlapping extracts do."""
+
+    def twice(objects: list[Any]) -> list[Any]:
+        return [item for item in objects for _ in range(1 + (random.random() < 0.33))]
+
+    return Extract(twice(extract.nodes), twice(extract.ways), twice(extract.relations), extract.box)
+
+
+def put_together(extract: Extract, random: Random) -> Extract:
+    """Put all objects after all objects, in the same order again."""
+    return Extract(extract.nodes * 2, extract.ways * 2, extract.relations * 2, extract.box)
+
+
+def with_far_city(extract: Extract, random: Random) -> Extract:
+    """Add two streets five degrees to the east, and a box around everything."""
+    free = 10**11
+    streets = {ref for way in extract.ways if "highway" in way.tags for ref in way.refs}
+    x = max(node.x for node in extract.nodes if node.osm_id in streets) + 5 * DEGREE
+    y = next(node.y for node in extract.nodes if node.osm_id in streets)
+    nodes = [Node(free + i, x + 10_000 * i, y, {}) for i in range(3)]
+    ways = [Way(free + i, [free + i, free + i + 1], {"highway": "residential"}) for i in range(2)]
+    box = extract.box and (extract.box[0], extract.box[1], x + 30_000, extract.box[3])
+    return Extract(extract.nodes + nodes, extract.ways + ways, extract.relations, box)

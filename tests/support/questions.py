@@ -141,12 +141,12 @@ def routes(mode: Any, **how: Any) -> Ask:
     return ask
 
 
-def cells(mode: Any, **how: Any) -> Ask:
+def cells(mode: Any, travel_time: int, **how: Any) -> Ask:
     """Travel times of H3 cells."""
 
     def ask(network: tl.Network, places: gpd.GeoSeries) -> Frame:
         found = tl.h3_cells(
-            network, places.iloc[:2], travel_time=900, resolution=10, transportation=mode, geometry=False, **how
+            network, places.iloc[:2], travel_time=travel_time, resolution=10, transportation=mode, geometry=False, **how
         )
         return pd.DataFrame(found)
 
@@ -190,7 +190,8 @@ def streets(moment: str) -> dict[str, Ask]:
         "nearest by car": nearest("driving", **at),
         "walking routes": routes("walking"),
         "driving routes": routes("driving", **at),
-        "cells": cells("cycling"),
+        # All cells of a small city: at a limit, a millisecond decides which points of a cell count.
+        "cells": cells("cycling", 3600),
         "snapped to streets for cars": snaps("driving"),
         "snapped to paths": snaps("walking"),
     }
@@ -210,7 +211,7 @@ def rides(moment: str, arrival: str) -> dict[str, Ask]:
         "nearest": nearest(kind, **at),
         "routes": routes(kind, **at),
         "routes by arrival": routes(kind, **by),
-        "cells": cells(kind, **at),
+        "cells": cells(kind, 900, **at),
     }
 
 
