@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
@@ -30,6 +30,9 @@ def fresh(monkeypatch: pytest.MonkeyPatch):
     st.sampled_from(["lowest", "medium", "high"]), st.sampled_from([90, 300, 600, [200, 900]]), st.booleans(),
     st.sampled_from(["enabled", "disabled"]), st.sampled_from([30, 1000]), st.booleans(),
 )  # fmt: skip
+# Origins on islands, after a search that has tied blocks to streets which these do not need.
+@example(3849, 3, "driving", "medium", [200, 900], False, "enabled", 1000, False)
+@example(6220, 3, "driving", "high", 90, False, "disabled", 1000, False)
 def test_shapes_do_not_depend_on_the_blocks_that_are_known(
     helsinki, coquimbo, monkeypatch, fresh, seed, n, mode, level, limit, is_arrival, penalty, threshold, is_south
 ):

@@ -102,7 +102,8 @@ class IslandField:
         def replace(tile: Tile, window: Window, values: Any) -> None:
             """Set the values of cells on the island, where there is a way."""
             mine = tile.only((tile.edge >= 0) & ~tile.has(self.is_main, ISLAND_M))
-            found = np.empty((window.bottom - window.top, window.right - window.left), np.float32)
+            # Only needed blocks are read.
+            found = np.full((window.bottom - window.top, window.right - window.left), np.inf, np.float32)
             own.readers[0].read(mine, window._replace(row=0, column=0), found)
             cells = slice(window.top, window.bottom), slice(window.left, window.right)
             is_ours = (mine.edge >= 0)[cells] & (mine.has(self.is_reached)[cells] | np.isfinite(found))
