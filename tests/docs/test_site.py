@@ -69,8 +69,8 @@ def names(coquimbo: Network, helsinki: Network, tmp_path: Path, monkeypatch: pyt
     with osmium.SimpleWriter(str(tmp_path / "city.osm.pbf")) as writer:
         for item in osmium.FileProcessor(str(tmp_path / "city.osm")):
             writer.add(item)
-    for name in ("buses.zip", "metro.zip"):
-        feed(tmp_path, name, **BUS)
+    for name, kind in (("buses.zip", 3), ("metro.zip", 1)):
+        feed(tmp_path, name, **{**BUS, "routes": f"route_id,route_short_name,route_type\nR,1,{kind}"})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     networks = {None: coquimbo, "coquimbo": coquimbo, "helsinki": helsinki}

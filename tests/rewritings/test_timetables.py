@@ -22,10 +22,9 @@ from traveltime_lab.network import sample
 
 @dataclass(frozen=True)
 class Form:
-    """A form of a feed: what changes in it, how often it is given, and by how many days the question moves."""
+    """A form of a feed: what changes in it, and by how many days the question moves."""
 
     rewrite: Callable[[str], gtfs.Rewriting]
-    copies: int = 1
     days: int = 0
     is_folder: bool = False
 
@@ -41,7 +40,6 @@ def same(feed: gtfs.Feed, random: Random) -> gtfs.Feed:
 FORMS: dict[str, Form] = {
     "as it was": Form(plain(same)),
     "a folder": Form(plain(same), is_folder=True),
-    "twice": Form(plain(same), copies=2),
     "shuffled": Form(plain(gtfs.shuffled)),
     "columns shuffled": Form(plain(gtfs.columns_shuffled)),
     "renamed": Form(plain(gtfs.renamed)),
@@ -79,7 +77,7 @@ class City:
             with zipfile.ZipFile(path) as archive:
                 archive.extractall(self.folder / "folder")
             path = self.folder / "folder"
-        return tl.build_network(self.streets, gtfs=[path] * how.copies, timezone=self.zone)
+        return tl.build_network(self.streets, gtfs=path, timezone=self.zone)
 
     def _answer(self, question: str) -> Any:
         return self.ask(question, self.original, 0)

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from tests.support.oracles import StreetOracle
+from tests.support.oracles_snapping import times_ms
 from tests.support.oracles_transit import TransitOracle
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
@@ -78,12 +79,9 @@ class DoorOracle:
             for j, ms in self._within(on_foot.times_ms(stops.snaps, stop, self.ends, cutoff_ms=budget), budget).items():
                 self.egress[j][stop] = ms
         longest_walk = math.inf if means.direct_walking_time is None else means.direct_walking_time * 1000 + 499
+        both = ((points, points.only_islands()) for points in (self.starts, self.ends))
         self.direct = [
-            [
-                ms if ms is not None and ms <= longest_walk else None
-                for ms in on_foot.times_ms(self.starts, i, self.ends)
-            ]
-            for i in range(len(self.starts))
+            [ms if ms is not None and ms <= longest_walk else None for ms in row] for row in times_ms(on_foot, *both)
         ]
 
     @staticmethod
