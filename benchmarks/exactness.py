@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import traveltime_lab as ttl
 from tests.support.oracles import StreetOracle, random_points
+from tests.support.oracles_snapping import times_ms
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import as_snapping, as_transportation
 from traveltime_lab.streets import costs
@@ -58,9 +59,8 @@ def compare(network: ttl.Network, path: Path, mode: str, arguments: argparse.Nam
         )
         for points, needed in ((origins, CAN_LEAVE), (targets, CAN_ARRIVE))
     )
-    expected = np.array(
-        [[np.nan if ms is None else ms / 1000 for ms in oracle.times_ms(snaps, i, goals)] for i in range(n_origins)]
-    )
+    both = ((points, points.only_islands()) for points in (snaps, goals))
+    expected = np.array([[np.nan if ms is None else ms / 1000 for ms in row] for row in times_ms(oracle, *both)])
     expected[expected >= MAX_TRAVEL_TIME_S] = np.nan
     expected[:, goals.edge < 0] = np.nan
     took = time.perf_counter() - begin
