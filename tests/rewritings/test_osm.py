@@ -150,7 +150,7 @@ def large(request: pytest.FixtureRequest, shared_data: Path, tmp_path_factory: p
     return City(shared_data / request.param / "osm.pbf", tmp_path_factory.mktemp(request.param), n_places=40)
 
 
-@pytest.mark.slow
+@pytest.mark.cities
 @cases(is_large=True)
 def test_large_cities(large: City, form: str, question: str) -> None:
     large.check(form, question)

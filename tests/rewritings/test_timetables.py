@@ -164,7 +164,7 @@ def large(request: pytest.FixtureRequest, shared_data: Path, tmp_path_factory: p
     return City(tl.build_network(streets).tables, folder / feed, tmp_path_factory.mktemp(request.param), day, zone)
 
 
-@pytest.mark.slow
+@pytest.mark.cities
 # A feed of one day, written as 32:00 of the day before, ends on that day.
 @pytest.mark.filterwarnings("ignore::traveltime_lab.transit.timetable.ServiceWarning")
 @cases

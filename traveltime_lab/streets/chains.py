@@ -72,7 +72,9 @@ def chains(is_open: BoolArray, junction: Int32Array, n_junctions: int) -> Chains
 
 def _joined(a: Int64Array, b: Int64Array, n: int) -> Int32Array:
     """Return the component of each of `n` items, given pairs that belong together."""
-    pairs = coo_array((np.ones(a.size, np.int8), (a, b)), shape=(n, n)).tocsr()
+    # Components of scipy 1.11 take indices of 32 bits only.
+    indices = a.astype(np.int32), b.astype(np.int32)
+    pairs = coo_array((np.ones(a.size, np.int8), indices), shape=(n, n)).tocsr()
     return np.asarray(connected_components(pairs, directed=False)[1].astype(np.int32))
 
 

@@ -139,7 +139,9 @@ def _groups(column: Int64Array, row: Int64Array) -> Int64Array:
         there = np.flatnonzero(place[at] == place + step)
         pairs.append((there, at[there]))
     a, b = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
-    joined = sparse.coo_array((np.ones(a.size, np.bool_), (a, b)), shape=(place.size, place.size))
+    # Components of scipy 1.11 take indices of 32 bits only.
+    indices = a.astype(np.int32), b.astype(np.int32)
+    joined = sparse.coo_array((np.ones(a.size, np.bool_), indices), shape=(place.size, place.size))
     return np.asarray(csgraph.connected_components(joined, directed=False)[1][block], np.int64)
 
 
