@@ -16,11 +16,11 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import osmium
@@ -30,6 +30,8 @@ from traveltime_lab._files import as_path, full_temporary_folder, is_file, tempo
 from traveltime_lab.errors import DataError, MissingFileError
 from traveltime_lab.readers.osm import opl, versions
 from traveltime_lab.readers.osm.opl import decode, parse_tags
+
+Result = TypeVar("Result")
 
 #: File name endings, and the names of these formats in libosmium.
 FORMATS = {
@@ -182,14 +184,13 @@ class OsmFile:
 
     def _survey(self) -> tuple[str, str]:
         """Return path and format of a file with each object once; keep the positions of nodes if it is the user's."""
-        with _index_file() as target:
-            index = osmium.index.create_map(f"sparse_file_array,{target}")
-            positions = osmium.NodeLocationsForWays(index)
+        others = osmium.filter.EntityFilter(osmium.osm.WAY | osmium.osm.RELATION)
+
+        def read(positions: Any) -> versions.Order:
             positions.apply_nodes_to_ways = False  # which would also sort them
-            others = osmium.filter.EntityFilter(osmium.osm.WAY | osmium.osm.RELATION)
-            order = self._order(_OBJECTS, positions, others)
-            locations: AnyArray = np.fromfile(target, dtype=_LOCATION)
-            del positions, index
+            return self._order(_OBJECTS, positions, others)
+
+        order, locations = _with_locations(read)
         nodes = locations["id"][locations["id"] != 0]  # unused rows of the index have the id 0
         found = self._readable(is_fine=order.is_unique and versions.is_unique(nodes))
         if not self._is_rewritten:
@@ -322,13 +323,11 @@ class OsmFile:
         return NodePositions(table["id"].astype(np.int64), table["x"] / _PER_DEGREE, table["y"] / _PER_DEGREE)
 
     def _indexed_locations(self) -> AnyArray:
-        with _index_file() as target:
+        def read(positions: Any) -> None:
             with self.decoding():
-                index = osmium.index.create_map(f"sparse_file_array,{target}")
-                osmium.apply(self._reader(osmium.osm.NODE), osmium.NodeLocationsForWays(index))
-            table: AnyArray = np.fromfile(target, dtype=_LOCATION)
-            del index
-        return table
+                osmium.apply(self._reader(osmium.osm.NODE), positions)
+
+        return _with_locations(read)[1]
 
     def _written_locations(self) -> AnyArray:
         rows = []
@@ -354,6 +353,28 @@ def _has_deleted(path: Path) -> bool:
         return text.find(_DELETED.encode()) >= 0
 
 
+def _with_locations(read: Callable[[Any], Result]) -> tuple[Result, AnyArray]:
+    """
+    Call a function with a handler of libosmium that collects the positions of nodes.
+
+    Parameters
+    ----------
+    read : callable
+        Called with the handler, passes the nodes of a file to it.
+
+    Returns
+    -------
+    result
+        What the function returns.
+    array of dtype `_LOCATION`
+        Rows of the handler's index. Unused rows have the id 0.
+    """
+    with _index_file() as target:
+        index = osmium.index.create_map(f"sparse_file_array,{target}")
+        result = read(osmium.NodeLocationsForWays(index))
+        return result, np.fromfile(target, dtype=_LOCATION)
+
+
 @contextmanager
 def _index_file() -> Iterator[str]:
     """
@@ -361,16 +382,35 @@ def _index_file() -> Iterator[str]:
 
     libosmium maps this file into memory. Where the disk is full, writing to it ends the process (SIGBUS), which no
     check before can exclude. On Linux it is a file in memory: the table is read into memory anyway.
+
+    libosmium opens the file and never closes it, which would keep the file, and on Linux its memory, until the process
+    ends. So its descriptors are closed here.
     """
-    if not hasattr(os, "memfd_create"):
-        with temporary_folder() as folder:
-            yield os.path.join(folder, "nodes.array")
-        return
-    descriptor = os.memfd_create("nodes.array")
-    try:
-        yield f"/proc/self/fd/{descriptor}"
-    finally:
-        os.close(descriptor)
+    with ExitStack() as after:
+        if hasattr(os, "memfd_create"):
+            descriptor = os.memfd_create("nodes.array")
+            target = f"/proc/self/fd/{descriptor}"
+        else:
+            target = os.path.join(after.enter_context(temporary_folder()), "nodes.array")
+            descriptor = os.open(target, os.O_CREAT | os.O_RDWR)
+        try:
+            yield target
+        finally:
+            _close_all(os.fstat(descriptor))
+
+
+def _close_all(file: os.stat_result) -> None:
+    """Close all descriptors of this process for a file that nothing else in the process opens."""
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        if os.path.isdir(folder):
+            open_now = [int(name) for name in os.listdir(folder)]
+            break
+    else:
+        open_now = list(range(2048))  # the most that the C library of Windows opens
+    for descriptor in open_now:
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(descriptor), file):
+                os.close(descriptor)
 
 
 def _parse_refs(texts: list[str]) -> Int64Array:
