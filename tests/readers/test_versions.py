@@ -248,12 +248,11 @@ def test_any_mix_equals_the_slow_twin(tmp_path_factory: pytest.TempPathFactory, 
     random.Random(data.draw(st.integers(0, 99))).shuffle(items)
     ending = data.draw(st.sampled_from([".osm", ".pbf"]))
     path = write(folder / f"mix{ending}", items)
-    clean = write(folder / "clean.osm", last_versions(items))
-    if len({(item.kind, item.ref) for item in items}) == len(items) and not any(item.visible for item in items):
-        assert {*map(str, read_features(path, {"highway": None}))} == {
-            *map(str, read_features(clean, {"highway": None}))
-        }
-        return  # edges stay in the order of the file
+    last = last_versions(items)
+    is_once = len({(item.kind, item.ref) for item in items}) == len(items)
+    if is_once and (ending == ".pbf" or not any(item.visible for item in items)):
+        last.sort(key=items.index)  # the file is read as it is, and edges stay in its order
+    clean = write(folder / "clean.osm", last)
     try:
         found = facts(clean)
     except DataError as error:
