@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support.feeds import posix
+from tests.support.jumps import assert_cells_equal
 from tests.support.lines import assert_no_joint_twice
 from tests.support.oracles import random_points
 from tests.support.oracles_doors import MODES, DoorOracle
@@ -370,18 +371,13 @@ def test_surfaces_equal_matrices(
         buffer_m=1000.0,
         limits=[level],
     )
-    rows, columns = np.indices(drawn.values.shape)
-    x, y = drawn.x0 + columns.ravel() * drawn.cell_m, drawn.y0 + rows.ravel() * drawn.cell_m
-    cells = gpd.GeoSeries.from_xy(*network.frame.to_lnglat(x, y), crs="EPSG:4326")
-    ends = (cells, here) if is_arrival else (here, cells)
-    found = tl.time_filter(
-        network, *ends, travel_time=limit, transportation=means, form="matrix", window=window, **when
-    ).to_numpy().ravel()  # fmt: skip
-    values = drawn.values.ravel().astype(np.float64)
-    sure = np.abs(values - level) > 0.05
-    np.testing.assert_array_equal(np.isfinite(found)[sure], (values <= level)[sure])
-    both_reached = np.isfinite(found) & (values <= level)
-    assert np.abs(found - values)[both_reached].max(initial=0.0) <= 0.51
+
+    def matrix(cells: gpd.GeoSeries) -> pd.DataFrame:
+        ends = (cells, here) if is_arrival else (here, cells)
+        how: dict[str, Any] = {"transportation": means, "form": "matrix", "window": window, **when}
+        return tl.time_filter(network, *ends, travel_time=limit, **how)
+
+    assert_cells_equal(drawn, matrix, level, within=0.51, sure=0.05)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
