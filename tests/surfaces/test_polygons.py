@@ -146,6 +146,56 @@ def test_a_search_that_stopped_earlier_draws_no_more(grid, limit, more):
     assert small.difference(large).area < 1e-9
 
 
+def stepped(seed: int, most: float = np.inf) -> Surface:
+    """Return a surface whose values jump between random squares of 7 m; those beyond `most` are inf."""
+    steps = np.random.default_rng(seed).choice(np.array([0.0, 3.0, 25.0, 60.0, INF]), (12, 12))
+
+    def probe(x, y):
+        values = steps[np.floor(y / 7.0).astype(int) % 12, np.floor(x / 7.0).astype(int) % 12] + 0.4 * np.hypot(x, y)
+        return np.where(values <= most, values, INF).astype(np.float32)
+
+    y, x = np.mgrid[:8, :8] * 10.0
+    return Surface(FRAME, 0.0, 0.0, 10.0, probe(x, y), probe)
+
+
+@quick
+@given(st.integers(0, 2**32 - 1), st.integers(1, 80), st.integers(0, 15), st.integers(1, 3))
+def test_contours_with_halvings_are_valid_nested_and_on_the_side_of_cells(seed, limit, more, halvings):
+    whole = stepped(seed)
+    small, large = (contour_polygons(whole, level, halvings=halvings) for level in (limit, limit + more))
+    assert_good(small)
+    assert_good(large)
+    assert small.difference(large).area < 1e-9
+    y, x = np.mgrid[:8, :8] * 10.0
+    assert np.array_equal(shapely.contains_xy(small, x, y), whole.values <= limit)
+    # A search knows values up to a cell, in seconds, beyond its limit.
+    bounded = contour_polygons(stepped(seed, limit + 10.0), limit, halvings=halvings)
+    assert bounded.equals_exact(small, 0.0)
+
+
+@quick
+@given(st.integers(0, 2**32 - 1), st.integers(1, 80), st.integers(1, 3))
+def test_halvings_end_where_the_limit_is_exceeded(seed, limit, halvings):
+    """One crossing after another, from the reached cell towards its neighbour."""
+    drawn = stepped(seed)
+    width = 10.0 / 2**halvings
+    for x, y in shapely.get_coordinates(contour_polygons(drawn, limit, halvings=halvings)):
+        ends = np.array([[np.floor(x / 10), np.floor(y / 10)], [np.ceil(x / 10), np.ceil(y / 10)]]) * 10.0
+        if not ((ends >= 0) & (ends <= 70)).all():
+            continue
+        first, second = drawn.probe(*ends.T).astype(float)
+        if not abs(first - second) > 10.0:
+            continue
+        inside, outside = ends if first <= limit else ends[::-1]
+        ahead = (outside - inside) / 10.0
+        low, high = 0.0, 10.0
+        while high - low > width:
+            middle = (low + high) / 2
+            value = drawn.probe(*(inside + middle * ahead)[:, None])[0]
+            low, high = (middle, high) if value <= limit else (low, middle)
+        assert low - 1e-9 <= (np.array([x, y]) - inside) @ ahead <= high + 1e-9
+
+
 @quick
 @given(grids, st.integers(1, 50))
 def test_cells_lie_on_their_side_of_the_contour(grid, limit):

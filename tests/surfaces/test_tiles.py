@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from traveltime_lab._memo import Derived
+from traveltime_lab.search.query import ask
+from traveltime_lab.search.time_map import ask_distance
 from traveltime_lab.surfaces import raster, tiles
 from traveltime_lab.surfaces.tiles import BLOCK, TILE
 
@@ -77,3 +81,37 @@ def test_shapes_do_not_depend_on_the_blocks_that_are_known(
         whole = shapes(range(n))
     assert some == whole
     assert again[::-1] == whole
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.integers(0, 10_000), st.sampled_from(["walking", "cycling", "driving", "public_transport", "distance"]),
+    st.booleans(), st.sampled_from([30, 1000]), st.sampled_from([300, 1000]),
+)  # fmt: skip
+def test_any_place_has_the_value_of_a_cell_there(helsinki, coquimbo, seed, mode, is_arrival, threshold, buffer_m):
+    network = coquimbo if mode == "public_transport" else helsinki
+    rng = np.random.default_rng(seed)
+    node = rng.integers(0, network.tables.node_lng.size, 1)
+    x, y = network.frame.to_xy(network.tables.node_lng[node], network.tables.node_lat[node])
+    lng, lat = network.frame.to_lnglat(x + rng.uniform(-100, 100, 1), y + rng.uniform(-100, 100, 1))
+    snapping = {"threshold": threshold}
+    if mode == "distance":
+        query = ask_distance(network, "driving", None, MONDAY if is_arrival else None, snapping)
+    else:
+        when = {"arrival_time" if is_arrival else "departure_time": MONDAY}
+        query = ask(network, mode, when.get("departure_time"), when.get("arrival_time"), snapping, limit=900)
+    here = query.snap_at(lng, lat, is_origin=not is_arrival)
+    if here.edge[0] < 0:
+        return
+    (drawn,) = raster.surfaces(
+        network.streets, query.egress_transportation, query.snapping, query.field_from(here, 900.0),
+        cell_m=50.0, buffer_m=float(buffer_m), limits=[900.0],
+    )  # fmt: skip
+    rows, columns = np.indices(drawn.values.shape)
+    x, y = drawn.x0 + columns.ravel() * 50.0, drawn.y0 + rows.ravel() * 50.0
+    # Cells keep positions in float32, so where values jump they may be on the other side.
+    around = np.array([drawn.probe(x + dx, y + dy) for dx, dy in itertools.product((-0.01, 0.0, 0.01), repeat=2)])
+    low, high, cells = around.min(axis=0), around.max(axis=0), drawn.values.ravel()
+    # Cells beyond the limit may not have been read.
+    is_near = (cells <= 900.0) | (high <= 900.0)
+    assert ((low - 0.02 <= cells) & (cells <= high + 0.02))[is_near].all()

@@ -442,7 +442,8 @@ def _contour(
         return polygons.coarse_grid_polygons(
             drawn, level, float(style.detail.square_size_m), origin_xy=(x, y) if radius > 0.0 else None
         )
-    shape = polygons.contour_polygons(drawn, level)
+    halvings = style.detail.halvings(query.egress_transportation.base, is_length=field.is_length)
+    shape = polygons.contour_polygons(drawn, level, halvings=halvings)
     if radius > 0.0 and not polygons.is_surrounded(drawn, level, x, y):
         shape = polygons.include_point(shape, x, y, radius)
     return shape

@@ -18,15 +18,23 @@ MIN_SQUARE_SIZE_M = 600
 #: Largest square of a coarse grid, about nine degrees of latitude (assumed).
 MAX_SQUARE_SIZE_M = 1_000_000
 #: Side of a cell in metres by base mode, for the five named levels. Points for which a shape and `time_filter` disagree
-#: lie along the outline, in a band of about an eighth of a cell, so their share falls with the size of the cell and
-#: rises for small shapes. The cells of ``medium`` and ``highest`` were chosen with benchmarks/accuracy.py. For Milan,
-#: Porto Alegre and Monaco, walking and driving, the mean agreement over five origins (seeds 1 and 2) is 99.2 to 100 %
-#: and 99.7 to 100 %; the targets are 98.5 % and 99.5 %. It is lowest for walks of 10 minutes in Monaco. ``lowest``
-#: agrees to at least 97.7 %.
+#: lie along the outline, in a band of a fraction of a cell, so their share falls with the size of the cell and rises
+#: for small shapes. The cells of ``medium`` and ``highest`` were chosen with benchmarks/accuracy.py, whose figures are
+#: in benchmarks/README.md. ``lowest`` agrees to at least 97.7 %.
 CELL_M: dict[str, tuple[float, ...]] = {
     "walking": (50.0, 30.0, 12.0, 8.0, 4.0),
     "cycling": (80.0, 50.0, 20.0, 12.0, 8.0),
     "driving": (100.0, 60.0, 25.0, 16.0, 10.0),
+}
+#: How many times the interval between two cells is halved where the contour crosses a step, for the five named levels:
+#: for travel times by base mode, and for lengths. Nine tenths of the points for which a shape without halvings and
+#: `time_filter` disagree are at steps: neighbouring cells belong to different streets, or two ways are as fast but not
+#: as long. Drives have few, so that their cells are enough. Chosen with benchmarks/accuracy.py.
+HALVINGS: dict[str, tuple[int, ...]] = {
+    "walking": (0, 0, 2, 1, 1),
+    "cycling": (0, 0, 2, 1, 1),
+    "driving": (0, 0, 0, 0, 0),
+    "lengths": (0, 0, 3, 3, 3),
 }
 #: Longest travel time of each level; the next lower level is used above it.
 LONGEST_TRAVEL_TIME_S = {2: 5_400, 1: 7_200, 0: 10_800, -1: 14_400, -2: 14_400}
@@ -81,6 +89,12 @@ class LevelOfDetail:
         if self.square_size_m is not None:
             return max(sizes[0], min(self.square_size_m / 12.0, sizes[0] * COARSENING**18))
         return sizes[max(self.numeric, -2) + 2] * COARSENING ** max(-2 - self.numeric, 0)
+
+    def halvings(self, mode_family: str, *, is_length: bool) -> int:
+        """Return how many times intervals are halved at steps, see `HALVINGS`; 0 for a coarse grid."""
+        if self.square_size_m is not None:
+            return 0
+        return HALVINGS["lengths" if is_length else mode_family][max(self.numeric, -2) + 2]
 
 
 def parse_level_of_detail(value: object = None) -> LevelOfDetail:

@@ -12,6 +12,7 @@ steps except `largest_polygons` keep shapes nested: the shape of a larger limit 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,9 @@ class Surface:
         Side of a cell.
     values : float32 array of shape (ny, nx), s or m
         Row 0 is the southernmost; inf (or NaN) where not reached.
+    probe : callable, optional
+        Called with two float64 arrays of shape (n,), coordinates in local metres, returns the values there as a float32
+        array of the same shape.
     """
 
     frame: LocalFrame
@@ -51,9 +55,12 @@ class Surface:
     y0: float
     cell_m: float
     values: Float32Array
+    probe: Callable[[FloatArray, FloatArray], Float32Array] | None = None
 
 
-def contour_polygons(surface: Surface, limit: float, *, steepest: float | None = None) -> MultiPolygon:
+def contour_polygons(
+    surface: Surface, limit: float, *, steepest: float | None = None, halvings: int = 0
+) -> MultiPolygon:
     """
     Return the area where the linearly interpolated value of a surface is at most `limit`.
 
@@ -67,6 +74,9 @@ def contour_polygons(surface: Surface, limit: float, *, steepest: float | None =
     steepest : float, optional
         Largest difference between neighbouring cells that is interpolated as a slope; larger differences are steps, see
         Notes. Default: one unit per metre, which is 1 m/s for seconds and no detour for metres.
+    halvings : int, default 0
+        How many times the interval between two cells is halved to find a step that the contour crosses. Each halving
+        needs the value of one place between them, from the `probe` of the surface.
 
     Returns
     -------
@@ -78,12 +88,14 @@ def contour_polygons(surface: Surface, limit: float, *, steepest: float | None =
     -----
     Values are clipped to within `steepest` of the limit before interpolation. This changes nothing where neighbours
     differ by less, which is the case wherever times grow at walking speed; there the contour is the exact linear one.
-    Across a step (a river bank, the end of snapping, an unreached cell) the contour runs half-way between the cells,
-    where the nearest street changes, and closer to the reached cell if little time is left there.
+    Across a step (a river bank, the end of snapping, an unreached cell, two streets as near) the contour runs half-way
+    between the cells, or between the last two places of the halvings, and closer to the reached one if little time is
+    left there.
 
     Every crossing between two cells moves away from the reached cell as the limit grows or as cells beyond the limit
-    become known. Therefore ``contour_polygons(a, s)`` is within ``contour_polygons(b, t)`` for all ``s <= t`` and all
-    surfaces with the same cells where ``b`` is nowhere above ``a`` (or both are above ``s``).
+    become known, because a place that is within a limit is within a larger one. Therefore ``contour_polygons(a, s)`` is
+    within ``contour_polygons(b, t)`` for all ``s <= t`` if ``a`` and ``b`` are equal (or both above ``s``). Without
+    halvings it is enough that ``b`` is nowhere above ``a``.
     """
     cell_m = surface.cell_m
     step = np.float32(cell_m if steepest is None else steepest)
@@ -97,10 +109,65 @@ def contour_polygons(surface: Surface, limit: float, *, steepest: float | None =
     )
     if not len(points):
         return MultiPolygon()
+    if halvings and surface.probe is not None:
+        _move_to_steps(points, surface, values, limit, step, halvings)
     points *= cell_m
     points += (surface.x0, surface.y0)
     offsets = (ring_starts, polygon_starts, np.array([0, len(polygon_starts) - 1]))
     return shapely.from_ragged_array(shapely.GeometryType.MULTIPOLYGON, points, offsets)[0]
+
+
+def _move_to_steps(
+    points: FloatArray, surface: Surface, values: Float32Array, limit: float, step: np.float32, halvings: int
+) -> None:
+    """
+    Move the crossings of steps to where the limit is exceeded, by bisection.
+
+    Parameters
+    ----------
+    points : float64 array of shape (n, 2)
+        Column and row of each crossing, from `contours.outlines`. Changed in place.
+    surface : Surface
+        With a `probe`.
+    values : float32 array of shape (ny, nx)
+        Those of the surface, contiguous.
+    limit, step, halvings
+        See `contour_polygons`.
+    """
+    level, n_columns = np.float32(limit), values.shape[1]
+    column, row = np.floor(points.T).astype(np.int64)
+    ahead = (points[:, 0] > column).astype(np.int64)  # 1 if the other cell is in the next column, 0 if in the next row
+    # The surface ends beyond its last cells; crossings there stay where they are.
+    inner = (column >= 0) & (row >= 0) & (column + ahead < n_columns) & (row + 1 - ahead < values.shape[0])
+    at = np.where(inner, row * n_columns + column, 0)
+    flat = values.ravel()
+    low, high = flat[at], flat[np.where(inner, at + np.where(ahead, 1, n_columns), 0)]
+    some = np.flatnonzero(inner & ~(np.abs(np.where(inner, high, 0) - np.where(inner, low, 0)) <= step))
+    if not some.size:
+        return
+    low, high = low[some], high[some]
+    is_turned = ~(low <= level)  # the reached cell is the second one
+    low, high = np.where(is_turned, high, low), np.where(is_turned, low, high)
+    ahead = ahead[some]
+    sign = np.where(is_turned, -1.0, 1.0)
+    dx, dy = sign * ahead, sign * (1 - ahead)
+    x, y = column[some] + is_turned * ahead, row[some] + is_turned * (1 - ahead)
+    begin, width = np.zeros(some.size), 1.0
+    assert surface.probe is not None
+    for _ in range(halvings):
+        width /= 2.0
+        middle = begin + width
+        between = surface.probe(
+            surface.x0 + surface.cell_m * (x + middle * dx), surface.y0 + surface.cell_m * (y + middle * dy)
+        )
+        is_within = between <= level
+        low, high = np.where(is_within, between, low), np.where(is_within, high, between)
+        begin = np.where(is_within, middle, begin)
+    most, least = width * np.float64(step), VERTEX_CLEARANCE * width * np.float64(step)
+    a = np.clip(low.astype(np.float64) - level, -most, -least)
+    b = np.clip(np.where(high < np.inf, high, np.inf).astype(np.float64) - level, least, most)  # NaN is not reached
+    share = np.clip(begin + width * a / (a - b), VERTEX_CLEARANCE, 1.0 - VERTEX_CLEARANCE)
+    points[some, 0], points[some, 1] = x + share * dx, y + share * dy
 
 
 def coarse_grid_polygons(

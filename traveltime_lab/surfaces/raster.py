@@ -8,7 +8,8 @@ positions.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import LimitError
 from traveltime_lab.kernels.raster.surface import Window, mark_blocks
 from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.settings import settings
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.surfaces.field import CellReading, Field, edge_boxes
 from traveltime_lab.surfaces.polygons import Surface
@@ -29,6 +31,9 @@ _TILES_AT_ONCE = 256
 #: Up to so many tiles only the blocks that are needed are tied to streets; in larger areas most of them are needed.
 #: Measured in Milan and New York.
 _FEW_TILES = 16
+#: From this number of places on all threads read their values (assumed).
+_MANY_PROBES = 1_000
+_ONE_BLOCK = np.ones((1, 1), np.bool_)
 #: Largest number of cells of a surface; the size of the cells is doubled until it is not exceeded.
 _MOST_CELLS = 16_000_000
 
@@ -115,13 +120,30 @@ def surfaces(
     else:
         side_by_side([functools.partial(fill, place) for place in places])
 
+    def probe(x: FloatArray, y: FloatArray) -> Float32Array:
+        """Return the values of any places."""
+        checkpoint()
+        found = np.full((1, x.size), np.inf, np.float32)
+
+        def fill(part: slice) -> None:
+            values = found[:, part]
+            window = Window(0, 0, 1, values.size, 0, 0, _ONE_BLOCK)
+            tile_of = {id(cache): cache.at(x[part], y[part]) for cache in {id(each): each for each in caches}.values()}
+            for reader, cache in zip(reading.readers, caches, strict=True):
+                reader.read(tile_of[id(cache)], window, values)
+
+        n_parts = settings.threads if x.size >= _MANY_PROBES else 1
+        ends = [x.size * part // n_parts for part in range(n_parts + 1)]
+        side_by_side([functools.partial(fill, slice(*each)) for each in itertools.pairwise(ends)])
+        return found.reshape(-1)
+
     def extent_of(limit: float) -> _Extent:
         if limit == most:
             return extent
         smaller, smaller_m = reach(limit)
         return _Extent.around(streets, smaller.box, smaller_m, cell_m).within(extent)
 
-    return [extent_of(limit).surface(streets, values, extent) for limit in limits]
+    return [extent_of(limit).surface(streets, values, extent, probe) for limit in limits]
 
 
 def _needed_blocks(
@@ -243,7 +265,13 @@ class _Extent(NamedTuple):
         columns = range(self.first_column // TILE, (self.first_column + self.n_columns - 1) // TILE + 1)
         return [(r, c) for r in rows for c in columns]
 
-    def surface(self, streets: StreetLayer, values: Float32Array, of: _Extent) -> Surface:
+    def surface(
+        self,
+        streets: StreetLayer,
+        values: Float32Array,
+        of: _Extent,
+        probe: Callable[[FloatArray, FloatArray], Float32Array],
+    ) -> Surface:
         """Return the part of the values of a larger extent."""
         top, left = self.first_row - of.first_row, self.first_column - of.first_column
         return Surface(
@@ -252,6 +280,7 @@ class _Extent(NamedTuple):
             y0=(self.first_row + 0.5) * self.cell_m,
             cell_m=self.cell_m,
             values=values[top : top + self.n_rows, left : left + self.n_columns],
+            probe=probe,
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, Int32Array
+from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, IndexArray, Int32Array
 from traveltime_lab._forks import Lock
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
@@ -113,6 +113,14 @@ class Tile:
         tied = (self.tied_cell, self.tied_edge, self.tied_fraction, self.tied_distance)
         return Cells(self.edge, self.fraction, self.distance, per_metre, buffer_m, *tied)
 
+    def spread_out(self, cells: IndexArray, n: int) -> Tile:
+        """Return a tile of one row with these cells at other places among `n`, of which the others have no edge."""
+        edge, fraction = np.full((1, n), -1, np.int32), np.zeros((1, n), np.float32)
+        distance = np.full((1, n), np.inf, np.float32)
+        edge[0, cells], fraction[0, cells], distance[0, cells] = self.edge[0], self.fraction[0], self.distance[0]
+        tied_cell = cells[self.tied_cell].astype(np.int32)
+        return Tile(edge, fraction, distance, tied_cell, self.tied_edge, self.tied_fraction, self.tied_distance)
+
     def part(self, window: Window) -> Tile:
         """Return the cells of a window, in arrays of their own."""
         top, left, bottom, right = window[:4]
@@ -206,6 +214,53 @@ class TileCache:
                 self.reaches.pop(self.tiles.popitem(last=False)[0], None)
         return found
 
+    def at(self, x: FloatArray, y: FloatArray) -> Tile:
+        """
+        Snap any places as if they were centres of cells.
+
+        Parameters
+        ----------
+        x, y : float64 arrays of shape (n,)
+            Places in local metres.
+
+        Returns
+        -------
+        Tile
+            With one row. It is not kept.
+        """
+        shrink = self.streets.frame.shrink(y)
+        tile = self._nearest_of_places(self.index, self.needed, x, y, shrink)
+        missing = np.flatnonzero(tile.edge[0] < 0)
+        if self.islands.edge.size and missing.size:
+            part = x[missing], y[missing], shrink[missing]
+            of_islands = self._nearest_of_places(self.islands, ANY, *part)
+            is_kept = of_islands.edge[0] >= 0
+            if self.reach_m < self.threshold_m:
+                is_kept &= ~self._is_near_main(*part)
+            tile = _merged(tile, of_islands.spread_out(missing, x.size), _marked(missing[is_kept], x.size))
+        return tile
+
+    def _nearest_of_places(
+        self, index: SegmentIndex, needed: np.uint8, x: FloatArray, y: FloatArray, shrink: FloatArray
+    ) -> Tile:
+        """Return the nearest edges of places as a tile of one row."""
+        rules = (self.reach_m, index.grid, needed, barriers(self.streets))
+        found, near = nearest.nearest_segments(x, y, shrink, *rules)
+        places: ties.Places = ties.tied_places(x, y, shrink, found, near, *rules, index.parts)
+        counts = np.diff(places.indptr)
+        is_found = counts > 0
+        first = places.indptr[:-1][is_found]
+        edge, fraction = np.full(x.size, -1, np.int32), np.zeros(x.size, np.float32)
+        distance = np.full(x.size, np.inf, np.float32)
+        edge[is_found], fraction[is_found] = places.edge[first], places.fraction[first]
+        distance[is_found] = places.distance[first]
+        is_other = np.ones(places.edge.size, np.bool_)
+        is_other[first] = False
+        cell = np.repeat(np.arange(x.size, dtype=np.int32), counts)[is_other]
+        also, place = places.edge[is_other], places.fraction[is_other].astype(np.float32)
+        metres = places.distance[is_other].astype(np.float32)
+        return Tile(edge[None], fraction[None], distance[None], cell, also, place, metres)
+
     def _make(self, key: tuple[int, int], blocks: BoolArray, former: Tile | None) -> Tile:
         """Snap the centres of the cells of some blocks of a tile, of which others may be known."""
         checkpoint()
@@ -221,7 +276,10 @@ class TileCache:
             other = self._nearest(self.islands, ANY, *corner, missing)
             wanted = other.edge >= 0
             if self.reach_m < self.threshold_m:
-                wanted &= ~self._is_near_main(first_x, first_y, shrink, wanted)
+                rows, columns = np.nonzero(wanted)
+                x: FloatArray = first_x + columns.astype(np.float64) * self.cell_m
+                y: FloatArray = first_y + rows.astype(np.float64) * self.cell_m
+                wanted[rows, columns] = ~self._is_near_main(x, y, shrink[rows])
             tile = _merged(tile, other, wanted)
         if former is not None:
             tile = _merged(former, tile, asked)
@@ -238,15 +296,11 @@ class TileCache:
         edge, fraction = ties.places_of(found, index.grid.edge, index.parts)
         return Tile(edge, fraction, found.distance, *ties.tied_cells(centres, found, tied, near, *rules, index.parts))
 
-    def _is_near_main(self, first_x: float, first_y: float, shrink: FloatArray, asked: BoolArray) -> BoolArray:
-        """Return which cells snap to the main part of the network from farther away than `reach_m`."""
-        row, column = np.nonzero(asked)
-        x, y = first_x + column * self.cell_m, first_y + row * self.cell_m
+    def _is_near_main(self, x: FloatArray, y: FloatArray, shrink: FloatArray) -> BoolArray:
+        """Return which places snap to the main part of the network from farther away than `reach_m`."""
         walls = barriers(self.streets)
-        found, _ = nearest.nearest_segments(x, y, shrink[row], self.threshold_m, self.index.grid, self.needed, walls)
-        is_near = np.zeros_like(asked)
-        is_near[row, column] = found.segment >= 0
-        return is_near
+        found, _ = nearest.nearest_segments(x, y, shrink, self.threshold_m, self.index.grid, self.needed, walls)
+        return np.asarray(found.segment >= 0)
 
 
 def whole_window(blocks: BoolArray | None = None) -> Window:
@@ -260,6 +314,13 @@ def _known(tile: Tile | None) -> BoolArray:
         return np.zeros((TILE // BLOCK, TILE // BLOCK), np.bool_)
     assert tile.known is not None
     return tile.known
+
+
+def _marked(cells: IndexArray, n: int) -> BoolArray:
+    """Return a mask of one row of `n` cells."""
+    mask = np.zeros((1, n), np.bool_)
+    mask[0, cells] = True
+    return mask
 
 
 def _merged(tile: Tile, other: Tile, wanted: BoolArray) -> Tile:
