@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import hypothesis
 import pytest
 
 # Notebooks that run as tests compile, and their outputs are compared.
@@ -38,6 +39,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that asks for more random examples."""
+    parser.addoption(
+        "--more-examples", type=int, default=1, metavar="N", help="try N times as many random examples of each test"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start with the file that takes longest, and end with the notebooks, which are short."""
     items.sort(key=lambda item: item.path.name != "test_browser.py")
+    times = config.getoption("more_examples")
+    if times > 1:
+        functions = {getattr(item, "function", None) for item in items}
+        for function in filter(hypothesis.is_hypothesis_test, functions):
+            # Hypothesis has no public way to change the settings of a test that has its own.
+            own = function._hypothesis_internal_use_settings
+            more = hypothesis.settings(own, max_examples=times * own.max_examples)
+            function._hypothesis_internal_use_settings = more

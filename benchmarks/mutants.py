@@ -127,7 +127,7 @@ def plant(path: Path, number: int) -> None:
 def pytest_here(tests: Sequence[str]) -> int:
     """Run tests in this process."""
     plain = ["-o", "addopts=--import-mode=importlib", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:nbval"]
-    return int(pytest.main([*plain, "--hypothesis-profile=same-examples", "-x", "-q", *tests]))
+    return int(pytest.main([*plain, "-x", "-q", *tests]))
 
 
 def main() -> None:

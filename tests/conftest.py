@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 DATA_VARIABLE = "TRAVELTIME_LAB_DATA"
 
-# Nothing here is tested on wall time: a first example may compile, and machines are busy.
-hypothesis.settings.register_profile("patient", deadline=None)
-# `.ci/run` tries the same examples on each machine, so that only a change of the code can change what it says.
+# Nothing here is tested on wall time: a first example may compile, and machines are busy. Unless new examples are asked
+# for, every run tries the same, so that only a change of the code can change its result.
 hypothesis.settings.register_profile("same-examples", deadline=None, derandomize=True, database=None)
-hypothesis.settings.load_profile("patient")
+hypothesis.settings.register_profile("new-examples", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("same-examples")
 
 
 @pytest.fixture(scope="session")
