@@ -108,24 +108,24 @@ def _parser() -> argparse.ArgumentParser:
         "compile",
         help="compile all kernels in advance, for packages and container images",
         description="Compiles the kernels of all searches and caches them, so that the first request need not wait. "
-        "They are stored in NUMBA_CACHE_DIR, by default beside the package.",
+        "They are stored in NUMBA_CACHE_DIR, by default beside the package, in a folder that nobody else can write to.",
     )
     compiling.set_defaults(run=_compile)
     return parser
 
 
 class _Announcement(logging.Handler):
-    """Prints to stderr once that kernels are being compiled."""
+    """Prints to stderr once that kernels are being compiled, and why they are not kept."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"traveltime-lab: {record.getMessage()} ...", file=sys.stderr, flush=True)
+        end = " ..." if record.levelno == logging.INFO else ""
+        print(f"traveltime-lab: {record.getMessage()}{end}", file=sys.stderr, flush=True)
 
 
 def _tell_of_compiling() -> None:
     logger = logging.getLogger("traveltime_lab.kernels.compiled")
     if not logger.handlers:
         announcement = _Announcement(logging.INFO)
-        announcement.addFilter(lambda record: record.levelno == logging.INFO)
         logger.addHandler(announcement)
     logger.setLevel(logging.INFO)
 

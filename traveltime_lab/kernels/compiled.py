@@ -11,9 +11,12 @@ Each signature of a kernel has one file that begins with its key and a checksum.
 name and then renamed. If it is missing, damaged, or has another key, the kernel is compiled again and the file is
 replaced. Processes that compile the same kernel at the same time write the same file, one after the other.
 
-The files are in the same places as those of Numba: in the ``__pycache__`` folder beside the source, in the cache folder
-of the user if that is not writable, or below ``NUMBA_CACHE_DIR``. If none of these is writable, or if the internals of
-Numba are not as expected, kernels are compiled in each process and a warning is logged.
+The files are in the same places as those of Numba: below ``NUMBA_CACHE_DIR`` if that is set, in the ``__pycache__``
+folder beside the source, or in the cache folder of the user if that is not writable. If none of these is writable, or
+if the internals of Numba are not as expected, kernels are compiled in each process and a warning is logged.
+
+Reading a compiled kernel runs what is in the file. Files and folders that another user could have written to are
+therefore left alone (`traveltime_lab.kernels.trusted`): a warning is logged once, and the next of these places is used.
 
 Examples
 --------
@@ -34,7 +37,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +47,7 @@ import numba
 import numpy as np
 
 from traveltime_lab._signals import call
+from traveltime_lab.kernels.trusted import UntrustedError, home_of_user, make_folder, read
 
 logger = logging.getLogger(__name__)
 
@@ -288,6 +292,59 @@ def _warn_once(reason: str, error: Exception) -> None:
         logger.warning("compiled kernels are not kept: %s: %s: %s", reason, type(error).__name__, error)
 
 
+def _warn_of(error: UntrustedError, instead: str) -> None:
+    """Say once that files are ignored which another user could have written."""
+    if "untrusted" not in _told:
+        _told.add("untrusted")
+        logger.warning(
+            "compiled kernels are ignored, because their files contain code and %s %s; %s. Set NUMBA_CACHE_DIR to a "
+            "folder that belongs to the user who runs this and that nobody else can write to, or change the owner and "
+            "mode of %s (`chown`, `chmod go-w`)",
+            error.path,
+            error.reason,
+            instead,
+            error.path,
+        )
+
+
+def _places(source_folder: str) -> Iterator[Path]:
+    """Yield the folders that may have the compiled kernels of the sources of a folder, the preferred one first."""
+    caching = _internals.caching
+    name = caching._CacheLocator.get_suitable_cache_subpath(os.path.join(source_folder, "module.py"))
+    chosen = getattr(numba.config, "CACHE_DIR", "")
+    if chosen:
+        yield Path(chosen, name)
+    yield Path(source_folder, "__pycache__")
+    users = Path(caching.AppDirs(appname="numba", appauthor=False).user_cache_dir)
+    if users.is_absolute():  # not with an XDG_CACHE_HOME that is empty
+        yield users / name
+    # As root with the HOME of another user, as with sudo and in containers.
+    home = home_of_user()
+    if home is not None:
+        yield home / ".cache" / "numba" / name
+
+
+def _find_folder(source_folder: str) -> Path:
+    """Return the first folder that can be written to by the current user and by nobody else; log what is ignored."""
+    refused: UntrustedError | None = None
+    for folder in _places(source_folder):
+        try:
+            make_folder(folder)
+            tempfile.TemporaryFile(dir=folder).close()
+        except UntrustedError as error:
+            refused = refused or error
+        except OSError:
+            continue
+        else:
+            if refused is not None:
+                _warn_of(refused, f"kernels are compiled and kept in {folder}")
+            return folder
+    if refused is not None:
+        _warn_of(refused, "kernels are compiled in each process, because there is no other place for them")
+        raise refused
+    raise RuntimeError(f"there is no folder for the kernels of {source_folder} that can be written to")
+
+
 class _Cache:
     """The cache of one dispatcher, with the interface of Numba's own caches."""
 
@@ -329,9 +386,8 @@ class _Cache:
             return None
         path, key = self._entry(sig, target_context.codegen())
         try:
-            with open(path, "rb") as file:
-                return file.read(len(_MAGIC) + len(key)) == _MAGIC + key
-        except OSError:
+            return read(path, len(_MAGIC) + len(key)) == _MAGIC + key
+        except (OSError, UntrustedError):
             return False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -342,6 +398,8 @@ class _Cache:
                 target_context.refresh()
                 path, key = self._entry(sig, target_context.codegen())
                 found = self._load(path, key, sig, target_context)
+            except UntrustedError as error:
+                _warn_of(error, "kernels are compiled again, and replace such files where that is possible")
             except Exception as error:  # any fault of a file is mended by compiling again
                 _warn_once("they cannot be read", error)
         if found is None:
@@ -360,6 +418,9 @@ class _Cache:
             try:
                 path, key = self._entry(sig, compiled.codegen)
                 self._save(path, key, compiled)
+            except UntrustedError as error:
+                path = None
+                _warn_of(error, "kernels are compiled in each process")
             except Exception as error:  # such as a full disk; the compiled code can be used anyway
                 path = None
                 _warn_once("they cannot be written", error)
@@ -371,7 +432,7 @@ class _Cache:
 
     def _load(self, path: Path, key: bytes, sig: Any, target_context: Any) -> Any:
         try:
-            data = path.read_bytes()
+            data = read(path)
         except FileNotFoundError:
             return None
         start = len(_MAGIC) + 2 * _DIGEST_SIZE
@@ -388,7 +449,7 @@ class _Cache:
         if compiled.lifted or compiled.library.has_dynamic_globals:
             return
         payload = _internals.serialize.dumps(compiled._reduce())
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".tmp")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -402,8 +463,7 @@ class _Cache:
     def _folder(self) -> Path:
         source_folder = os.path.dirname(self._function.__code__.co_filename)
         if source_folder not in _folders:
-            locator = _internals.caching.CompileResultCacheImpl(self._function).locator
-            _folders[source_folder] = Path(locator.get_cache_path())
+            _folders[source_folder] = _find_folder(source_folder)
         return _folders[source_folder]
 
     def _stem(self) -> str:
