@@ -119,6 +119,23 @@ def test_a_wait_for_a_memo_can_be_cancelled() -> None:
     assert kind.of(owner, "key", lambda: 2) == 1
 
 
+def test_a_value_for_all_searches_is_finished_when_the_one_that_began_it_is_cancelled() -> None:
+    class Owner:
+        memo = Memo()
+
+    owner, kind, done = Owner(), Derived[str, list[int]]("walks"), []
+
+    def make() -> list[int]:
+        side_by_side([lambda i=i: done.append(i) for i in range(20)])
+        list(map_ahead(done.append, range(20)))
+        return done
+
+    with interruptible(lambda: True):
+        assert len(kind.of(owner, "key", make)) == 40
+        with pytest.raises(InterruptedSearchError):
+            side_by_side([lambda: None])
+
+
 def test_the_pool_is_kept(threads: int) -> None:
     if threads > 1:
         side_by_side([lambda: None] * 4)

@@ -49,3 +49,13 @@ def checkpoint() -> None:
     is_unwanted = _is_unwanted.get()
     if is_unwanted is not None and is_unwanted():
         raise InterruptedSearchError("the search was cancelled: its result is no longer needed")
+
+
+@contextlib.contextmanager
+def finishing() -> Iterator[None]:
+    """Let searches in a ``with`` block run to their end, for results that later searches need, too."""
+    token = _is_unwanted.set(None)
+    try:
+        yield
+    finally:
+        _is_unwanted.reset(token)

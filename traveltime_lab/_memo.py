@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from traveltime_lab._forks import Lock
+from traveltime_lab._interrupts import finishing
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -121,7 +122,8 @@ class Derived(Generic[K, V]):
         Return the value of a key; compute it first if it is not cached.
 
         If several threads request a value at the same time, one computes it and the others wait, each until its search
-        is cancelled.
+        is cancelled. The one that computes is not cancelled: otherwise a client that waits less long than the
+        computation takes would begin it again and again.
 
         Parameters
         ----------
@@ -153,7 +155,8 @@ class Derived(Generic[K, V]):
             entries.move_to_end(key)
         with entry.lock:
             if not entry.is_made:
-                entry.value = make()
+                with finishing():
+                    entry.value = make()
                 entry.is_made = True
                 with memo.lock:
                     made = [each for each in entries if entries[each].is_made]

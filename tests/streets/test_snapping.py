@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support.osm_files import osm_xml
-from traveltime_lab.kernels.street.crossings import MOTORWAY, REACH_M, SHORE, WADE_M, is_barred
-from traveltime_lab.kernels.street.grid import build_grid
+from traveltime_lab.kernels.street import nearest, nearest_raster
+from traveltime_lab.kernels.street.crossings import MOTORWAY, REACH_M, SHORE, WADE_M, is_barred, is_behind_water
+from traveltime_lab.kernels.street.grid import Grid, build_grid
 from traveltime_lab.network.water import WaterBodies
 
 STEP = 0.001  # about 111 m north, 79 m east
@@ -188,3 +189,76 @@ def test_ponds_are_no_barrier(tmp_path: Path) -> None:
         path.write_bytes(osm_xml({ref: (9.0 + x * STEP, 45.0 + y * STEP) for ref, (x, y) in nodes.items()}, ways))
         found = tl.snap(tl.build_network(path), at((0, 2.0)), transportation="walking")
         assert (found["snap_distance"].fillna(999.0) > 240).tolist() == [bars]
+
+
+# What is behind water ------------------------------------------------------------------------------------------------
+
+
+def barriers_of(bodies: WaterBodies, motorways: np.ndarray) -> Grid:
+    """Return a grid of shores, and of motorways given as rows of x and y of both ends."""
+    starts, ends = bodies.outlines()
+    rows = np.concatenate([np.column_stack([starts, ends]), motorways.reshape(-1, 4)])
+    marks = np.repeat(np.array([SHORE, MOTORWAY]), [len(starts), len(motorways)])
+    return build_grid(*(column.copy() for column in rows.T), 60.0, marks)
+
+
+def river(width: float) -> WaterBodies:
+    """Return a river along the x axis, in pieces as `WaterBodies.build` makes them."""
+    return WaterBodies(shapely.box(np.arange(-1150.0, 1150.0, 500.0), 0.0, np.arange(-650.0, 1650.0, 500.0), width))
+
+
+@given(
+    st.lists(st.tuples(coordinates, coordinates, st.floats(5.0, 200.0), st.integers(3, 9)), min_size=1, max_size=4),
+    coordinates, coordinates, st.floats(0.0, 40.0), st.floats(0.0, 40.0), coordinates, coordinates,
+    st.sampled_from([0.0, 45.0]), st.sampled_from([0.5, 1.0]),
+)  # fmt: skip
+def test_all_walks_to_what_is_behind_water_are_barred(lakes, x, y, half_x, half_y, to_x, to_y, to_half, k) -> None:
+    discs = [shapely.Point(x, y).buffer(radius, quad_segs=n) for x, y, radius, n in lakes]
+    bodies = WaterBodies(shapely.get_parts(shapely.union_all(discs)))
+    grid = barriers_of(bodies, np.zeros((0, 4)))
+    shares = np.linspace(-1.0, 1.0, 5)
+    starts = [(x + a * half_x, y + b * half_y) for a in shares for b in shares]
+    on_land = [start for start in starts if shapely.distance(bodies.geometry, shapely.Point(start)) > 1e-6]
+    if on_land and is_behind_water(*on_land[0], k, x, y, half_x, half_y, to_x, to_y, to_half, grid):
+        for start in on_land:
+            for a in shares:
+                for b in shares:
+                    assert is_barred(*start, to_x + a * to_half, to_y + b * to_half, k, grid, False)
+
+
+@pytest.mark.parametrize(("width", "is_wide"), [(300.0, True), (150.0, True), (8.0, False)])
+def test_a_wide_river_hides_the_other_bank(width: float, is_wide: bool) -> None:
+    grid = barriers_of(river(width), np.zeros((0, 4)))
+    for to_y in (width + 100.0, width + 500.0):
+        assert is_behind_water(10.0, -50.0, 1.0, 0.0, -60.0, 16.0, 16.0, 40.0, to_y, 45.0, grid) == is_wide
+    # On the same bank, and in the river.
+    assert not is_behind_water(10.0, -50.0, 1.0, 0.0, -60.0, 16.0, 16.0, 40.0, -300.0, 45.0, grid)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("step", [4.0, 21.0, 80.0])
+def test_rasters_beside_rivers_find_what_points_find(seed: int, step: float) -> None:
+    """Rasters skip what is behind water, points look at each street: the answers are equal."""
+    rng = np.random.default_rng(seed)
+    bodies = river(float(rng.choice([30.0, 120.0, 250.0])))
+    # Most streets are on the other bank, which few cells reach; some are bridges.
+    x, y = rng.uniform(-600.0, 600.0, 400), np.append(rng.uniform(-700.0, -400.0, 20), rng.uniform(100.0, 700.0, 380))
+    dx, dy = rng.normal(0.0, 40.0, (2, 400))
+    streets = build_grid(
+        x, y, x + dx, y + dy, 90.0, rng.choice(np.array([1, 3], np.uint8), 400), np.arange(400, dtype=np.int32)
+    )
+    motorways = rng.uniform(-500.0, 300.0, (int(rng.integers(0, 4)), 4))
+    walls, limit = barriers_of(bodies, motorways), float(rng.choice([400.0, 1000.0]))
+    shape = (24, 40)
+    shrink = np.linspace(0.99, 1.01, shape[0])
+    centres = nearest_raster.Centres(-0.5 * shape[1] * step, -0.7 * shape[0] * step, step, shrink)
+    rules = (limit, streets, np.uint8(2), walls)
+    on_raster, _, _ = nearest_raster.nearest_on_raster(centres, np.ones(shape, np.bool_), *rules)
+    px = np.broadcast_to(centres.first_x + np.arange(shape[1]) * step, shape).ravel()
+    py = np.repeat(centres.first_y + np.arange(shape[0]) * step, shape[1])
+    found, _ = nearest.nearest_segments(px, py, np.repeat(shrink, shape[1]), *rules)
+    across, _ = nearest.nearest_across_barriers(px, py, np.repeat(shrink, shape[1]), *rules[:3])
+    assert np.array_equal(on_raster.segment.ravel(), found.segment)
+    assert np.array_equal(on_raster.distance.ravel(), found.distance.astype(np.float32))
+    assert np.array_equal(on_raster.position.ravel(), found.position.astype(np.float32))
+    assert (found.segment != across.segment).any()

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from traveltime_lab._interrupts import interruptible
 from traveltime_lab._memo import Derived
 from traveltime_lab.search.query import ask
 from traveltime_lab.search.time_map import ask_distance
@@ -115,3 +116,39 @@ def test_any_place_has_the_value_of_a_cell_there(helsinki, coquimbo, seed, mode,
     # Cells beyond the limit may not have been read.
     is_near = (cells <= 900.0) | (high <= 900.0)
     assert ((low - 0.02 <= cells) & (cells <= high + 0.02))[is_near].all()
+
+
+@pytest.mark.parametrize("most", [2000, 3])
+def test_tiles_are_kept_when_they_are_made(helsinki, monkeypatch, fresh, most):
+    """A client that waits for less time than all tiles take would never get an answer."""
+    made = []
+    make = tiles.TileCache._make
+
+    def noted(cache, key, *rest):
+        tile = make(cache, key, *rest)
+        made.append(key)
+        return tile
+
+    def search(n_tiles):
+        """Search until some more tiles are made."""
+        enough = len(made) + n_tiles
+        with interruptible(lambda: len(made) >= enough):
+            return tl.time_map(
+                helsinki, tl.sample_points("helsinki").iloc[:1], travel_time=900, transportation="walking"
+            )
+
+    monkeypatch.setattr(tiles.TileCache, "_make", noted)
+    fresh()
+    whole = search(10_000)
+    n = len(made)
+    fresh()
+    made.clear()
+    monkeypatch.setattr(tiles, "_KEPT_TILES", most)
+    for _ in range(n):
+        try:
+            answer = search(1)
+        except tl.InterruptedSearchError:
+            continue
+    answer = search(10_000)
+    assert n > 3 and sorted(set(made)) == sorted(made), "a tile was made twice"
+    assert answer.geometry.to_wkb().tolist() == whole.geometry.to_wkb().tolist()

@@ -425,7 +425,7 @@ def crosses_motorway(streets: StreetLayer, snaps: Snaps) -> BoolArray:
     shrink = streets.frame.shrink(y)
     result = np.zeros(len(snaps), np.bool_)
     for i in found.tolist():
-        result[i] = barring(x[i], y[i], to_x[i], to_y[i], shrink[i], walls, True) >= 0
+        result[i] = barring(x[i], y[i], to_x[i], to_y[i], shrink[i], walls, True)[0] >= 0
     return result
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, IndexArray, Int32Array
 from traveltime_lab._forks import Lock
-from traveltime_lab._interrupts import checkpoint
+from traveltime_lab._interrupts import checkpoint, finishing
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.raster.surface import Cells, Window, cells_within, joined_cells
@@ -187,6 +187,8 @@ class TileCache:
         """
         Return tiles by (row, column); what is missing is computed on all threads.
 
+        Each tile is kept as soon as it is made: when a search is cancelled, the next one continues with the others.
+
         Parameters
         ----------
         wanted : list of tuple
@@ -201,18 +203,27 @@ class TileCache:
             return ~known if needed is None else needed[key] & ~known
 
         missing = {key: blocks for key in wanted if (blocks := asked(key)).any()}
-        jobs = [functools.partial(self._make, key, blocks, found.get(key)) for key, blocks in missing.items()]
-        made = dict(zip(missing, side_by_side(jobs), strict=True))
-        found |= made
         with self.lock:
-            for key in wanted:
+            for key in found:
                 # The last tile is the one that was used last.
-                if key in made or key in self.tiles:
-                    self.tiles[key] = made.get(key) or self.tiles[key]
+                if key in self.tiles:
                     self.tiles.move_to_end(key)
-            while len(self.tiles) > max(_KEPT_TILES, len(wanted)):
+
+        def make(key: tuple[int, int], blocks: BoolArray) -> Tile:
+            tile = self._make(key, blocks, found.get(key))
+            self._keep(key, tile, max(_KEPT_TILES, len(wanted)))
+            return tile
+
+        jobs = [functools.partial(make, key, blocks) for key, blocks in missing.items()]
+        return found | dict(zip(missing, side_by_side(jobs), strict=True))
+
+    def _keep(self, key: tuple[int, int], tile: Tile, n_kept: int) -> None:
+        """Keep a tile, and of the others those that were used last."""
+        with finishing(), self.lock:
+            self.tiles[key] = tile
+            self.tiles.move_to_end(key)
+            while len(self.tiles) > n_kept:
                 self.reaches.pop(self.tiles.popitem(last=False)[0], None)
-        return found
 
     def at(self, x: FloatArray, y: FloatArray) -> Tile:
         """

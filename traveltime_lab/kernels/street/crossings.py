@@ -16,6 +16,8 @@ SHORE, MOTORWAY = np.uint8(1), np.uint8(2)
 WADE_M = 5.0
 #: A walk to a street ends on the street, not beyond it (assumed width).
 REACH_M = 1.0
+#: Into so many parts walks are divided to find the water that bars them all.
+_SHARES = 16
 
 
 @kernel(inline="always")
@@ -106,8 +108,11 @@ def barring(px, py, qx, qy, k, barriers, with_motorways):
 
     Returns
     -------
-    int
+    by : int
         A motorway, -2 for water, -1 for nothing.
+    n_entered : int
+        How many more shores the walk crosses into the water than out of it: 1 if it leads from land into the water.
+        0 if a motorway bars the walk, or if nothing is near.
 
     Notes
     -----
@@ -120,8 +125,8 @@ def barring(px, py, qx, qy, k, barriers, with_motorways):
     length = np.hypot(dx * k, dy)
     # Most walks are shorter than the distance to the nearest ring of cells with a barrier.
     if empty_metres(px, py, k, cell, first_row, last_row, first_column, last_column, blocks, rings) > length:
-        return np.int64(-1)
-    wet, n_crossed, crossed = 0.0, 0, np.empty(0, np.int32)
+        return np.int64(-1), 0
+    wet, n_entered, n_crossed, crossed = 0.0, 0, 0, np.empty(0, np.int32)
     low_y, high_y = min(py, qy), max(py, qy)
     for r in range(
         max(np.int64(np.floor(low_y / cell)), first_row), min(np.int64(np.floor(high_y / cell)), last_row) + 1
@@ -145,7 +150,7 @@ def barring(px, py, qx, qy, k, barriers, with_motorways):
                     continue
                 if marks[i] == MOTORWAY:
                     if with_motorways and is_bar:
-                        return np.int64(i)
+                        return np.int64(i), 0
                     continue
                 # Segments are in several cells, but each crossing counts once.
                 is_known = False
@@ -162,12 +167,75 @@ def barring(px, py, qx, qy, k, barriers, with_motorways):
                 n_crossed += 1
                 if turn > 0.0:
                     wet += (1.0 - t) * length
+                    n_entered += 1
                 else:
                     wet -= (1.0 - t) * length
-    return np.int64(-2) if wet > WADE_M else np.int64(-1)
+                    n_entered -= 1
+    return np.int64(-2) if wet > WADE_M else np.int64(-1), n_entered
 
 
 @kernel
 def is_barred(px, py, qx, qy, k, barriers, with_motorways):
     """Return whether a straight walk is barred; see `barring`."""
-    return barring(px, py, qx, qy, k, barriers, with_motorways) != -1
+    return barring(px, py, qx, qy, k, barriers, with_motorways)[0] != -1
+
+
+@kernel
+def is_behind_water(px, py, k, x, y, half_x, half_y, to_x, to_y, to_half, barriers):
+    """
+    Return whether water bars each straight walk from a rectangle of land to a square; False proves nothing.
+
+    Parameters
+    ----------
+    px, py : float, m
+        A point in the rectangle that is on land.
+    k : float
+        Least shrink at the latitudes of the rectangle.
+    x, y, half_x, half_y : float, m
+        Middle of the rectangle and half of its sides. Only walks from points on land are looked at.
+    to_x, to_y, to_half : float, m
+        Middle of the square and half of its side.
+    barriers : Grid
+        Its shores are the outlines of polygons whose interiors are disjoint.
+
+    Notes
+    -----
+    The places of all walks after a share of their length are a rectangle, too. If no shore is in it, nor within some
+    metres around it, it is water as a whole or land as a whole. A walk that leads through the middle of so much water
+    is that long in it. The place of one walk says which of the two it is.
+    """
+    ends, marks, _, cell, first_row, last_row, first_column, last_column, blocks, begin, _, members = barriers
+    # A metre more against rounding.
+    margin = (WADE_M + 1.0) / min(1.0, k)
+    for i in range(1, _SHARES):
+        share = i / _SHARES
+        mid_x, mid_y = x + share * (to_x - x), y + share * (to_y - y)
+        wide = (1.0 - share) * half_x + share * to_half + margin
+        high = (1.0 - share) * half_y + share * to_half + margin
+        left, right, bottom, top = mid_x - wide, mid_x + wide, mid_y - high, mid_y + high
+        is_clear = True
+        for r in range(
+            max(np.int64(np.floor(bottom / cell)), first_row), min(np.int64(np.floor(top / cell)), last_row) + 1
+        ):
+            for c in range(
+                max(np.int64(np.floor(left / cell)), first_column),
+                min(np.int64(np.floor(right / cell)), last_column) + 1,
+            ):
+                here = cell_at(r - first_row, c - first_column, blocks)
+                if here < 0 or not is_clear:
+                    continue
+                for m in range(begin[here], begin[here + 1]):
+                    s = members[m]
+                    x1, y1, x2, y2 = ends[s, 0], ends[s, 1], ends[s, 2], ends[s, 3]
+                    is_clear &= (
+                        (marks[s] == MOTORWAY)
+                        | (max(x1, x2) < left)
+                        | (min(x1, x2) > right)
+                        | (max(y1, y2) < bottom)
+                        | (min(y1, y2) > top)
+                    )
+        if is_clear:
+            _, n_entered = barring(px, py, px + share * (to_x - px), py + share * (to_y - py), k, barriers, False)
+            if n_entered == 1:
+                return True
+    return False

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.crossings import barring, crosses_at, is_barred, is_surely_free
+from traveltime_lab.kernels.street.crossings import barring, crosses_at, is_barred, is_behind_water, is_surely_free
 from traveltime_lab.kernels.street.grid import cell_at, empty_metres, empty_rings
 
 #: Streets are tied if their distances differ by no more than this; coordinates and lines are no more exact (assumed).
@@ -41,6 +41,22 @@ class Near(NamedTuple):
     segment: np.ndarray  # int32 (n or more,), -1 if the nearest segment of the point is barred
     position: np.ndarray  # float64 (n or more,), 0 to 1 along the segment
     squared: np.ndarray  # float64 (n or more,), squared distance, m2
+
+
+class Shadows(NamedTuple):
+    """Which cells of a grid of streets are behind water for the points of a rectangle that are on land."""
+
+    x: float  # middle of the rectangle, m
+    y: float
+    half_x: float  # half of its sides, m
+    half_y: float
+    shrink: float  # least shrink in it
+    first_row: int  # first row and column of the cells in question
+    first_column: int
+    state: np.ndarray  # uint8 (n_rows, n_columns): `_UNKNOWN`, `_BEHIND_WATER` or `_IN_SIGHT`; overwritten
+
+
+_UNKNOWN, _BEHIND_WATER, _IN_SIGHT = np.uint8(0), np.uint8(1), np.uint8(2)
 
 
 def none_near(n: int) -> Near:
@@ -203,6 +219,7 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
     segment, position, distance, may_be_tied = found
     ends = grid.ends
     walls, _, _, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = barriers
+    shadows = no_shadows()
     for i in range(px.size):
         if segment[i] < 0:
             continue
@@ -220,7 +237,7 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
         ):
             continue
         if is_barred(px[i], py[i], qx, qy, shrink[i], barriers, True):
-            s, t, d = nearest_unbarred(px[i], py[i], shrink[i], distance[i], limit, grid, needed, barriers)
+            s, t, d = nearest_unbarred(px[i], py[i], shrink[i], distance[i], limit, grid, needed, barriers, shadows)
             segment[i], position[i], distance[i], may_be_tied[i] = s, t, d, True
             for j in range(near.begin[i], near.begin[i + 1]):
                 near.segment[j] = -1
@@ -280,7 +297,13 @@ def is_walk_barred(px, py, k, grid, segment, t, barriers, with_motorways):
 
 
 @kernel
-def nearest_unbarred(px, py, k, nearest_m, limit, grid, needed, barriers):
+def no_shadows():
+    """Return that nothing is known to be behind water."""
+    return Shadows(0.0, 0.0, 0.0, 0.0, 1.0, 0, 0, np.empty((0, 0), np.uint8))
+
+
+@kernel
+def nearest_unbarred(px, py, k, nearest_m, limit, grid, needed, barriers, shadows):
     """
     Return the nearest segment of a point that a straight walk reaches without crossing water or a motorway.
 
@@ -288,14 +311,14 @@ def nearest_unbarred(px, py, k, nearest_m, limit, grid, needed, barriers):
     motorway, only water counts. Arguments and results are those of
     `_nearest_over_land`.
     """
-    s, t, d = _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, True)
-    if s < 0:
-        s, t, d = _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, False)
+    s, t, d, is_by_motorway = _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shadows, True)
+    if s < 0 and is_by_motorway:
+        s, t, d, _ = _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shadows, False)
     return s, t, d
 
 
 @kernel
-def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with_motorways):
+def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shadows, with_motorways):
     """
     Return the nearest segment of a point that a straight walk reaches without crossing a barrier.
 
@@ -305,6 +328,8 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with
         Distance to the nearest segment, which is barred.
     px, py, k, limit, grid, needed, barriers
         As in `nearest_across_barriers` and `nearest_segments`.
+    shadows : Shadows
+        Of a rectangle with the point, which is on land if there are cells in question.
     with_motorways : bool
         Whether motorways are barriers.
 
@@ -312,6 +337,8 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with
     -------
     segment, position, distance
         As of `nearest_across_barriers`.
+    is_by_motorway : bool
+        Whether a motorway barred a walk.
 
     Notes
     -----
@@ -325,7 +352,8 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with
     inside = min(min(px - column * cell, (column + 1) * cell - px) * k, min(py - row * cell, (row + 1) * cell - py))
     narrow = min(1.0, k) * cell
     known, n_known = np.empty(8, np.int64), 0
-    best_segment, best_t = -1, 0.0
+    state = shadows.state
+    best_segment, best_t, is_by_motorway = -1, 0.0, False
     # Squared distance up to which a segment is better.
     best = min(limit, nearest_m + DETOUR_M) ** 2
     ring = empty_rings(row, column, first_row, last_row, first_column, last_column, blocks, rings)
@@ -349,6 +377,17 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with
                 near_x = max(0.0, max(c * cell - px, px - (c + 1) * cell)) * k
                 if near_x * near_x + near_y * near_y > best:
                     continue
+                # A place on a segment is in one of the cells that the segment crosses, and looked at there.
+                at_row, at_column = r - shadows.first_row, c - shadows.first_column
+                if 0 <= at_row < state.shape[0] and 0 <= at_column < state.shape[1]:
+                    if state[at_row, at_column] == _UNKNOWN:
+                        is_behind = is_behind_water(
+                            px, py, shadows.shrink, shadows.x, shadows.y, shadows.half_x, shadows.half_y,
+                            (c + 0.5) * cell, (r + 0.5) * cell, 0.5 * cell + 0.001, barriers,
+                        )  # fmt: skip
+                        state[at_row, at_column] = _BEHIND_WATER if is_behind else _IN_SIGHT
+                    if state[at_row, at_column] == _BEHIND_WATER:
+                        continue
                 for m in range(begin[here], begin[here + 1]):
                     i = members[m]
                     t, d2 = place_on(px, py, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
@@ -366,11 +405,12 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, with
                             known[0], known[j] = known[j], known[0]
                             break
                     if is_free:
-                        by = barring(px, py, qx, qy, k, barriers, with_motorways)
+                        by, _ = barring(px, py, qx, qy, k, barriers, with_motorways)
                         if by >= 0:
+                            is_by_motorway = True
                             n_known = min(n_known + 1, known.size)
                             known[n_known - 1] = by
                         if by == -1:
                             best, best_segment, best_t = d2, i, t
         ring += 1
-    return best_segment, best_t, np.sqrt(best) if best_segment >= 0 else np.inf
+    return best_segment, best_t, np.sqrt(best) if best_segment >= 0 else np.inf, is_by_motorway

@@ -18,9 +18,11 @@ from traveltime_lab.kernels.street.nearest import (
     SURELY_M,
     Near,
     Nearest,
+    Shadows,
     is_walk_barred,
     nearest_across_barriers,
     nearest_unbarred,
+    no_shadows,
     place_on,
 )
 
@@ -29,6 +31,9 @@ from traveltime_lab.kernels.street.nearest import (
 _SQUARE, _LONGEST_M, _SMALLEST = 16, 250.0, 8
 #: Side of the parts of a square in cells.
 _PART = 8
+#: Longest side of the parts of a raster that share what they know to be behind water, in metres, and how many cells of
+#: the grid of streets around them they know it of, in each direction.
+_SHARED_M, _KNOWN_CELLS = 64.0, 32
 
 
 class Centres(NamedTuple):
@@ -431,12 +436,26 @@ def _in_order(may_be_tied, first, last, near):
 @kernel
 def _go_round(centres, limit, grid, needed, barriers, found, first, last):
     """Replace the nearest segments of centres from which the walk there is barred; see `nearest_on_raster`."""
-    first_x, first_y, step, shrink = centres
     n_rows, n_columns = found.segment.shape
+    side = _PART
+    while side > 1 and side * centres.step > _SHARED_M:
+        side //= 2
+    state = np.empty((2 * _KNOWN_CELLS + 1, 2 * _KNOWN_CELLS + 1), np.uint8)
+    for top in range(0, n_rows, side):
+        for left in range(0, n_columns, side):
+            bottom, right = min(top + side, n_rows), min(left + side, n_columns)
+            _go_round_in(centres, limit, grid, needed, barriers, found, first, last, top, left, bottom, right, state)
+
+
+@kernel
+def _go_round_in(centres, limit, grid, needed, barriers, found, first, last, top, left, bottom, right, state):
+    """Do what `_go_round` does for some rows and columns of a raster; `state` is overwritten."""
+    first_x, first_y, step, shrink = centres
     _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
-    for row in range(n_rows):
+    nothing, shadows, is_begun = no_shadows(), no_shadows(), False
+    for row in range(top, bottom):
         py, k = first_y + row * step, shrink[row]
-        for c in range(n_columns):
+        for c in range(left, right):
             if found.segment[row, c] < 0:
                 continue
             # Most centres have no barrier as near as their street.
@@ -446,7 +465,19 @@ def _go_round(centres, limit, grid, needed, barriers, found, first, last):
                 continue
             s, t = np.int64(found.segment[row, c]), np.float64(found.position[row, c])
             if is_walk_barred(px, py, k, grid, s, t, barriers, True):
-                s, t, d = nearest_unbarred(px, py, k, d, limit, grid, needed, barriers)
+                # Water bars walks from land only.
+                is_land = is_walk_barred(px, py, k, grid, s, t, barriers, False)
+                if is_land and not is_begun:
+                    x, y = first_x + (left + right - 1) * 0.5 * step, first_y + (top + bottom - 1) * 0.5 * step
+                    shadows = Shadows(
+                        x, y, (right - left) * 0.5 * step, (bottom - top) * 0.5 * step, shrink[top:bottom].min(),
+                        np.int64(np.floor(y / grid.cell)) - _KNOWN_CELLS,
+                        np.int64(np.floor(x / grid.cell)) - _KNOWN_CELLS, state,
+                    )  # fmt: skip
+                    state[:] = 0
+                    is_begun = True
+                some = shadows if is_land else nothing
+                s, t, d = nearest_unbarred(px, py, k, d, limit, grid, needed, barriers, some)
                 found.segment[row, c], found.position[row, c] = s, t
                 found.distance[row, c], found.may_be_tied[row, c] = d, True
                 # What is tied must be searched for again.
