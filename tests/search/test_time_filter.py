@@ -323,14 +323,15 @@ def test_arrival_shapes_follow_one_ways_backwards():
         assert (sign * x).min() > -500
 
 
-def test_coarse_grid(town):
-    area = tl.time_map(
-        town,
-        at((100, 100)),
-        travel_time=120,
-        level_of_detail={"scale_type": "coarse_grid", "square_size": 600},
-        **ON_FOOT,
-    ).geometry.iloc[0]
+@pytest.mark.parametrize("render_mode", ["approximate_time_filter", "road_buffering"])
+def test_coarse_grid(town, render_mode):
+    """A coarse grid draws whole squares: those that the area of the render mode reaches into."""
+    means = {**ON_FOOT, "render_mode": render_mode, "buffer_distance": 250}
+    area, fine = (
+        tl.time_map(town, at((100, 100)), travel_time=120, level_of_detail=level, **means).geometry.iloc[0]
+        for level in ({"scale_type": "coarse_grid", "square_size": 600}, "highest")
+    )
+    assert area.intersection(fine).area > 0.97 * fine.area
     x, y = FRAME.to_xy(*np.array(area.geoms[0].exterior.coords).T)
     frame = town.frame
     lng, lat = FRAME.to_lnglat(x, y)

@@ -84,8 +84,8 @@ def time_map(
         As in `time_filter`.
     level_of_detail : str, int or mapping, default "medium"
         ``"lowest"``, ``"low"``, ``"medium"``, ``"high"`` or ``"highest"``, a number from -20 to 2, or an object as in
-        docs/contract.md, 4.5, which also supports ``coarse_grid``. It is reduced for long travel times, as stated
-        there.
+        docs/contract.md, 4.5, which also supports ``coarse_grid``: the squares that the area reaches into. It is
+        reduced for long travel times, as stated there.
     no_holes : bool, default False
         Whether to fill holes.
     polygons_filter : int or mapping, optional
@@ -423,6 +423,8 @@ def _road_buffer(query: Query, field: Field, level: float, style: ShapeStyle, ce
     cell_m = float(np.clip(cell_m, style.buffer_m / 40.0, style.buffer_m / 5.0))
     distances = road_buffer.road_buffer_surface(pieces, float(style.buffer_m), cell_m=cell_m, frame=query.network.frame)
     checkpoint()
+    if style.detail.square_size_m is not None:
+        return polygons.coarse_grid_polygons(distances, float(style.buffer_m), float(style.detail.square_size_m))
     return polygons.contour_polygons(distances, float(style.buffer_m), steepest=cell_m)
 
 
