@@ -447,6 +447,8 @@ class Answerer(http.server.BaseHTTPRequestHandler):
         query = dict(urllib.parse.parse_qsl(url.query))
         self.asked.append((url.path, query, self.headers.get("Accept-Language", "")))
         body: Any = RESULT if url.path.endswith("/reverse") else [RESULT] * 3
+        if query.get("q") == "two":
+            body = [RESULT, {**RESULT, "lat": "-22.5", "lon": "-43.2", "name": "Café Longe"}]
         if query.get("q") == "strange" or query.get("lon") == "2.0":
             body = {"hello": "world"}
         if query.get("lon") == "1.0":
@@ -496,6 +498,13 @@ def test_a_server_answers_like_a_network(server, town):
     known.geocode("rio", focus=shapely.Point(-43, -22))
     assert Answerer.asked[-1][1]["viewbox"] == "-43.5000000,-22.5000000,-42.5000000,-21.5000000"
     assert "bounded" not in Answerer.asked[-1][1]
+
+
+def test_a_server_that_is_given_bounds_prefers_what_is_near_the_focus(server):
+    known, bounds = tl.Nominatim(server), (-44, -23, -43, -22)
+    assert known.geocode("two", bounds=bounds)["name"].tolist() == ["Café Glória", "Café Longe"]
+    near = known.geocode("two", bounds=bounds, focus=shapely.Point(-43.2, -22.5))
+    assert near["name"].tolist() == ["Café Longe", "Café Glória"] and near.index.tolist() == [0, 1]
 
 
 def test_a_server_knows_coordinates(server):

@@ -92,6 +92,8 @@ def test_a_street_in_a_city(door: Door) -> None:
 
 def test_faults(door: Door) -> None:
     assert_error(door.get(SEARCH, {"query": "?!"}), 422, 2, paths={"obj.query"})
+    faults = assert_error(door.get(SEARCH, {"query": "a", "exclude.location.types": "city,Country"}), 422, 2)
+    assert faults == {"obj.exclude.location.types": ["must be one of [country]; got 'city'"]}
     assert_error(door.get(SEARCH, {"query": "a", "within.country": "XX"}), 422, 2, paths={"obj.within.country"})
 
 
@@ -138,6 +140,8 @@ def test_nominatim(answerer: str) -> None:
             query = {"query": "both"} | ({} if left_out is None else {"exclude.location.types": left_out})
             found = ok(door.get(SEARCH, query))["features"]
             assert [feature["properties"]["name"] for feature in found] == names
+            (first,) = ok(door.get(SEARCH, {**query, "limit": 1}))["features"]
+            assert first["properties"]["name"] == names[0], "what is left out does not count"
         assert door.get(SEARCH, {"query": "anything"}).headers["content-language"] == "en"
     with open_door(create_app(atlas, pairs, Options(nominatim=Nominatim("http://127.0.0.1:9")))) as door:
         assert_error(door.get(SEARCH, {"query": "anything"}), 500)

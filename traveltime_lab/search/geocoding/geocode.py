@@ -20,6 +20,7 @@ from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab._checks import flag, is_whole, items
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab._memo import Derived
+from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import CoordinateError, InputError, LimitError
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.network.network import Network
@@ -231,6 +232,14 @@ def reverse_geocode(
 def nearness(km: FloatArray) -> FloatArray:
     """Return the factors of scores, for sorting, by distance from the focus in kilometres."""
     return 0.5 + 0.5 / (1.0 + km / _FOCUS_KM)
+
+
+def nearest_first(table: gpd.GeoDataFrame, lng: float, lat: float) -> gpd.GeoDataFrame:
+    """Return results sorted by their scores and their distances from a focus."""
+    lines = (np.array([[lng, point.x], [lat, point.y]]) for point in table.geometry)
+    km = np.array([segment_lengths_m(*line)[0] for line in lines], np.float64) / 1000.0
+    order = np.argsort(-table["score"].to_numpy(np.float64) * nearness(km), kind="stable")
+    return table.iloc[order].reset_index(drop=True)
 
 
 def _outside_m(known: Any, lng: float, lat: float, n: int) -> FloatArray:

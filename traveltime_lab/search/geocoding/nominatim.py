@@ -30,6 +30,7 @@ from traveltime_lab.search.geocoding.geocode import (
     check_lnglat,
     check_query,
     describe,
+    nearest_first,
     result_frame,
 )
 
@@ -120,14 +121,14 @@ class Nominatim:
         Parameters
         ----------
         query, limit, within_country, bounds, focus, format_name, exclude_country
-            As in `traveltime_lab.geocode`. The server prefers results within half a degree of `focus`, which is ignored
-            if `bounds` is given.
+            As in `traveltime_lab.geocode`. The server prefers results within half a degree of `focus`; with `bounds`,
+            its results are sorted as there.
 
         Returns
         -------
         GeoDataFrame
-            As returned by `traveltime_lab.geocode`, in the order of the server; ``score`` is the server's
-            ``importance``.
+            As returned by `traveltime_lab.geocode`, in the order of the server unless both `bounds` and `focus` are
+            given; ``score`` is the server's ``importance``.
 
         Raises
         ------
@@ -148,7 +149,9 @@ class Nominatim:
         found = self._ask("search", parameters)
         if not isinstance(found, list):
             raise self._strange("search")
-        return self._results(found[: int(limit)], "search", format_name, exclude_country)
+        table = self._results(found[: int(limit)], "search", format_name, exclude_country)
+        # A server knows one box, which is that of `bounds`.
+        return table if focus is None or bounds is None else nearest_first(table, *check_focus(focus))
 
     def reverse_geocode(
         self, lng: float, lat: float, *, format_name: bool = False, exclude_country: bool = False

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct, inspect
 
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.decode import Rule, convert, is_faulty
+from traveltime_lab.server.contract.errors import shown
 from traveltime_lab.server.contract.requests import (
     Coords,
     Latitude,
@@ -76,6 +77,9 @@ class RoutesQuery(_Query, kw_only=True):
     destination_lat: Latitude
     destination_lng: Longitude
 
+
+#: Types of places that a search by name can leave out.
+EXCLUDABLE_TYPES = ("country",)
 
 #: Names with dots, which fields cannot have.
 _DOTTED: Mapping[str, str] = {
@@ -197,6 +201,18 @@ def _box_and_focus(query: SearchQuery, report: Report) -> None:
         report(f"obj.{name}", "missing")
 
 
+def _known_types(query: SearchQuery, report: Report) -> None:
+    """Check that the types of places to leave out are known: a service that ignored others would return them."""
+    for name in sorted(left_out(query) - set(EXCLUDABLE_TYPES)):
+        report("obj.exclude.location.types", f"must be one of [{', '.join(EXCLUDABLE_TYPES)}]; got {shown(name)!r}")
+
+
+def left_out(query: SearchQuery) -> frozenset[str]:
+    """Return the types of places that a search by name leaves out."""
+    names = (name.strip().lower() for name in (query.exclude_location_types or "").split(","))
+    return frozenset(name for name in names if name)
+
+
 def read_bounds(text: str) -> tuple[float, float, float, float] | None:
     """Return west, south, east, north of any two opposite corners ``lat,lng,lat,lng``; None if they are not that."""
     try:
@@ -210,7 +226,7 @@ def read_bounds(text: str) -> tuple[float, float, float, float] | None:
 
 _RULES: Mapping[object, tuple[Rule, ...]] = {
     MatrixQuery: (_listed_points,),
-    SearchQuery: (_box_and_focus,),
+    SearchQuery: (_box_and_focus, _known_types),
 }
 
 

@@ -41,6 +41,7 @@ def search(call: Call, query: queries.SearchQuery) -> Answer:
     """Answer a search for places by name."""
     language = language_of(call.headers.get("accept-language"))
     focus = None if query.focus_lat is None else {"lat": query.focus_lat, "lng": query.focus_lng}
+    most, left_out = query.limit or _DEFAULT_RESULTS, queries.left_out(query)
     with call.lap("engine"):
         try:
             found = _geocoded(
@@ -48,7 +49,8 @@ def search(call: Call, query: queries.SearchQuery) -> Answer:
                 _geocoder(call, language),
                 call.zones,
                 query.query,
-                limit=query.limit,
+                # What is left out makes room for others.
+                limit=library.MAX_RESULTS if left_out else most,
                 within_country=query.within_country,
                 bounds=None if query.bounds is None else queries.read_bounds(query.bounds),
                 focus=focus,
@@ -59,9 +61,8 @@ def search(call: Call, query: queries.SearchQuery) -> Answer:
             raise _told(error, query.within_country) from error
         except ServiceError as error:
             raise plain_failure(500, "The geocoder behind this service does not answer") from error
-    if "country" in (query.exclude_location_types or "").lower().split(","):
-        found = [place for place in found if place.get("type") != "country"]
-    return _features(call, found, language)
+    found = [place for place in found if place.get("type") not in left_out]
+    return _features(call, found[:most], language)
 
 
 def reverse(call: Call, query: queries.ReverseQuery) -> Answer:
@@ -110,7 +111,7 @@ def _features(call: Call, found: list[dict[str, Any]], language: str) -> Answer:
 
 
 def _geocoded(
-    atlas: Atlas, nominatim: Nominatim | None, zones: Zones | None, query: str, *, limit: int | None, **options: Any
+    atlas: Atlas, nominatim: Nominatim | None, zones: Zones | None, query: str, *, limit: int, **options: Any
 ) -> list[dict[str, Any]]:
     """
     Return places by name, best first.
@@ -123,7 +124,7 @@ def _geocoded(
     zones : Zones, optional
         Postcodes, which are preferred to those in the addresses of networks.
     query : str
-    limit : int, optional
+    limit : int
     options
         Further arguments of `traveltime_lab.geocode`.
 
@@ -132,11 +133,10 @@ def _geocoded(
     list of dict
         ``lng``, ``lat`` and the properties of docs/contract.md, 7.17, as far as they are known.
     """
-    most = limit or _DEFAULT_RESULTS
     if nominatim is not None:
-        return _places(nominatim.geocode(query, limit=most, **options))
+        return _places(nominatim.geocode(query, limit=limit, **options))
     found = [
-        place for item in atlas.maps for place in _places(library.geocode(item.network, query, limit=most, **options))
+        place for item in atlas.maps for place in _places(library.geocode(item.network, query, limit=limit, **options))
     ]
     if zones is not None:
         codes = _zone_places(atlas, zones, query, **options)
@@ -150,7 +150,7 @@ def _geocoded(
         km = np.array([segment_lengths_m(*line)[0] for line in lines]) / 1000.0
         worth = (np.array(worth) * library.nearness(km)).tolist()
     order = sorted(range(len(found)), key=lambda i: -worth[i])
-    return [found[i] for i in order[:most]]
+    return [found[i] for i in order[:limit]]
 
 
 def _zone_places(
