@@ -16,7 +16,7 @@ from traveltime_lab.server.context import DAY_HEADER, WARNING_HEADER
 from traveltime_lab.server.contract import responses
 from traveltime_lab.server.contract.errors import DOCUMENTATION_LINK, EXPLANATIONS, ErrorBody
 from traveltime_lab.server.contract.moments import Moment
-from traveltime_lab.server.contract.requests import PLACES_OF_OPTIONS
+from traveltime_lab.server.contract.requests import PLACES_OF_OPTIONS, Misplaced
 from traveltime_lab.server.endpoints.table import ENDPOINTS, Endpoint
 from traveltime_lab.server.formats import BOXES, GEOJSON, JSON, WKT, WKT_NO_HOLES
 from traveltime_lab.server.protobuf import endpoints
@@ -82,9 +82,9 @@ def describe() -> dict[str, Any]:
 def _without_misplaced(schema: dict[str, Any]) -> None:
     """Leave out of the schema of a search what is refused there."""
     properties = schema.get("properties", {})
-    if set(PLACES_OF_OPTIONS) <= set(properties):
+    if set(Misplaced.__struct_fields__) <= set(properties):
         for name in PLACES_OF_OPTIONS:
-            del properties[name]
+            properties.pop(name, None)
 
 
 def _schema_of(kind: type) -> dict[str, Any]:

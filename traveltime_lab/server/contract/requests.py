@@ -178,11 +178,13 @@ class Misplaced(Struct, kw_only=True):
     width: Raw | None = None
 
 
-#: The object that each of these fields belongs to: what is neither of snapping nor of range is of transportation.
+#: The object that each of these fields, and of those of `DrawnSearch`, belongs to; most are of transportation.
 PLACES_OF_OPTIONS: Mapping[str, str] = {
     **dict.fromkeys(Misplaced.__struct_fields__, "transportation"),
     **dict.fromkeys(Snapping.__struct_fields__, "snapping"),
     **dict.fromkeys(("max_results", "width"), "range"),
+    **dict.fromkeys(("level", "scale_type", "square_size"), "level_of_detail"),
+    **dict.fromkeys(PolygonsFilter.__struct_fields__, "polygons_filter"),
 }
 
 
@@ -284,6 +286,11 @@ class DrawnSearch(Search, kw_only=True):
     remove_water_bodies: bool | None = None
     #: Deprecated: true is ``polygons_filter: {"limit": 1}``.
     single_shape: bool | None = None
+    #: Fields of level of detail and polygons filter, see `Misplaced`.
+    level: Raw | None = None
+    limit: Raw | None = None
+    scale_type: Raw | None = None
+    square_size: Raw | None = None
 
 
 class TimeMapSearch(DrawnSearch, kw_only=True):

@@ -154,7 +154,7 @@ def misplaced_options(request: Request, report: Report) -> None:
     """Check that options are in the objects that they belong to, not beside them."""
     for path, search in iter_searches(request):
         for name, place in PLACES_OF_OPTIONS.items():
-            if getattr(search, name) is not None:
+            if getattr(search, name, None) is not None:
                 report(f"{path}.{name}", f"is a field of {place}; write it there, as {place}.{name}")
 
 
