@@ -20,6 +20,7 @@ DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS / "_extensions"))
 
 from gallery import NOTEBOOKS, PICTURES, drawings, picture_name  # noqa: E402
+from reduced_colours import reduced  # noqa: E402
 
 #: Runs before the first cell: sets the size of pictures, and makes pictures of the widget's maps.
 FIRST = """
@@ -80,10 +81,9 @@ def draw(path: Path) -> list[str]:
         if bool(found) != (number in drawn):
             raise SystemExit(f"{path.name}: gallery.drawings is wrong about whether this cell draws:\n{cell.source}")
         for text in found[-1:]:
-            picture = Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB")
             name = picture_name(path.stem, cell.source)
-            # So many colours are enough for maps with a scale, and a third of the size.
-            picture.quantize(256, dither=Image.Dither.NONE).save(PICTURES / name, optimize=True)
+            small = reduced(Image.open(io.BytesIO(base64.b64decode(text))))
+            small.save(PICTURES / name, optimize=True)
             names.append(name)
     return names
 

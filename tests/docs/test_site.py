@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 import numpy as np
 import pytest
+from PIL import Image
 
 import traveltime_lab as tl
 from tests.support import ROOT
@@ -24,6 +26,7 @@ sys.path.insert(0, str(DOCS / "_extensions"))
 
 import gallery  # noqa: E402
 import offline  # noqa: E402
+import reduced_colours  # noqa: E402
 
 #: Pages whose code runs; that of large jobs needs files and clusters, and notebooks/13-large-jobs.ipynb runs it.
 PAGES = [
@@ -145,3 +148,42 @@ def test_remote_parts_of_a_page_are_found() -> None:
         "src: url('https://example.org/font.woff2')",
     ):
         assert offline.remote_parts(part), part
+
+
+def test_pictures_have_the_colours_of_the_original(helsinki: Network) -> None:
+    """With a scale of 256 steps; most pixels keep their colour, bands and steps of the scale all of them."""
+    cells = tl.h3_cells(helsinki, (24.9414, 60.1711), travel_time=900, resolution=10, transportation="walking")
+    file = io.BytesIO()
+    tl.plot(helsinki, cells, column="mean").figure.savefig(file, dpi=96)
+    original = Image.open(file).convert("RGB")
+    small = reduced_colours.reduced(original)
+    assert small.mode == "P" and small.size == original.size
+    differs = np.abs(np.asarray(small.convert("RGB"), int) - np.asarray(original, int)).max(axis=2)
+    assert differs.max() <= reduced_colours.FARTHEST and (differs == 0).mean() > 0.75
+    # The orange of the report: averaged with its neighbours by palettes of volumes.
+    colours, number = np.unique(np.asarray(original).reshape(-1, 3), axis=0, return_counts=True)
+    frequent = {tuple(each) for each in colours[np.argsort(-number)][: reduced_colours.FREQUENT // 2]}
+    assert frequent <= {tuple(each) for each in np.asarray(small.convert("RGB")).reshape(-1, 3)}
+
+
+def test_colours_that_a_palette_cannot_hold_are_refused() -> None:
+    steps = np.arange(0, 256, 32, dtype=np.uint8)
+    every = np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(1, -1, 3)
+    with pytest.raises(ValueError, match="a colour of the picture is 32 from its palette; at most 20 is accepted"):
+        reduced_colours.reduced(Image.fromarray(every))
+    few = reduced_colours.reduced(Image.fromarray(every[:, :200]))
+    assert (np.asarray(few.convert("RGB")) == every[:, :200]).all()
+
+
+def test_no_picture_is_stored_twice() -> None:
+    contents: dict[bytes, str] = {}
+    for path in sorted([*gallery.PICTURES.glob("*.png"), *(ROOT / "pictures").glob("*.png")]):
+        first = contents.setdefault(path.read_bytes(), path.name)
+        assert first == path.name, f"{path.name} is the same picture as {first}"
+
+
+def test_stored_pictures_have_enough_colours() -> None:
+    """Palettes of 64 colours, which Pillow chose, had none of the steps of a scale."""
+    for path in gallery.PICTURES.glob("*.png"):
+        picture = Image.open(path)
+        assert picture.mode == "P" and len(picture.getcolors()) > 250, path.name
