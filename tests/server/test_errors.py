@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.support import ROOT
+import traveltime_lab as tl
+from tests.support import ROOT, worlds
 from tests.support.door import (
     FORUM,
     HEADERS,
     MONDAY,
+    PAIR,
     STATION,
     Door,
     assert_error,
@@ -21,9 +24,14 @@ from tests.support.door import (
     locations,
     matrix_search,
     ok,
+    open_door,
     time_map_search,
 )
+from tests.support.osm_files import osm_xml
 from tests.support.requests import QUERIES, RIGHT
+from traveltime_lab.server.app import create_app
+from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.auth import Credentials
 from traveltime_lab.server.contract.errors import DOCUMENTATION_LINK, EXPLANATIONS
 from traveltime_lab.server.endpoints.table import ENDPOINTS
 from traveltime_lab.server.protobuf.endpoints import PREFIXES
@@ -379,6 +387,57 @@ def test_points_too_far_from_streets(door: Door) -> None:
     assert_error(door.post("/v4/time-filter", request), 422, 16, search_ids=["m"])
     search = time_map_search(snapping={"threshold": 0})
     assert_error(door.post("/v4/time-map", {"departure_searches": [search]}), 422, 16, search_ids=["a"])
+
+
+@pytest.fixture(scope="module")
+def banks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    """A service of a street that all places north of it are cut off from, by a river of 110 m."""
+    step = 0.001
+    nodes = {1: (-20, 0), 2: (20, 0), 11: (-30, 1), 12: (30, 1), 13: (30, 2), 14: (-30, 2)}
+    ways = [(101, "1 2", "highway=residential"), (102, "11 12 13 14 11", "natural=water")]
+    path = tmp_path_factory.mktemp("banks") / "banks.osm"
+    path.write_bytes(osm_xml({ref: (9.0 + x * step, 45.0 + y * step) for ref, (x, y) in nodes.items()}, ways))
+    atlas = Atlas({"banks": tl.build_network(path), "elsewhere": worlds.world({0: (0, 0), 1: (900, 0)}, [(0, 1)])})
+    with open_door(create_app(atlas, Credentials([PAIR]), None)) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("place", "snapping", "kind", "words"),
+    [
+        ((45.003, 9.0), {}, "driving", "cut off by water: a street by car is 333 m away, on the other side, and none"),
+        ((45.003, 9.0), {"threshold": 300}, "driving", "has no street by car within the snapping threshold of 300 m"),
+        ((44.999, 9.0), {"threshold": 50}, "walking", "threshold of 50 m; the nearest one is 111 m away"),
+        ((44.992, 9.0), {"threshold": 600}, "cycling", "by bicycle within the snapping threshold of 600 m; the"),
+        ((48.0, 9.0), {}, "driving", "is on no map of this service; GET /v4/map-info lists the maps"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("path", ["/v4/time-map", "/v4/time-filter", "/v4/routes", "/v4/h3"])
+def test_why_a_place_is_not_covered(
+    banks: Door, path: str, place: tuple[float, float], snapping: dict[str, int], kind: str, words: str
+) -> None:
+    """Code 16 says what is in between, or how far away the nearest street is."""
+    request = copy.deepcopy(RIGHT[path])
+    (search,) = request["departure_searches"] = request["departure_searches"][:1]
+    search |= {"transportation": {"type": kind}, "snapping": snapping}
+    if "coords" in search:
+        search["coords"] = coords(place)
+    else:
+        targets = (45.0, 9.001), (45.0, 9.002)
+        request["locations"] = locations(place, *targets)
+        search |= {"departure_location_id": "p0", "arrival_location_ids": ["p1", "p2"]}
+    for other in ("arrival_searches", "unions", "intersections"):
+        request.pop(other, None)
+    response = banks.post(path, request)
+    assert_error(response, 422, 16, search_ids=[search["id"]])
+    assert words in response.json()["description"]
+
+
+def test_places_on_two_maps_are_named_as_such(banks: Door) -> None:
+    request = {"locations": locations((45.0, 9.0), (0.5, 0.502)), "departure_searches": [matrix_search()]}
+    response = banks.post("/v4/time-filter", request)
+    assert_error(response, 422, 16, search_ids=["m"])
+    assert "are on different maps" in response.json()["description"]
 
 
 def test_borders_are_refused_in_words(door: Door) -> None:

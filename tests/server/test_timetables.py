@@ -128,7 +128,10 @@ def test_types(door: Door, timetabled: tl.Network, kind: str) -> None:
 
 
 def test_days_without_service(door: Door, timetabled: tl.Network) -> None:
-    assert_error(matrix(door, departure_time="2030-03-05T08:00:00Z"), 422, 15, search_ids=["m"])
+    response = matrix(door, departure_time="2030-03-05T08:00:00Z")
+    assert_error(response, 422, 15, search_ids=["m"])
+    first, last = timetabled.report()["timetable"]["gtfs_coquimbo"]["first_date"], "2019-12-29"
+    assert f"gtfs_coquimbo runs from {first} to {last}" in response.json()["description"]
 
 
 def test_fast(door: Door, timetabled: tl.Network) -> None:

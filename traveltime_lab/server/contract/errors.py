@@ -213,7 +213,7 @@ def failure_of(error: BaseException, *, path: str = "obj", search_id: str | None
     if isinstance(error, Failure):
         return error
     if isinstance(error, errors.MomentError) and search_id is not None:
-        return SearchFailure(NO_TIMETABLE, search_id)
+        return SearchFailure(NO_TIMETABLE, search_id, str(error)[:_LONGEST_FAULT])
     if isinstance(error, errors.InputError | errors.UnsupportedError):
         return schema_failure({path: [str(error)]})
     return plain_failure(500, "Internal error; the service's log says more")

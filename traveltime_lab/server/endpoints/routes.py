@@ -28,6 +28,8 @@ from traveltime_lab.server.contract.transportation import ByTimetable, Cycling, 
 from traveltime_lab.server.endpoints.fares import fares_entry
 from traveltime_lab.server.endpoints.locations import Entry, Places, Reached
 from traveltime_lab.server.endpoints.searches import (
+    ON_NO_MAP,
+    ON_TWO_MAPS,
     RefusedError,
     Trips,
     by_search_id,
@@ -86,7 +88,8 @@ def answer_of_choices(
 
     choices = atlas.choices(lng, lat, lngs, lats, margin_of(search))
     if not choices:
-        raise SearchFailure(NOT_COVERED, search.id)
+        covered = atlas.covering(lng, lat, margin_of(search))
+        raise SearchFailure(NOT_COVERED, search.id, ON_TWO_MAPS if covered else ON_NO_MAP)
     return first_answer(choices, ask)
 
 

@@ -37,7 +37,7 @@ from traveltime_lab.server.contract.errors import (
 from traveltime_lab.server.contract.requests import FullRange, Request, Search, SimpleRange
 from traveltime_lab.server.contract.rules import iter_searches
 from traveltime_lab.server.contract.transportation import ByFerry, ByTimetable, OnStreets
-from traveltime_lab.streets.snapping import SNAPPED, Snaps
+from traveltime_lab.streets.snapping import SNAPPED, Snaps, metres_to_streets
 
 _T = TypeVar("_T", bound=Search)
 _I = TypeVar("_I", bound=np.integer)
@@ -55,6 +55,11 @@ _PENALTIES: Final = ("enabled", "disabled")
 #: Bytes of the old name of snapping, many times as many as its fields take.
 _LONGEST_PENALTY: Final = 10_000
 _ROADS: Final = ("both_drivable_and_walkable", "any_drivable")
+
+
+#: Why a search that no map covers is refused.
+ON_NO_MAP: Final = "The place of the search is on no map of this service; GET /v4/map-info lists the maps"
+ON_TWO_MAPS: Final = "The places of the search are on different maps; ask for those of each map in a search of its own"
 
 
 class NotCoveredError(InputError):
@@ -117,9 +122,9 @@ def each_search(request: Request, kind: type[_T], answer: Callable[[str, _T], _R
 def _failure(error: Exception, path: str, search_id: str) -> Failure:
     """Return the failure that a client gets for the error of a search; bugs and interruptions pass through."""
     if isinstance(error, NotCoveredError):
-        return SearchFailure(NOT_COVERED, search_id)
+        return SearchFailure(NOT_COVERED, search_id, str(error))
     if isinstance(error, NoTimetableError):
-        return SearchFailure(NO_TIMETABLE, search_id)
+        return SearchFailure(NO_TIMETABLE, search_id, str(error))
     failure = failure_of(error, path=path, search_id=search_id)
     if failure.status >= 500:
         raise error
@@ -186,7 +191,7 @@ def answer_of_maps(atlas: Atlas, search: Search, lng: float, lat: float, answer:
     """Return the answer of the first map that covers the place of a search and does not refuse it."""
     maps = atlas.covering(lng, lat, margin_of(search))
     if not maps:
-        raise SearchFailure(NOT_COVERED, search.id)
+        raise SearchFailure(NOT_COVERED, search.id, ON_NO_MAP)
     return first_answer(maps, answer)
 
 
@@ -276,8 +281,25 @@ def place_of(asked: Query, lng: float, lat: float) -> Snaps:
     """Return where the place of a search meets the streets; `NotCoveredError` if it does not."""
     found = asked.snap_at(np.array([lng]), np.array([lat]), is_origin=not asked.is_arrival)
     if found.status[0] != SNAPPED:
-        raise NotCoveredError("the place of the search has no street near it")
+        raise NotCoveredError(_why_not_snapped(asked, found))
     return found
+
+
+def _why_not_snapped(asked: Query, place: Snaps) -> str:
+    """Return why the place of a search meets no street: what is in between, or how far the nearest one is."""
+    means, threshold = asked.snapped_to(is_origin=not asked.is_arrival), asked.snapping.threshold
+    how = {"walking": "on foot", "cycling": "by bicycle", "driving": "by car"}[means.base]
+    options = asked.network.streets, place.lng, place.lat, means, asked.snapping.accept_roads
+    near = float(metres_to_streets(*options, limit_m=threshold)[0])
+    if near <= threshold:
+        # Motorways are crossed where there is no other street, water never.
+        return (
+            f"The place of the search is cut off by water: a street {how} is {near:,.0f} m away, on the other side, "
+            f"and none on this side is within the snapping threshold of {threshold:,} m"
+        )
+    text = f"The place of the search has no street {how} within the snapping threshold of {threshold:,} m"
+    reachable = float(metres_to_streets(*options, over_barriers=False)[0])
+    return f"{text}; the nearest one is {reachable:,.0f} m away" if np.isfinite(reachable) else text
 
 
 @dataclass(frozen=True)
