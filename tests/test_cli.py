@@ -40,6 +40,8 @@ def test_demo(name: str, request: pytest.FixtureRequest, tmp_path: Path, capsys:
     assert times.shape == (len(places), len(places))
     assert times.notna().all(axis=None)
 
+    written = json.loads((folder / "isochrones.geojson").read_bytes())
+    assert written["name"] == "isochrones", "a layer without a name has a random one"
     areas = gpd.read_file(folder / "isochrones.geojson")
     assert len(areas) == len(cli.DEMO_MODES) * len(cli.DEMO_MINUTES)
     assert areas.crs == "EPSG:4326"

@@ -35,13 +35,15 @@ def network() -> Network:
     return worlds.world(corners, streets)
 
 
-@pytest.fixture(params=["network", "geojson", "parquet", "png", "plot"])
+@pytest.fixture(params=["network", "geojson", "parquet", "html", "png", "plot", "report"])
 def writer(request: pytest.FixtureRequest, network: Network) -> Writer:
     """Everything that writes a file."""
     if request.param == "network":
         return network.save
     if request.param == "plot":
         return lambda path: plot.save(path, network, size=3, street_names=False)
+    if request.param == "report":
+        return network.report().to_html
     map_ = tl.TravelTimeMap(network, worlds.at((500.0, 500.0)))
     write: Writer = getattr(map_, f"to_{request.param}")
     return write
@@ -51,6 +53,14 @@ def test_writing(writer: Writer, tmp_path: Path) -> None:
     writer(tmp_path / "answer.png")
     assert [path.name for path in tmp_path.iterdir()] == ["answer.png"]
     assert (tmp_path / "answer.png").stat().st_size > 500
+
+
+def test_the_same_is_written_twice(writer: Writer, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        writer(tmp_path / name / "answer.png")
+    one, two = ((tmp_path / name / "answer.png").read_bytes() for name in ("one", "two"))
+    assert one == two
 
 
 @pytest.mark.parametrize("kind", ["device", "pipe", "socket", "link to a pipe"])

@@ -135,15 +135,17 @@ def write_bytes(path: Any, content: bytes, *, what: str, example: str) -> None:
         temporary.write_bytes(content)
 
 
-def geojson(frame: Any, **members: Any) -> bytes:
+def geojson(frame: Any, name: str, **members: Any) -> bytes:
     """
     Return a GeoDataFrame as GeoJSON in full precision, with further members, which readers of RFC 7946 ignore.
+
+    The same table always gives the same bytes: without a name for the layer, GDAL takes that of a temporary file.
 
     GDAL writes into memory, because it does not report every file that it could not complete. Text is written as it
     is, also if a spreadsheet program would take it for a formula.
     """
     buffer = io.BytesIO()
-    frame.to_file(buffer, driver="GeoJSON")
+    frame.to_file(buffer, driver="GeoJSON", layer=name)
     content = buffer.getvalue()
     if members:
         # At the end: GDAL looks for the type of the file at its beginning.

@@ -364,7 +364,7 @@ def _demo(options: argparse.Namespace) -> None:
     )
     contents = {
         "travel_times.csv": times.round().astype("Int32").to_csv().encode(),
-        "isochrones.geojson": geojson(areas),
+        "isochrones.geojson": geojson(areas, "isochrones"),
         "isochrones.parquet": geoparquet(areas),
         "map.html": page.encode(),
     }

@@ -126,6 +126,9 @@ class Ride:
         Route, trip and agency in the GTFS feed.
     stays_seated : bool
         Whether the passenger is in the vehicle already, because it continues as this trip where the leg before ends.
+    vehicle : str
+        Word for the vehicle, by ``route_type``: ``"tram"``, ``"underground"``, ``"train"``, ``"bus"`` and so on. It is
+        finer than `Leg.mode`, which has one name for trams and trains.
 
     Examples
     --------
@@ -148,6 +151,7 @@ class Ride:
     trip_id: str = ""
     agency: str = ""
     stays_seated: bool = False
+    vehicle: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +203,11 @@ class Leg:
     arrival_time: dt.datetime | None = None
     waiting_time: int = 0
     ride: Ride | None = None
+
+    @property
+    def way(self) -> str:
+        """How one travels, in words: the vehicle of a transit leg, such as ``"tram"``, or the mode."""
+        return (self.ride.vehicle if self.ride is not None else "") or self.mode.replace("_", " ")
 
     @property
     def origin(self) -> tuple[float, float]:
@@ -447,7 +456,7 @@ class Route:
 def _mode_and_line(leg: Leg) -> str:
     """Return how one travels, such as "bus 1" or "walk"."""
     line = leg.ride.line if leg.ride is not None else leg.name
-    return f"{leg.mode.replace('_', ' ')} {line}".rstrip()
+    return f"{leg.way} {line}".rstrip()
 
 
 def _minutes(seconds: int) -> str:

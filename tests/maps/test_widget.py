@@ -23,6 +23,7 @@ import traveltime_lab as tl
 from tests.support.towns import ON_FOOT, timetable
 from tests.support.worlds import at, tables, world
 from traveltime_lab.crs import LocalFrame
+from traveltime_lab.itinerary import Leg
 from traveltime_lab.limits import MAX_DISTANCE_M, MAX_TRAVEL_TIME_S
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget import Origin, answers, browser, choices, jobs, rides
@@ -502,12 +503,13 @@ def test_probes_tell_what_to_take(line: Network) -> None:
     [("FFCC00", "#ffcc00"), ("ffffff", None), ("red", None), ("'><script>", None), ("", None), ("0a0a5f", "#0a0a5f")],
 )
 def test_lines_have_their_colours(line: Network, route_color: str, colour: str | None) -> None:
-    def leg(mode: str, ride: Any = None) -> Any:
-        return SimpleNamespace(mode=mode, ride=ride, travel_time=120, geometry=shapely.LineString([(0, 0), (1, 1)]))
+    def leg(mode: Any, ride: Any = None) -> Leg:
+        return Leg(mode, "", 120, 0.0, shapely.LineString([(0, 0), (1, 1)]), ride=ride)
 
     ride = SimpleNamespace(
-        route_id="R", line="<M1>", stays_seated=False, board=SimpleNamespace(time=dt.datetime(2026, 3, 3, 8))
-    )
+        route_id="R", line="<M1>", stays_seated=False, vehicle="underground",
+        board=SimpleNamespace(time=dt.datetime(2026, 3, 3, 8)),
+    )  # fmt: skip
     route: Any = SimpleNamespace(legs=(leg("walk"), leg("rail_underground", ride), leg("walk")))
     table = pd.DataFrame({"route_id": ["R", "R"], "route_short_name": ["other", "<M1>"]})
     table["route_color"] = ["123456", route_color]
@@ -520,7 +522,7 @@ def test_lines_have_their_colours(line: Network, route_color: str, colour: str |
     lines = rides.route_features([legs, ()])["features"]
     edge = "#333333" if colour == "#ffcc00" else "#ffffff"
     assert [f["properties"]["style"]["color"] for f in lines[1:3]] == [edge, expected]
-    assert rides.rides_in_words(route) == "walk 2 min, rail underground <M1> at 08:00, walk 2 min"
+    assert rides.rides_in_words(route) == "walk 2 min, underground <M1> at 08:00, walk 2 min"
 
 
 def test_little_service_is_told(tmp_path: Path) -> None:

@@ -7,7 +7,10 @@ import datetime as dt
 import doctest
 import html.parser
 import pickle
+import re
 from collections import Counter
+from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from tests.support.feeds import feed
 from tests.support.towns import ON_FOOT, STOPS, TRIPS, blocks, timetable
 from tests.support.worlds import tables, world
 from traveltime_lab.network.report import Report
+from traveltime_lab.network.report_html import label
 from traveltime_lab.transit.timetable import Timetable
 
 pytestmark = pytest.mark.quick
@@ -393,3 +397,34 @@ def test_the_page_lists_what_may_be_wrong(tmp_path: Path) -> None:
     assert "Streets whose speeds may be wrong" in page and "differs_from_neighbours" in page
     assert "&lt;b&gt;High&lt;/b&gt; Street" in page and "<b>High" not in page
     assert "Trips that overtake" not in page
+
+
+def test_names_from_the_data_keep_their_underscores(tmp_path: Path) -> None:
+    """Keys of the report are words; files, feeds, tags and time zones are called what they are called."""
+    names = {
+        "files": "city_of_x.osm.pbf", "timetable": "gtfs_of_x", "edges_by_highway": "primary_link",
+        "km_by_timezone": "America/Argentina/La_Rioja", "changes": "1. CloseStreets 'a_b'",
+        "restriction_conditions_ignored": "no_left_turn @ (a_b)",
+    }  # fmt: skip
+    facts = {section: {name: 1} for section, name in names.items()}
+    facts["timetable"] = {"gtfs_of_x": {"dropped": {"stops.txt: stop_lat is not a number": 1}, "week_of": 1}}
+    report = Report({**facts, "nodes_in_file": 3})
+    for text in (str(report), unescape(report._repr_html_())):
+        assert all(name in text for name in [*names.values(), "stops.txt: stop_lat is not a number"])
+        assert "nodes in file" in text and "week of" in text and "edges by highway" in text
+
+
+def test_sections_of_a_report_with_names_from_the_data(odd: tl.Network, coquimbo: tl.Network) -> None:
+    """A key that is no word of ours stands in a section that is known to have names from the data."""
+
+    def keys(facts: dict[str, Any], section: str) -> Iterator[tuple[str, str]]:
+        for key, value in facts.items():
+            yield key, section
+            if isinstance(value, dict):
+                yield from keys(value, key)
+
+    for network in (odd, coquimbo, tl.sample_network("helsinki")):
+        for key, section in keys(network.report(), ""):
+            is_word = re.fullmatch("[a-z]+(_[a-z]+)*", key) is not None
+            assert is_word or label(key, section) == key, (section, key)
+            assert label(key, section) in str(network.report())

@@ -44,6 +44,19 @@ def test_summary(street: tl.Network, town: tl.Network) -> None:
     assert words(changed)["Changes"] == "1"
 
 
+@pytest.mark.parametrize("name", ["coquimbo", "helsinki", "private"])
+def test_summary_and_report_have_the_same_streets(name: str, request: pytest.FixtureRequest) -> None:
+    if name == "private":
+        corners = {"a": (0.0, 0.0), "b": (1000.0, 0.0), "c": (3000.0, 0.0), "d": (7000.0, 0.0)}
+        uses: list[dict[str, Any]] = [{}, {"access": "private"}, {"highway": None, "route": "ferry"}]
+        network = worlds.world(corners, list(zip("abc", "bcd", uses, strict=True)))
+        assert words(network)["Streets for driving"] == "1 km", "neither private streets nor ferries"
+    else:
+        network = request.getfixturevalue(name)
+    for mode, facts in network.report()["modes"].items():
+        assert words(network)[f"Streets for {mode}"] == f"{facts['street_km']:,.0f} km", mode
+
+
 def test_summary_of_a_sample(coquimbo: tl.Network) -> None:
     facts = words(coquimbo)
     assert facts["Feed gtfs_coquimbo"] == "2015-12-29 to 2019-12-29"

@@ -18,7 +18,7 @@ from traveltime_lab.modes import ROUTE_MODES
 from traveltime_lab.readers.gtfs import extras
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
 from traveltime_lab.readers.gtfs.files import FeedFiles, Findings
-from traveltime_lab.transit.route_types import is_selected, route_class, route_mode
+from traveltime_lab.transit.route_types import VEHICLE_WORDS, is_selected, route_class, route_mode
 from traveltime_lab.transit.timetable import Timetable
 
 pytestmark = pytest.mark.quick
@@ -675,7 +675,7 @@ def test_modes_of_routes() -> None:
     # What has a name here is read there, and the other way around.
     known = {kind for kind in range(2000) if route_class(kind) is not None}
     assert {kind for kind in known if route_mode(kind) == "other"} == {1700, 1702}
-    assert {route_mode(kind) for kind in range(2000)} == set(ROUTE_MODES)
+    assert {route_mode(kind) for kind in range(2000)} == set(ROUTE_MODES) == set(VEHICLE_WORDS)
     assert not any(route_mode(kind) != "other" for kind in range(2000) if kind not in known)
 
 

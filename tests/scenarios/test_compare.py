@@ -107,6 +107,10 @@ def test_cells_and_accessibility(nets: Any) -> None:
     ]
     with pytest.raises(tl.InputError, match="accessibility has the values 'jobs', 'beds'; say which with column="):
         tl.compare(*reach)
+    with pytest.raises(
+        tl.InputError, match="before has no column of accessibility, only travel_time_limit, reason and"
+    ):
+        tl.compare(*(table[["travel_time_limit", "reason", "geometry"]] for table in reach))
     gains = tl.compare(*reach, column="jobs")
     assert gains.loc[2, "change"] == "less" and gains.loc[2, "after"] == 3 and gains.geometry.geom_equals(PLACES).all()
 

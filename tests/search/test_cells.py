@@ -96,6 +96,21 @@ def test_known_cells():
     assert slow_geohash(centre.x["gcpuv5"], centre.y["gcpuv5"], 6) == "gcpuv5"
 
 
+def test_centroids_of_tables():
+    cells = tl.counts_to_h3(tl.sample_points(kind="zones").assign(people=1.0), 7, values="people")
+    expected = tl.h3_centroids(list(cells.index))
+    for table in (cells, cells.reset_index(), cells.index, cells.reset_index()["cell"]):
+        assert tl.h3_centroids(table).equals(expected)
+    hashes = pd.DataFrame({"cell": ["66tm8d", "66tm8e"]})
+    assert tl.geohash_centroids(hashes).equals(tl.geohash_centroids(["66tm8d", "66tm8e"]))
+    with pytest.raises(
+        tl.InputError, match="cells must have a column or an index named 'cell'; its columns are 'people'"
+    ):
+        tl.h3_centroids(pd.DataFrame({"people": [1]}))
+    with pytest.raises(tl.InputError, match="its columns are none"):
+        tl.geohash_centroids(pd.DataFrame())
+
+
 @pytest.mark.parametrize("name", ["", "hello", "87195da49fffff", "zzzzzzzzzzzzzzz", "-1", None, 7])
 def test_what_is_no_h3_cell(name):
     with pytest.raises(tl.InputError, match="not an H3 cell"):

@@ -250,6 +250,36 @@ def test_narrow(url: Served, visit: Callable[..., Page]) -> None:
     assert page.locator("#no-origins").is_visible()
 
 
+def test_a_route_goes_with_what_it_was_asked_for(url: Served, visit: Callable[..., Page]) -> None:
+    page = visit(url, 1400)
+    sign_in(page, url)
+    route = page.locator("#route")
+
+    def show() -> None:
+        page.get_by_role("button", name="Route to the middle of the map").click()
+        until_text(route, lambda text: "min" in text)
+        page.locator(".trip").wait_for()
+
+    areas(page, lambda: page.get_by_role("button", name="Place a pin in the middle").click())
+    pin = page.locator(".pin")
+    changes = {
+        "moved": lambda: (pin.first.focus(), page.keyboard.press("Shift+ArrowUp")),
+        "moment": lambda: page.get_by_label("Local time").fill("2016-01-05T03:00"),
+        "mode": lambda: page.get_by_label("Mode").select_option("cycling"),
+        "another pin": lambda: (
+            page.get_by_label("adds a pin").check(), page.mouse.click(*point(page, 0.53, 0.53)),
+        ),
+        "chosen": lambda: page.locator("#origins .name").first.click(),
+        "removed": lambda: (pin.first.focus(), page.keyboard.press("Delete")),
+    }  # fmt: skip
+    for name, change in changes.items():
+        show()
+        change()
+        assert route.text_content() == "", name
+        assert page.locator(".leaflet-route-pane path").count() == 0, name
+        page.locator(".trip").wait_for(state="detached")
+
+
 def sign_in(page: Page, url: Served) -> None:
     page.get_by_label("Application id").fill(url.app_id)
     page.get_by_label("API key").fill(url.api_key)

@@ -30,6 +30,7 @@ from traveltime_lab.search.query import ask
 from traveltime_lab.streets.snapping import metres_to_streets, snap_index
 from traveltime_lab.surfaces import raster
 from traveltime_lab.transit import field as transit_fields
+from traveltime_lab.transit.route_types import VEHICLE_WORDS
 from traveltime_lab.transit.stop_links import linked_stops
 
 WALKING = tl.Transportation("walking")
@@ -263,6 +264,10 @@ class TestModes:
                 lines, at(way[0]), at(way[1]), transportation=means, departure_time="2026-03-03T07:50"
             )["route"].iloc[0]  # fmt: skip
             assert route.travel_time == expected
+            vehicles = {leg.ride.vehicle for leg in route.legs if leg.ride is not None}
+            assert vehicles <= {VEHICLE_WORDS[mode] for mode in modes}
+            assert all(f"{vehicle} " in repr(route) for vehicle in vehicles)
+            assert all(leg.directions.startswith(f"Take {leg.way} ") for leg in route.legs if leg.ride is not None)
             lines_ridden = {leg.ride.line for leg in route.legs if leg.ride is not None}
             assert lines_ridden <= {str(i) for i, mode in enumerate(("tram", "subway", "bus")) if mode in modes}
         assert seconds(lines, (0, 0), (3500, 0), {"type": "train", "modes": ["tram"]}) == 600 + 200 + 500

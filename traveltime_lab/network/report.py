@@ -21,9 +21,10 @@ from traveltime_lab.modes import Transportation
 from traveltime_lab.moments import today
 from traveltime_lab.network.doubtful_speeds import doubtful_speeds
 from traveltime_lab.network.report_figure import figure
-from traveltime_lab.network.report_html import facts_table, finding, page, service_tables
+from traveltime_lab.network.report_html import facts_table, finding, label, page, service_tables
 from traveltime_lab.streets import snapping
 from traveltime_lab.streets.layer import StreetLayer
+from traveltime_lab.streets.tables import street_km
 from traveltime_lab.transit.doubtful_trips import fast_rides, overtaking_trips
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.service_hours import departures_by_hour
@@ -388,16 +389,16 @@ def _date(value: Any, name: str) -> dt.date:
     raise InputError(msg)
 
 
-def _report_lines(facts: dict[str, Any], indent: str) -> list[str]:
-    """Return the lines of a nested report."""
+def _report_lines(facts: dict[str, Any], indent: str, section: str = "") -> list[str]:
+    """Return the lines of a nested report; `section` is the key that the facts stand under."""
     lines = []
     for key, value in facts.items():
-        label = str(key).replace("_", " ")
+        name = label(key, section)
         if isinstance(value, dict):
-            lines.append(f"{indent}{label}:")
-            lines.extend(_report_lines(value, indent + "  "))
+            lines.append(f"{indent}{name}:")
+            lines.extend(_report_lines(value, indent + "  ", str(key)))
         else:
-            lines.append(f"{indent}{label}: {_worded(value)}")
+            lines.append(f"{indent}{name}: {_worded(value)}")
     return lines
 
 
@@ -411,13 +412,15 @@ def _worded(value: Any) -> str:
 
 
 def connectivity(streets: StreetLayer) -> dict[str, Any]:
-    """Return, for each mode, the length of streets in kilometres and the share of them on islands."""
-    tables = streets.tables
+    """
+    Return, for each mode, the length of streets in kilometres and the share of them on islands.
+
+    Edges are counted with those of ferries, lengths without.
+    """
     modes: dict[str, Any] = {}
     for base in _MODES:
         is_open, on_island = _open_and_islands(streets, base)
-        km = float(tables.edge_length_m[is_open].sum() / 1000)
-        island_km = float(tables.edge_length_m[on_island].sum() / 1000)
+        km, island_km = street_km(streets.tables, is_open), street_km(streets.tables, on_island)
         modes[base] = {
             "edges": int(is_open.sum()),
             "street_km": km,

@@ -17,21 +17,37 @@ _FEEDS_SHOWN: Final = 5
 _HOURS_SHOWN: Final = 48
 #: Maximum number of rows of each table of what may be wrong.
 _ROWS_SHOWN: Final = 10
+#: Sections of a report whose keys are names from the data: of files, feeds, tags or time zones. They are not reworded.
+_NAMES: Final = frozenset(
+    {
+        "files", "timetable", "edges_by_highway", "km_by_timezone", "changes", "dropped", "noted",
+        "restriction_conditions_ignored",
+    }
+)  # fmt: skip
 #: White text is read better than black text on cells of a greater share of the maximum than this.
 _DARK: Final = 0.7
 _CELL: Final = "text-align: right; padding: 1px 4px"
 _HEAD: Final = "text-align: left; vertical-align: top; padding: 1px 8px 1px 0"
 
 
-def facts_table(facts: Mapping[str, Any], caption: str, worded: Any) -> str:
-    """Return nested facts as a table; `worded` makes text of a value."""
+def label(key: Any, section: str) -> str:
+    """Return the words for a key of a report that stands under the key `section`; names from the data stay."""
+    return str(key) if section in _NAMES else str(key).replace("_", " ")
+
+
+def facts_table(facts: Mapping[str, Any], caption: str, worded: Any, section: str = "") -> str:
+    """
+    Return nested facts as a table.
+
+    `worded` returns the text of a value, and `section` is the key that the facts stand under.
+    """
     rows = []
-    for name, value in facts.items():
-        label = escape(str(name).replace("_", " "))
+    for key, value in facts.items():
+        name = escape(label(key, section))
         cell = escape("none" if value == {} else worded(value))
         if isinstance(value, Mapping) and value:
-            cell = facts_table(value, "", worded)
-        rows.append(f"<tr><th scope='row' style='{_HEAD}'>{label}</th><td style='text-align: left'>{cell}</td></tr>")
+            cell = facts_table(value, "", worded, str(key))
+        rows.append(f"<tr><th scope='row' style='{_HEAD}'>{name}</th><td style='text-align: left'>{cell}</td></tr>")
     head = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
 

@@ -15,7 +15,10 @@ import shapely
 from traveltime_lab._checks import flag
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
+from traveltime_lab.modes import Transportation
 from traveltime_lab.network import frames, prepared
+from traveltime_lab.streets.tables import street_km
+from traveltime_lab.streets.topology import open_edges
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -208,9 +211,8 @@ class NetworkViews:
             "Size": f"{network.n_nodes:,} nodes, {network.n_edges:,} edges",
         }
         for mode in ("walking", "cycling", "driving"):
-            speeds = tables.uses[[f"{mode}_kph_forward", f"{mode}_kph_backward"]].to_numpy()
-            is_open = (speeds > 0).any(axis=1)[tables.edge_use]
-            facts[f"Streets for {mode}"] = f"{tables.edge_length_m[is_open].sum() / 1000.0:,.0f} km"
+            sides = open_edges(tables, Transportation(mode))
+            facts[f"Streets for {mode}"] = f"{street_km(tables, sides[0::2] | sides[1::2]):,.0f} km"
         timetable = network.timetable
         if timetable is None:
             facts["Timetable"] = "none"

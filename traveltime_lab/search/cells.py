@@ -22,6 +22,7 @@ from traveltime_lab._arrays import FloatArray
 from traveltime_lab._checks import flag, is_several, items, one_of, travel_times_s
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab._progress import Progress, check_progress, watched
+from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
@@ -213,14 +214,15 @@ progress
 
 
 @explained_keywords
-def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
+def h3_centroids(cells: Sequence[str] | pd.DataFrame) -> gpd.GeoSeries:
     """
     Return the centroids of H3 cells, for use as origins or destinations.
 
     Parameters
     ----------
-    cells : sequence of str
-        H3 indexes as hexadecimal digits.
+    cells : sequence of str or DataFrame
+        H3 indexes as hexadecimal digits, or a table that has them in a column or an index named ``cell``, such as that
+        of `counts_to_h3` or `h3_cells`.
 
     Returns
     -------
@@ -230,7 +232,7 @@ def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     Raises
     ------
     InputError
-        If a name is not an H3 index.
+        If a name is not an H3 index, or a table has no cells.
 
     Examples
     --------
@@ -238,20 +240,19 @@ def h3_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     >>> round(point.x, 3), round(point.y, 3)
     (-71.336, -29.957)
     """
-    names = list(items(cells, "cells", "names of cells"))
-    lng, lat = cell_centres("h3", names)
-    return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(names, name="cell"), crs="EPSG:4326")
+    return _centroids(cells, "h3")
 
 
 @explained_keywords
-def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
+def geohash_centroids(cells: Sequence[str] | pd.DataFrame) -> gpd.GeoSeries:
     """
     Return the centroids of geohashes, for use as origins or destinations.
 
     Parameters
     ----------
-    cells : sequence of str
-        Geohashes of up to 12 letters.
+    cells : sequence of str or DataFrame
+        Geohashes of up to 12 letters, or a table that has them in a column or an index named ``cell``, such as that of
+        `geohash_cells`.
 
     Returns
     -------
@@ -261,7 +262,7 @@ def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     Raises
     ------
     InputError
-        If a name is not a geohash.
+        If a name is not a geohash, or a table has no cells.
 
     Examples
     --------
@@ -269,8 +270,18 @@ def geohash_centroids(cells: Sequence[str]) -> gpd.GeoSeries:
     >>> round(point.x, 3), round(point.y, 3)
     (-71.34, -29.951)
     """
+    return _centroids(cells, "geohash")
+
+
+def _centroids(cells: Any, grid: Grid) -> gpd.GeoSeries:
+    """Return the centroids of cells that are given by name, or as a table with one row for each."""
+    if isinstance(cells, pd.DataFrame):
+        if "cell" not in cells.columns and cells.index.name != "cell":
+            columns = ", ".join(map(repr, cells.columns)) or "none"
+            raise InputError(f"cells must have a column or an index named 'cell'; its columns are {columns}")
+        cells = cells["cell"] if "cell" in cells.columns else cells.index
     names = list(items(cells, "cells", "names of cells"))
-    lng, lat = cell_centres("geohash", names)
+    lng, lat = cell_centres(grid, names)
     return gpd.GeoSeries.from_xy(lng, lat, index=pd.Index(names, name="cell"), crs="EPSG:4326")
 
 

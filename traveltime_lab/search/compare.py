@@ -94,6 +94,8 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
         name = column or next((each for each in _CELL_VALUES if each in before.columns), "mean")
         return _keyed(before, after, [key for key in keys if key != "distance"], name)
     values = [each for each in before.columns if each not in ("travel_time_limit", "reason", "geometry")]
+    if not values:
+        raise InputError("before has no column of accessibility, only travel_time_limit, reason and geometry")
     if column is None and len(values) != 1:
         raise InputError(f"accessibility has the values {', '.join(map(repr, values))}; say which with column=")
     return _accessibility(before, after, column or values[0])

@@ -376,6 +376,12 @@ def _check_hours(tables: StreetTables) -> None:
         raise ValueError("column timed_minutes does not alternate between increasing beginnings and ends")
 
 
+def street_km(tables: StreetTables, edges: BoolArray) -> float:
+    """Return the kilometres of some edges (bool array of shape (n_edges,)), without ferries."""
+    is_street = edges & ~tables.uses["is_ferry"].to_numpy()[tables.edge_use]
+    return float(tables.edge_length_m[is_street].sum()) / 1000.0
+
+
 def in_order_of_place(tables: StreetTables) -> StreetTables:
     """
     Return the same streets with nodes and edges numbered along a space-filling curve.

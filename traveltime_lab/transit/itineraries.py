@@ -36,6 +36,7 @@ from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
 from traveltime_lab.transit.fares import FareBook, PaidRide
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import Itineraries, TransitSearch
+from traveltime_lab.transit.route_types import VEHICLE_WORDS, route_mode
 from traveltime_lab.transit.stop_links import Links, linked_stops
 from traveltime_lab.transit.stop_reach import StopLinks
 from traveltime_lab.transit.timetable import Timetable
@@ -361,7 +362,8 @@ class ItineraryBuilder:
             self._call(int(stop), when) for stop, when in zip(call.stops[[0, -1]], (leaves, arrives), strict=True)
         )
         agency = int(route["agency_idx"])
-        text = f"{route['mode'].replace('_', ' ')} {name}".rstrip()
+        vehicle = VEHICLE_WORDS[route_mode(int(route["route_type"]))]
+        text = f"{vehicle} {name}".rstrip()
         text += f" towards {headsign}" if headsign else ""
         start, end = board.name or board.stop_id, alight.name or alight.stop_id
         if before is None:
@@ -385,6 +387,7 @@ class ItineraryBuilder:
                 trip_id=str(t.trips["trip_id"].iat[call.trip]),
                 agency="" if agency < 0 else str(t.agencies["agency_name"].iat[agency]),
                 stays_seated=before is not None,
+                vehicle=vehicle,
             ),
         )
 

@@ -107,6 +107,24 @@ _MODES: Final[tuple[tuple[int, int, str], ...]] = (
     (1500, 1507, "taxi"),
 )
 
+#: Words for a vehicle of each item of `traveltime_lab.modes.ROUTE_MODES`, for texts that people read.
+VEHICLE_WORDS: Final[Mapping[str, str]] = {
+    "tram": "tram",
+    "subway": "underground",
+    "rail": "train",
+    "bus": "bus",
+    "ferry": "ferry",
+    "cable_tram": "cable tram",
+    "aerial_lift": "cable car",
+    "funicular": "funicular",
+    "trolleybus": "trolleybus",
+    "monorail": "monorail",
+    "coach": "coach",
+    "air": "plane",
+    "taxi": "taxi",
+    "other": "vehicle",
+}
+
 _ALL: Final = frozenset(GROUPS)
 #: Groups that each transportation type uses.
 SELECTS: Final[Mapping[str, frozenset[str]]] = {

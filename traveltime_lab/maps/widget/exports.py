@@ -131,7 +131,7 @@ class Exports:
     def _geojson(self) -> bytes:
         """Return the areas as GeoJSON with a receipt."""
         table = self._with_receipt()
-        return geojson(table, **{KEY: receipt(table)})
+        return geojson(table, "areas", **{KEY: receipt(table)})
 
     def _written(self, path: str | Path | None, suffix: str, content: Callable[[], bytes]) -> Path:
         """Write a file, by default a new one in the folder of the map, and return its path."""

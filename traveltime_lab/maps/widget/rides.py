@@ -63,16 +63,15 @@ def legs_of(route: Route | None, colours: Mapping[tuple[str, str], str]) -> tupl
 
 
 def _shown(leg: Leg, colours: Mapping[tuple[str, str], str]) -> LegShown:
-    mode = leg.mode.replace("_", " ")
     colour = style.MODE_COLOURS.get(leg.mode, style.ROUTE)
     is_walk = leg.mode == "walk"
     if leg.ride is None:
-        told = f"{mode} {max(round(leg.travel_time / 60), 1)} min" if leg.travel_time >= _SHORT_S else ""
+        told = f"{leg.way} {max(round(leg.travel_time / 60), 1)} min" if leg.travel_time >= _SHORT_S else ""
         return LegShown(told, "", "", colour, is_walk, leg.geometry)
     colour = colours.get((leg.ride.route_id, leg.ride.line), colour)
     start = "which continues as " if leg.ride.stays_seated else ""
     after = "" if leg.ride.stays_seated else f"at {leg.ride.board.time:%H:%M}"
-    return LegShown(f"{start}{mode}", leg.ride.line, after, colour, is_walk, leg.geometry)
+    return LegShown(f"{start}{leg.way}", leg.ride.line, after, colour, is_walk, leg.geometry)
 
 
 def street_leg(query: Query, line: Any) -> tuple[LegShown, ...]:

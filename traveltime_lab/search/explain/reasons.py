@@ -12,6 +12,7 @@ from typing import Any, Final
 from traveltime_lab.itinerary import Route
 from traveltime_lab.modes import Transportation
 from traveltime_lab.search.pairs import REASONS
+from traveltime_lab.transit.route_types import VEHICLE_WORDS
 
 #: Values of `Reason.code`, beginning with those of `time_filter`.
 CODES: Final = (
@@ -52,15 +53,13 @@ _PARTS: Final[Mapping[str, str]] = {
     "parking": "parking",
     "bike_parking": "parking",
     "boarding": "boarding",
-    "rail_underground": "by underground",
-    "cable_car": "by cable car",
 }
 
 
 def vehicle_words(transportation: Transportation) -> tuple[str, str]:
     """Return words for the vehicles of a means of transportation, and for their stops."""
     if transportation.modes:
-        return " or ".join(mode.replace("_", " ") for mode in transportation.modes), "stop"
+        return " or ".join(VEHICLE_WORDS[mode] for mode in transportation.modes), "stop"
     return VEHICLES[transportation.vehicles]
 
 
@@ -131,8 +130,9 @@ class Explanation:
     advice : str
         Sentence on what `nearest_request` changes; empty if it is None.
     parts : mapping
-        Seconds of the itinerary by activity (``"walk"``, ``"wait"``, ``"car"``, ``"bus"`` and so on, as in `Leg.mode`).
-        The itinerary may take longer than the limit, up to 12 hours; empty if there is none.
+        Seconds of the itinerary by activity: ``"wait"``, vehicles as in `Ride.vehicle` (``"bus"``, ``"tram"``, ...),
+        and the others as in `Leg.mode` (``"walk"``, ``"car"``, ...). The itinerary may take longer than the limit, up
+        to 12 hours; empty if there is none.
     n_changes : int
         Number of transfers of that itinerary.
     weekday_morning : date or None
@@ -210,7 +210,7 @@ def parts_of(route: Route | None) -> tuple[dict[str, int], int]:
         for name, seconds in (
             ("walk", on_foot),
             ("wait", leg.waiting_time),
-            (leg.mode, leg.travel_time - leg.waiting_time - on_foot),
+            (leg.mode if leg.ride is None else leg.way, leg.travel_time - leg.waiting_time - on_foot),
         ):
             parts[name] = parts.get(name, 0) + seconds
     rides = sum(leg.ride is not None and not leg.ride.stays_seated for leg in route.legs)

@@ -17,6 +17,8 @@ let pins = [];
 let request = null;
 let table = [];
 const areaJobs = new Latest(), routeJobs = new Latest();
+/** How often what routes are asked for has changed: an answer to an older question is not shown. */
+let routeRound = 0;
 
 // Start, sign in and out ----------------------------------------------------------------------------------------------
 
@@ -91,6 +93,7 @@ function add(where) {
   const pin = {marker: chart.addPin(where, colour), colour, name: '', nameJobs: new Latest()};
   pins.push(pin);
   select(pin);
+  dropRoute();
   listPins();
   name(pin);
   update();
@@ -99,7 +102,7 @@ function add(where) {
 function moved(marker, isDragging) {
   const pin = pins.find(each => each.marker === marker);
   select(pin);
-  chart.hideRoute();
+  dropRoute();
   if (!isDragging) {
     pin.name = '';
     name(pin);
@@ -110,6 +113,7 @@ function moved(marker, isDragging) {
 
 function choose(marker) {
   select(pins.find(each => each.marker === marker));
+  dropRoute();
   listPins();
 }
 
@@ -119,7 +123,7 @@ function remove(marker) {
   pins.splice(at, 1);
   if (chosen?.marker === marker) chosen = null;
   if (!chosen && pins.length) select(pins.at(-1));
-  chart.hideRoute();
+  dropRoute();
   listPins();
   ($('origins').querySelector('.name') ?? $('pin-middle')).focus();
   update();
@@ -294,6 +298,7 @@ function route(where) {
   routeJobs.run(async () => {
     const asked = search();
     if (!chosen || !asked) return;
+    const round = routeRound;
     const isDeparture = asked.direction === 'departure';
     const body = {
       locations: [{id: 'pin', coords: place(chosen.marker.getLatLng())}, {id: 'pointer', coords: where}],
@@ -305,6 +310,7 @@ function route(where) {
     };
     const found = await send('v4/routes', body, 'application/json', 'a route', tellRoute);
     const way = found?.json.results[0].locations[0]?.properties[0];
+    if (round !== routeRound) return tellRoute('');
     if (!way) {
       chart.hideRoute();
       if (found) tellRoute('There is no route.');
@@ -314,8 +320,17 @@ function route(where) {
     const long = `${minutes(way.travel_time)}, ${distance(way.distance)}`;
     chart.showRoute(parts, where, long);
     const rides = parts.filter(part => part.type === 'public_transport');
-    tellRoute(rides.length ? `${long}: ${rides.map(ride => `${ride.mode} ${ride.line}`).join(', ')}` : long);
+    // The mode of a part is that of the contract, which has none for trams; its instruction names the vehicle.
+    tellRoute([long, ...rides.map(ride => ride.directions)].join('. '));
   });
+}
+
+/** Forget the route that is shown: its ends, or what it was asked for, have changed. */
+function dropRoute() {
+  routeRound += 1;
+  routeJobs.drop();
+  chart.hideRoute();
+  tellRoute('');
 }
 
 function tellRoute(text, isError = false) {
@@ -414,12 +429,12 @@ $('minutes').addEventListener('change', () => {
 });
 $('mode').addEventListener('change', () => {
   tellMoment();
-  chart.hideRoute();
+  dropRoute();
   update({isRefit: true});
 });
 for (const id of ['direction', 'moment']) {
   $(id).addEventListener('change', () => {
-    chart.hideRoute();
+    dropRoute();
     update();
   });
 }
@@ -428,6 +443,7 @@ $('network').addEventListener('change', () => {
   for (const {marker} of pins) marker.remove();
   pins = [];
   chosen = null;
+  dropRoute();
   listPins();
   update();
   enter();
@@ -435,7 +451,7 @@ $('network').addEventListener('change', () => {
 $('combine').addEventListener('change', () => update());
 $('pin-middle').addEventListener('click', () => add(chart.middle));
 $('hover').addEventListener('change', () => {
-  chart.hideRoute();
+  dropRoute();
   tellRoute($('hover').checked && !chosen ? 'Place a pin first.' : '');
 });
 $('route-middle').addEventListener('click', () => route(chart.middle));
