@@ -340,6 +340,18 @@ def test_coarse_grid(town, render_mode):
     np.testing.assert_allclose(np.round(y / 600) * 600, y, atol=0.01)
 
 
+def test_accuracy_takes_the_arguments_of_its_areas_only(town):
+    """Those of the other function were ignored."""
+    origins = at((0, 0))
+    by_time = tl.time_map(town, origins, travel_time=300, **ON_FOOT)
+    by_distance = tl.distance_map(town, origins, distance=300, **ON_FOOT)
+    with pytest.raises(tl.InputError, match="shortest is for areas of distance_map"):
+        tl.shape_accuracy(town, by_time, origins, transportation="walking", shortest=True)
+    for more in ({"window": 600}, {"percentile": 50}):
+        with pytest.raises(tl.InputError, match="window and percentile are for areas of time_map"):
+            tl.shape_accuracy(town, by_distance, origins, transportation="walking", **more)
+
+
 def test_accuracy_is_reported(town):
     origins = at((0, 0), (900, 100))
     areas = tl.time_map(town, origins, travel_time=300, level_of_detail="highest", **ON_FOOT)

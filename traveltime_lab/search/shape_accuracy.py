@@ -76,7 +76,8 @@ def shape_accuracy(
     Raises
     ------
     InputError
-        If `areas` is not a result of `time_map` or `distance_map`, or its index differs from that of `origins`.
+        If `areas` is not a result of `time_map` or `distance_map`, its index differs from that of `origins`, or an
+        argument is one of the other function only.
 
     Examples
     --------
@@ -99,6 +100,13 @@ def shape_accuracy(
     flag(remove_water_bodies, "remove_water_bodies")
     seed = whole(seed, "seed", 0, 2**63 - 1, "the random numbers")
     percents = () if percentile is None else (percent(percentile, "percentile"),)
+    shortest = flag(shortest, "shortest")
+    if column == "distance" and (window is not None or percents):
+        msg = "window and percentile are for areas of time_map; areas holds those of distance_map. Leave them out"
+        raise InputError(msg)
+    if column == "travel_time" and shortest:
+        msg = "shortest is for areas of distance_map; areas holds those of time_map. Leave it out"
+        raise InputError(msg)
     if column == "distance":
         query = ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
     else:
