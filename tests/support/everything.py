@@ -43,9 +43,10 @@ STREETS: list[tuple[list[tuple[float, float]], str]] = [
     # In the far west a quick main street and a short side street, of which the traffic decides which is quicker.
     ([(-4500, 600), (-5250, 1260), (-6000, 600)], "highway=secondary|toll=yes|maxspeed=50|name=Main Street"),
     ([(-4500, 600), (-6000, 600)], "highway=residential|maxspeed=30|name=Side Street"),
-    ([(-6000, 600), (-6600, 600)], "highway=residential|bridge=yes|name=Far End"),
+    ([(-6000, 600), (-6400, 600), (-6600, 600)], "highway=residential|bridge=yes|name=Far End"),
     ([(-4500, 600), (-4500, -1000)], "highway=residential|access=private|name=Mine"),
     ([(-4500, 700), (-4500, 2200)], "highway=track|name=Mud"),
+    ([(-6400, 600), (-6400, 400)], "highway=residential|oneway=yes"),
     # From there to West.
     ([(-4500, 600), (-4500, 700)], "highway=residential"),
     ([(-4500, 600), (0, 600)], "highway=motorway|oneway=no|foot=no|bicycle=no|maxspeed=120|name=A 1"),
