@@ -1,10 +1,36 @@
-"""Run the command line as ``python -m traveltime_lab``."""
+"""
+Run the command line, as ``python -m traveltime_lab`` or as the command ``traveltime-lab``.
+
+Most of what a command needs is imported here, after the signals that end it are taken care of.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from types import FrameType
 
-from traveltime_lab.cli import main
+#: Exit status of a command that Ctrl+C or SIGTERM ends.
+INTERRUPTED = 130
+
+
+def main() -> int:
+    """Run the command of the process; return its exit status."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # A parent may have chosen that signals are ignored.
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, _end_at_once)
+    from traveltime_lab import cli  # noqa: PLC0415 - after the handlers are set
+
+    return cli.main()
+
+
+def _end_at_once(_number: int, _frame: FrameType | None) -> None:
+    """End a command that has not begun: an exception in the middle of an import may turn into another one."""
+    os.write(2, b"traveltime-lab: interrupted\n")
+    os._exit(INTERRUPTED)
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
+import signal
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import traveltime_lab as tl
+from traveltime_lab.__main__ import INTERRUPTED
 from traveltime_lab._files import explained, geojson, geoparquet, writable, write_bytes
 from traveltime_lab.jobs.commands import add_commands
 from traveltime_lab.settings import settings
@@ -43,24 +47,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0, or after an error, which is printed to stderr, 1; of large jobs that stopped 3; after Ctrl+C
-        130. Wrong usage ends the process with 2.
+        Exit status: 0, or after an error, which is printed to stderr, 1; of large jobs that stopped 3; after Ctrl+C or
+        SIGTERM 130. Wrong usage ends the process with 2.
     """
-    options = _parser().parse_args(arguments)
-    _tell_of_compiling()
     try:
-        with settings.override(progress=False):  # said by a line, as other lines follow
+        with _interrupted_by_signals(), settings.override(progress=False):  # said by a line, as other lines follow
+            options = _parser().parse_args(arguments)
+            _tell_of_compiling()
             options.run(options)
     except tl.UnfinishedJobError as error:
         print(f"traveltime-lab: {error}", file=sys.stderr)
         return 3
     except KeyboardInterrupt as error:
         print(f"traveltime-lab: {str(error) or 'interrupted'}", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except (tl.TravelTimeError, OSError) as error:
         print(f"traveltime-lab: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+@contextlib.contextmanager
+def _interrupted_by_signals() -> Iterator[None]:
+    """Have Ctrl+C, and SIGTERM, which job schedulers send, raise KeyboardInterrupt; nothing in other threads."""
+    former: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # A parent may have chosen that signals are ignored.
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                former[number] = signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for each, handler in former.items():
+            signal.signal(each, handler)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -245,6 +265,9 @@ def _serve(options: argparse.Namespace) -> None:
             )
         print("Ctrl+C stops.", flush=True)
 
+    if signal.getsignal(signal.SIGTERM) is signal.default_int_handler:
+        # The server ends the process by the signal that it was sent, as supervisors of services expect.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
     running.run(
         networks,
         announce=announce,

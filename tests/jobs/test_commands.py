@@ -172,6 +172,26 @@ def test_a_signal_in_the_middle(files: Path, tmp_path: Path, sent: str) -> None:
     assert checksums(tmp_path / "m") == checksums(tmp_path / "whole")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no signals")
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("module", ["traveltime_lab.cli", "argparse", "pandas", "numba", "traveltime_lab.jobs.matrix"])
+def test_a_signal_during_the_start(files: Path, tmp_path: Path, module: str, sent: str) -> None:
+    """Whatever is being imported, the status is the one that is documented."""
+    code = (
+        "import os, runpy, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}: os.kill(os.getpid(), signal.{sent})\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "sys.argv = ['traveltime-lab', *sys.argv[1:]]\n"
+        "runpy.run_module('traveltime_lab', run_name='__main__')\n"
+    )
+    given = [sys.executable, "-c", code, *arguments(files, tmp_path / "m")]
+    done = subprocess.run(given, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "traveltime-lab: interrupted\n")
+    assert not (tmp_path / "m").exists()
+
+
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 def test_workers(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "fork" in multiprocessing.get_all_start_methods():

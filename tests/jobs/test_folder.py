@@ -7,6 +7,8 @@ import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 
 import traveltime_lab as tl
+from tests.support import ROOT
 from tests.support.disk import size_limit
 from tests.support.large_jobs import ON_FOOT, checksums, grid, points
 from traveltime_lab.jobs import folder as folders
@@ -274,15 +277,44 @@ def test_folders_of_others_are_left_alone(town: Network, tmp_path: Path) -> None
             write(town, tmp_path / "m")
 
 
-@pytest.mark.skipif(folders.fcntl is None, reason="no locks of files on this system")
-def test_two_at_a_time_are_refused(town: Network, whole: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("of_folders", [True, False], ids=["folder", "file, as on Windows"])
+def test_two_at_a_time_are_refused(
+    town: Network, whole: dict[str, str], tmp_path: Path, of_folders: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if of_folders and folders.fcntl is None:
+        pytest.skip("no locks of folders on this system")
+    if not of_folders:
+        pytest.importorskip("filelock")
+        monkeypatch.setattr(folders, "fcntl", None)
+
+    # Another process, not only another call of this one.
+    code = (
+        "import sys; from pathlib import Path; import traveltime_lab as tl; from traveltime_lab.jobs import folder\n"
+        "if sys.argv[2] == 'False': folder.fcntl = None\n"
+        "try:\n"
+        "    with folder._alone(Path(sys.argv[1])): print('alone')\n"
+        "except tl.InputError as error: print(error)\n"
+    )
+
+    def other() -> str:
+        given = [sys.executable, "-c", code, str(tmp_path / "m"), str(of_folders)]
+        return subprocess.run(given, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
     def again(done: int, _: int) -> None:
         if done == 1:
             with pytest.raises(tl.InputError, match="another process writes to"):
                 write(town, tmp_path / "m")
+            assert "another process writes to" in other()
 
     write(town, tmp_path / "m", progress=again)
-    assert checksums(tmp_path / "m") == whole
+    assert other() == "alone\n"
+    # Windows deletes the file with the lock.
+    assert {name: told for name, told in checksums(tmp_path / "m").items() if name != folders.LOCK} == whole
+    if not of_folders:
+        write(town, tmp_path / "m")
+        (tmp_path / "n").mkdir()
+        (tmp_path / "n" / folders.LOCK).touch()
+        write(town, tmp_path / "n")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks on this system")

@@ -175,37 +175,19 @@ def _workers(number: int) -> Iterator[Executor | None]:
     if not 1 <= number <= 1000:
         msg = f"--workers must be from 1 to 1000; got {number}"
         raise InputError(msg)
-    with _terminated_like_interrupted():
-        if number == 1:
-            yield None
-            return
-        import multiprocessing
-        from concurrent.futures import ProcessPoolExecutor
-
-        context = multiprocessing.get_context(START)
-        with ProcessPoolExecutor(number, mp_context=context, initializer=_begin_worker) as pool:
-            try:
-                yield pool
-            except BaseException:
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
-
-
-@contextlib.contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """Have SIGTERM, which job schedulers send, end a command as Ctrl+C does."""
-
-    def interrupt(_number: int, _frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
+    if number == 1:
+        yield None
         return
-    former = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former)
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    context = multiprocessing.get_context(START)
+    with ProcessPoolExecutor(number, mp_context=context, initializer=_begin_worker) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 def _begin_worker() -> None:

@@ -30,7 +30,7 @@ from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import FormatError, InputError, MissingFileError
 from traveltime_lab.jobs.job import Made
 
-#: Locks of files, which Windows has not in this form.
+#: Locks of folders, which Windows has not.
 fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 
 #: Open files that hold the locks of this process.
@@ -40,6 +40,8 @@ FORMAT: Final = "traveltime_lab.parts"
 FORMAT_VERSION: Final = 1
 MANIFEST: Final = "_manifest.json"
 LIST: Final = "_parts.jsonl"
+#: Where folders cannot be locked, a file with this name is, while a job is under way.
+LOCK: Final = "_lock"
 #: Bytes that are read at a time.
 _CHUNK: Final = 1 << 22
 
@@ -116,7 +118,8 @@ class Folder:
         """Check or write the manifest, and verify the parts that are there."""
         manifest = _read_manifest(self.path)
         if manifest is None:
-            strangers = sorted(path.name for path in self.path.iterdir() if not path.name.endswith(".part"))
+            names = {path.name for path in self.path.iterdir()} - {LOCK}
+            strangers = sorted(name for name in names if not name.endswith(".part"))
             if strangers:
                 msg = (
                     f"{self.path} is not empty ({strangers[0]!r}) and has no manifest of a large job; give the path of "
@@ -236,7 +239,8 @@ def opened(path: Any, description: dict[str, Any], n_parts: int) -> Iterator[Fol
 def _alone(folder: Path) -> Iterator[None]:
     """Lock a folder; the operating system frees the lock when the process ends, however it ends."""
     if fcntl is None:
-        yield
+        with _alone_by_file(folder):
+            yield
         return
     with explained(folder, "open"):
         number = os.open(folder, os.O_RDONLY)
@@ -244,8 +248,7 @@ def _alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            msg = f"another process writes to {folder}; wait until it has ended, or give another path"
-            raise InputError(msg) from error
+            raise _busy(folder) from error
         except OSError as error:
             raise access_error(error, folder, "lock") from error
         _holders.add(number)
@@ -253,6 +256,27 @@ def _alone(folder: Path) -> Iterator[None]:
     finally:
         _holders.discard(number)
         os.close(number)
+
+
+@contextlib.contextmanager
+def _alone_by_file(folder: Path) -> Iterator[None]:
+    """Lock a file in a folder, where folders cannot be locked; Windows deletes it with the lock."""
+    import filelock  # noqa: PLC0415 - not needed elsewhere
+
+    lock = filelock.FileLock(folder / LOCK, timeout=0)
+    with explained(folder, "lock"):
+        try:
+            lock.acquire()
+        except filelock.Timeout as error:
+            raise _busy(folder) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _busy(folder: Path) -> InputError:
+    return InputError(f"another process writes to {folder}; wait until it has ended, or give another path")
 
 
 def _let_go() -> None:
