@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -171,6 +171,26 @@ class TestHelper:
             assert time.monotonic() < patience
             time.sleep(0.1)
         assert len(list(tmp_path.rglob("*.nbc"))) < len(list(warm_up.listed(["demo"]))), "it ended by itself"
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="looks for the process below /proc")
+    def test_a_process_that_has_ended_is_no_zombie(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A service runs for months after its helper has compiled everything."""
+        begun = []
+
+        def begin(_command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+            begun.append(real([sys.executable, "-c", "pass"], **options))
+            return begun[0]
+
+        real = subprocess.Popen
+        monkeypatch.setattr(warm_up, "n_missing", lambda sections: 100)
+        monkeypatch.setattr(subprocess, "Popen", begin)
+        with settings.override(threads=2):
+            warm_up.start_helper()
+        patience = time.monotonic() + 60.0
+        while Path(f"/proc/{begun[0].pid}").exists() or not begun[0].stdin.closed:
+            assert time.monotonic() < patience
+            time.sleep(0.05)
+        assert begun[0].returncode == 0
 
     def test_old_lines_are_no_error(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

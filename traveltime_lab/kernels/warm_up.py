@@ -160,7 +160,16 @@ def start_helper(sections: Iterable[str] = ()) -> int:
         logger.warning("no process to compile in: %s", error)
     else:
         atexit.register(_stop, helper)
+        # Until it is waited for, a process that has ended is in the table of processes, however long this one runs.
+        threading.Thread(target=_wait_for, args=[helper], daemon=True, name="traveltime_lab helper").start()
     return missing
+
+
+def _wait_for(helper: subprocess.Popen[bytes]) -> None:
+    """Wait until the helper has ended, and let go of what belongs to it."""
+    helper.wait()
+    if helper.stdin is not None:
+        helper.stdin.close()
 
 
 def _stop(helper: subprocess.Popen[bytes]) -> None:
