@@ -11,6 +11,7 @@ from typing import Any, Final
 import geopandas as gpd
 import pandas as pd
 
+from traveltime_lab._csv import read_csv
 from traveltime_lab._files import as_path, is_file
 from traveltime_lab.errors import DataError, MissingFileError, TravelTimeError
 from traveltime_lab.points import plain
@@ -107,7 +108,7 @@ def _read(source: Path, layer: str | None) -> gpd.GeoDataFrame:
         # As texts: "007" is not 7.
         separator = "\t" if name.endswith(".tsv") else ","
         # Nor is "NA" missing.
-        table = pd.read_csv(
+        table = read_csv(
             source, dtype="string", sep=separator, encoding="utf-8-sig", keep_default_na=False, na_values=[""]
         )
         return _from_columns(table, source)

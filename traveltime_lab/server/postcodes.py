@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
+from traveltime_lab._csv import read_csv
 from traveltime_lab._files import as_path, is_file
 from traveltime_lab.errors import DataError, MissingFileError
 from traveltime_lab.rounding import half_up
@@ -107,7 +108,7 @@ class Zones:
         try:
             if source.suffix == ".parquet":
                 return cls.from_table(pd.read_parquet(source))
-            return cls.from_table(pd.read_csv(source, dtype={"postcode": "string"}))
+            return cls.from_table(read_csv(source, dtype={"postcode": "string"}))
         except (ValueError, OSError) as error:
             if isinstance(error, DataError):
                 raise

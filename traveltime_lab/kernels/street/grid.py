@@ -18,6 +18,9 @@ _SHIFT = 6
 _SIDE = 1 << _SHIFT
 #: Rings of cells without segments are counted up to this number.
 _RINGS = 16
+#: Blocks that are stored for long segments alone: this number, or one for each segment (assumed). Segments of half the
+#: circumference of the earth, as between nodes that somebody has thrown far away, would take gigabytes.
+_MOST_LONG_BLOCKS = 2_000
 
 
 class Grid(NamedTuple):
@@ -147,7 +150,7 @@ def build_grid(x1, y1, x2, y2, cell, marks=None, edge=None):
     ----------
     x1, y1, x2, y2 : float64 arrays of shape (n_segments,), m
     cell : float
-        Side of a cell in metres.
+        Side of a cell in metres; it is doubled as long as segments that are longer than many cells need too many.
     marks : uint8 array of shape (n_segments,), optional
         Bits that searches can require.
     edge : int32 array of shape (n_segments,), optional
@@ -160,6 +163,9 @@ def build_grid(x1, y1, x2, y2, cell, marks=None, edge=None):
     marks = np.zeros(x1.size, np.uint8) if marks is None else marks
     edge = np.zeros(x1.size, np.int32) if edge is None else edge
     ends = np.column_stack([x1, y1, x2, y2]).astype(np.float64)
+    across = np.abs(ends[:, 0] - ends[:, 2]) + np.abs(ends[:, 1] - ends[:, 3])
+    while (across // (cell * _SIDE)).sum() > max(_MOST_LONG_BLOCKS, len(ends)):
+        cell *= 2.0
     row, column, segment = _cells_of_all(ends, cell)
     if segment.size == 0:
         blocks, numbers = np.zeros((0, 0), np.int32), (np.zeros(1, np.int32), np.zeros(0, np.uint8), segment)

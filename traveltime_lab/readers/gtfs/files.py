@@ -39,6 +39,9 @@ from traveltime_lab._files import as_path, is_file
 from traveltime_lab.errors import GtfsError, MissingFileError
 from traveltime_lab.kernels.transit import parse as text
 
+#: How many times its compressed size a file may have (timetables have up to 20 times, deflate allows 1,030), and the
+#: size that any may have (assumed).
+_MOST_TIMES, _ALWAYS_UNPACKED = 100, 1 << 26
 #: Files that every feed has. They identify the feed inside a zip file or folder.
 _MARKS: Final = ("stops.txt", "stop_times.txt", "trips.txt", "routes.txt", "agency.txt")
 #: Number of lines kept for each kind of finding.
@@ -189,6 +192,14 @@ class FeedFiles:
         if self._zip is None:
             assert self._folder is not None
             return self._folder[item].read_bytes()
+        about = self._zip.getinfo(self._members[item])
+        most = max(_ALWAYS_UNPACKED, _MOST_TIMES * about.compress_size)
+        if about.file_size > most:
+            raise GtfsError(
+                f"{self.source}: {item} unpacks from {about.compress_size:,} to {about.file_size:,} bytes, more than "
+                f"{_MOST_TIMES} times as many, which no timetable does; unpack it and pass the folder if it is one",
+                file=item.name,
+            )
         try:
             return self._zip.read(self._members[item])
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as error:
@@ -479,11 +490,14 @@ def _with_irregular(
     columns: dict[str, pa.ChunkedArray], n_rows: int, irregular: list[str], header: list[str]
 ) -> tuple[dict[str, pa.ChunkedArray], int]:
     """Append the rows with another number of fields than the header, padded or truncated, to the columns."""
-    rows = [next(csv.reader([row]), []) for row in irregular]
-    rows = [row + [""] * (len(header) - len(row)) for row in rows]
-    longer = {}
-    for column, values in columns.items():
-        at = header.index(column)
-        extra = pa.array([row[at] for row in rows], type=pa.string())
-        longer[column] = pa.chunked_array([*values.chunks, extra], type=pa.string())
-    return longer, n_rows + len(rows)
+    places = {column: header.index(column) for column in columns}
+    extra: dict[str, list[str]] = {column: [] for column in columns}
+    for text_of_row in irregular:
+        row = next(csv.reader([text_of_row]), [])
+        for column, at in places.items():
+            extra[column].append(row[at] if at < len(row) else "")
+    longer = {
+        column: pa.chunked_array([*values.chunks, pa.array(extra[column], type=pa.string())], type=pa.string())
+        for column, values in columns.items()
+    }
+    return longer, n_rows + len(irregular)

@@ -26,9 +26,9 @@ import numpy as np
 import osmium
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
-from traveltime_lab._files import as_path, full_temporary_folder, is_file, temporary_folder
+from traveltime_lab._files import as_path, explained, full_temporary_folder, is_file, temporary_folder
 from traveltime_lab.errors import DataError, MissingFileError
-from traveltime_lab.readers.osm import opl, versions
+from traveltime_lab.readers.osm import blobs, opl, versions
 from traveltime_lab.readers.osm.opl import decode, parse_tags
 
 Result = TypeVar("Result")
@@ -51,6 +51,9 @@ _PER_DEGREE = 10_000_000  # the index stores coordinates as integers
 #: Text of libosmium about an index of node positions that cannot grow.
 _NO_ROOM = "Could not resize file"
 _REFS_PER_CHUNK = 2_000_000
+#: libosmium's filter of ids has bits for ranges of ids of this size, of so many bytes each, and 8 bytes for each range
+#: up to the highest. The most that it may take, besides a multiple of the size of the file.
+_IDS_SHIFT, _RANGE_BYTES, _FILTER_BYTES, _FILTER_SHARE = 25, 1 << 22, 1 << 26, 16
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,10 @@ class OsmFile:
         if self.path.stat().st_size == 0:
             raise DataError(f"{self.path} is empty (0 bytes), expected OpenStreetMap data. Download it again.")
         self._format = FORMATS[max(known, key=len)]
+        with explained(self.path, "read"):
+            fault = blobs.fault(self.path) if self._format == "pbf" else None
+        if fault is not None:
+            raise self._unreadable(f"PBF error: {fault}")
         #: Earlier, equal and deleted objects that were left out because the file has objects several times or deleted.
         self.dropped = versions.Dropped(0, 0)
         self._temporary = ExitStack()
@@ -156,10 +163,13 @@ class OsmFile:
         except (RuntimeError, ValueError, osmium.InvalidLocationError) as error:
             if _NO_ROOM in str(error):
                 raise full_temporary_folder(Path(tempfile.gettempdir(), "nodes.array"), str(error)) from error
-            raise DataError(
-                f"{self.path} is not readable as OpenStreetMap data ({self._format}): {error}. "
-                "It is damaged, truncated or of another format; download or export it again."
-            ) from error
+            raise self._unreadable(str(error)) from error
+
+    def _unreadable(self, reason: str) -> DataError:
+        return DataError(
+            f"{self.path} is not readable as OpenStreetMap data ({self._format}): {reason}. "
+            "It is damaged, truncated or of another format; download or export it again."
+        )
 
     def source(self) -> osmium.io.File:
         """Return a file as libosmium opens it, with each object once, in its last version, and no deleted one."""
@@ -251,8 +261,8 @@ class OsmFile:
             with target.open(encoding="utf-8", newline="\n") as lines:
                 yield (line for line in lines if _DELETED not in line) if _has_deleted(target) else lines
 
-    def ways(self, *filters: Any) -> Ways:
-        """Return the ways that pass all of the given filters (`osmium.filter`)."""
+    def ways(self, *filters: Any, only: Collection[int] | None = None) -> Ways:
+        """Return the ways that pass all of the given filters (`osmium.filter`), or those of them with some ids."""
         osm_id: list[int] = []
         tags: list[str] = []
         counts: list[int] = []
@@ -263,7 +273,10 @@ class OsmFile:
             for line in lines:
                 head, _, nodes = line.rstrip("\n").rpartition(" N")
                 identity, _, tag_text = head.partition(" T")
-                osm_id.append(_id_of(identity))
+                way = _id_of(identity)
+                if only is not None and way not in only:
+                    continue
+                osm_id.append(way)
                 tags.append(tag_text)
                 count = nodes.count("n")
                 counts.append(count)
@@ -280,11 +293,13 @@ class OsmFile:
 
     def ways_by_id(self, wanted: Collection[int]) -> Ways:
         """Return the ways with these ids."""
-        if min(wanted, default=0) >= 0:
+        # The filter has a bit for each id of the ranges with wanted ones: ids far apart would take much more memory
+        # than the file. New ways of editors have negative ids, which it does not take.
+        ranges = {way >> _IDS_SHIFT for way in wanted}
+        most = _FILTER_BYTES + _FILTER_SHARE * self.path.stat().st_size
+        if min(ranges, default=0) >= 0 and len(ranges) * _RANGE_BYTES + max(ranges, default=0) * 8 <= most:
             return self.ways(osmium.filter.IdFilter(wanted))
-        every = self.ways()  # new ways of editors have negative ids, which the filter does not take
-        rows = np.flatnonzero(np.isin(every.osm_id, np.array([*wanted], np.int64)))
-        return every.rows(rows)
+        return self.ways(only=frozenset(wanted))
 
     def tagged_nodes(self, keys: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
         """Yield the id and the tags of each node that has one of these keys."""

@@ -1,0 +1,129 @@
+"""Small files with huge numbers, long rows or much air: memory and time are bounded by what a file holds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import osmium
+import pytest
+
+import traveltime_lab as tl
+from tests.support import ROOT, repeated
+from tests.support.feeds import feed
+from tests.support.osm_files import osm_xml
+from traveltime_lab.jobs.point_files import read_point_file
+from traveltime_lab.kernels.street import nearest
+from traveltime_lab.kernels.street.grid import build_grid
+from traveltime_lab.readers.gtfs import files as gtfs_files
+from traveltime_lab.readers.osm import extract
+from traveltime_lab.readers.osm.streets import read_osm
+from traveltime_lab.server.postcodes import Zones
+
+POND = [(7, "4 8 12", ""), (8, "12 16 4", "")]
+
+
+def test_ids_of_members_take_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bit for each id up to 2 ** 55 takes 8.4 GB, and 4 MB for each of 2,000 ids far apart."""
+    asked: list[list[int]] = []
+    real = osmium.filter.IdFilter
+    monkeypatch.setattr(osmium.filter, "IdFilter", lambda ids: asked.append(sorted(ids)) or real(ids))
+    spread = " ".join(f"w{(i + 1) << 25}@outer" for i in range(2000))
+    for i, members in enumerate(["", "w1234567890@outer", f"w{2**55}@outer", f"w{2**56}@outer", f"w{2**62}@", spread]):
+        path = tmp_path / f"{i}.osm"
+        relation = (1, f"w7@outer w8@outer {members}", "type=multipolygon natural=water")
+        path.write_bytes(osm_xml(repeated.NODES, [*repeated.WAYS, *POND], [relation]))
+        read_osm(path)
+    assert asked and max(map(max, asked)) < 2**31 and max(map(len, asked)) < 10
+
+
+def test_ways_by_id_are_the_same_with_and_without_the_filter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "town.osm"
+    path.write_bytes(osm_xml(repeated.NODES, [*repeated.WAYS, (2**40, "1 2", "highway=path")]))
+
+    def found(ids: list[int]) -> Any:
+        with extract.OsmFile(path) as file:
+            ways = file.ways_by_id(ids)
+        return ways.osm_id.tolist(), ways.tags, ways.indptr.tolist(), ways.refs.tolist()
+
+    for ids in ([], [1], [3, 1, 99], [2**40, 2]):
+        expected = found(ids)
+        with monkeypatch.context() as patch:
+            patch.setattr(extract, "_FILTER_BYTES", -(2**60))
+            assert found(ids) == expected
+
+
+def test_every_cut_of_a_pbf_is_refused(tmp_path: Path) -> None:
+    content = repeated._files(tmp_path)["osm.pbf"].read_bytes()
+    path, n_whole = tmp_path / "cut.osm.pbf", 0
+    for n_bytes in range(1, len(content)):
+        path.write_bytes(content[:n_bytes])
+        try:
+            extract.OsmFile(path)
+        except tl.DataError as error:
+            assert "is not readable as OpenStreetMap data (pbf): PBF error" in str(error)
+        else:
+            n_whole += 1  # it ends between two blobs
+    assert n_whole == 3
+
+
+@pytest.mark.parametrize("n_fields", [4, 5_000])
+@pytest.mark.parametrize("before", ["", "b,3,4\n"])
+def test_rows_that_are_longer_than_the_header(tmp_path: Path, n_fields: int, before: str) -> None:
+    """Of the first one, pandas made levels of an index."""
+    for name, read, first in (("zones.csv", Zones.read, "postcode"), ("points.csv", read_point_file, "id")):
+        path = tmp_path / name
+        path.write_text(f"{first},lat,lng\n{before}a,1,2{',x' * (n_fields - 3)}\n")
+        with pytest.raises(tl.DataError, match=f"Expected 3 fields in line .*, saw {n_fields}"):
+            read(path)
+        path.write_text(f"{first},lat,lng{',x' * 200_000}\na,1,2\n")
+        with pytest.raises(tl.DataError, match="at most 1,000 are read"):
+            read(path)
+        path.write_text(f"\n{first},lat,lng\na,1,2\nb,3,4\n")
+        read(path)
+
+
+def test_pandas_reads_csv_in_one_place() -> None:
+    """Whoever reads a table with `pandas.read_csv` itself gets its index from rows that are too long."""
+    package = ROOT / "traveltime_lab"
+    users = {
+        path.name
+        for path in package.rglob("*.py")
+        if re.search(r"\b(pd|pandas)\.read_(csv|table|fwf)", path.read_text())
+    }
+    assert users == {"_csv.py"}
+
+
+def test_feeds_that_unpack_to_much_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import zipfile
+
+    path = feed(tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in content.items():
+            archive.writestr(name, text + b"\n" * 500_000 * (name == "stops.txt"))
+    tl.build_network(repeated._files(tmp_path)["osm"], gtfs=[path], timezone="UTC")
+    monkeypatch.setattr(gtfs_files, "_ALWAYS_UNPACKED", 100_000)
+    with pytest.raises(tl.GtfsError, match=r"stops.txt unpacks from [\d,]+ to 500,[\d,]+ bytes, more than 100 times"):
+        tl.build_network(repeated._files(tmp_path)["osm"], gtfs=[path], timezone="UTC")
+
+
+def test_segments_around_the_earth_take_little_memory() -> None:
+    """Grids of 90 m along 200 ways between places thrown far away took 7 GB."""
+    rng = np.random.default_rng(1)
+    near, far = rng.uniform(-500.0, 500.0, (2, 30, 2)), rng.uniform(-9e6, 9e6, (2, 200, 2))
+    start, end = (np.concatenate(pair) for pair in zip(near, far, strict=True))
+    grid = build_grid(*start.T.copy(), *end.T.copy(), 90.0)
+    assert sum(part.nbytes for part in grid if isinstance(part, np.ndarray)) < 2e8
+    px, py = rng.uniform(-2000.0, 2000.0, (2, 50))
+    found, _ = nearest.nearest_across_barriers(px, py, np.ones(50), 5000.0, grid, np.uint8(0))
+    t = (px[:, None] - start[:, 0]) * (end - start)[:, 0] + (py[:, None] - start[:, 1]) * (end - start)[:, 1]
+    t = np.clip(t / ((end - start) ** 2).sum(axis=1), 0.0, 1.0)
+    foot = start + t[:, :, None] * (end - start)
+    metres = np.hypot(px[:, None] - foot[:, :, 0], py[:, None] - foot[:, :, 1])
+    assert np.allclose(found.distance, metres.min(axis=1)) and (found.segment == metres.argmin(axis=1)).all()
+    # Streets of a city keep the cells that they are given.
+    assert build_grid(*near[0].T.copy(), *near[1].T.copy(), 90.0).cell == 90.0

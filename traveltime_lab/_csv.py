@@ -1,0 +1,44 @@
+"""Read CSV files with pandas, whatever is in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+from pandas.io.common import get_handle
+
+#: The most columns of a table; pandas takes quadratic time for them (assumed to be more than any has).
+MOST_COLUMNS: Final = 1_000
+_LONGEST_HEADER: Final = 1 << 20
+
+
+def read_csv(path: Path, **how: Any) -> pd.DataFrame:
+    """
+    Return the table of a CSV file, whose rows have no more fields than its header.
+
+    Of a first row that is longer than the header, pandas makes an index of as many levels as there are fields too many,
+    which shifts the columns, and takes hours for thousands of them.
+
+    Parameters
+    ----------
+    path : Path
+    **how
+        Arguments of `pandas.read_csv`, without those about the header and the index.
+
+    Raises
+    ------
+    ValueError
+        If a row has more fields than the header, or the header more than `MOST_COLUMNS`.
+    """
+    with get_handle(path, "r", encoding=how.get("encoding"), compression="infer", errors="replace") as opened:
+        header = ""
+        while not header.strip() and (line := opened.handle.readline(_LONGEST_HEADER)):
+            header = line
+    n_columns = header.count(how.get("sep", ",")) + 1
+    if n_columns > MOST_COLUMNS or len(header) == _LONGEST_HEADER:
+        msg = f"its header has {n_columns:,} columns and {len(header):,} letters; at most {MOST_COLUMNS:,} are read"
+        raise ValueError(msg)
+    # Raises an error if the first row has more fields.
+    pd.read_csv(path, **{**how, "dtype": "object", "header": None, "nrows": 2})
+    return pd.read_csv(path, **how, index_col=False)

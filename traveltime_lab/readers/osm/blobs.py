@@ -1,0 +1,132 @@
+"""
+Check that a PBF file is a sequence of whole blobs, before libosmium reads it.
+
+libosmium never closes a file whose blobs it cannot tell apart, or whose header it cannot read. The format is that of
+https://wiki.openstreetmap.org/wiki/PBF_Format: the length of a header in four bytes, the header, and a blob of the
+length that the header says.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+#: The most bytes of a header and of a blob, of the format.
+_MOST_HEADER, _MOST_BLOB = 64 * 1024, 32 * 1024 * 1024
+_TYPES = (b"OSMHeader", b"OSMData")
+#: Features of files that libosmium reads.
+_FEATURES = (b"OsmSchema-V0.6", b"DenseNodes", b"HistoricalInformation")
+
+
+def fault(path: Path) -> str | None:
+    """Return what is wrong with the blobs of a file, None if nothing is."""
+    size = path.stat().st_size
+    with path.open("rb", buffering=128) as file:
+        at = 0
+        while at < size:
+            found = _blob(file)
+            if isinstance(found, str):
+                return f"{found} at byte {at:,}"
+            kind, n_bytes = found
+            if kind != _TYPES[at > 0]:
+                return f"a blob of the type {kind.decode(errors='replace')!r} at byte {at:,}"
+            is_first, at = at == 0, file.tell() + n_bytes
+            if at > size:
+                return f"it ends within a blob, {at - size:,} bytes are missing"
+            if is_first:
+                wrong = _fault_of_header(file.read(n_bytes))
+                if wrong is not None:
+                    return wrong
+            file.seek(at)
+    return None
+
+
+def _blob(file: IO[bytes]) -> tuple[bytes, int] | str:
+    """Return type and length of the blob that begins here, or what is wrong with its header."""
+    length = file.read(4)
+    n_header = int.from_bytes(length, "big")
+    if len(length) < 4:
+        return "it ends within the length of a header"
+    if n_header > _MOST_HEADER:
+        return f"a header of {n_header:,} bytes (at most {_MOST_HEADER:,})"
+    header = file.read(n_header)
+    if len(header) < n_header:
+        return "it ends within a header"
+    try:
+        fields = _fields(header)
+    except IndexError:
+        fields = {}
+    kind, n_bytes = fields.get(1), fields.get(3)
+    if not isinstance(kind, bytes) or not isinstance(n_bytes, int):
+        return "a header without type or length of its blob"
+    if not 0 < n_bytes <= _MOST_BLOB:
+        return f"a blob of {n_bytes:,} bytes (1 to {_MOST_BLOB:,})"
+    return kind, n_bytes
+
+
+def _fault_of_header(blob: bytes) -> str | None:
+    """Return what is wrong with the blob that is the header of a file."""
+    try:
+        fields = _fields(blob)
+        raw, packed = fields.get(1), fields.get(3)
+        if isinstance(packed, bytes):
+            unpacked = zlib.decompressobj()
+            raw = unpacked.decompress(packed, _MOST_BLOB)
+            if not unpacked.eof or len(raw) != fields.get(2):
+                return "its header is damaged"
+        if isinstance(raw, bytes):
+            for feature in _values(raw, 4):
+                if feature not in _FEATURES:
+                    return f"it needs a feature that is not supported: {feature!r}"
+            for box in _values(raw, 1):
+                _fields(box)
+    except (IndexError, zlib.error):
+        return "its header is damaged"
+    return None
+
+
+def _values(message: bytes, number: int) -> list[bytes]:
+    """Return the texts and messages of a field that may be there several times; IndexError if they are none."""
+    values = [value for field, value in _pairs(message) if field == number]
+    if not all(isinstance(value, bytes) for value in values):
+        raise IndexError
+    return [value for value in values if isinstance(value, bytes)]
+
+
+def _fields(message: bytes) -> dict[int, bytes | int]:
+    """Return numbers and values of the fields of a Protocol Buffers message; IndexError if it is none."""
+    return dict(_pairs(message))
+
+
+def _pairs(message: bytes) -> Iterator[tuple[int, bytes | int]]:
+    """Yield numbers and values of the fields of a Protocol Buffers message; IndexError if it is none."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        value: bytes | int
+        if key & 7 == 0:
+            value, at = _varint(message, at)
+        elif key & 7 == 2:
+            size, at = _varint(message, at)
+            if at + size > len(message):
+                raise IndexError
+            value, at = message[at : at + size], at + size
+        else:
+            raise IndexError
+        yield key >> 3, value
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    """Return a number and the place after it."""
+    value, shift = 0, 0
+    while True:
+        byte = message[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise IndexError
