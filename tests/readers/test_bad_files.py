@@ -141,6 +141,37 @@ class TestOpenStreetMapFiles:
         (tmp_path / name).write_bytes(content[: int(len(content) * share)])
         refused(tmp_path / name, DataError, "not readable as OpenStreetMap data", "download or export it again")
 
+    @pytest.mark.parametrize("bad", [b"\xff\xfe\xfd", b"a\xc3(", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc3"])
+    @pytest.mark.parametrize("token", [b"STREET", b"CAFE", b"KEY", b"ROLE", b"VALUE"])
+    def test_text_in_a_pbf_that_is_no_utf8(self, tmp_path, token, bad):
+        """The text of a street, a place, a key, a role and a value; what is read nowhere does not matter."""
+        nodes, cafe = {1: (0.0, 0.0), 2: (0.001, 0.0), 3: (0.002, 0.0)}, {1: "amenity=cafe|name=CAFE"}
+        relation = (9, "w1@ROLE", "type=restriction|restriction=VALUE|KEY=x")
+        source, plain, path = (tmp_path / name for name in ("a.osm", "a.osm.pbf", "bad.osm.pbf"))
+        source.write_bytes(osm_xml(nodes, [(1, "1 2 3", "highway=residential|name=STREET")], [relation], cafe))
+        with osmium.SimpleWriter(osmium.io.File(str(plain), "pbf,pbf_compression=none")) as writer:
+            for item in osmium.FileProcessor(str(source)):
+                writer.add(item)
+        content = plain.read_bytes()
+        assert content.count(token) == 1
+        # Of the same length, so that the lengths before it are right.
+        path.write_bytes(content.replace(token, bad[: len(token)].ljust(len(token), b"x")))
+        try:
+            assert build_network(path).n_edges == 1
+            is_read = True
+        except DataError as error:
+            assert path.name in str(error) and ("UTF-8" in str(error) or "Unicode" in str(error))
+            is_read = False
+        assert not is_read or token in (b"KEY", b"ROLE", b"VALUE")
+
+    def test_a_negative_way_of_a_multipolygon(self, tmp_path):
+        """Editors give new objects negative ids."""
+        nodes = {-1: (0.0, 0.0), -2: (0.001, 0.0), -3: (0.001, 0.001)}
+        square = (-9, "w-7@outer", "type=multipolygon|highway=pedestrian")
+        ways = [(-5, "-1 -2", "highway=residential"), (-7, "-1 -2 -3 -1", "")]
+        (tmp_path / "a.osm").write_bytes(osm_xml(nodes, ways, [square]))
+        assert build_network(tmp_path / "a.osm").n_edges > 1
+
     def test_a_plain_file_named_gz_is_read(self, tmp_path):
         (tmp_path / "plain.osm.gz").write_bytes(XML)
         assert build_network(tmp_path / "plain.osm.gz").n_edges > 10

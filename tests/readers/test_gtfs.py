@@ -71,6 +71,48 @@ def test_folder_nested_zip_and_sub_folder(tmp_path: Path) -> None:
         assert times(read_feed(tmp_path / source)) == LINE_TIMES, source
 
 
+@pytest.mark.parametrize("bad", [b"\xff\xfe", b"\xc3("])
+@pytest.mark.parametrize("where", ["everywhere", "before the content", "in the directory"])
+def test_names_in_zips_that_are_no_text(where: str, bad: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "feed.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in LINE.items():
+            archive.writestr(f"é/{name}.txt", text(content))
+    whole, name = path.read_bytes(), "é".encode()
+    assert read_feed(path).stops.shape[0] == 3
+    if where == "everywhere":
+        path.write_bytes(whole.replace(name, bad))
+    else:
+        at = whole.find(name, 0 if where == "before the content" else whole.index(b"PK\x01\x02"))
+        path.write_bytes(whole[:at] + bad + whole[at + 2 :])
+    with pytest.raises(GtfsError, match=r"feed\.zip"):
+        read_feed(path)
+
+
+def test_zips_in_zips_end(tmp_path: Path) -> None:
+    """There are zip files that contain themselves."""
+    path = feed(tmp_path)
+    for depth in range(5):
+        content = path.read_bytes()
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("inner.zip", content)
+        if depth < 3:
+            assert read_feed(path).stops.shape[0] == 3
+        else:
+            with pytest.raises(GtfsError, match="zip files in zip files, 3 deep"):
+                read_feed(path)
+
+
+@pytest.mark.parametrize("row", ["z," + "a" * 200_000 + ",0.5,0.5,9,9,9\n", '"' + "a" * 200_000])
+def test_endless_fields(row: str, tmp_path: Path) -> None:
+    path = tmp_path / "feed.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in LINE.items():
+            archive.writestr(f"{name}.txt", text(content) + (row if name == "stops" else ""))
+    with pytest.raises(GtfsError, match=r"stops\.txt"):
+        read_feed(path)
+
+
 def test_damaged_directories_of_zips(tmp_path: Path) -> None:
     """Each byte of the directory at the end of a zip, changed: all is read, or the error says that it cannot be."""
     path = feed(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import geopandas as gpd
@@ -156,3 +157,41 @@ def test_maps_of_differences_are_centred_on_zero(nets: Any) -> None:
         {"before": [1.0], "after": [1.0], "increase": [0.0]}, geometry=[shapely.box(0.5, 0.5, 0.501, 0.501)], crs=4326
     )
     assert scene_of(nets[0], none, None, None, None, None).limits == (-1.0, 1.0)
+
+
+LABELS = {
+    "numbers": [0, 1],
+    "texts": ["x", "y"],
+    "both": ["x", 1],
+    "moments": pd.to_datetime(["2026-01-01", "2026-01-02"]),
+    "moments with zones": pd.to_datetime(["2026-01-01", "2026-01-02"], utc=True),
+    "floats": [0.5, 1.5],
+    "categories": pd.Categorical(["x", "y"]),
+    "dates": [dt.date(2026, 1, 1), dt.date(2026, 1, 2)],
+    "truths": [True, False],
+}
+
+
+@pytest.mark.parametrize("before", LABELS)
+@pytest.mark.parametrize("after", LABELS)
+def test_labels_of_any_types(before: str, after: str) -> None:
+    """Results with labels of different types are compared, or refused with an error of the library."""
+    ends = {"origin": "destination"}
+    tables = []
+    for kind in (before, after):
+        labels = pd.Index(LABELS[kind])
+        pairs = pd.DataFrame({name: labels for pair in ends.items() for name in pair}).assign(travel_time=[60, 90])
+        tables.append(pairs)
+    try:
+        found = tl.compare(*tables)
+    except tl.InputError as error:
+        assert before != after and "labels of different types" in str(error)
+    else:
+        assert 2 <= len(found) <= 4
+        assert before != after or (found["change"] == "same").all()
+
+
+def test_values_that_are_no_labels() -> None:
+    pairs = pd.DataFrame({"origin": [[1], [2]], "destination": [1, 2], "travel_time": [60, 90]})
+    with pytest.raises(tl.InputError, match="before has values in origin, destination that are no labels"):
+        tl.compare(pairs, pairs)

@@ -159,6 +159,7 @@ BOW = shapely.Polygon([(0, 0), (1, 1), (1, 0), (0, 1)])
         (HOMES.iloc[:0], {}, tl.InputError, "counts is empty"),
         (HOMES.set_crs(None, allow_override=True), {}, tl.CrsError, "counts has no CRS"),
         (HOMES, {"values": None}, tl.InputError, "values must be a list of names"),
+        (HOMES.drop(columns="geometry").pipe(gpd.GeoDataFrame), {}, tl.InputError, "counts has no active geometry"),
         (HOMES, {"values": []}, tl.InputError, "values is empty"),
         (HOMES, {"values": "jobs"}, tl.InputError, "must name a column of counts; got 'jobs'"),
         (HOMES.assign(people=[1.0, np.nan]), {}, tl.InputError, "has 1 missing values, the first at 1"),
@@ -177,3 +178,6 @@ def test_wrong_counts(counts: Any, options: Any, error: type[Exception], says: s
         pytest.importorskip("rasterio")
     with pytest.raises(error, match=says):
         tl.counts_to_h3(counts, **{"resolution": 9, "values": "people", **options})
+    if "resolution" not in options and "coarser" not in says:
+        with pytest.raises(error, match=says):
+            tl.counts_to_points(counts, HOMES, **{"values": "people", **options})

@@ -6,8 +6,10 @@ import copy
 import json
 import os
 import pickle
+import random
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -316,6 +318,69 @@ def test_files_without_one(town: Network, places: gpd.GeoDataFrame, tmp_path: Pa
         tl.replay({**found, "arguments": {"colour": 1}}, town)
     with pytest.raises(tl.InputError, match="no answer"):
         tl.replay({**found, "answer": None}, town)
+
+
+def places_in(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the places of a JSON value, of lists the first two items."""
+    if isinstance(content, dict | list):
+        for key in content if isinstance(content, dict) else range(len(content))[:2]:
+            yield (*path, key)
+            yield from places_in(content[key], (*path, key))
+
+
+ODD = [
+    None, True, -1, 5, 10**400, 1e308, "", "x", "EPSG:9", "2026-02-30", "\ud800", [], {}, [[]], [{}], [None],
+    {"": None}, [1, 2], {"range": [0, 10**12, 1]}, float("nan"), ...,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("n_values", [4, pytest.param(len(ODD), marks=pytest.mark.slow)])
+def test_damaged_receipts_are_refused(town: Network, places: gpd.GeoDataFrame, n_values: int) -> None:
+    """Anything in the place of anything, and nothing: replayed or refused, with an error of the library."""
+    found = tl.snap(town, places)
+    whole = json.loads(json.dumps(dict(tl.receipt(found))))
+    whole["network"]["changes"], whole["network"]["fingerprint_before_changes"] = [], town.fingerprint
+    assert tl.replay(whole, town).is_same
+    n_refused = 0
+    for path in places_in(whole):
+        for value in random.Random(str(path)).sample(ODD, n_values):
+            damaged = copy.deepcopy(whole)
+            owner = damaged
+            for key in path[:-1]:
+                owner = owner[key]
+            if value is ...:
+                del owner[path[-1]]
+            else:
+                owner[path[-1]] = value
+            for given in ({}, {"points": places}):
+                try:
+                    tl.replay(damaged, town, **given)
+                except tl.TravelTimeError:
+                    n_refused += 1
+    assert n_refused > 20 * n_values
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        (("points", "points", "crs"), "EPSG:zzz", "its points cannot be read .CRSError"),
+        (("points", "points", "labels"), {"range": [0, 10**12, 1]}, "more than 10000"),
+        (("points", "points", "labels"), {"range": [0, 10**30, 1]}, "its points cannot be read .OverflowError"),
+        (("network", "files"), [{"name": "town.osm"}], "its files are incomplete or of another type"),
+        (("network", "changes"), 5, "its changes are incomplete or of another type"),
+        (("versions",), "1.0", "its versions are incomplete or of another type"),
+    ],
+)
+def test_what_is_damaged_is_said(
+    town: Network, places: gpd.GeoDataFrame, path: tuple[str, ...], value: Any, says: str
+) -> None:
+    damaged = json.loads(json.dumps(dict(tl.receipt(tl.snap(town, places)))))
+    owner = damaged
+    for key in path[:-1]:
+        owner = owner[key]
+    owner[path[-1]] = value
+    with pytest.raises(tl.DataError, match=says):
+        tl.replay(damaged, town)
 
 
 def test_a_digest_is_of_the_values(places: gpd.GeoDataFrame) -> None:

@@ -548,3 +548,48 @@ def test_bodies_have_room_for_some(tiny: tl.Network) -> None:
             connection.close()
         time.sleep(0.3)
         assert answer(sent(url, REQUEST))[0] == 200
+
+
+# Numbers of more digits than Python converts -------------------------------------------------------------------------
+
+
+def leaves(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the places of a request."""
+    if isinstance(content, dict | list):
+        for key in content if isinstance(content, dict) else range(len(content))[:1]:
+            yield (*path, key)
+            yield from leaves(content[key], (*path, key))
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "-" + "9" * 5000, "9" * 5000 + ".5", "9" * 5000 + "e-4990", "1e99999"])
+@pytest.mark.parametrize("path", sorted(RIGHT))
+def test_endless_numbers(door: Door, path: str, digits: str) -> None:
+    """In every place of a body, and beside what is known: answered or refused in the contract's form."""
+    for place in [*leaves(RIGHT[path]), ("unknown",)]:
+        request = json.loads(json.dumps(RIGHT[path]))
+        owner = request
+        for key in place[:-1]:
+            owner = owner[key]
+        owner[place[-1]] = "DIGITS"
+        response = door("POST", path, body=json.dumps(request).replace('"DIGITS"', digits).encode())
+        if response.status_code != 200:
+            assert response.status_code in (400, 404, 422), (place, response.text)
+            assert_error(response, response.status_code)
+
+
+@pytest.mark.parametrize("body", ["9" * 5000, "[" + "9" * 5000 + "]", '{"a": ' + "9" * 5000 + "}"])
+@pytest.mark.parametrize("path", sorted(RIGHT))
+def test_bodies_of_endless_numbers(door: Door, path: str, body: str) -> None:
+    response = door("POST", path, body=body.encode())
+    assert response.status_code in (400, 422)
+    assert_error(response, response.status_code)
+
+
+@pytest.mark.parametrize("many", [3, 3000])
+def test_endless_numbers_among_many(door: Door, many: int) -> None:
+    """Large arrays are decoded in another way."""
+    request = json.dumps({"locations": [{"id": str(i), "coords": {"lat": 1, "lng": 2}} for i in range(many)]})
+    for wrong in ('"lat": 1', '"id": "1"'):
+        body = request.replace(wrong, wrong.partition(":")[0] + ": " + "9" * 5000, 1).encode()
+        info = assert_error(door("POST", "/v4/time-filter", body=body), 422, 2)
+        assert any(key.startswith("obj.locations[") for key in info)

@@ -35,8 +35,8 @@ def amounts_of(table: Any, table_name: str, column: Any, argument: str) -> Float
     if not isinstance(table, gpd.GeoDataFrame):
         msg = f"{argument} names a column, but {table_name} is no GeoDataFrame; got {type(table).__name__}"
         raise InputError(msg)
-    if not isinstance(column, str) or column not in table.columns or column == table.geometry.name:
-        known = ", ".join(repr(name) for name in table.columns if name != table.geometry.name) or "none"
+    if not isinstance(column, str) or column not in table.columns or column == table.active_geometry_name:
+        known = ", ".join(repr(name) for name in table.columns if name != table.active_geometry_name) or "none"
         msg = f"{argument} must name a column of {table_name}; got {column!r}, and its columns are {known}"
         raise InputError(msg)
     series = table[column]

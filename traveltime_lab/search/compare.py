@@ -152,10 +152,24 @@ def _keyed(before: Any, after: Any, keys: list[str], column: str) -> Any:
         if missing:
             raise InputError(f"{name} has no column {missing[0]!r}, but the other table has")
         part = table[keys].assign(**{name: _floats(table, column, name).to_numpy()})
-        if part.duplicated(keys).any():
+        try:
+            is_again = part.duplicated(keys).any()
+        except TypeError as error:
+            raise InputError(f"{name} has values in {', '.join(keys)} that are no labels: {error}") from error
+        if is_again:
             raise InputError(f"{name} has several rows for the same {', '.join(keys)}; compare one row for each")
         parts.append(part)
-    frame = _with_change(parts[0].merge(parts[1], on=keys, how="outer", sort=False))
+    for key in keys:
+        kinds = {part[key].dtype.kind for part in parts}
+        if "f" in kinds and kinds <= {"f", "i", "u"}:  # pandas would warn
+            parts = [part.astype({key: np.float64}) for part in parts]
+    try:
+        merged = parts[0].merge(parts[1], on=keys, how="outer", sort=False)
+    except (TypeError, ValueError) as error:
+        types = ["; ".join(f"{key} of {part[key].dtype}" for key in keys) for part in parts]
+        msg = f"before and after have labels of different types: {types[0]} before and {types[1]} after"
+        raise InputError(f"{msg}; ask both networks for points with the same labels") from error
+    frame = _with_change(merged)
     geometries = [table for table in (before, after) if isinstance(table, gpd.GeoDataFrame)]
     if len(geometries) < 2 or "cell" not in keys:
         return frame

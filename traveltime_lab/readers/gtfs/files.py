@@ -47,6 +47,9 @@ _MARKS: Final = ("stops.txt", "stop_times.txt", "trips.txt", "routes.txt", "agen
 #: Number of lines kept for each kind of finding.
 _LINES_KEPT: Final = 5
 
+#: Most zip files in one another.
+_DEEPEST: Final = 3
+
 Rows = IndexArray | BoolArray
 
 
@@ -139,7 +142,11 @@ class FeedFiles:
         else:
             raise MissingFileError(f"there is no GTFS feed at {path}; give the path of a zip file or folder")
         where = self._find(listed)
+        depth = 0
         while where.suffix == ".zip":
+            depth += 1
+            if depth > _DEEPEST:  # such as a zip file that contains itself
+                raise GtfsError(f"{path} has zip files in zip files, {_DEEPEST} deep; unpack it and pass the feed")
             inner = self._bytes(where)
             self._folder = None
             self._zip = self._open_zip(io.BytesIO(inner))
@@ -202,7 +209,8 @@ class FeedFiles:
             )
         try:
             return self._zip.read(self._members[item])
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as error:
+        # The name before the content may differ from that of the directory, and be no text.
+        except (zipfile.BadZipFile, RuntimeError, ValueError, struct.error, EOFError, OSError) as error:
             raise GtfsError(
                 f"{self.source}: {item} cannot be unpacked ({error}); download the feed again", file=item.name
             ) from error
@@ -384,7 +392,7 @@ def _read_text(files: FeedFiles, name: str, raw: bytes, wanted: Sequence[str], f
             raw = raw.decode(errors=_CODE_PAGE).encode()
     try:
         return _parse(files, name, raw, wanted, findings)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, csv.Error) as error:
         raise GtfsError(f"{files.source}: {name} is not a CSV table ({error})", file=name) from error
 
 

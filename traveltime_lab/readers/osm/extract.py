@@ -160,7 +160,9 @@ class OsmFile:
         """Raise DataError in place of the errors of libosmium about broken content."""
         try:
             yield
-        except (RuntimeError, ValueError, osmium.InvalidLocationError) as error:
+        except (RuntimeError, ValueError, IndexError, osmium.InvalidLocationError) as error:  # IndexError: bad UTF-8
+            if isinstance(error, DataError):
+                raise
             if _NO_ROOM in str(error):
                 raise full_temporary_folder(Path(tempfile.gettempdir(), "nodes.array"), str(error)) from error
             raise self._unreadable(str(error)) from error
@@ -170,6 +172,17 @@ class OsmFile:
             f"{self.path} is not readable as OpenStreetMap data ({self._format}): {reason}. "
             "It is damaged, truncated or of another format; download or export it again."
         )
+
+    @contextmanager
+    def reading_text(self) -> Iterator[None]:
+        """Raise DataError in place of errors about text that is not UTF-8, which libosmium may pass on."""
+        try:
+            yield
+        except UnicodeError as error:
+            raise DataError(
+                f"{self.path} is not readable as OpenStreetMap data ({self._format}): it has text that is not UTF-8 "
+                f"({error}). It is damaged or was written by a faulty program; download or export it again."
+            ) from error
 
     def source(self) -> osmium.io.File:
         """Return a file as libosmium opens it, with each object once, in its last version, and no deleted one."""

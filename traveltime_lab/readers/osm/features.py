@@ -52,7 +52,7 @@ def read_features(path: str | os.PathLike[str], wanted: Wanted) -> list[Feature]
     MissingFileError, DataError
         As for `OsmFile`.
     """
-    with OsmFile(path) as file:
+    with OsmFile(path) as file, file.reading_text():
         file.header()
         return _read(file, wanted)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,10 @@ from traveltime_lab._files import full_temporary_folder
 FORMAT = "opl,add_metadata=version,force_visible_flag=true"
 #: The types and ids of objects, such as ``n17``, one a line.
 IDS = "ids"
+
+
+#: Words of libosmium about text that is not UTF-8.
+_NO_TEXT = "Unicode codepoint"
 
 
 def write(target: Path, form: str, reader: osmium.io.Reader, *handlers: Any) -> None:
@@ -46,7 +51,7 @@ def write(target: Path, form: str, reader: osmium.io.Reader, *handlers: Any) -> 
 
 def _check_written(writer: Any, folder: Path, error: Exception) -> None:
     """
-    Raise FileAccessError if a writer failed, not the reader.
+    Raise FileAccessError if a writer had no room; a writer also fails at text that is not UTF-8.
 
     A writer of libosmium closes itself when it is deleted. One that cannot write then raises an exception where C++
     allows none, which ends the process. Such a writer is therefore never deleted; it holds a few megabytes.
@@ -55,6 +60,8 @@ def _check_written(writer: Any, folder: Path, error: Exception) -> None:
         writer.close()
     except RuntimeError:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(writer))
+        if _NO_TEXT in str(error):
+            return
         raise full_temporary_folder(folder, str(error)) from error
 
 
@@ -62,8 +69,22 @@ _ESCAPE = re.compile(r"%([0-9a-f]+)%")
 
 
 def decode(text: str) -> str:
-    """Decode the escapes of OPL, such as ``%20%`` for a space."""
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "%" in text else text
+    """
+    Decode the escapes of OPL, such as ``%20%`` for a space.
+
+    Raises
+    ------
+    UnicodeError
+        If an escape is no character: the text of the file is not UTF-8.
+    """
+    return _ESCAPE.sub(_character, text) if "%" in text else text
+
+
+def _character(escape: re.Match[str]) -> str:
+    code = int(escape[1], 16)
+    if code > sys.maxunicode or 0xD800 <= code <= 0xDFFF:
+        raise UnicodeError(f"there is no character {escape[1].upper()}")
+    return chr(code)
 
 
 def encode(text: str) -> str:

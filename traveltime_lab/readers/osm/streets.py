@@ -115,7 +115,7 @@ def read_osm(path: str | os.PathLike[str], *, on_step: Callable[[str, float], An
     those of its ways that have none. Time-dependent access is not read; turn restrictions at some hours of the week
     are, and their other conditions are not. `StreetTables.report` counts what was dropped or ignored, by reason.
     """
-    with OsmFile(path) as file:
+    with OsmFile(path) as file, file.reading_text():
         return _read(file, on_step or _log_step)
 
 

@@ -202,7 +202,7 @@ class Nominatim:
             raise ServiceError(msg) from error
         try:
             return json.loads(body) if len(body) <= _LONGEST_ANSWER else None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._strange(path) from error
 
     def _strange(self, path: str) -> ServiceError:
@@ -218,7 +218,7 @@ class Nominatim:
             points = np.array([[float(result["lon"]), float(result["lat"])] for result in found]).reshape(-1, 2)
             boxes = [_box_of(result, point) for result, point in zip(found, points, strict=True)]
             scores = [min(1.0, float(result.get("importance") or 0.0)) for result in found]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise self._strange(path) from error
         if not np.isfinite(points).all() or any(map(math.isnan, scores)):
             raise self._strange(path)

@@ -11,6 +11,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import shapely
+from pyproj.exceptions import CRSError
 
 from traveltime_lab._arrays import AnyArray, FloatArray
 from traveltime_lab.crs import WGS84
@@ -104,6 +105,9 @@ def table_of(kept: Mapping[str, Any], name: str) -> gpd.GeoDataFrame | pd.DataFr
     try:
         given = kept["labels"]
         labels = pd.RangeIndex(*given["range"]) if isinstance(given, dict) else pd.Index(given)
+        # A range of a few digits may have more labels than fit into memory.
+        if len(labels) > MOST_ROWS:
+            raise ValueError(f"it has {len(labels)} labels, more than {MOST_ROWS}")
         labels = labels.rename(kept.get("labels_name"))
         columns = {key: _column(values) for key, values in kept.get("columns", {}).items()}
         if "coordinates" in kept:
@@ -114,7 +118,7 @@ def table_of(kept: Mapping[str, Any], name: str) -> gpd.GeoDataFrame | pd.DataFr
         else:
             table = pd.DataFrame(columns, index=labels)
         found = asked_table(table, tuple(columns)).digest
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, CRSError) as error:
         msg = f"the receipt is damaged: its {name} cannot be read ({type(error).__name__}: {error})"
         raise DataError(msg) from error
     if found != kept.get("digest"):

@@ -116,7 +116,23 @@ def checked(kept: Any, where: str) -> Mapping[str, Any]:
     for name, kind in (("function", str), ("arguments", Mapping), ("points", Mapping), ("network", Mapping)):
         if not isinstance(kept.get(name), kind):
             raise DataError(f"{where} has a damaged receipt: its {name} are missing or of another type")
+    about = kept["network"]
+    for name, is_right in (
+        ("versions", isinstance(kept.get("versions", {}), Mapping)),
+        ("changes", isinstance(about.get("changes") or [], list)),
+        ("files", _are_files(about.get("files", []))),
+    ):
+        if not is_right:
+            raise DataError(f"{where} has a damaged receipt: its {name} are incomplete or of another type")
     return kept
+
+
+def _are_files(given: Any) -> bool:
+    """Return whether the files of a network each have a name and a hash."""
+    return isinstance(given, list) and all(
+        isinstance(file, Mapping) and all(isinstance(file.get(name), str) for name in ("name", "sha256"))
+        for file in given
+    )
 
 
 def _of_geojson(path: Path) -> Report:

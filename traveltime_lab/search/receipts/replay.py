@@ -254,7 +254,7 @@ def _table(kept: Mapping[str, Any], name: str, given: Any, network: Network) -> 
             msg = f"the receipt has only a hash of its {about.get('count')} {name}; pass them as {name}="
             raise InputError(msg)
         return table
-    if about.get("digest") not in set(_digests(given, name, kept, network)):
+    if about.get("digest") not in list(_digests(given, name, kept, network)):
         msg = f"{name} are not those of the receipt: labels, coordinates, CRS or the columns that count are others"
         raise InputError(msg)
     return given
@@ -267,6 +267,8 @@ def _digests(given: Any, name: str, kept: Mapping[str, Any], network: Network) -
         return
     argument = {"origins": "demand", "opportunities": "values"}.get(name, "")
     wanted = ("origin", "destination") if name == "pairs" else kept["arguments"].get(argument) or ()
+    if not isinstance(wanted, str | list | tuple) or not all(isinstance(column, str) for column in wanted):
+        raise DataError(f"the receipt is damaged: its {argument} are {wanted!r}, not names of columns")
     columns = (wanted,) if isinstance(wanted, str) else tuple(wanted)
     if name == "pairs":
         if not isinstance(given, pd.DataFrame) or not {*columns} <= {*given.columns}:

@@ -109,7 +109,8 @@ def decode(body: bytes | bytearray, kind: type[_T], rules: tuple[Rule, ...] = ()
         if len(body) <= _MOST_COMMAS or body.count(b",") <= _MOST_COMMAS:
             try:
                 request = _decoder(key).decode(body)
-            except msgspec.ValidationError:
+            except _MISFITS as error:
+                _raise_if_not_text(error)
                 checkpoint()
         if request is UNSET:
             # What is no object is not taken apart, so its syntax has to be checked here.
@@ -158,6 +159,16 @@ def _described(kind: Any) -> inspect.Type:
     return inspect.type_info(kind)
 
 
+#: Errors about JSON that does not match a type; the second one is about integers of more than 4,300 digits.
+_MISFITS = (msgspec.ValidationError, ValueError)
+
+
+def _raise_if_not_text(error: Exception) -> None:
+    """Raise an error again if it is about the encoding, and not about a value."""
+    if isinstance(error, UnicodeError):
+        raise error
+
+
 def _syntax(error: Exception) -> Failure:
     if isinstance(error, RecursionError):
         return syntax_failure("nested too deeply")
@@ -180,10 +191,11 @@ def _walk(part: Part, kind: inspect.Type, path: str, found: _Collected) -> Any:
         found.add(path, _expected(_name_of(kind), part))
         return UNSET
     if isinstance(kind, inspect.CustomType):
+        if _first(part) != '"':
+            found.add(path, _expected("a string", part))
+            return UNSET
         try:
             return _read_text(kind.cls, msgspec.json.decode(part))
-        except msgspec.ValidationError:
-            found.add(path, _expected("a string", part))
         except ValueError as error:
             if isinstance(error, UnicodeDecodeError | msgspec.DecodeError):
                 raise
@@ -192,8 +204,9 @@ def _walk(part: Part, kind: inspect.Type, path: str, found: _Collected) -> Any:
     try:
         value = msgspec.json.decode(part)
         text = _scalar_fault(value, part, kind)
-    except msgspec.ValidationError:
-        # A number beyond every float.
+    except _MISFITS as error:
+        _raise_if_not_text(error)
+        # A number beyond every float, or with more digits than Python converts (4,300).
         text = f"must be {_name_of(kind)}; got a number that is too large"
     if text is not None:
         found.add(path, text)
@@ -255,8 +268,8 @@ def _walk_struct(part: Part, kind: inspect.StructType, path: str, found: _Collec
     if len(part) <= _SMALL:
         try:
             return _decoder(kind.cls).decode(part)
-        except msgspec.ValidationError:
-            pass
+        except _MISFITS as error:
+            _raise_if_not_text(error)
     values = msgspec.json.decode(part, type=_parts_of(kind.cls))
     made: dict[str, Any] = {}
     for field in kind.fields:
@@ -316,8 +329,8 @@ def _walk_items(
     if together is not None and ends[-1] - begins[0] <= 16 * _SMALL:
         try:
             whole: list[Any] = _decoder(together).decode(b"[%b]" % bytes(part[begins[0] : ends[-1]]))
-        except msgspec.ValidationError:
-            pass
+        except _MISFITS as error:
+            _raise_if_not_text(error)
         else:
             return whole
     values = []

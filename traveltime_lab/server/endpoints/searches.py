@@ -164,7 +164,7 @@ def snapping_of(search: Search) -> Snapping:
     # An unknown field of a deprecated name: what cannot be read counts as absent, as unknown fields do.
     old = None
     if search.snap_penalty is not None and len(memoryview(search.snap_penalty)) <= _LONGEST_PENALTY:
-        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        with contextlib.suppress(msgspec.MsgspecError, ValueError):
             old = msgspec.json.decode(search.snap_penalty)
     if isinstance(old, str):
         old = {"penalty": old}

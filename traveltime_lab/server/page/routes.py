@@ -141,7 +141,7 @@ class _Page:
                 raise plain_failure(413, f"Request body is larger than {_MOST_LOGIN} bytes", {"Connection": "close"})
         try:
             pair = msgspec.json.decode(body, type=_Pair)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, ValueError):
             raise plain_failure(400, "The body must be JSON with the texts app_id and api_key") from None
         if not self._credentials.accept(pair.app_id, pair.api_key):
             raise Failure(401, CREDENTIALS, "Application id or API key is wrong or missing")
