@@ -9,8 +9,8 @@ from traveltime_lab.itinerary import Route
 
 
 def has_no_joint_twice(line: shapely.LineString) -> bool:
-    """Return whether no point of a line follows itself; a line of no length is one point twice."""
-    moves = (np.diff(shapely.get_coordinates(line), axis=0) != 0.0).any(axis=1)
+    """Return whether no point of a line follows itself, up to 0.1 mm; a line of no length is one point twice."""
+    moves = (np.abs(np.diff(shapely.get_coordinates(line), axis=0)) > 1e-9).any(axis=1)
     return bool(moves.all()) or len(moves) == 1
 
 

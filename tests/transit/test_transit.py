@@ -25,11 +25,13 @@ from tests.support.worlds import FRAME, at, tables, with_slopes
 from traveltime_lab.maps.widget.rides import rides_in_words
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.points import read_points
+from traveltime_lab.readers.gtfs.feed import read_timetable
 from traveltime_lab.search.explain.reasons import parts_of
 from traveltime_lab.search.query import ask
 from traveltime_lab.streets.snapping import metres_to_streets, snap_index
 from traveltime_lab.surfaces import raster
 from traveltime_lab.transit import field as transit_fields
+from traveltime_lab.transit import itineraries
 from traveltime_lab.transit.route_types import VEHICLE_WORDS
 from traveltime_lab.transit.stop_links import linked_stops
 
@@ -634,6 +636,59 @@ def test_lines_of_shapes_with_points_twice(tmp_path: Path, along: str) -> None:
     assert [leg.mode for leg in route.legs] == ["walk", "bus", "bus", "walk"]
     assert len(route.legs[1].geometry.coords) == 3
     assert_no_joint_twice(route)
+
+
+#: A shape with bends and the stops on it, of which c is between two points.
+BENDS = [(0.0, 0.0), (1500.0, 200.0), (3000.0, 0.0), (4500.0, -300.0), (6000.0, 0.0)]
+ON_BENDS = {"a": (0.0, 0.0), "b": (3000.0, 0.0), "c": (5250.0, -150.0), "d": (6000.0, 0.0)}
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        ("a", "b", BENDS[:3]),
+        ("b", "c", [*BENDS[2:4], (5250.0, -150.0)]),
+        ("c", "d", [(5250.0, -150.0), BENDS[4]]),
+        ("a", "d", BENDS),
+        ("a", "c", [*BENDS[:4], (5250.0, -150.0)]),
+    ],
+)
+@pytest.mark.parametrize("along", ["measured", "given", "equal", "points_only"])
+def test_rides_follow_their_shapes(
+    tmp_path: Path, along: str, first: str, last: str, expected: list[tuple[float, float]]
+) -> None:
+    """From stop to stop, along `shape_dist_traveled` or, where that is missing or says nothing, the nearest points."""
+    lng, lat = FRAME.to_lnglat(*zip(*BENDS, strict=True))
+    at_point = {"measured": [""] * 5, "equal": [7] * 5}.get(along, [0, 10, 20, 30, 40])
+    at_stop = {"given": [0, 20, 35, 40], "equal": [7] * 4}.get(along, [""] * 4)
+    points = [f"s,{lat[k]:.7f},{lng[k]:.7f},{k},{at_point[k]}" for k in range(5)]
+    calls = [f"t0,{k},{stop},{clock(28_800 + 300 * k)},{clock(28_800 + 300 * k)},{at_stop[k]}"
+             for k, stop in enumerate(ON_BENDS)]  # fmt: skip
+    feed = timetable(
+        tmp_path, ON_BENDS, [[]],
+        trips="route_id,service_id,trip_id,shape_id\nR0,daily,t0,s",
+        shapes="\n".join(["shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence,shape_dist_traveled", *points]),
+        stop_times="\n".join(
+            ["trip_id,stop_sequence,stop_id,arrival_time,departure_time,shape_dist_traveled", *calls]
+        ),
+    )  # fmt: skip
+    read = read_timetable([feed])
+    order = list(ON_BENDS)
+    found = itineraries._trip_line(read, 0, order.index(first), order.index(last))
+    x, y = FRAME.to_xy(*found.T)
+    assert len(found) == len(expected)
+    np.testing.assert_allclose(np.column_stack([x, y]), expected, atol=0.5)
+
+
+def test_a_shape_of_one_point_or_backwards_is_no_shape(tmp_path: Path) -> None:
+    for rows in (["s,0.5,0.5,1"], ["s,0.5,0.6,1", "s,0.5,0.4,2"]):
+        feed = timetable(
+            tmp_path, STOPS, TRIPS[:1], trips="route_id,service_id,trip_id,shape_id\nR0,daily,t0,s",
+            shapes="\n".join(["shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence", *rows]),
+        )  # fmt: skip
+        read = read_timetable([feed])
+        stops = read.stops.set_index("stop_id")[["stop_lon", "stop_lat"]]
+        np.testing.assert_array_equal(itineraries._trip_line(read, 0, 0, 1), stops.loc[["a", "b"]].to_numpy())
 
 
 def test_routes_take_as_long_as_the_matrix_says(porto_alegre_transit: tl.Network) -> None:

@@ -250,11 +250,15 @@ def route_lines(
 def line_of(parts: list[FloatArray]) -> shapely.LineString:
     """Return one line through the (lng, lat) rows of consecutive parts; it has zero length if they are one point."""
     coordinates = np.concatenate(parts)
+    kept = without_repeats(coordinates)
+    return shapely.LineString(kept if len(kept) > 1 else coordinates[[0, -1]])
+
+
+def without_repeats(coordinates: FloatArray) -> FloatArray:
+    """Return (lng, lat) rows without those that repeat the one before, up to rounding: 1e-9 degrees are 0.1 mm."""
     kept = np.ones(len(coordinates), np.bool_)
     kept[1:] = (np.abs(np.diff(coordinates, axis=0)) > 1e-9).any(axis=1)
-    if kept.sum() < 2:
-        return shapely.LineString(coordinates[[0, -1]])
-    return shapely.LineString(coordinates[kept])
+    return coordinates[kept]
 
 
 def _path(

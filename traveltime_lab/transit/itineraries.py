@@ -31,7 +31,7 @@ from traveltime_lab.rounding import most_ms, whole_seconds
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.graph import RoadGraph
-from traveltime_lab.streets.paths import paths
+from traveltime_lab.streets.paths import paths, without_repeats
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
 from traveltime_lab.transit.fares import FareBook, PaidRide
 from traveltime_lab.transit.query import TransitQuery
@@ -352,9 +352,7 @@ class ItineraryBuilder:
         line = _trip_line(t, call.trip, call.first, call.last)
         if before is not None:
             line = np.vstack([before.destination, line])
-        kept = np.ones(len(line), np.bool_)
-        kept[1:] = (np.diff(line, axis=0) != 0.0).any(axis=1)
-        line = line[kept]
+        line = without_repeats(line)
         metres = float(segment_lengths_m(line[:, 0], line[:, 1]).sum()) if len(line) > 1 else 0.0
         name = str(route["route_short_name"] or route["route_long_name"] or "")
         headsign = _headsign(t, call.trip, call.first)
@@ -449,4 +447,4 @@ def _trip_line(timetable: Timetable, trip: int, first: int, last: int) -> FloatA
         return straight
     inner = (along > ends[0]) & (along < ends[1])
     cut = [np.array([np.interp(end, along, line[:, k]) for k in (0, 1)]) for end in ends]
-    return np.vstack([cut[0], line[inner], cut[1]])
+    return without_repeats(np.vstack([cut[0], line[inner], cut[1]]))
