@@ -131,6 +131,13 @@ def test_all_passes_over_the_pairs_are_counted(tmp_path: Path) -> None:
             **asked, **more,
         )  # fmt: skip
         assert told[-1] == (total, total) and len(told) > 1
+    rides: list[tuple[int, int]] = []
+    del asked["travel_time"]
+    tl.routes(
+        town, starts, ends, departure_time="2026-03-03T08:00", max_results=3,
+        progress=lambda *each: rides.append(each), **asked,
+    )  # fmt: skip
+    assert rides[-1] == (12, 12) and len(rides) > 1
 
 
 def test_an_error_of_the_function_ends_the_search(call: Callable[..., Any]) -> None:

@@ -111,6 +111,37 @@ def test_types(town: Network) -> None:
 
 
 @pytest.mark.parametrize(
+    "labels",
+    [
+        ["x", "y"],
+        [7, 8],
+        [1.5, 2.5],
+        [True, False],
+        pd.array([3, 4], dtype="uint8"),
+        pd.array([3, 4], dtype="Int64"),
+        pd.array(["p", "q"], dtype="string"),
+        pd.MultiIndex.from_tuples([("a", 1), ("b", 2)]),
+        pd.CategoricalIndex(["u", "v"]),
+        pd.DatetimeIndex(["2026-01-01", "2026-01-02"]),
+    ],
+    ids=lambda labels: str(getattr(labels, "dtype", labels[0])),
+)
+def test_labels_of_any_type_may_be_missing(town: Network, labels: Any) -> None:
+    here, there = at((500, 500), (900, 100)), at((500, 500), (600, 500)).set_axis(labels)
+    expected = there.index.tolist()
+    assert tl.nearest(town, here, there, **ON_FOOT)["destination"].tolist() == [expected[0], expected[1]]
+    found = tl.nearest(town, here, there, k=2, **ON_FOOT | {"travel_time": 30})["destination"]
+    assert found.isna().tolist() == [False, False, True, True]
+    assert found.tolist()[:2] == expected
+
+
+def test_the_only_place_is_out_of_reach(town: Network) -> None:
+    found = tl.nearest(town, at((500, 500), (600, 500)), at((500, 500)), k=2, **ON_FOOT | {"travel_time": 10})
+    assert found["destination"].isna().tolist() == [False, True]
+    assert found.geometry.isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
     ("asked", "error"),
     [
         ({"k": 0}, "k must be from 1 to 1000"),

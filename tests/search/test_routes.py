@@ -303,6 +303,10 @@ def test_pairs_and_unreachable(town):
     breakdown = tl.routes(town, origins, destinations, properties="distance_breakdown", **ON_FOOT)
     assert breakdown["distance_breakdown"][0]["walk"] == pytest.approx(900, abs=0.1)
     assert breakdown["distance_breakdown"][3] is None
+    walked = tl.routes(town, origins, destinations, properties="on_foot", **ON_FOOT)
+    assert walked["on_foot"].tolist() == [True, True, pd.NA, pd.NA]
+    driven = tl.routes(town, origins, destinations, properties="on_foot", transportation="driving")
+    assert driven["on_foot"].tolist() == [False, False, pd.NA, pd.NA]
 
 
 # Moments -------------------------------------------------------------------------------------------------------------

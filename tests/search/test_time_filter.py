@@ -123,6 +123,21 @@ def test_sparse_is_what_pairs_reach_in_any_number_of_blocks(town, monkeypatch, l
     assert nothing.dtypes.equals(sparse.dtypes)
 
 
+@pytest.mark.parametrize("properties", [["travel_time"], ["travel_time", "distance", "snap_distance"]])
+def test_sparse_keeps_to_the_chosen_pairs(town, properties):
+    rng = np.random.default_rng(9)
+    origins, destinations = (at(*rng.uniform((0, -300), (1200, 800), (20, 2))) for _ in range(2))
+    destinations.iloc[:5] = origins.iloc[:5]
+    table = pd.DataFrame({"origin": rng.integers(0, 20, 60), "destination": rng.integers(0, 20, 60)})
+    ask = {"travel_time": 300, "properties": properties, **ON_FOOT}
+    for chosen in ("aligned", table.drop_duplicates()):
+        pairs = tl.time_filter(town, origins, destinations, pairs=chosen, **ask)
+        reached = pairs[pairs["travel_time"].notna()].reset_index(drop=True)
+        assert 0 < len(reached) < len(pairs)
+        sparse = tl.time_filter(town, origins, destinations, pairs=chosen, form="sparse", **ask)
+        pd.testing.assert_frame_equal(sparse, pd.DataFrame(reached.drop(columns=["reason", "geometry"])))
+
+
 def test_many_to_one_is_one_to_many_turned_round(town):
     rng = np.random.default_rng(6)
     many, one = at(*rng.uniform((0, -100), (1200, 600), (40, 2))), at((1000, 250))

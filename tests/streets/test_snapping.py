@@ -6,6 +6,7 @@ from pathlib import Path
 
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 import pytest
 import shapely
 from hypothesis import assume, given
@@ -86,6 +87,37 @@ def test_an_origin_must_be_left_and_a_destination_reached(banks: tl.Network) -> 
     assert back.notna().all(axis=None)
     parts = tl.routes(banks, start, dead_end, transportation="driving")
     assert parts["distance"].notna().all()
+
+
+#: Searches for the travel time from the first of two places to the second, by car.
+TIMES_OF = {
+    "pairs": lambda net, here, there, **ask: tl.time_filter(net, here, there, **ask)["travel_time"],
+    "sparse": lambda net, here, there, **ask: tl.time_filter(net, here, there, form="sparse", **ask)["travel_time"],
+    "chosen": lambda net, here, there, **ask: tl.time_filter(net, here, there, pairs="aligned", **ask)["travel_time"],
+    "lines": lambda net, here, there, **ask: tl.time_filter(
+        net, here, there, properties=("travel_time", "route"), **ask
+    )["travel_time"],
+    "routes": lambda net, here, there, travel_time, **ask: tl.routes(net, here, there, **ask)["travel_time"],
+    "nearest": lambda net, here, there, **ask: tl.nearest(net, here, there, **ask)["travel_time"],
+    "accessibility": lambda net, here, there, **ask: tl.accessibility(
+        net, here, there, measure="nearest", **ask
+    )["travel_time_to_opportunities"],
+    "prepared": lambda net, here, there, **ask: tl.time_filter(
+        net, tl.prepare_points(net, here, transportation="driving"),
+        tl.prepare_points(net, there, transportation="driving"), **ask
+    )["travel_time"],
+    "explain": lambda net, here, there, **ask: pd.Series([tl.explain(net, here, there, **ask).travel_time]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("search", TIMES_OF)
+def test_every_search_knows_which_end_is_which(banks: tl.Network, search: str) -> None:
+    """Cars get to a dead end and do not leave it, so that as an origin it is snapped to another street, 445 m away."""
+    dead_end, start = at((30, 16)), at((10, 0))
+    ask = {"travel_time": 7200, "transportation": "driving"}
+    for here, there in ((start, dead_end), (dead_end, start)):
+        matrix = tl.time_filter(banks, here, there, form="matrix", **ask).iloc[0, 0]
+        assert TIMES_OF[search](banks, here, there, **ask).tolist() == [matrix]
 
 
 # The straight walk ---------------------------------------------------------------------------------------------------

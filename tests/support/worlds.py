@@ -30,22 +30,20 @@ def tables(
     Return street tables of nodes in metres and streets between them.
 
     A street is ``(from, to)`` or ``(from, to, tags)``; without tags it is a residential street of 18 km/h, 5 m/s, for
-    everyone.
+    everyone. The places in metres of the tag ``via`` are bends of its line.
     """
     ids = {name: i for i, name in enumerate(nodes)}
     lng, lat = frame.to_lnglat(*zip(*nodes.values(), strict=True))
     points = gpd.GeoDataFrame(geometry=shapely.points(lng, lat), index=list(ids.values()), crs="EPSG:4326")
-    rows = []
+    rows, lines = [], []
     for i, (start, end, *more) in enumerate(streets):
         row = {"u": ids[start], "v": ids[end], "way_id": 100 + i, "highway": "residential"}
         row |= {"walking_kph": 18.0, "cycling_kph": 18.0, "driving_kph": 18.0}
         row |= more[0] if more else {}
+        places = [nodes[start], *row.pop("via", []), nodes[end]]
+        lines.append(shapely.LineString(np.column_stack(frame.to_lnglat(*zip(*places, strict=True)))))
         rows.append(row)
-    edges = gpd.GeoDataFrame(
-        pd.DataFrame(rows),
-        geometry=[shapely.LineString([points.geometry[row["u"]], points.geometry[row["v"]]]) for row in rows],
-        crs="EPSG:4326",
-    )
+    edges = gpd.GeoDataFrame(pd.DataFrame(rows), geometry=lines, crs="EPSG:4326")
     return tables_from_frames(points, edges)
 
 
