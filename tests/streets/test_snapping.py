@@ -17,7 +17,9 @@ from tests.support.osm_files import osm_xml
 from traveltime_lab.kernels.street import nearest, nearest_raster
 from traveltime_lab.kernels.street.crossings import MOTORWAY, REACH_M, SHORE, WADE_M, is_barred, is_behind_water
 from traveltime_lab.kernels.street.grid import Grid, build_grid
+from traveltime_lab.modes import Transportation
 from traveltime_lab.network.water import WaterBodies
+from traveltime_lab.streets import snapping
 
 STEP = 0.001  # about 111 m north, 79 m east
 #: A street on each bank of a river, joined by a bridge in the east; an island in the river with a footway of its own.
@@ -294,3 +296,37 @@ def test_rasters_beside_rivers_find_what_points_find(seed: int, step: float) -> 
     assert np.array_equal(on_raster.distance.ravel(), found.distance.astype(np.float32))
     assert np.array_equal(on_raster.position.ravel(), found.position.astype(np.float32))
     assert (found.segment != across.segment).any()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_positions_on_edges_are_those_of_a_slow_walk_along_them(
+    banks: tl.Network, helsinki: tl.Network, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    for network in (banks, helsinki):
+        streets = network.streets
+        edge = rng.integers(0, streets.n_edges, 300).astype(np.int32)
+        fraction = rng.choice([0.0, 1.0, 0.5, *rng.random(20)], edge.size)
+        edge[:5] = -1
+        nothing = np.zeros(edge.size)
+        snaps = snapping.Snaps(edge, fraction, nothing, nothing.astype(np.int8), nothing, nothing)
+        lng, lat = snapping.snapped_coordinates(streets, snaps)
+        assert np.isnan(lng[:5]).all() and np.isnan(lat[:5]).all()
+        t = streets.tables
+        for i in range(5, edge.size):
+            part = slice(t.coord_indptr[edge[i]], t.coord_indptr[edge[i] + 1])
+            x, y = streets.frame.to_xy(t.coord_lng[part], t.coord_lat[part])
+            shrink = streets.frame.shrink((y[:-1] + y[1:]) / 2)
+            along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x) * shrink, np.diff(y)))])
+            there = np.array([np.interp(fraction[i] * along[-1], along, axis) for axis in (x, y)])
+            found = np.array(streets.frame.to_xy(lng[i : i + 1], lat[i : i + 1]))[:, 0]
+            assert np.abs(found - there).max() < 0.01, (i, edge[i], fraction[i])
+
+
+def test_distances_of_many_points_are_those_of_few(helsinki: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    west, south, east, north = helsinki.bounds
+    rng = np.random.default_rng(4)
+    asked = (helsinki.streets, rng.uniform(west, east, 500), rng.uniform(south, north, 500), Transportation("walking"))
+    few = snapping.metres_to_streets(*asked)
+    monkeypatch.setattr(snapping, "MANY_POINTS", 100)
+    assert (snapping.metres_to_streets(*asked) == few).all()

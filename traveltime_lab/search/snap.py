@@ -73,6 +73,10 @@ def snap(
     50 streets and directions) are used only if there is no other street within the threshold. Trips between two points
     that are both nearest to one island stay there; this function returns the places of all other trips.
 
+    For 100,000 points it takes about twice the processor time of `time_filter` from one origin to them: it also looks
+    for the nearest street of all, and creates a point for each row. Searches snap by themselves; `prepare_points` keeps
+    the result for many searches.
+
     The straight walk to the street never crosses water for more than 5 m; bodies of less than 2 hectares count as land.
     It crosses a motorway at ground level only if no street on this side is at most 500 m farther away than the nearest
     one.

@@ -413,8 +413,15 @@ def metres_to_streets(
     index = snap_index(streets, transportation, accept_roads)
     x, y = streets.frame.to_xy(lng, lat)
     walls = no_barriers() if over_barriers else barriers(streets)
-    found, _ = nearest.nearest_segments(x, y, streets.frame.shrink(y), float(limit_m), index.grid, needed, walls)
-    return np.asarray(found.distance)
+    rules = (float(limit_m), index.grid, needed, walls)
+    if x.size < MANY_POINTS:
+        return np.asarray(nearest.nearest_segments(x, y, streets.frame.shrink(y), *rules)[0].distance)
+    # Sorted by location, so that neighbours use the same part of the index.
+    order = _in_order_of_place(streets, x, y)
+    x, y = x[order], y[order]
+    metres = np.empty(x.size)
+    metres[order] = nearest.nearest_segments(x, y, streets.frame.shrink(y), *rules)[0].distance
+    return metres
 
 
 def crosses_motorway(streets: StreetLayer, snaps: Snaps) -> BoolArray:
@@ -462,8 +469,17 @@ def snapped_coordinates(streets: StreetLayer, snaps: Snaps) -> tuple[FloatArray,
     if found.size:
         e, f = snaps.edge[found], snaps.fraction[found]
         # Segments are sorted by edge and position: find the last one that begins at or before the fraction.
-        segment = np.searchsorted(edge + start, e + np.minimum(f, 1.0 - 1e-12), side="right") - 1
-        segment = np.clip(segment, np.searchsorted(edge, e), np.searchsorted(edge, e, side="right") - 1)
+        ends = np.cumsum(np.bincount(edge, minlength=streets.n_edges))
+        segment, last = (ends - np.bincount(edge, minlength=streets.n_edges))[e], ends[e] - 1
+        going = np.flatnonzero(segment < last)
+        step = 1 << int((last - segment).max(initial=0)).bit_length()
+        while step > 1:
+            step //= 2
+            # The farthest steps first, each if the segment there begins at or before the fraction.
+            there = segment[going] + step
+            takes = there <= last[going]
+            takes[takes] = start[there[takes]] <= f[going[takes]]
+            segment[going[takes]] += step
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.where(span[segment] > 0, (f - start[segment]) / span[segment], 0.0)
         t = np.clip(t, 0.0, 1.0)
