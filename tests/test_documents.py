@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -108,3 +110,29 @@ def test_citation() -> None:
     assert fields["license"] == project["license"].partition(" AND ")[0], "the package's own, before that of Leaflet"
     assert re.findall(r"^  - name: (.+)$", citation, re.MULTILINE) == [author["name"] for author in project["authors"]]
     assert re.findall(r"^  - (\w.*)$", citation.partition("keywords:")[2], re.MULTILINE) == project["keywords"]
+
+
+def test_pages_have_the_figures_of_the_benchmarks() -> None:
+    """Figures of speed are in one file, and ``python benchmarks/figures.py`` writes the tables of the pages."""
+    spec = importlib.util.spec_from_file_location("figures", ROOT / "benchmarks" / "figures.py")
+    assert spec is not None and spec.loader is not None
+    figures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(figures)
+    held = json.loads(figures.FIGURES.read_text(encoding="utf-8"))
+    shown = set()
+    for path in figures.PAGES:
+        text = path.read_text(encoding="utf-8")
+        assert figures.page(text, held) == text, f"{path.name} is out of date: run python benchmarks/figures.py"
+        shown |= {name.partition(":")[0] for found in figures.TABLE.findall(text) for name in found[1].split()}
+    assert shown == set(held)
+    for row in [row for rows in held.values() for row in rows]:
+        assert (ROOT / "benchmarks" / row["run"]).is_file()
+        # The median of paired ratios, or the ratio of medians of few runs.
+        assert row["ratio"] == pytest.approx(row["ours"] / row["theirs"], rel=0.15), row["task"]
+
+
+def test_every_script_is_named_on_a_page() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "benchmarks" / "README.md"]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in pages if path.name != "CHANGELOG.md")
+    scripts = [*ROOT.glob("benchmarks/**/*.py"), ROOT / "docs" / "draw_pictures.py", ROOT / "notebooks" / "refresh.py"]
+    assert [path.name for path in scripts if not re.search(rf"\b{re.escape(path.name)}\b", text)] == []

@@ -2,12 +2,15 @@
 
     python transit_speed.py city.osm.pbf --gtfs FEED.zip [FEED.zip ...] --moment 2019-05-14T14:00
         --peers-python PEERS/bin/python --workdir WORK [--repeats 5] [--tasks NAME ...] [--h3-resolution 9]
+        [--peers ferrobus cafein cafein-raptor] [--processor]
 
 `peer_transit.py` runs under the peers' own Python, loads what it needs and waits; then every task is run by turns, once
 each to warm up and then `--repeats` times; medians are compared. Walks to, from and between stops take 20 minutes at
 most, four rides, trips two hours. ferrobus refuses stops without times, so its feeds get interpolated ones; its doors
 know all stops within the walk, as ours do (its default are the ten nearest, another question). Points lie within
-400 m of stops. Medians over a window (`percentiles=(50,)`) are of departures a minute.
+400 m of stops. Medians over a window (`percentiles=(50,)`) are of departures a minute. cafein has the transfers of the
+day ready (`compute_tbtr_transfers`); `cafein-raptor` is cafein without them, several times slower. With `--processor`
+seconds are those of the processor, of all threads: for machines on which other work runs.
 
 Targets: less time than both peers on every matrix; shapes (true polygons, water and holes cut out) at most three times
 ferrobus's hexagons, whose index was made before; arrivals at most 1.5 times departures.
@@ -33,7 +36,7 @@ WALK_S, MAX_CHANGES, TRAVEL_TIME_S, WINDOW_S = 1200, 3, 7200, 3600
 MATRICES = ("one_to_many 1000", "one_to_many 10000", "one_to_many 100000", "many_to_many", "many_arriving", "median")
 SHAPES = ("isochrone 30", "isochrone 60")
 #: What each peer cannot do.
-MISSING = {"ferrobus": {"many_arriving", "median"}, "cafein": set(SHAPES)}
+MISSING = {"ferrobus": {"many_arriving", "median"}, "cafein": set(SHAPES), "cafein-raptor": set(SHAPES)}
 
 
 def fill_times(feed, folder):
@@ -109,12 +112,13 @@ class Ours:
             level_of_detail="lowest", **{name: self.moment},
         )  # fmt: skip
 
-    def run(self, task):
-        """Run a task once; return seconds."""
+    def run(self, task, clock):
+        """Run a task once; return seconds by a clock, "seconds" or "processor"."""
         name, *arguments = task.split()
-        begin = time.perf_counter()
+        now = time.process_time if clock == "processor" else time.perf_counter
+        begin = now()
         getattr(self, name)(*(int(word) if word.isdigit() else word for word in arguments))
-        return time.perf_counter() - begin
+        return now() - begin
 
 
 class Peer:
@@ -126,19 +130,19 @@ class Peer:
             [str(python), str(script), name, str(folder)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
-        self.build = self._answer()
+        self.build = self._answer("seconds")
 
-    def _answer(self):
+    def _answer(self, clock):
         for line in self._process.stdout:
             if line.startswith('{"seconds"'):  # peers print words of their own
-                return json.loads(line)["seconds"]
+                return json.loads(line)[clock]
         raise RuntimeError(f"the peer ended with code {self._process.wait()}; run peer_transit.py by hand")
 
-    def run(self, task):
-        """Run a task once; return seconds."""
+    def run(self, task, clock):
+        """Run a task once; return seconds by a clock, "seconds" or "processor"."""
         self._process.stdin.write(task + "\n")
         self._process.stdin.flush()
-        return self._answer()
+        return self._answer(clock)
 
 
 def main():
@@ -153,6 +157,8 @@ def main():
     parser.add_argument("--tasks", nargs="+", default=[*MATRICES, *SHAPES])
     parser.add_argument("--h3-resolution", type=int, default=9)
     parser.add_argument("--timezone")
+    parser.add_argument("--peers", nargs="+", default=["ferrobus", "cafein"], choices=[*MISSING])
+    parser.add_argument("--processor", action="store_true")
     arguments = parser.parse_args()
     folder = arguments.workdir
     folder.mkdir(parents=True, exist_ok=True)
@@ -183,25 +189,29 @@ def main():
     }  # fmt: skip
     (folder / "question.json").write_text(json.dumps(query))
     ours = Ours(network, points, dt.datetime.fromisoformat(arguments.moment))
-    peers = {name: Peer(arguments.peers_python, name, folder) for name in ("ferrobus", "cafein")}
+    peers = {name: Peer(arguments.peers_python, name, folder) for name in arguments.peers}
+    clock = "processor" if arguments.processor else "seconds"
     for name, peer in peers.items():
         print(f"{name}: ready in {peer.build:.1f} s")
-    print("| task | ours (s) | ferrobus (s) | cafein (s) | ours / quicker peer | target | |")
-    print("|---|---|---|---|---|---|---|")
+    print(f"| task | {' | '.join(f'{name} (s)' for name in ('ours', *peers))} | ours / quicker peer | target | |")
+    print("|---" * (len(peers) + 5) + "|")
     took = {}
     for task in arguments.tasks:
         runners = {"ours": ours} | {name: peer for name, peer in peers.items() if task not in MISSING[name]}
         spans = {name: [] for name in runners}
         for turn in range(arguments.repeats + 1):
             for name, runner in runners.items():
-                seconds = runner.run(task)
+                seconds = runner.run(task, clock)
                 if turn:
                     spans[name].append(seconds)
         middle = {name: statistics.median(values) for name, values in spans.items()}
         took[task] = middle["ours"]
-        ratio = middle["ours"] / min(value for name, value in middle.items() if name != "ours")
+        theirs = [value for name, value in middle.items() if name != "ours"]
+        if not theirs:
+            continue
+        ratio = middle["ours"] / min(theirs)
         target = 3.0 if task in SHAPES else 1.0
-        cells = [f"{middle[name]:.4f}" if name in middle else "" for name in ("ours", "ferrobus", "cafein")]
+        cells = [f"{middle[name]:.4f}" if name in middle else "" for name in ("ours", *peers)]
         verdict = "PASS" if ratio < target else "FAIL"
         print(f"| {task} | {' | '.join(cells)} | {ratio:.2f} | {target} | {verdict} |", flush=True)
     for task, arriving in (
@@ -212,7 +222,7 @@ def main():
             continue
         spans = {"departures": [], "arrivals": []}
         for turn in range(arguments.repeats + 1):
-            seconds = ours.run(arriving), ours.run(task)
+            seconds = ours.run(arriving, clock), ours.run(task, clock)
             if turn:
                 spans["arrivals"].append(seconds[0])
                 spans["departures"].append(seconds[1])
