@@ -19,7 +19,9 @@ SUFFIXES = (".cff", ".cjs", ".ipynb", ".md", ".proto", ".py", ".pyi", ".toml", "
 DOCUMENTS = (
     "README.md",
     "ARCHITECTURE.md",
+    "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "benchmarks/README.md",
     "docs/contract.md",
     "docs/growth.md",
@@ -30,7 +32,7 @@ DOCUMENTS = (
     "docs/service.md",
 )
 #: What commands write, and the repository does not hold.
-WRITTEN = {"traveltime-lab-demo/"}
+WRITTEN = {"dist/", "traveltime-lab-demo/"}
 #: A path as documents write it: no blanks, no placeholders, not from the root of a server.
 PATH = re.compile(r"\.?[\w-]+(?:[./][\w.-]+)*/?")
 

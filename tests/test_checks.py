@@ -1,0 +1,108 @@
+"""The checks: every session of `noxfile.py` is documented and called, and what a release compares is one."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+import traveltime_lab as tl
+from tests.support import ROOT
+from tests.test_public_api import PROJECT, _requirement
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+CLASSIFIERS = PROJECT["project"]["classifiers"]
+PYTHONS = [text.rpartition(" ")[2] for text in CLASSIFIERS if re.search(r":: 3\.\d+$", text)]
+SECTIONS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+#: Lines of one version in the changelog.
+MOST_LINES = 60
+
+
+def sessions() -> dict[str, bool]:
+    """Return the sessions of the noxfile, and whether each runs on several Pythons; nox need not be installed."""
+    found = {}
+    for node in ast.parse((ROOT / "noxfile.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            for decorator in map(ast.unparse, node.decorator_list):
+                if decorator.startswith("nox.session"):
+                    found[node.name] = "python=" in decorator
+                    assert ast.get_docstring(node), f"{node.name} has no docstring, which nox -l shows"
+    return found
+
+
+def without_python(name: str) -> str:
+    """Return the name of a session without its Python, which must be there if there are several."""
+    session, dash, _ = name.partition("-")
+    several = sessions()
+    assert session in several, f"noxfile.py has no session {name}"
+    assert several[session] == bool(dash), f"{name}: the Python is missing, or too much"
+    return session
+
+
+def test_contributing_lists_every_session_once() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.partition("| Session | Commands |")[2].partition("\n\n")[0]
+    listed = [without_python(name) for name in re.findall(r"^\| `([\w.-]+)`", table, re.MULTILINE)]
+    assert sorted(listed) == sorted(sessions())
+    # Nor do examples name sessions that are not there.
+    for names in re.findall(r"\bnox (?:-R |--no-venv )?-s ((?:[a-z_]+ ?)+)", text):
+        assert set(names.split()) <= set(sessions()), names
+
+
+def test_the_check_script_runs_every_session_but_the_long_one() -> None:
+    text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    called = set(re.findall(r"^check (\w+)", text, re.MULTILINE)) | set(re.findall(r"--session (\w+)", text))
+    called |= set(re.findall(r"^ *dependencies=(\w+)", text, re.MULTILINE))
+    assert called == set(sessions()) - {"new_examples"}
+
+
+def test_workflows_run_every_session() -> None:
+    called = set()
+    for path in WORKFLOWS:
+        text = path.read_text(encoding="utf-8")
+        for names in re.findall(r"run: nox -s ([\w. -]+)", text):
+            called |= {without_python(name) for name in names.split()}
+        assert "secrets." not in text
+        assert all(re.search(r"@v\d+$", action) for action in re.findall(r"uses: (\S+)", text)), "a major version"
+    assert called == set(sessions())
+    (listed,) = re.findall(r"python: \[(.+)\]", (ROOT / ".github" / "workflows" / "checks.yml").read_text("utf-8"))
+    assert set(PYTHONS) < set(re.findall(r"[\d.]+", listed)), "each Python of pyproject.toml, and the next one"
+
+
+@pytest.mark.parametrize("system", ["ubuntu", "macos", "windows"])
+def test_workflows_run_on_the_systems_of_the_readme(system: str) -> None:
+    text = (ROOT / ".github" / "workflows" / "checks.yml").read_text(encoding="utf-8")
+    assert len(re.findall(rf"system: \[.*{system}-latest.*\]", text)) == 3, "tests, quick tests and distributions"
+
+
+def test_the_recipe_is_that_of_the_project() -> None:
+    """The conda recipe has the version and the requirements of `pyproject.toml`, by conda-forge's names."""
+    project = PROJECT["project"]
+    text = (ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    assert f'version: "{tl.__version__}"' in text
+    assert f'python_min: "{project["requires-python"].removeprefix(">=")}"' in text
+    run = text.partition("  run:\n")[2].partition("\n\n")[0]
+    needed = {_requirement(item) for item in re.findall(r"^    - ([\w.-]+>=[\d.]+)$", run, re.MULTILINE)}
+    assert needed == set(map(_requirement, project["dependencies"]))
+    assert project["description"] in text and project["license"] in text
+    assert all(f"- {path}\n" in text for path in project["license-files"])
+    assert "".join(PROJECT["build-system"]["requires"]) in text
+
+
+def test_the_changelog_keeps_its_form() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert versions[0].startswith(f"{tl.__version__} (")
+    for version in versions:
+        assert len(version.splitlines()) <= MOST_LINES, "say less"
+        found = re.findall(r"^### (.+)$", version, re.MULTILINE)
+        assert found and set(found) <= SECTIONS and len(set(found)) == len(found)
+
+
+def test_the_changelog_names_public_names_only() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    names = {name.partition(".")[0] for name in re.findall(r"`([A-Za-z]\w*(?:\.\w+)?)`", text)}
+    code = set(re.findall(r"\w+", (ROOT / "traveltime_lab" / "cli.py").read_text(encoding="utf-8")))
+    unknown = {name for name in names if not hasattr(tl, name)} - code - {"SECURITY", "matrix", "areas"}
+    assert not unknown, f"{unknown} are not public"
