@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import geopandas as gpd
@@ -208,6 +209,11 @@ def test_every_function_is_known() -> None:
     assert optional == set(CALLS) | set(ELSEWHERE)
 
 
+def test_other_tests_are_there() -> None:
+    for text in (*ELSEWHERE.values(), *NOT_HERE.values()):
+        assert (Path(__file__).parents[1] / text.partition(":")[0]).is_file(), text
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_every_keyword_changes_the_answer(towns: Network, name: str) -> None:
     wrong = []
@@ -262,7 +268,7 @@ OPTIONS: Final[dict[str, tuple[str, dict[str, Any], dict[str, Any], gpd.GeoDataF
 NOT_HERE: Final = {
     "type": "tests/test_modes.py",
     "disable_border_crossing": "tests/test_modes.py: it raises UnsupportedError",
-    "transfer_walking_time": "tests/transit/test_transfers.py: vehicles here change at one stop",
+    "transfer_walking_time": "tests/transit/test_transit.py: vehicles here change at one stop",
 }
 SNAPPING: Final = {
     "penalty": ("enabled", "disabled"), "accept_roads": ("both_drivable_and_walkable", "any_drivable"),
