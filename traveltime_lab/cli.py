@@ -128,8 +128,18 @@ def _parser() -> argparse.ArgumentParser:
         "compile",
         help="compile all kernels in advance, for packages and container images",
         description="Compiles the kernels of all searches and caches them, so that the first request need not wait. "
-        "They are stored in NUMBA_CACHE_DIR, by default beside the package, in a folder that nobody else can write to.",
+        "They are stored in NUMBA_CACHE_DIR, by default beside the package, in a folder that nobody else can write to. "
+        "With --baseline, they are compiled for a processor that others of the same kind surpass, and written to an "
+        "archive for wheels.",
     )
+    compiling.add_argument(
+        "--baseline",
+        metavar="NAME",
+        nargs="?",
+        const="",
+        help="compile for this processor, such as x86-64-v3 (default: the best known one that this machine surpasses)",
+    )
+    compiling.add_argument("--out", metavar="FILE", type=Path, help="the archive to write, with --baseline")
     compiling.set_defaults(run=_compile)
     return parser
 
@@ -151,9 +161,15 @@ def _tell_of_compiling() -> None:
 
 
 def _compile(options: argparse.Namespace) -> None:
-    from traveltime_lab.kernels import compiled, warm_up
+    from traveltime_lab.kernels import ahead, compiled, warm_up
     from traveltime_lab.search.rehearsal import rehearse
 
+    if (options.baseline is None) != (options.out is None):
+        raise tl.InputError("compile takes --baseline and --out together, or neither")
+    if options.out is not None:
+        n_kernels = ahead.write(options.out, options.baseline or None)
+        print(f"{n_kernels} kernels, {options.out.stat().st_size / 1e6:.1f} MB, are in {options.out}")
+        return
     started = time.perf_counter()
     n_missing = warm_up.start_helper()
     warm_up.compile_listed()

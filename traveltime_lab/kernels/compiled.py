@@ -15,6 +15,9 @@ The files are in the same places as those of Numba: below ``NUMBA_CACHE_DIR`` if
 folder beside the source, or in the cache folder of the user if that is not writable. If none of these is writable, or
 if the internals of Numba are not as expected, kernels are compiled in each process and a warning is logged.
 
+A wheel may contain kernels that are compiled for a baseline processor (`traveltime_lab.kernels.ready`). They are used
+where there is no file for this processor.
+
 Reading a compiled kernel runs what is in the file. Files and folders that another user could have written to are
 therefore left alone (`traveltime_lab.kernels.trusted`): a warning is logged once, and the next of these places is used.
 
@@ -47,6 +50,7 @@ import numba
 import numpy as np
 
 from traveltime_lab._signals import call
+from traveltime_lab.kernels.ready import archive_versions, archived_kernels, usable_baselines
 from traveltime_lab.kernels.trusted import UntrustedError, home_of_user, make_folder, read
 
 logger = logging.getLogger(__name__)
@@ -382,9 +386,17 @@ class _Cache:
 
     def is_kept(self, sig: Any, target_context: Any) -> bool | None:
         """Return whether there is a valid file for a signature, None if it cannot be cached; only its start is read."""
+        if self._sources is None:
+            return None
+        codegen = target_context.codegen()
+        try:
+            if self._in_archive(sig, codegen) is not None:
+                return True
+        except Exception:  # whatever is wrong with it, it is of no use
+            logger.debug("the archive of kernels cannot be read", exc_info=True)
         if self.cache_path is None:
             return None
-        path, key = self._entry(sig, target_context.codegen())
+        path, key = self._entry(sig, codegen)
         try:
             return read(path, len(_MAGIC) + len(key)) == _MAGIC + key
         except (OSError, UntrustedError):
@@ -394,14 +406,16 @@ class _Cache:
         """Return the compiled code of a signature, None if it has to be compiled."""
         found = None
         if self._sources is not None:
-            try:
-                target_context.refresh()
-                path, key = self._entry(sig, target_context.codegen())
-                found = self._load(path, key, sig, target_context)
-            except UntrustedError as error:
-                _warn_of(error, "kernels are compiled again, and replace such files where that is possible")
-            except Exception as error:  # any fault of a file is mended by compiling again
-                _warn_once("they cannot be read", error)
+            for load in (self._load_file, self._load_ready):
+                try:
+                    target_context.refresh()
+                    found = load(sig, target_context)
+                except UntrustedError as error:
+                    _warn_of(error, "kernels are compiled again, and replace such files where that is possible")
+                except Exception as error:  # any fault of a file is mended by compiling again
+                    _warn_once("they cannot be read", error)
+                if found is not None:
+                    return found
         if found is None:
             self._started[_arguments(sig)] = time.perf_counter()
             if "compiling" not in _told:
@@ -430,11 +444,46 @@ class _Cache:
         for watch in watchers:
             watch(None)
 
-    def _load(self, path: Path, key: bytes, sig: Any, target_context: Any) -> Any:
+    def _load_file(self, sig: Any, target_context: Any) -> Any:
+        """Return what is in the folder of the cache, None if there is nothing for this key."""
+        path, key = self._entry(sig, target_context.codegen())
         try:
             data = read(path)
         except FileNotFoundError:
             return None
+        return self._rebuilt(data, key, sig, target_context)
+
+    def _load_ready(self, sig: Any, target_context: Any) -> Any:
+        """Return what is in the archive that came with the package, None if it lacks this kernel."""
+        found = self._in_archive(sig, target_context.codegen())
+        if found is None:
+            return None
+        name, key = found
+        return self._rebuilt(archived_kernels()[name], key, sig, target_context)
+
+    def _in_archive(self, sig: Any, codegen: Any) -> tuple[str, bytes] | None:
+        """Return the name of a signature in the archive of the package and its key, None if it is not in it."""
+        archive = archived_kernels()
+        for baseline in usable_baselines(codegen) if archive else ():
+            name, key = self._archived(sig, codegen, baseline.name)
+            if name in archive:
+                return name, key
+        return None
+
+    def _archived(self, sig: Any, codegen: Any, baseline: str) -> tuple[str, bytes]:
+        """Return the name of a signature in an archive, which contains its key, and the key."""
+        _, key = self._identity(sig, (codegen.magic_tuple()[0], baseline, ""), archive_versions())
+        return f"{self._stem()}-{key.hex()}.nbc", key
+
+    def for_archive(self, sig: Any, target_context: Any, baseline: str) -> tuple[str, bytes]:
+        """Return the name and content in an archive of a signature that has just been compiled for a baseline."""
+        codegen = target_context.codegen()
+        path, _ = self._entry(sig, codegen)
+        name, key = self._archived(sig, codegen, baseline)
+        return name, _MAGIC + key + read(path)[len(_MAGIC) + len(key) :]
+
+    def _rebuilt(self, data: bytes, key: bytes, sig: Any, target_context: Any) -> Any:
+        """Return the compiled code in a file, None if it has another key or is damaged."""
         start = len(_MAGIC) + 2 * _DIGEST_SIZE
         head, payload = data[:start], data[start:]
         if head != _MAGIC + key + hashlib.blake2b(payload, digest_size=_DIGEST_SIZE).digest():
@@ -475,18 +524,23 @@ class _Cache:
 
         The sources are part of the key but not of the name, so that a changed kernel replaces the file of the old one.
         """
+        made_with = (str(sys.implementation.cache_tag), numba.__version__, llvmlite.__version__, np.__version__)
+        name, key = self._identity(sig, codegen.magic_tuple(), made_with)
+        return self._folder() / f"{self._stem()}-{name.hex()[:16]}.nbc", key
+
+    def _identity(self, sig: Any, target: tuple[str, ...], versions: tuple[str, ...]) -> tuple[bytes, bytes]:
+        """Return a digest of a signature, the processor and the versions, and one of these and the sources."""
         assert self._sources is not None
         parts = (
             self._name,
             [_in_words(kind) for kind in _arguments(sig)],
-            codegen.magic_tuple(),
+            target,
             self._options,
             [getattr(numba.config, name, None) for name in _NUMBA_SETTINGS],
-            (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, np.__version__),
+            versions,
         )
-        name = hashlib.blake2b(repr(parts).encode(), digest_size=_DIGEST_SIZE)
-        path = self._folder() / f"{self._stem()}-{name.hexdigest()[:16]}.nbc"
-        return path, hashlib.blake2b(name.digest() + self._sources, digest_size=_DIGEST_SIZE).digest()
+        name = hashlib.blake2b(repr(parts).encode(), digest_size=_DIGEST_SIZE).digest()
+        return name, hashlib.blake2b(name + self._sources, digest_size=_DIGEST_SIZE).digest()
 
 
 def _arguments(sig: Any) -> tuple[Any, ...]:
