@@ -200,8 +200,8 @@ def searches(folder: Path) -> Iterator[tuple[str, Call]]:
         yield f"h3_cells {name}", lambda some=some: tl.h3_cells(town, places[:2], resolution=9, **some)
         yield f"explain {name}", lambda some=some: tl.explain(town, places[:1], places[5:6], **some)
         yield (
-            f"receipt {name}",
-            lambda some=some: tl.replay(tl.receipt(tl.time_map(town, places[:2], **some, receipt=True)), town),
+            f"replay {name}",
+            lambda some=some: tl.replay(tl.time_map(town, places[:2], **some), town, origins=places[:2]),
         )
         yield f"interrupted {name}", lambda some=some: _interrupted(lambda: tl.time_map(town, places, **some))
     yield "distance_map", lambda: tl.distance_map(town, places, distance=900, **walk)

@@ -1,0 +1,50 @@
+"""What a process holds of the operating system does not grow with the number of calls."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import pytest
+
+from tests.support import repeated
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks below /proc")
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Temporary files of other tests are elsewhere."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+@pytest.mark.parametrize("group", repeated.GROUPS)
+def test_calls_leave_nothing_behind(group: str, tmp_path: Path) -> None:
+    if group == "service":
+        pytest.importorskip("starlette", reason="the extra 'server' is not installed")
+    left, names = {}, []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, call in repeated.GROUPS[group](tmp_path):
+            names.append(name)
+            left[name] = repeated.repeat(call, 5)
+    assert len(names) == len(set(names)) > 5
+    assert {name: more for name, more in left.items() if more} == {}
+
+
+def test_what_is_left_behind_is_seen(tmp_path: Path) -> None:
+    files, folders = [], []
+
+    def leave() -> None:
+        files.append((tmp_path / "file").open("w"))
+        folders.append(tempfile.mkdtemp(prefix="traveltime_lab_"))
+
+    try:
+        left = repeated.repeat(leave, 3)
+        assert list(left) == ["descriptors", "temporary"]
+        assert left["descriptors"] == {str(tmp_path / "file"): 3} and len(left["temporary"]) == 3
+    finally:
+        for file in files:
+            file.close()
