@@ -73,3 +73,10 @@ def test_html() -> None:
     assert html.count("<tr>") == html.count("</tr>") == 5
     # The ride starts when the vehicle departs, and the wait is apart.
     assert [f">{text}<" in html for text in ("08:10", "5 min", "10 min", "08:05")] == [True, True, True, False]
+
+
+def test_a_leg_may_come_back_to_where_it_begins() -> None:
+    """The line of a route is that of its legs; points where legs meet, up to rounding, are in it once."""
+    lines = [[(0, 0), (1, 0)], [(1, 1e-12), (2, 0), (1, 0), (1, 3)], [(1, 3), (1, 3)], [(1, 3), (0, 3)]]
+    route = Route(tuple(Leg("walk", "", 60, 1.0, shapely.LineString(line)) for line in lines))
+    assert list(route.geometry.coords) == [(0, 0), (1, 0), (2, 0), (1, 0), (1, 3), (0, 3)]

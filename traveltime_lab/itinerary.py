@@ -10,6 +10,7 @@ are whole centimetres and add up to its distance. `Route.parts` returns a route 
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from html import escape
@@ -399,9 +400,11 @@ class Route:
     @property
     def geometry(self) -> shapely.LineString:
         """Line of the whole route in EPSG:4326; empty if it has no legs."""
-        coordinates: list[tuple[float, ...]] = []
-        for leg in self.legs:
-            coordinates += [xy for xy in leg.geometry.coords if not coordinates or xy != coordinates[-1]]
+        coordinates: list[tuple[float, float]] = []
+        for x, y in itertools.chain.from_iterable(leg.geometry.coords for leg in self.legs):
+            # Legs meet up to rounding; 1e-9 degrees are 0.1 mm.
+            if not coordinates or max(abs(x - coordinates[-1][0]), abs(y - coordinates[-1][1])) > 1e-9:
+                coordinates.append((x, y))
         if len(coordinates) == 1:
             coordinates *= 2
         return shapely.LineString(coordinates)
