@@ -57,6 +57,9 @@ def checked(found: tl.Explanation, network: tl.Network, origin: Any, destination
         table = tl.time_filter(network, origin, destination, **found.nearest_request)
         assert table["travel_time"].notna().all(), found
         assert found.advice in str(found)
+        for name in ("travel_time", "departure_time", "arrival_time"):
+            is_other = found.nearest_request.get(name) != how.get(name)
+            assert (f"{name}=" in found.advice) == is_other, found
 
 
 def unneeded(found: tl.Explanation, network: tl.Network, origin: Any, destination: Any, **how: Any) -> bool:
