@@ -55,17 +55,16 @@ final class TravelTimeQuery<S extends Search> extends BaseQuery implements PostF
     RequestAnswers answers = RequestAnswers.current();
     RequestCache cache =
         searcher instanceof SolrIndexSearcher ? RequestCache.find((SolrIndexSearcher) searcher, cacheName) : null;
-    boolean isAsked = answers != null && answers.has(search);
-    if (!isAsked && (cache == null || cache.peek(search) == null)) {
+    // What a cache holds does not count: it has the documents of other requests, and scoring matches every document, so
+    // that the same query would be refused at first and select too much later.
+    if (answers == null || !answers.has(search)) {
       throw new SolrException(
           SolrException.ErrorCode.BAD_REQUEST,
           "A travel-time query works as a filter query of its own, fq={!...}, not inside of other queries. As the main"
               + " query it scores documents if the same query is there as fq, too.");
     }
-    if (isAsked) {
-      answers.noteScoring();
-    }
-    return new FunctionQuery(new ScoreSource(search, isAsked ? answers.get(search) : null, cache));
+    answers.noteScoring();
+    return new FunctionQuery(new ScoreSource(search, answers.get(search), cache));
   }
 
   @Override

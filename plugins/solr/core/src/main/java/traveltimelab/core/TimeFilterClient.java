@@ -13,6 +13,8 @@ public final class TimeFilterClient implements Client<TimeFilterSearch> {
   private static final String MEDIA = "application/json";
   private static final String SEARCH = "search";
   private static final String PLACE = "location";
+  /** Seconds; docs/contract.md, section 3.9. */
+  private static final int LEAST_TRAVEL_TIME = 60;
 
   private final Options options;
 
@@ -52,7 +54,9 @@ public final class TimeFilterClient implements Client<TimeFilterSearch> {
       text.append(i == 0 ? "\"" : ",\"").append(i).append('"');
     }
     text.append("],\"").append(one).append("_time\":\"").append(search.time).append("\",\"travel_time\":");
-    text.append(search.travelTime).append(",\"transportation\":").append(search.transportation);
+    // The service takes no less; what takes longer than the limit is left out of its answer (Answers.complete).
+    text.append(Math.max(search.travelTime, LEAST_TRAVEL_TIME));
+    text.append(",\"transportation\":").append(search.transportation);
     text.append(",\"properties\":[\"travel_time\"").append(search.distances ? ",\"distance\"]" : "]");
     if (!search.range.isEmpty()) {
       text.append(",\"range\":").append(search.range);

@@ -35,7 +35,7 @@ public final class TimeFilterSearch implements Search {
   /** Read the parameters of a query. */
   public static TimeFilterSearch parse(Parameters parameters) {
     String field = parameters.require("field");
-    int travelTime = parameters.seconds("travel_time", 1);
+    int travelTime = parameters.seconds("travel_time", 0);
     Map<?, ?> transportation = Json.object("transportation", parameters.require("transportation"));
     if (!(transportation.get("type") instanceof String)) {
       throw new BadParameterException("transportation", "needs a type, such as {\"type\":\"driving\"}");

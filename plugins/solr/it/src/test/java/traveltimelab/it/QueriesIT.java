@@ -94,7 +94,7 @@ public class QueriesIT {
     }
     refused(400, "distances must be true or false", "fq", "{!traveltime " + GOOD + "}", "traveltime_distances", "maybe");
     String[][] wrongJson = {
-      {"travel_time=900", "travel_time=0", "travel_time must be"},
+      {"travel_time=900", "travel_time=-1", "travel_time must be"},
       {"'{\"type\":\"driving\"}'", "driving", "transportation must be a JSON object"},
       {"'{\"type\":\"driving\"}'", "'{}'", "transportation needs a type"},
       {"departure_time=2026-03-02T08:00:00Z", "", "departure_time is missing"},
@@ -115,6 +115,21 @@ public class QueriesIT {
     refused(400, words, "q", "{!uncached " + GOOD + "}");
     refused(400, words, "fq", "-_query_:\"{!uncached " + GOOD + "}\"");
     refused(400, words, "facet", "true", "facet.query", "{!uncached " + GOOD + "}");
+    // Nor from a cache: the same query as a filter has filled it.
+    String query = "{!traveltime " + GOOD.replace("900", "917") + "}";
+    assertEquals(200, World.get().ask("fq", query).status);
+    refused(400, words, "q", query);
+    refused(400, words, "fq", "-_query_:\"" + query + "\"");
+    refused(400, words, "fq", "filter(_query_:\"" + query + "\")");
+    refused(400, words, "facet", "true", "facet.query", query);
+    assertEquals(200, World.get().ask("fq", query).status);
+  }
+
+  @Test
+  public void limitsMayBeZero() throws Exception {
+    assertEquals(200, World.get().ask("fq", "{!traveltime " + GOOD.replace("900", "0") + "}").status);
+    String json = JSON_GOOD.replace("travel_time=900", "travel_time=0");
+    assertEquals(200, World.get().ask("fq", "{!json " + json + "}").status);
   }
 
   @Test
