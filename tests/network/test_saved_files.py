@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import shutil
 import subprocess
 import sys
 import textwrap
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +21,12 @@ import pytest
 from tests.support import ROOT
 from traveltime_lab import load_network
 from traveltime_lab.errors import FormatError
-from traveltime_lab.network import checksums
+from traveltime_lab.network import checksums, prepared, prepared_columns
+from traveltime_lab.network import prepared_file as prepared_file_module
 from traveltime_lab.network.network import Network
+from traveltime_lab.streets import tables
+from traveltime_lab.streets.tables import StreetTables
+from traveltime_lab.transit import timetable_columns, timetable_file
 
 PAGE = 4096
 
@@ -155,6 +163,156 @@ def test_a_file_of_an_arrow_writer_has_no_checksums(city: Path) -> None:
     with pytest.raises(FormatError, match=r"is damaged \(it has no checksums\); copy the file again"):
         load_network(city)
     assert load_network(city, verify=False).n_edges > 0
+
+
+# Valid checksums, hostile contents ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def prepared_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small network with everything: streets, restrictions, a timetable, and prepared values."""
+    from tests.test_fuzz import make_world
+
+    folder = tmp_path_factory.mktemp("prepared")
+    network = make_world(folder).network.prepare("walking", "driving", "public_transport")
+    return network.save(folder / "ready.network")
+
+
+def table_of(path: Path) -> pa.Table:
+    with pa.OSFile(str(path), "rb") as source:
+        return pa.ipc.open_file(source.read_buffer()).read_all()
+
+
+def forged(table: pa.Table, path: Path, header: Any = None, **columns: pa.Array) -> Path:
+    """Write a table with other columns and another header, and valid checksums."""
+    names = table.column_names
+    arrays = {name: table.column(name).chunk(0) for name in names}
+    for name, values in columns.items():
+        offsets = pa.array([0, len(values)], type=pa.int64())
+        arrays[name] = pa.LargeListArray.from_arrays(offsets, values)
+    made = pa.table(arrays)
+    metadata = table.schema.metadata if header is None else {b"traveltime_lab.network": header}
+    made = made.replace_schema_metadata(metadata)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, made.schema) as writer:
+        writer.write_table(made)
+    checksums.seal(path)
+    return path
+
+
+def hostile(values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield other contents of a column: lengths, dtypes, and numbers that no column may have everywhere."""
+    kind = values.dtype
+    yield "shorter", values[:-1]
+    yield "longer", np.append(values, values[-1:])
+    yield "empty", values[:0]
+    yield "another dtype", np.zeros(len(values), np.float32 if kind != np.float32 else np.int16)
+    if kind.kind in "iu":
+        for name, number in (("largest", np.iinfo(kind).max), ("smallest", np.iinfo(kind).min)):
+            for at in (0, -1):
+                changed = values.copy()
+                changed[at] = number
+                yield f"{name} at {at}", changed
+    elif kind.kind == "f":
+        for number in (np.nan, np.inf, -np.inf, 1e300):
+            changed = values.copy()
+            with np.errstate(over="ignore"):
+                changed[0] = number
+            yield f"{number}", changed
+
+
+#: Columns where any number of the dtype is a value: ids, flags, words, and what is shown only.
+ANY_NUMBER = {
+    "node_osm_id", "node_flags", "edge_way_id", "timetable/pattern_pickup", "timetable/pattern_drop_off",
+    "timetable/course_along", "timetable/shape_along", "timetable/services.start", "timetable/services.end",
+    "timetable/fare_attributes.price", "places.population", "places.osm_id",
+}  # fmt: skip
+
+
+def test_every_column_is_checked(prepared_file: Path, tmp_path: Path) -> None:
+    """Each column of a file with hostile content and valid checksums: refused by name, or a value like any other."""
+    table = table_of(prepared_file)
+    assert load_network(forged(table, tmp_path / "same.network")).prepared
+    assert sum(name.startswith("prepared/") for name in table.column_names) > 40
+    accepted: list[str] = []
+    for name in table.column_names:
+        values = table.column(name).chunk(0).values
+        if not pa.types.is_primitive(values.type) or not len(values):
+            continue
+        for what, changed in hostile(values.to_numpy(zero_copy_only=False)):
+            if random.Random(f"{name} {what}").random() > 0.2:
+                continue
+            path = forged(table, tmp_path / "city.network", **{name: pa.array(changed)})
+            try:
+                load_network(path)
+                accepted.append(f"{name}: {what}")
+            except FormatError as error:
+                assert path.name in str(error)
+    # What is left are values like any other.
+    odd = [text for text in accepted if text.partition(":")[0] not in ANY_NUMBER]
+    assert not [text for text in odd if not may_be_any(text)], odd
+
+
+def may_be_any(text: str) -> bool:
+    """Return whether a change leaves a column that means something: a prepared label, a missing number."""
+    name, _, what = text.partition(": ")
+    if name.startswith("prepared/"):  # labels, coordinates in metres and truths as bytes
+        return what.startswith(("largest", "inf", "-inf", "1e", "nan", "smallest", "another dtype"))
+    return (name.startswith("timetable/") and what in ("nan", "largest at 0", "largest at -1")) or name.startswith(
+        "uses."
+    )
+
+
+@pytest.mark.parametrize("name", ["names", "timetable/headsigns", "timetable/stops.stop_id", "uses.highway"])
+def test_texts_that_are_none(prepared_file: Path, tmp_path: Path, name: str) -> None:
+    table = table_of(prepared_file)
+    path = tmp_path / "city.network"
+    n = len(table.column(name).chunk(0).values)
+    with pytest.raises(FormatError):
+        load_network(forged(table, path, **{name: pa.array([5] * n)}))
+    if n:
+        # Offsets that lead out of the text, which no reader may follow.
+        whole = forged(table, path).read_bytes()
+        good = table.column(name).chunk(0).values.buffers()[1].to_pybytes()[: 4 * (n + 1)]
+        if whole.count(good) == 1:
+            at = whole.index(good)
+            content = bytearray(whole)
+            content[at : at + len(good)] = np.full(n + 1, 1 << 30, np.int32).tobytes()
+            path.write_bytes(resealed(bytes(content)))
+            with pytest.raises(FormatError):
+                load_network(path)
+
+
+def resealed(content: bytes) -> bytes:
+    """Return a file with its checksums computed again."""
+    footer = checksums._footer_start(memoryview(content))
+    assert footer is not None
+    end = footer - checksums._TABLE_END.size
+    length, _, mark = checksums._TABLE_END.unpack(content[end:footer])
+    rows = json.loads(content[end - length : end])
+    rows = [(name, begin, stop, zlib.crc32(content[begin:stop])) for name, begin, stop, _ in rows]
+    text = json.dumps(rows).encode()
+    # The table may have become longer or shorter by some digits.
+    text += b" " * (length - len(text))
+    if len(text) != length:
+        return content
+    return content[: end - length] + text + checksums._TABLE_END.pack(length, zlib.crc32(text), mark) + content[footer:]
+
+
+def test_every_array_has_a_rule(prepared_file: Path) -> None:
+    """A new field of a saved class fails here until it has a rule."""
+    for kind in prepared_file_module._CLASSES.values():
+        names = [item.name for item in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else kind._fields
+        rules = prepared_columns.RULES[kind.__name__]
+        annotations = {name: str(kind.__annotations__[name]) for name in names}
+        arrays = {name for name, text in annotations.items() if text.endswith("Array") or "ndarray" in text}
+        assert arrays == {*rules}, kind
+    assert {*prepared_columns.KINDS} == {*prepared.KINDS}
+    arrays = {item.name for item in dataclasses.fields(StreetTables) if str(item.type).endswith("Array")}
+    assert arrays == {*tables._NODE_DTYPES, *tables._EDGE_DTYPES, *tables._RAGGED_DTYPES, *tables.OPTIONAL_ARRAYS}
+    timetable = load_network(prepared_file).timetable
+    columns, _ = timetable_file.to_tables(timetable)
+    texts = {f"{table}.{name}" for table, names in timetable_columns.TEXTS.items() for name in names.split()}
+    assert {*columns} - {"headsigns"} == {*timetable_columns.ARRAYS, *timetable_columns.NUMBERS, *texts}
 
 
 # Loads a network, lets somebody ruin its file, and searches.

@@ -313,7 +313,7 @@ def load_network(path: str | os.PathLike[str], *, verify: bool = True) -> Networ
     contents = read_file(path, verify=flag(verify, "verify"))
     try:
         return Network.of(contents)
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
         msg = f"{path} is damaged ({type(error).__name__}: {error}); build and save the network again"
         raise FormatError(msg) from error
 

@@ -19,7 +19,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -144,7 +144,17 @@ def _table(path: Path, content: memoryview) -> list[tuple[str, int, int | None, 
     found = zlib.crc32(content[max(begin, 0) : end])
     if begin < 0 or found != expected:
         raise _damaged(path, "the table of checksums", found, expected)
-    rows: list[Any] = json.loads(bytes(content[begin:end]))
+    try:
+        rows = [
+            (str(name), int(start), stop and int(stop), int(crc))
+            for name, start, stop, crc in json.loads(bytes(content[begin:end]))
+        ]
+    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise FormatError(
+            f"{path} is damaged: its table of checksums cannot be read ({error}); copy the file again"
+        ) from error
+    if not rows:
+        raise _damaged(path, "the table of checksums", found, expected)
     # The sections follow each other from the first byte to the table, and go on behind it.
     borders = [0, *(row[2] for row in rows[:-1])]
     if [row[1] for row in rows[:-1]] != borders[:-1] or borders[-1] != begin or rows[-1][1] != footer - len(content):
@@ -153,7 +163,7 @@ def _table(path: Path, content: memoryview) -> list[tuple[str, int, int | None, 
             "network again"
         )
         raise FormatError(msg)
-    return [tuple(row) for row in rows]
+    return rows
 
 
 def _damaged(path: Path, where: str, found: int, expected: int) -> FormatError:

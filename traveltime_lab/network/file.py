@@ -43,12 +43,17 @@ from traveltime_lab.streets.tables import (
 )
 from traveltime_lab.transit import timetable_file
 from traveltime_lab.transit.timetable import Timetable
+from traveltime_lab.transit.timetable_columns import check_zone
 
 #: Version of the file format; files of other versions raise an error.
 FORMAT_VERSION = 5
 #: That of networks with slopes, so that versions of this package that do not know slopes refuse them.
 _WITH_SLOPES = f"{FORMAT_VERSION} with slopes"
 _FORMAT_NAME = "traveltime_lab.network"
+#: What content without sense may cause, with sizes that no memory has.
+_FAULTS = (KeyError, IndexError, AttributeError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError)
+#: Types of what the header says.
+_HEADER = {"timezone": str, "is_left_hand": bool, "attribution": str, "fingerprint": str, "report": dict}
 #: Prefix of the columns of the timetable.
 _TIMETABLE = "timetable/"
 
@@ -132,14 +137,15 @@ def read_file(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:
             msg = f"{source} is damaged (it has no checksums); copy the file again, or build and save the network again"
             raise FormatError(msg)
         table = reader.read_all()
-    except FileAccessError:
+        table.validate(full=True)  # offsets of texts, for example
+    except (FileAccessError, FormatError):
         raise
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, *_FAULTS) as error:
         msg = f"{source} is not a complete saved network ({str(error).splitlines()[0]}); build and save it again"
         raise FormatError(msg) from error
     try:
         return _from_arrow(table, meta, content)
-    except (KeyError, IndexError, TypeError, ValueError, pa.ArrowInvalid) as error:
+    except (pa.ArrowException, *_FAULTS) as error:
         msg = f"{source} is damaged ({type(error).__name__}: {error}); build and save the network again"
         raise FormatError(msg) from error
 
@@ -165,7 +171,7 @@ def _header(source: Path, schema: pa.Schema) -> dict[str, Any]:
         raise FormatError(msg)
     try:
         meta = dict(json.loads(header))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         msg = f"{source} is damaged (its header is not a JSON object: {error}); build and save the network again"
         raise FormatError(msg) from error
     if meta.get("version") not in (FORMAT_VERSION, _WITH_SLOPES):
@@ -265,6 +271,12 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any], content: pa.Buffer) -> Co
     def values(name: str) -> pa.Array:
         return table.column(name).chunk(0).values  # noqa: PD011 - Arrow, not pandas
 
+    if table.num_rows != 1:
+        raise ValueError(f"it has {table.num_rows} rows instead of 1")
+    for name, kind in {**_HEADER, "water_report": dict}.items():
+        if not isinstance(meta[name], kind):
+            raise TypeError(f"{name} of the header must be {kind.__name__}, got {type(meta[name]).__name__}")
+    check_zone(meta["timezone"])
     arrays: dict[str, Any] = {}
     for item in fields(StreetTables):
         if item.name in table.column_names and item.name not in ("names", "water"):

@@ -27,6 +27,7 @@ from traveltime_lab.kernels.street.ties import Parts, Places
 from traveltime_lab.kernels.transit.walks import StopsOnEdges
 from traveltime_lab.network import prepared
 from traveltime_lab.network.prepared import KINDS, Prepared, name_of
+from traveltime_lab.network.prepared_columns import check_kind, check_value
 from traveltime_lab.streets.contraction import Contraction, Hierarchy
 from traveltime_lab.streets.graph import Core, RoadGraph, Topology
 from traveltime_lab.streets.layer import StreetLayer
@@ -97,6 +98,11 @@ class _Reader:
 
     def __init__(self, owners: Mapping[str, Any], columns: Mapping[str, AnyArray]) -> None:
         self.owners = owners
+        transit = owners["transit"]
+        self._sizes = {
+            "edges": int(owners["streets"].tables.edge_from.size),
+            "stops": 0 if transit is None else transit.timetable.n_stops,
+        }
         self._columns = columns
         self._objects: list[Any] = []
 
@@ -114,8 +120,10 @@ class _Reader:
         if "same" in tree:
             return self._objects[tree["same"]]
         parts = {name: self.value(item) for name, item in tree["parts"].items()}
-        self._objects.append(_CLASSES[tree["class"]](**parts))
-        return self._objects[-1]
+        made = _CLASSES[tree["class"]](**parts)
+        check_value(made, self._sizes)
+        self._objects.append(made)
+        return made
 
 
 def to_columns(
@@ -146,12 +154,20 @@ def from_columns(
         From `to_columns`.
     streets, transit : StreetLayer and TransitLayer
         The layers of the network.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If the values make no sense; see `traveltime_lab.network.prepared_columns`.
     """
     reader = _Reader({"streets": streets, "transit": transit}, columns)
     values = []
     for item in header["values"]:
         key, value = reader.value(item["key"]), reader.value(item["value"])
-        values.append(Use(KINDS[item["kind"]], reader.value(item["owner"]), key, value))
+        owner = reader.value(item["owner"])
+        check_kind(item["kind"], owner, value)
+        hash(key)
+        values.append(Use(KINDS[item["kind"]], owner, key, value))
     return Prepared(tuple(header["types"]), tuple(values))
 
 

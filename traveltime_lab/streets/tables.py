@@ -310,6 +310,11 @@ def check_consistent(tables: StreetTables) -> None:
                 raise ValueError(f"column {name} must be a one-dimensional array of {dtype}, got {array.dtype}")
             if sizes is not None and array.size != sizes:
                 raise ValueError(f"column {name} must have {sizes} values, got {array.size}")
+    if not (tables.names and all(isinstance(name, str) for name in tables.names)):
+        raise ValueError("column names must contain texts")
+    highways = tables.uses["highway"]
+    if len(tables.uses) and not all(isinstance(value, str) for value in highways):
+        raise ValueError("column uses.highway must contain texts")
     for name, size in (
         ("edge_from", n_nodes),
         ("edge_to", n_nodes),
@@ -338,7 +343,7 @@ def check_consistent(tables: StreetTables) -> None:
         ("node_lat", -90.0, 90.0),
         ("coord_lng", -180.0, 180.0),
         ("coord_lat", -90.0, 90.0),
-        ("edge_length_m", 0.0, np.inf),
+        ("edge_length_m", 0.0, 41e6),  # once around the earth
     ):
         array = getattr(tables, name)
         # Comparisons with NaN are False, so NaN fails this check, too.

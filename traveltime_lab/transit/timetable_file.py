@@ -16,11 +16,8 @@ import pyarrow as pa
 from traveltime_lab._arrays import AnyArray, Int32Array
 from traveltime_lab.transit.calendar import Services
 from traveltime_lab.transit.timetable import TABLES, Timetable, plain_arrays
+from traveltime_lab.transit.timetable_columns import check_timetable
 
-#: Columns of row numbers that may be -1, in addition to those of transfers.
-_MAY_BE_NONE: Final = frozenset(
-    {"stops.parent_idx", "trips.block_idx", "fare_attributes.agency_idx", "fare_rules.route_idx", "course_shape"}
-)
 #: Tables that the arrays of row numbers refer to.
 _ARRAY_TARGETS: Final[Mapping[str, str]] = {
     "pattern_stop": "stops",
@@ -117,7 +114,7 @@ def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Tim
     Raises
     ------
     KeyError, ValueError
-        If a column is missing, or has row numbers outside of the table that it refers to.
+        If a column is missing, or breaks its rule (`traveltime_lab.transit.timetable_columns`).
     """
     values: dict[str, Any] = {"zones": list(meta["zones"]), "notes": list(meta["notes"])}
     spans = meta.get("feed_spans")
@@ -132,42 +129,10 @@ def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Tim
         if item.name not in values:
             values[item.name] = columns[item.name].to_numpy(zero_copy_only=False)
     timetable = Timetable(**values)
-    _check_consistent(timetable)
+    check_timetable(timetable)
     return timetable
-
-
-def _check_consistent(timetable: Timetable) -> None:
-    """Raise ValueError if row numbers are outside of the tables that they refer to."""
-    sizes = {**_sizes(timetable), "zones": len(timetable.zones)}
-    for table, targets in TABLES.items():
-        for column, what in targets.items():
-            _check_range(getattr(timetable, table)[column].to_numpy(), sizes[what], f"{table}.{column}")
-    for name, what in _ARRAY_TARGETS.items():
-        _check_range(getattr(timetable, name), sizes[what] + (what == "headsigns"), name)
-    _check_range(timetable.services.exception_service, sizes["services"], "services.exception_service")
-    if timetable.feed_spans is not None and len(timetable.feed_spans) != len(timetable.feeds):
-        raise ValueError("feed_spans does not have one row per feed")
-    lengths = {
-        "trip_indptr": timetable.arrival.size,
-        "pattern_indptr": timetable.pattern_stop.size,
-        "course_indptr": timetable.course_along.size,
-        "shape_indptr": timetable.shape_lng.size,
-    }
-    for name, size in lengths.items():
-        indptr = getattr(timetable, name)
-        if indptr.size == 0 or int(indptr[0]) != 0 or int(indptr[-1]) != size or (np.diff(indptr) < 0).any():
-            raise ValueError(f"column {name} is not a valid index pointer of its arrays")
-    pattern = timetable.hot.trip_pattern
-    if (np.diff(timetable.trip_indptr) != np.diff(timetable.pattern_indptr)[pattern]).any():
-        raise ValueError("column trip_indptr does not match the lengths of the patterns")
 
 
 def _moved(rows: AnyArray, offset: int) -> Int32Array:
     """Return row numbers plus an offset; -1 is kept."""
     return np.where(rows >= 0, rows + offset, -1).astype(np.int32)
-
-
-def _check_range(rows: AnyArray, size: int, name: str) -> None:
-    lowest = -1 if name in _MAY_BE_NONE or name.startswith("transfers.") else 0
-    if rows.size and (int(rows.min()) < lowest or int(rows.max()) >= size):
-        raise ValueError(f"column {name} contains row numbers outside of the table that it refers to")

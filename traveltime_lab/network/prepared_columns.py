@@ -1,0 +1,282 @@
+"""
+The rules of prepared values in saved networks; see `traveltime_lab.streets.columns`.
+
+Prepared values go into kernels as they are. A new class, or a new array of one, needs a rule here: `check_value`
+refuses what has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from traveltime_lab.streets.columns import Column, check_column
+
+#: Rows and columns of a block of a grid, and its cells; see `traveltime_lab.kernels.street.grid`.
+_SIDE: Final = 64
+_CELLS_PER_BLOCK: Final = _SIDE * _SIDE
+#: Most buckets of a queue (assumed: far beyond the 2 * 10**4 of the largest cities).
+_MOST_BUCKETS: Final = 1 << 22
+#: Rules of the arrays of each class. Sizes that depend on the object are those of `_sizes_of`.
+RULES: Final[Mapping[str, Mapping[str, Column]]] = {
+    "Topology": {
+        "is_open": Column("bool", ("directed",)),
+        "takes_points": Column("bool", ("directed",)),
+        "indptr": Column("int32", ("states+",), 0, "arcs"),
+        "indices": Column("int32", ("arcs",), 0, "states"),
+        "arc_edge": Column("int32", ("arcs",), 0, "directed"),
+        "arc_extra_ms": Column("int64", ("arcs",), 0),
+        "arc_boards": Column("bool", ("arcs",)),
+        "indptr_rev": Column("int32", ("states+",), 0, "arcs"),
+        "indices_rev": Column("int32", ("arcs",), 0, "states"),
+        "order_rev": Column("int64", ("arcs",), 0, "arcs"),
+        "entry_indptr": Column("int64", ("directed+",), 0, "entries"),
+        "entry_states": Column("int32", ("entries",), 0, "states"),
+        "exit_indptr": Column("int64", ("directed+",), 0, "exits"),
+        "exit_states": Column("int32", ("exits",), 0, "states"),
+        "exit_arcs": Column("int64", ("exits",), -1, "arcs"),
+        "state_edge": Column("int32", ("states",), -1, "directed"),
+        "can_leave": Column("bool", ("edges",)),
+        "can_arrive": Column("bool", ("edges",)),
+        "component": Column("int32", ("states",), 0, "states"),
+        "chain": Column("int32", ("edges",), 0, "edges"),
+        "ends_chain": Column("bool", ("directed",)),
+    },
+    "Arcs": {
+        "indptr": Column("int32", ("states+",), 0, "arcs"),
+        "indices": Column("int32", ("arcs",), 0, "states"),
+        "weights": Column("int64", ("arcs",), 0),
+    },
+    "Core": {
+        "single": Column("bool", ("states",)),
+        "above": Column("int32", ("states",), -1, "states"),
+        "above_key": Column("int64", ("states",), 0),
+    },
+    "RoadGraph": {
+        "traversal": Column("int64", ("directed",), 0),
+        "weights": Column("int64", ("arcs",), 0),
+        "weights_rev": Column("int64", ("arcs",), 0),
+        "entry_keys": Column("int64", ("entries",), 0),
+        "exit_keys": Column("int64", ("exits",), 0),
+    },
+    "Contraction": {
+        "rank": Column("int32", ("states",), 0, "states"),
+        "up_indptr": Column("int64", ("states+",), 0, "shortcuts"),
+        "up_heads": Column("int32", ("shortcuts",), 0, "states"),
+        "parent": Column("int32", ("states",), -1, "states"),
+        "slots": Column("int64", ("any",), -1, "slots"),
+    },
+    "Hierarchy": {
+        "rank": Column("int32", ("states",), 0, "states"),
+        "parent": Column("int32", ("states",), -1, "states"),
+    },
+    "Grid": {
+        "ends": Column("float64", ("segments", 4)),
+        "marks": Column("uint8", ("segments",)),
+        "edge": Column("int32", ("segments",), 0, "edges"),
+        "blocks": Column("int32", ("block rows", "block columns"), -1e6, "blocks"),
+        "begin": Column("int32", ("cells+",), 0, "members"),
+        "rings": Column("uint8", ("cells",)),
+        "members": Column("int32", ("members",), 0, "segments"),
+    },
+    "Parts": {
+        "start": Column("float64", ("segments",), 0.0, 1.0),
+        "span": Column("float64", ("segments",), 0.0, 1.0),
+        "street": Column("int32", ("segments",), 0, "directed"),
+        "ends": Column("bool", ("directed",)),
+    },
+    "SegmentIndex": {},
+    "EdgeBoxes": {
+        "boxes": Column("float64", ("edges", 4)),
+        "is_land": Column("bool", ("edges",)),
+    },
+    "Places": {
+        "indptr": Column("int64", ("points+",), 0, "places"),
+        "edge": Column("int32", ("places",), 0, "edges"),
+        "fraction": Column("float64", ("places",), 0.0, 1.0),
+        "distance": Column("float64", ("places",), 0.0),
+    },
+    "Snaps": {
+        "edge": Column("int32", ("points",), -1, "edges"),
+        "fraction": Column("float64", ("points",), 0.0, 1.0, may_be_nan=True),
+        "distance_m": Column("float64", ("points",), 0.0, may_be_nan=True),
+        "status": Column("int8", ("points",), 0, 8),
+        "lng": Column("float64", ("points",), may_be_nan=True),
+        "lat": Column("float64", ("points",), may_be_nan=True),
+    },
+    "StopsOnEdges": {
+        "indptr": Column("int64", ("edges+",), 0, "found"),
+        "stops": Column("int32", ("found",), 0, "stops"),
+        "fraction": Column("float64", ("found",), 0.0, 1.0),
+        "connector": Column("int64", ("found",), 0),
+    },
+}  # fmt: skip
+#: Classes of the owners and of the values of each kind; "array" for an array, "None" for nothing.
+KINDS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
+    "topology": ("StreetLayer", frozenset({"Topology"})),
+    "labels": ("StreetLayer", frozenset({"RoadGraph"})),
+    "labels at own speeds": ("StreetLayer", frozenset({"RoadGraph"})),
+    "contraction": ("Topology", frozenset({"Contraction"})),
+    "hierarchy": ("RoadGraph", frozenset({"Hierarchy"})),
+    "part sizes": ("Topology", frozenset({"array"})),
+    "snap index": ("StreetLayer", frozenset({"SegmentIndex"})),
+    "islands": ("StreetLayer", frozenset({"SegmentIndex", "None"})),
+    "barriers": ("StreetLayer", frozenset({"Grid"})),
+    "boxes": ("StreetLayer", frozenset({"EdgeBoxes"})),
+    "stops": ("TransitLayer", frozenset({"Snaps, StopsOnEdges"})),
+    "stops at own speeds": ("TransitLayer", frozenset({"Snaps, StopsOnEdges"})),
+}
+
+
+def check_value(value: Any, sizes: Mapping[str, int]) -> None:
+    """
+    Raise ValueError if arrays of a prepared object break their rules, or its parts do not fit together.
+
+    Parameters
+    ----------
+    value : object
+        Of one of the classes of `RULES`; its parts were checked before.
+    sizes : mapping of str to int
+        ``edges`` and ``stops`` of the network.
+    """
+    kind = type(value).__name__
+    if kind not in RULES:
+        raise ValueError(f"{kind} has no rules")
+    rules, known = RULES[kind], _sizes_of(value, {**sizes, "directed": 2 * sizes["edges"]})
+    for name in _names(value):
+        part = getattr(value, name)
+        if isinstance(part, np.ndarray) and name not in rules:
+            raise ValueError(f"column {kind}.{name} has no rule")
+    for name, rule in rules.items():
+        array = getattr(value, name)
+        if kind == "Arcs" and name == "indptr" and getattr(array, "dtype", None) == np.int64:  # in a hierarchy
+            rule = rule._replace(dtype="int64")
+        check_column(f"{kind}.{name}", array, rule, known)
+    _check_parts(kind, value, known)
+
+
+def check_kind(kind: str, owner: Any, value: Any) -> None:
+    """Raise ValueError unless a prepared value is one of its kind, and fits its owner."""
+    if kind not in KINDS:
+        raise ValueError(f"{kind!r} is no kind of prepared values")
+    wanted, classes = KINDS[kind]
+    if type(owner).__name__ != wanted or _class_of(value) not in classes:
+        raise ValueError(f"{kind} of a {type(owner).__name__} is a {_class_of(value)}")
+    if kind == "part sizes":
+        n_parts = int(owner.component.max(initial=0)) + 1
+        check_column(kind, value, Column("int64", ("parts",), 0), {"parts": n_parts})
+    if kind in ("contraction", "hierarchy"):
+        topology = owner if kind == "contraction" else owner.topology
+        if value.rank.size != topology.indptr.size - 1:
+            raise ValueError(f"{kind} has {value.rank.size} states instead of {topology.indptr.size - 1}")
+        if kind == "contraction" and value.slots.size != topology.indices.size:
+            raise ValueError(f"{kind} has {value.slots.size} slots instead of {topology.indices.size}")
+
+
+def _class_of(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return "array"
+    if type(value) is tuple:
+        return ", ".join(map(_class_of, value))
+    return "None" if value is None else type(value).__name__
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(value) if item.init) if is_dataclass(value) else tuple(value._fields)
+
+
+def _length(array: Any, less: int = 0) -> int:
+    return max(int(array.shape[0]) - less, 0) if isinstance(array, np.ndarray) and array.ndim else 0
+
+
+def _sizes_of(value: Any, sizes: dict[str, int]) -> dict[str, int]:
+    """Return the sizes that the rules of an object name."""
+    kind = type(value).__name__
+    if kind == "Topology":
+        own = {"states": _length(value.indptr, 1), "arcs": _length(value.indices)}
+        own |= {"entries": _length(value.entry_states), "exits": _length(value.exit_states)}
+    elif kind == "Arcs":
+        own = {"states": _length(value.indptr, 1), "arcs": _length(value.indices)}
+    elif kind == "Core":
+        own = {"states": _length(value.whole.indptr, 1)}
+    elif kind == "RoadGraph":
+        topology = value.topology
+        own = {"states": _length(topology.indptr, 1), "arcs": _length(topology.indices)}
+        own |= {"entries": _length(topology.entry_states), "exits": _length(topology.exit_states)}
+    elif kind == "Contraction":
+        own = {"states": _length(value.rank), "shortcuts": _length(value.up_heads), "any": _length(value.slots)}
+        own["slots"] = 2 * own["shortcuts"]
+    elif kind == "Hierarchy":
+        own = {"states": _length(value.rank)}
+    elif kind == "Grid":
+        own = {"segments": _length(value.edge), "cells": _length(value.rings), "members": _length(value.members)}
+        shape = value.blocks.shape if isinstance(value.blocks, np.ndarray) else ()
+        own |= {"block rows": [*shape, 0][0], "block columns": [*shape, 0, 0][1]}
+        own["blocks"] = own["cells"] // _CELLS_PER_BLOCK
+    elif kind == "Parts":
+        own = {"segments": _length(value.start)}
+    elif kind == "Places":
+        own = {"points": _length(value.indptr, 1), "places": _length(value.edge)}
+    elif kind == "Snaps":
+        own = {"points": _length(value.edge)}
+    elif kind == "StopsOnEdges":
+        own = {"found": _length(value.stops)}
+    else:
+        own = {}
+    return sizes | own
+
+
+#: Classes of the parts of an object, and the size in which they are like it.
+_PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "Core": {"whole": ("Arcs", "states"), "arcs": ("Arcs", "states")},
+    "RoadGraph": {
+        "topology": ("Topology", "states", "arcs"),
+        "core_forward": ("Core", "states"),
+        "core_backward": ("Core", "states"),
+    },
+    "Hierarchy": {"up": ("Arcs", "states"), "down": ("Arcs", "states")},
+    "SegmentIndex": {"grid": ("Grid",), "parts": ("Parts",)},
+    "Snaps": {"places": ("Places", "points"), "islands": ("Places", "points")},
+}
+_OPTIONAL: Final = frozenset({"places", "islands"})
+
+
+def _check_parts(kind: str, value: Any, known: Mapping[str, int]) -> None:
+    """Raise ValueError if what an object consists of is of another class or size."""
+    for name, (wanted, *alike) in _PARTS.get(kind, {}).items():
+        part = getattr(value, name)
+        if part is None and name in _OPTIONAL:
+            continue
+        if type(part).__name__ != wanted:
+            raise ValueError(f"{kind}.{name} must be a {wanted}, got {type(part).__name__}")
+        own = _sizes_of(part, {"edges": known["edges"]})
+        for size in alike:
+            if own[size] != known[size]:
+                raise ValueError(f"{kind}.{name} has {own[size]} {size} instead of {known[size]}")
+    is_right = True
+    if kind in ("Core", "RoadGraph"):
+        is_right = type(value.n_buckets) is int and 1 <= value.n_buckets <= _MOST_BUCKETS
+    if kind == "RoadGraph":
+        is_right &= type(value.shift) is int and 0 <= value.shift <= 62 and value.metric in ("time", "distance")
+        is_right &= isinstance(value.connector_kph, float) and 0.0 < value.connector_kph < 1000.0
+    if kind in ("Contraction", "Hierarchy"):
+        # Climbing ends, because each step leads to a higher rank.
+        is_right = bool(((value.parent > np.arange(value.parent.size)) | (value.parent == -1)).all())
+    if kind == "SegmentIndex":
+        is_right = _length(value.grid.edge) == _length(value.parts.start)
+    if kind == "Snaps":
+        is_right = value.search is None
+    if kind == "StopsOnEdges":
+        is_right = type(value.n_stops) is int and value.n_stops == known["stops"]
+    if kind == "Grid":
+        whole = (value.first_row, value.last_row, value.first_column, value.last_column)
+        is_right = all(type(number) is int and abs(number) < 1 << 30 for number in whole)
+        is_right = is_right and isinstance(value.cell, float) and 0.0 < value.cell < 1e6
+        is_right = is_right and known["cells"] == known["blocks"] * _CELLS_PER_BLOCK
+        is_right = is_right and value.last_row - value.first_row < _SIDE * known["block rows"]
+        is_right = is_right and value.last_column - value.first_column < _SIDE * known["block columns"]
+    if not is_right:
+        raise ValueError(f"{kind} contains numbers out of range")
