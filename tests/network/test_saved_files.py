@@ -6,6 +6,7 @@ import dataclasses
 import json
 import random
 import shutil
+import struct
 import subprocess
 import sys
 import textwrap
@@ -296,6 +297,33 @@ def resealed(content: bytes) -> bytes:
     if len(text) != length:
         return content
     return content[: end - length] + text + checksums._TABLE_END.pack(length, zlib.crc32(text), mark) + content[footer:]
+
+
+#: Parts of 500 mutations each, 5,000 together; the first 60 of the first part are in the ordinary suite.
+PARTS = [(0, 60), *(pytest.param(part, 500, marks=pytest.mark.slow) for part in range(10))]
+
+
+@pytest.mark.parametrize(("part", "cases"), PARTS)
+def test_changed_bytes_with_valid_checksums(prepared_file: Path, tmp_path: Path, part: int, cases: int) -> None:
+    """Loaded or refused, with no other error and no crash."""
+    content, path = prepared_file.read_bytes(), tmp_path / "city.network"
+    dice, n_refused = random.Random(part), 0
+    for _ in range(cases):
+        changed = bytearray(content)
+        for _ in range(dice.randint(1, 3)):
+            size = len(changed)
+            at = dice.choice([dice.randrange(size), size - 1 - dice.randrange(PAGE), dice.randrange(PAGE)])
+            changed[at] = dice.randrange(256)
+        try:
+            path.write_bytes(resealed(bytes(changed)))
+        except (AssertionError, ValueError, struct.error):  # the end of the file, without which there are no checksums
+            path.write_bytes(changed)
+        try:
+            load_network(path)
+        except FormatError as error:
+            assert path.name in str(error)
+            n_refused += 1
+    assert 0 < n_refused < cases
 
 
 def test_every_array_has_a_rule(prepared_file: Path) -> None:
