@@ -95,8 +95,10 @@ def test_timetables_and_arrival(coquimbo: Network) -> None:
         best = sorted(times.loc[times["origin"] == origin, "travel_time"])[:3]
         assert group["travel_time"].dropna().tolist() == best
     assert (found.loc[found["k"] == 1, "destination"] == places.index).all()
-    with pytest.raises(tl.UnsupportedError, match="use time_filter with form='pairs'"):
-        tl.nearest(coquimbo, places, places, properties=BOTH, **asked)
+    metres = tl.time_filter(coquimbo, places, places, properties=BOTH, **asked).set_index(["origin", "destination"])
+    found = tl.nearest(coquimbo, places, places, k=3, properties=BOTH, **asked).dropna(subset="travel_time")
+    pairs = pd.MultiIndex.from_frame(found[["origin", "destination"]])
+    assert found["distance"].tolist() == metres["distance"].loc[pairs].tolist()
 
 
 def test_types(town: Network) -> None:

@@ -107,9 +107,17 @@ def test_journeys_of_a_window(door: Door, timetabled: tl.Network) -> None:
                 entry["distance"], abs=3
             )
             assert entry["route"]["departure_time"] < entry["route"]["arrival_time"]
-    one = entries(range={**window, "max_results": 1}, properties=["travel_time", "distance"])
-    for name, (entry,) in one.items():
-        assert entry == {key: whole[name][0][key] for key in ("travel_time", "distance")}
+    both = ("travel_time", "distance")
+    # Distances without routes are those of the routes.
+    for most in (1, 3):
+        measured = entries(range={**window, "max_results": most}, properties=list(both))
+        assert measured == {
+            name: [{key: entry[key] for key in both} for entry in each[:most]] for name, each in whole.items()
+        }
+    whole = entries(properties=[*both, "route"])
+    assert entries(properties=list(both)) == {
+        name: [{key: entry[key] for key in both} for entry in each] for name, each in whole.items()
+    }
 
 
 def test_only_walking(door: Door, timetabled: tl.Network) -> None:

@@ -22,16 +22,18 @@ from tests.support.oracles import random_points
 from tests.support.oracles_doors import MODES, DoorOracle
 from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, TRIPS, clock, timetable, towns
 from tests.support.worlds import FRAME, at, tables, with_slopes
+from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.maps.widget.rides import rides_in_words
 from traveltime_lab.modes import as_transportation
 from traveltime_lab.points import read_points
 from traveltime_lab.readers.gtfs.feed import read_timetable
 from traveltime_lab.search.explain.reasons import parts_of
 from traveltime_lab.search.query import ask
+from traveltime_lab.streets.paths import without_repeats
 from traveltime_lab.streets.snapping import metres_to_streets, snap_index
 from traveltime_lab.surfaces import raster
 from traveltime_lab.transit import field as transit_fields
-from traveltime_lab.transit import itineraries
+from traveltime_lab.transit import lengths
 from traveltime_lab.transit.route_types import VEHICLE_WORDS
 from traveltime_lab.transit.stop_links import linked_stops
 
@@ -474,7 +476,7 @@ class TestRoutes:
         assert found["distance"].tolist() == pytest.approx([10_150, 200], rel=0.001)
         assert found.geometry.geom_type.tolist() == ["LineString"] * 2
         with pytest.raises(tl.UnsupportedError, match="form='pairs'"):
-            tl.time_filter(street, at((0, 0)), at((1, 0)), properties=("distance",), form="sparse", **how)
+            tl.time_filter(street, at((0, 0)), at((1, 0)), properties=("on_foot",), form="sparse", **how)
 
 
 class TestStayingSeated:
@@ -674,7 +676,7 @@ def test_rides_follow_their_shapes(
     )  # fmt: skip
     read = read_timetable([feed])
     order = list(ON_BENDS)
-    found = itineraries._trip_line(read, 0, order.index(first), order.index(last))
+    found = without_repeats(ride_lines.trip_line(lengths._trip_lines(read), 0, order.index(first), order.index(last)))
     x, y = FRAME.to_xy(*found.T)
     assert len(found) == len(expected)
     np.testing.assert_allclose(np.column_stack([x, y]), expected, atol=0.5)
@@ -688,7 +690,8 @@ def test_a_shape_of_one_point_or_backwards_is_no_shape(tmp_path: Path) -> None:
         )  # fmt: skip
         read = read_timetable([feed])
         stops = read.stops.set_index("stop_id")[["stop_lon", "stop_lat"]]
-        np.testing.assert_array_equal(itineraries._trip_line(read, 0, 0, 1), stops.loc[["a", "b"]].to_numpy())
+        line = ride_lines.trip_line(lengths._trip_lines(read), 0, 0, 1)
+        np.testing.assert_array_equal(line, stops.loc[["a", "b"]].to_numpy())
 
 
 def test_routes_take_as_long_as_the_matrix_says(porto_alegre_transit: tl.Network) -> None:

@@ -66,7 +66,7 @@ def nearest(
     transportation, departure_time, arrival_time, snapping, window, engine
         As in `time_filter`.
     properties : sequence of str, default ("travel_time",)
-        ``travel_time``, and on streets ``distance``, as in `time_filter`.
+        ``travel_time``, and ``distance``, as in `time_filter`.
     progress : bool or callable, default False
         Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of pairs.
 

@@ -4,7 +4,7 @@ Travel times of pairs as arrays, for `time_filter` and the HTTP service.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,7 @@ def pair_times(
         return PairTimes(origin_of, destination_of, labels, None, spread)
     spread = None
     if transit.has_spread:
-        *pairs_of, _, spread = _every(query, starts, ends, chosen, limit, engine)
+        *pairs_of, _, spread = _every(replace(query, needs_length=False), starts, ends, chosen, limit, engine)
         chosen = pairs_of[0], pairs_of[1]
     chosen = all_pairs(starts, ends) if chosen is None else chosen
     return PairTimes(*departures(query, starts, ends, chosen, n_best), spread)
@@ -97,7 +97,7 @@ def _every(
 ) -> tuple[IndexArray, IndexArray, Int64Array, matrix.Spread | None]:
     """Return the positions and labels of pairs, and their percentiles and shares if requested."""
     if chosen is not None and query.transit is not None:
-        return *chosen, *travel_times.pair_labels(query.transit, starts, ends, *chosen)
+        return *chosen, *travel_times.pair_labels(query.transit, starts, ends, *chosen, with_length=query.needs_length)
     if chosen is not None:
         labels = matrix.pair_labels(
             query.network.streets,

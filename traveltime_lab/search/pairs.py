@@ -159,7 +159,9 @@ def departures(
     """
     assert query.transit is not None
     origin_of, destination_of = chosen
-    found = travel_times.window_itineraries(query.transit, starts, ends, origin_of, destination_of, n_best)
+    found = travel_times.window_itineraries(
+        query.transit, starts, ends, origin_of, destination_of, n_best, with_length=query.needs_length
+    )
     n_rows = np.maximum(np.bincount(found.pair, minlength=origin_of.size), 1)
     pair_of = np.repeat(np.arange(origin_of.size), n_rows)
     first = np.concatenate([[0], np.cumsum(n_rows)])[:-1]

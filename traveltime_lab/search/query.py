@@ -106,7 +106,9 @@ class Query:
     def blocks(self, starts: Snaps, ends: Snaps, limit: int, engine: str = "dijkstra") -> Iterator[matrix.Block]:
         """Yield the blocks of a travel-time matrix, and report pairs as progress."""
         if self.transit is not None:
-            found = travel_times.label_blocks(replace(self.transit, limit=limit), starts, ends)
+            found = travel_times.label_blocks(
+                replace(self.transit, limit=limit), starts, ends, with_length=self.needs_length
+            )
         else:
             found = matrix.label_blocks(
                 self.network.streets, self.graph, starts, ends, self.snapping,
@@ -177,7 +179,8 @@ def ask(
         network.transit, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds,
         percents=percents, with_share=with_share, with_least=with_least,
     )  # fmt: skip
-    return Query(network, transportation, snapping, moment, is_arrival, asked.walking, asked)
+    # Lengths of journeys take as long as the search: who needs them asks for them.
+    return Query(network, transportation, snapping, moment, is_arrival, asked.walking, asked, needs_length=False)
 
 
 def typical_day_of(network: Network, arguments: Mapping[str, Any]) -> dt.date | None:

@@ -267,7 +267,7 @@ def _long(
     query, properties, network = asked.query, asked.properties, asked.query.network
     origin_of, destination_of, labels, moments = found.origin_of, found.destination_of, found.labels, found.moments
     lines = None
-    if query.transit is not None and ("distance" in properties or "route" in properties):
+    if query.transit is not None and "route" in properties:
         lines = np.full(labels.size, shapely.LineString(), dtype=object)
         reached = np.flatnonzero(labels != road.UNREACHED)
         when = None if moments is None else [moments[row] for row in reached]
@@ -333,32 +333,32 @@ def table_query(
         percents=percents, with_share="share" in properties, with_least=needs_least,
     )  # fmt: skip
     if query.transit is not None:
-        _check_transit_table(query.transit, properties, form, engine, has_form=allowed is PROPERTIES)
+        _check_transit_table(query.transit, properties, form, engine)
     elif "on_foot" in properties:
         msg = f"on_foot needs a timetable; transportation {query.transportation.type!r} has none. Leave it out"
         raise InputError(msg)
     if form != "pairs" and "route" in properties:
         msg = f"form={form!r} cannot contain routes; use form='pairs'"
         raise InputError(msg)
-    return TableQuery(replace(query, needs_length="distance" in properties), limit, properties, percents)
+    # Routes by timetable come with their lengths.
+    needs_length = "distance" in properties and (query.transit is None or "route" not in properties)
+    return TableQuery(replace(query, needs_length=needs_length), limit, properties, percents)
 
 
 def _n_passes(asked: TableQuery, form: str) -> int:
     """Return how often a search goes over all pairs."""
     transit, wanted = asked.query.transit, asked.properties
     has_departures = form == "pairs" and transit is not None and bool(transit.window) and transit.with_least
-    has_lines = form == "pairs" and ("route" in wanted or (transit is not None and "distance" in wanted))
+    has_lines = form == "pairs" and "route" in wanted
     return 1 + has_lines + (has_departures and transit is not None and transit.has_spread)
 
 
-def _check_transit_table(
-    asked: TransitQuery, properties: tuple[str, ...], form: str, engine: str, *, has_form: bool
-) -> None:
+def _check_transit_table(asked: TransitQuery, properties: tuple[str, ...], form: str, engine: str) -> None:
     """Raise an error for options that are not supported with a timetable."""
-    if not {"distance", "route", "on_foot"}.isdisjoint(properties) and form != "pairs":
+    if not {"route", "on_foot"}.isdisjoint(properties) and form != "pairs":
         msg = (
-            "with a timetable, distances, routes and on_foot are computed pair by pair; use "
-            f"{'' if has_form else 'time_filter with '}form='pairs', and fewer pairs if it takes too long"
+            "with a timetable, routes and on_foot are computed pair by pair; use form='pairs', and fewer pairs if it "
+            "takes too long"
         )
         raise UnsupportedError(msg)
     if engine != "auto":

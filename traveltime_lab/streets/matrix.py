@@ -320,7 +320,7 @@ def _search_pairs(
                 take_rows(seeds, int(rows[0]), int(rows[-1]) + 1),
                 take_rows(reads, int(first), int(last)),
                 row_indptr[rows[0] : rows[-1] + 2] - first,
-                largest,
+                np.full(rows.size, largest),
                 space.label,
                 space.queue,
                 labels[first:last],

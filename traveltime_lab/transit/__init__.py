@@ -3,5 +3,5 @@ Search timetables: trips by bus, train, tram, metro and ferry, with access, tran
 
 Other packages use `layer.TransitLayer` (a timetable and its streets), `timetable.Timetable`, `query.transit_query` (a
 checked query), `travel_times.label_blocks` (matrices), `field.transit_field` (areas) and `itineraries.ItineraryBuilder`
-(routes).
+(routes). `lengths.JourneyLengths` measures journeys without building their routes.
 """

@@ -17,14 +17,13 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import shapely
-import shapely.ops
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab._progress import advance
-from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
+from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.modes import Snapping
 from traveltime_lab.rounding import most_ms, whole_seconds
@@ -34,6 +33,7 @@ from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.paths import paths, without_repeats
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
 from traveltime_lab.transit.fares import FareBook, PaidRide
+from traveltime_lab.transit.lengths import straight_cm, trip_lines
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import Itineraries, TransitSearch
 from traveltime_lab.transit.route_types import VEHICLE_WORDS, route_mode
@@ -148,7 +148,8 @@ def _best_stop(times: Int32Array, links: Links, point: int) -> tuple[int, int]:
     if not stops.size:
         return -1, UNREACHED
     total = times[stops].astype(np.int64) + links.ms[part]
-    k = int(total.argmin())
+    # Of several equally fast ones the first stop, in whatever order the links are.
+    k = int(np.lexsort((stops, total))[0])
     return (int(stops[k]), int(total[k])) if times[stops[k]] < UNREACHED else (-1, UNREACHED)
 
 
@@ -179,6 +180,7 @@ class ItineraryBuilder:
             self.access_stops = linked_stops(layer, self.access_graph, access)
             self.access_narrator = Narrator(layer.streets, self.access_graph, access.base)
         self.zone = ZoneInfo(layer.timezone)
+        self.lines = trip_lines(layer)
         self.fares = _FARES.of(layer, None, lambda: FareBook.of(self.timetable))
 
     # On streets
@@ -214,9 +216,9 @@ class ItineraryBuilder:
         if found is not None and found[0]:
             return found[0]
         line = np.array([[side.lng[0], side.lat[0]] for side, _ in ends])
-        metres = float(segment_lengths_m(line[:, 0], line[:, 1]).sum())
+        metres = straight_cm(self.lines, a, b) / 100.0
         name = self._name(b)
-        return (Leg("walk", f"Change to {name}" if name else "Change", int(limit_s), round(metres, 2), _line(line)),)
+        return (Leg("walk", f"Change to {name}" if name else "Change", int(limit_s), metres, _line(line)),)
 
     # Transit
 
@@ -349,11 +351,11 @@ class ItineraryBuilder:
         """Return the leg on one trip, including the wait before it; `before` is the leg that its vehicle comes from."""
         t = self.timetable
         route = t.routes.iloc[int(t.hot.trip_route[call.trip])]
-        line = _trip_line(t, call.trip, call.first, call.last)
+        line = ride_lines.trip_line(self.lines, call.trip, call.first, call.last)
         if before is not None:
             line = np.vstack([before.destination, line])
+        metres = int(ride_lines.line_cm(line)) / 100.0
         line = without_repeats(line)
-        metres = float(segment_lengths_m(line[:, 0], line[:, 1]).sum()) if len(line) > 1 else 0.0
         name = str(route["route_short_name"] or route["route_long_name"] or "")
         headsign = _headsign(t, call.trip, call.first)
         board, alight = (
@@ -372,7 +374,7 @@ class ItineraryBuilder:
             mode=route["mode"],
             directions=text,
             travel_time=arrives - now,
-            distance=round(metres, 2),
+            distance=metres,
             geometry=_line(line),
             waiting_time=leaves - now,
             ride=Ride(
@@ -416,35 +418,3 @@ def _headsign(timetable: Timetable, trip: int, position: int) -> str:
         if number > 0:
             return timetable.headsigns[number]
     return str(timetable.trips["trip_headsign"].iat[trip] or "")
-
-
-def _trip_line(timetable: Timetable, trip: int, first: int, last: int) -> FloatArray:
-    """Return the (lng, lat) rows of a trip between two positions, along its shape or from stop to stop."""
-    t = timetable
-    pattern = int(t.hot.trip_pattern[trip])
-    begin = int(t.pattern_indptr[pattern])
-    stops = t.pattern_stop[begin + first : begin + last + 1]
-    straight = np.column_stack([t.column("stops", "stop_lon")[stops], t.column("stops", "stop_lat")[stops]])
-    course = int(t.trips["course_idx"].iat[trip])
-    shape = int(t.course_shape[course]) if course >= 0 else -1
-    if shape < 0:
-        return straight
-    rows = slice(int(t.shape_indptr[shape]), int(t.shape_indptr[shape + 1]))
-    line = np.column_stack([t.shape_lng[rows], t.shape_lat[rows]])
-    if len(line) < 2:
-        return straight
-    at = int(t.course_indptr[course])
-    ends = t.course_along[[at + first, at + last]].astype(np.float64)
-    along = t.shape_along[rows]
-    if not (np.isfinite(ends).all() and np.isfinite(along).all() and along[-1] > along[0]):
-        # Without shape_dist_traveled, use the points of the shape nearest to the stops, the second after the first.
-        whole = shapely.LineString(line)
-        along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
-        start = shapely.line_locate_point(whole, shapely.Point(straight[0]))
-        rest = shapely.ops.substring(whole, start, whole.length)
-        ends = np.array([start, start + shapely.line_locate_point(rest, shapely.Point(straight[-1]))])
-    if not ends[0] < ends[1]:
-        return straight
-    inner = (along > ends[0]) & (along < ends[1])
-    cut = [np.array([np.interp(end, along, line[:, k]) for k in (0, 1)]) for end in ends]
-    return without_repeats(np.vstack([cut[0], line[inner], cut[1]]))

@@ -9,7 +9,7 @@ Searches run in both directions of time: forwards from a departure at the points
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 import numpy as np
@@ -107,6 +107,106 @@ class Itineraries:
     alight_stop: Int32Array
     departure: Int32Array
     arrival: Int32Array
+
+
+@dataclass(frozen=True)
+class LegForest:
+    """
+    Transit legs of many journeys of one search, each leg once, in either direction of time.
+
+    Parameters
+    ----------
+    last : int32 array of shape (n_targets,)
+        The leg of each journey that is farthest from the point of the search; -1 for stops that were not reached.
+    before : int32 array of shape (n_legs,)
+        For each leg the next one towards the point of the search, which comes earlier in the array; -1 for none.
+    change : int32 array of shape (n_legs,)
+        Duration of the transfer between the two.
+    is_arrival : bool
+        Whether `before` comes later in travel order.
+    rides : Itineraries
+        The legs, whose `indptr` is meaningless.
+    """
+
+    last: Int32Array
+    before: Int32Array
+    change: Int32Array
+    is_arrival: bool
+    rides: Itineraries
+
+    def itineraries(self) -> Itineraries:
+        """Return the legs of each journey in travel order."""
+        now, rows = self.last, [self.last]
+        while (now >= 0).any():
+            now = np.where(now >= 0, self.before[now], -1) if self.before.size else np.full_like(now, -1)
+            rows.append(now)
+        table = np.stack(rows if self.is_arrival else rows[::-1], axis=1)
+        is_leg = table >= 0
+        indptr = np.concatenate([[0], np.cumsum(is_leg.sum(axis=1))]).astype(np.int64)
+        legs = table[is_leg]
+        return Itineraries(indptr, *(getattr(self.rides, part.name)[legs] for part in fields(Itineraries)[1:]))
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """
+    The labels of one search by number of legs.
+
+    Attributes
+    ----------
+    search : TransitSearch
+    best, ready : int32 arrays of shape (n_rounds + 1, n_stops)
+        From `traveltime_lab.kernels.transit.raptor.search_rounds`.
+    start, delay : int
+        Moment in the direction of the search, and the time added to each transfer.
+    is_arrival : bool
+    """
+
+    search: TransitSearch
+    best: Int32Array
+    ready: Int32Array
+    start: int
+    delay: int
+    is_arrival: bool
+
+    @property
+    def times(self) -> Int32Array:
+        """Travel times to all stops, as `TransitSearch.stop_times` returns them."""
+        latest = self.best[-1]
+        return np.where(latest == UNREACHED, UNREACHED, latest - np.int32(self.start)).astype(np.int32)
+
+    def legs(self, stops: npt.ArrayLike) -> LegForest:
+        """Return the transit legs of the fastest journeys between the point of the search and some stops."""
+        search = self.search
+        lines, back = search.lines(self.is_arrival), search.lines(not self.is_arrival)
+        last, before, change, *ends = journey_kernels.trace(
+            lines, back, self.best, self.ready, self.delay, array(stops, np.int32)
+        )
+        t = search.table
+        run_pattern = search.lines(False).run_pattern
+        sizes = np.diff(t.pattern_indptr)
+        if self.is_arrival:
+            # Mirroring reversed the trip instances, the positions, and the ends of each leg.
+            board_run, board_position, alight_run, alight_position = ends
+            ends = []
+            for run, position in ((alight_run, alight_position), (board_run, board_position)):
+                p = run_pattern[run]
+                ends.append((t.instance_indptr[p] + t.instance_indptr[p + 1] - 1 - run).astype(np.int32))
+                ends.append((sizes[p] - 1 - position).astype(np.int32))
+        board_run, board_position, alight_run, alight_position = ends
+
+        def calls(run: Int32Array, position: Int32Array) -> tuple[Int32Array, Int64Array]:
+            p = run_pattern[run]
+            at = t.time_indptr[p] + (run - t.instance_indptr[p]) * sizes[p] + position
+            return t.pattern_stops[t.pattern_indptr[p] + position], at
+
+        board_stop, leaves = calls(board_run, board_position)
+        alight_stop, arrives = calls(alight_run, alight_position)
+        rides = Itineraries(
+            np.zeros(1, np.int64), board_run, board_position, alight_run, alight_position, board_stop, alight_stop,
+            t.departure[leaves], t.arrival[arrives],
+        )  # fmt: skip
+        return LegForest(last, before, change, self.is_arrival, rides)
 
 
 @dataclass
@@ -371,54 +471,26 @@ class TransitSearch:
         times : int32 array of shape (n_targets,)
         journeys : Itineraries
         """
+        found = self.rounds(access, moment, options, is_arrival=is_arrival)
+        targets = array(stops, np.int32)
+        return found.times[targets], found.legs(targets).itineraries()
+
+    def rounds(
+        self,
+        access: tuple[Int32Array, Int32Array],
+        moment: int,
+        options: TransitOptions,
+        *,
+        is_arrival: bool = False,
+    ) -> Rounds:
+        """Search from one point, and keep what is needed to reconstruct journeys; see `stop_times`."""
         lines = self.lines(is_arrival)
         start = int(_moments(np.array([moment]), is_arrival)[0])
         state = search_state.new_state(lines, 1)
         limit, rides, delay = options.limits
         near, times = _seeds(access)
         best, ready = raptor.search_rounds(lines, state, near, times + np.int32(start), start + limit, rides, delay)
-        targets = array(stops, np.int32)
-        indptr, *found = journey_kernels.trace(lines, self.lines(not is_arrival), best, ready, delay, targets)
-        times = best[-1][targets]
-        times = np.where(times == UNREACHED, UNREACHED, times - start).astype(np.int32)
-        return times, self._journeys(indptr, *found, is_arrival=is_arrival)
-
-    def _journeys(
-        self,
-        indptr: Int64Array,
-        board_run: Int32Array,
-        board_position: Int32Array,
-        alight_run: Int32Array,
-        alight_position: Int32Array,
-        *,
-        is_arrival: bool,
-    ) -> Itineraries:
-        """Return the legs of a search in travel order, with the trip instances of the table."""
-        t = self.table
-        run_pattern = self._lines[False].run_pattern
-        sizes = np.diff(t.pattern_indptr)
-        if is_arrival:
-            # Mirroring reversed the trip instances, the positions, the ends of each leg, and the order of the legs.
-            journey = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-            order = indptr[journey] + indptr[journey + 1] - 1 - np.arange(journey.size)
-            ends = []
-            for run, position in ((alight_run, alight_position), (board_run, board_position)):
-                p = run_pattern[run]
-                ends.append((t.instance_indptr[p] + t.instance_indptr[p + 1] - 1 - run)[order].astype(np.int32))
-                ends.append((sizes[p] - 1 - position)[order].astype(np.int32))
-            board_run, board_position, alight_run, alight_position = ends
-
-        def calls(run: Int32Array, position: Int32Array) -> tuple[Int32Array, Int64Array]:
-            p = run_pattern[run]
-            at = t.time_indptr[p] + (run - t.instance_indptr[p]) * sizes[p] + position
-            return t.pattern_stops[t.pattern_indptr[p] + position], at
-
-        board_stop, leaves = calls(board_run, board_position)
-        alight_stop, arrives = calls(alight_run, alight_position)
-        return Itineraries(
-            indptr, board_run, board_position, alight_run, alight_position, board_stop, alight_stop,
-            t.departure[leaves], t.arrival[arrives],
-        )  # fmt: skip
+        return Rounds(self, best, ready, start, delay, is_arrival)
 
     def _starts(self, access: StopLinks, moments: npt.ArrayLike, is_arrival: bool) -> Int32Array:
         """Return the departure of each point in the direction of the search; check the stops of the links."""

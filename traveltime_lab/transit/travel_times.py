@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -31,15 +31,19 @@ from traveltime_lab.streets.local_pairs import LocalPairs, local_pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.field import egress_side
+from traveltime_lab.transit.lengths import JourneyLengths
 from traveltime_lab.transit.query import TransitQuery
-from traveltime_lab.transit.stop_links import FEW
+from traveltime_lab.transit.raptor import TransitSearch
+from traveltime_lab.transit.stop_links import FEW, Links
 from traveltime_lab.transit.stop_reach import StopLinks
 
 #: Highest speed on any street of a graph, m/s.
 _FASTEST_MPS = Derived[None, float]("fastest street")
 
 
-def label_blocks(query: TransitQuery, origins: Snaps, destinations: Snaps) -> Iterator[matrix.Block]:
+def label_blocks(
+    query: TransitQuery, origins: Snaps, destinations: Snaps, *, with_length: bool = False
+) -> Iterator[matrix.Block]:
     """
     Yield the labels of all pairs, in blocks of whole rows (departures) or whole columns (arrivals).
 
@@ -50,11 +54,14 @@ def label_blocks(query: TransitQuery, origins: Snaps, destinations: Snaps) -> It
         Origins, snapped to the streets of the access.
     destinations : Snaps
         Destinations, snapped to walkable streets.
+    with_length : bool, default False
+        Whether to compute lengths; with a window, those of the fastest journeys in it.
 
     Yields
     ------
     Block
-        Labels have milliseconds in the upper 32 bits; their lengths are undefined.
+        Labels have milliseconds in the upper 32 bits, and in the lower the length of the route that
+        `traveltime_lab.transit.itineraries` builds, if it is requested; otherwise 0.
 
     Notes
     -----
@@ -67,9 +74,18 @@ def label_blocks(query: TransitQuery, origins: Snaps, destinations: Snaps) -> It
     search_links = query.links(near, is_origin=not is_arrival)
     search, options = query.search(), query.options
     moment, samples = query.at(search), query.samples(search)
+    walks = _Walks.of(query, near, far)
+    if with_length:
+        blocks = _blocks_with_length(query, search, near, far, search_links, walks)
+        if not query.has_spread:
+            yield from blocks
+            return
+        spreads = label_blocks(replace(query, with_least=False), origins, destinations)
+        for block, other in zip(blocks, spreads, strict=True):
+            yield replace(block, spread=other.spread)
+        return
     n_readings = len(near) * (1 + (samples.size if query.has_spread else 0))
     there = egress_side(query, far, is_origin=is_arrival, n_readings=n_readings)
-    walks = _Walks.of(query, near, far)
 
     def ride(part: slice) -> matrix.Block:
         mine = search_links.rows(part.start, part.stop)
@@ -108,6 +124,53 @@ def label_blocks(query: TransitQuery, origins: Snaps, destinations: Snaps) -> It
         return matrix.Block(everyone, part, labels.T, spread)
 
     yield from map_ahead(ride, row_blocks(len(near), len(far)))
+
+
+def _blocks_with_length(
+    query: TransitQuery, search: TransitSearch, near: Snaps, far: Snaps, search_links: Links, walks: _Walks
+) -> Iterator[matrix.Block]:
+    """Yield the labels of all pairs with lengths, without percentiles; see `label_blocks`."""
+    is_arrival, moment = query.is_arrival, query.at(search)
+    egress_links = query.links(far, is_origin=is_arrival)
+    lengths = JourneyLengths.of(query, search, near, far, search_links, egress_links)
+    everyone = np.arange(len(far))
+
+    def ride(part: slice) -> Int64Array:
+        journeys = [lengths.fastest(row, moment, query.options) for row in range(part.start, part.stop)]
+        labels = walks.labels(part, np.stack([each.ms for each in journeys]))
+        for row, each in enumerate(journeys):
+            ridden = np.flatnonzero(each.ms < _ms_of(labels[row]))
+            labels[row, ridden] = label_parts.from_ms(each.ms[ridden].astype(np.int64))
+            labels[row, ridden] += lengths.of_journeys(each, ridden, everyone[ridden])
+        return labels
+
+    def ride_in_window(part: slice) -> Int64Array:
+        labels = walks.labels(part, np.full((part.stop - part.start, len(far)), UNREACHED, np.int32))
+        walk_ms = _ms_of(labels)
+        mine = search_links.rows(part.start, part.stop)
+        found, starts = search.window_best(
+            StopLinks(mine.indptr, mine.stops, mine.ms), moment, query.window * 1000,
+            StopLinks(egress_links.indptr, egress_links.stops, egress_links.ms), 1, query.options,
+            is_arrival=is_arrival, step=1000, direct_time=walk_ms,
+        )  # fmt: skip
+        ms = found[:, :, 0].astype(np.int64)
+        row, column = np.nonzero(ms < walk_ms)
+        ms, start = ms[row, column], starts[row, column, 0].astype(np.int64)
+        labels[row, column] = label_parts.from_ms(ms) + lengths.at_moments(row + part.start, column, start, ms)
+        return labels
+
+    def block(part: slice) -> matrix.Block:
+        labels = ride_in_window(part) if query.window else ride(part)
+        if not is_arrival:
+            return matrix.Block(part, slice(0, len(far)), labels)
+        return matrix.Block(slice(0, len(far)), part, labels.T)
+
+    yield from map_ahead(block, row_blocks(len(near), len(far)))
+
+
+def _ms_of(labels: Int64Array) -> Int32Array:
+    """Return the milliseconds of labels, `UNREACHED` of the timetable where there is no way."""
+    return np.where(labels == road.UNREACHED, UNREACHED, label_parts.ms(labels)).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -175,9 +238,13 @@ class _Walks:
         bounds : int32 array of shape (n_part, n_far), ms
             Travel times by transit.
         """
+        return _ms_of(self.labels(part, bounds))
+
+    def labels(self, part: slice, bounds: Int32Array) -> Int64Array:
+        """Return the labels of the walks that `of_rows` returns."""
         labels = self._swept(part) if self.by_hierarchy else self._searched(part, bounds)
         self.local.write(part, slice(0, labels.shape[1]), labels)
-        return np.where(labels == road.UNREACHED, UNREACHED, label_parts.ms(labels)).astype(np.int32)
+        return labels
 
     def _swept(self, part: slice) -> Int64Array:
         """Return the labels of some points of the search side with a contraction hierarchy."""
@@ -251,6 +318,8 @@ def pair_labels(
     destinations: Snaps,
     origin_of: IndexArray,
     destination_of: IndexArray,
+    *,
+    with_length: bool = False,
 ) -> tuple[Int64Array, matrix.Spread | None]:
     """Return the labels of chosen pairs, with one search for each point of the search side; see `label_blocks`."""
     near_of = destination_of if query.is_arrival else origin_of
@@ -266,7 +335,7 @@ def pair_labels(
             mine = origins.take(origin_of[rows]), destinations.take(destination_of[rows])
             one = tuple(side.take(np.zeros(1, np.intp)) for side in mine)
             sides = (mine[0], one[1]) if query.is_arrival else (one[0], mine[1])
-            for block in label_blocks(query, *sides):
+            for block in label_blocks(query, *sides, with_length=with_length):
                 labels[rows] = block.labels.ravel()
                 if spread is not None and block.spread is not None:
                     spread.ms[rows] = block.spread.ms.reshape(rows.size, -1)
@@ -301,6 +370,8 @@ def window_itineraries(
     origin_of: IndexArray,
     destination_of: IndexArray,
     n_best: int,
+    *,
+    with_length: bool = False,
 ) -> Departures:
     """
     Return the shortest journeys of a window for chosen pairs.
@@ -317,6 +388,8 @@ def window_itineraries(
         Positions in `origins` and `destinations`.
     n_best : int
         Largest number of journeys of a pair.
+    with_length : bool, default False
+        Whether to compute lengths.
     """
     is_arrival = query.is_arrival
     near, far = (destinations, origins) if is_arrival else (origins, destinations)
@@ -326,7 +399,7 @@ def window_itineraries(
     search, options = query.search(), query.options
     begin = query.at(search)
     walked = direct_labels(query, origins, destinations, origin_of, destination_of)
-    walk_ms = np.where(walked == road.UNREACHED, UNREACHED, label_parts.ms(walked)).astype(np.int32)
+    walk_ms = _ms_of(walked)
     ms = np.full((near_of.size, n_best), UNREACHED, np.int64)
     starts = np.full((near_of.size, n_best), begin, np.int64)
     order = np.argsort(near_of, kind="stable")
@@ -350,4 +423,13 @@ def window_itineraries(
         (dt.datetime.fromtimestamp(epoch, dt.UTC) + dt.timedelta(milliseconds=int(start))).astimezone(zone)
         for start in starts[pair, column]
     ]
-    return Departures(pair, label_parts.from_ms(ms[pair, column]), when)
+    labels = label_parts.from_ms(ms[pair, column])
+    if with_length:
+        is_walked = walk_ms[pair] <= ms[pair, column]
+        labels[is_walked] = walked[pair[is_walked]]
+        ridden = np.flatnonzero(~is_walked)
+        lengths = JourneyLengths.of(query, search, near, far, search_links, egress_links)
+        labels[ridden] += lengths.at_moments(
+            near_of[pair[ridden]], far_of[pair[ridden]], starts[pair, column][ridden], ms[pair, column][ridden]
+        )
+    return Departures(pair, labels, when)

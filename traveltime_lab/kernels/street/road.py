@@ -396,7 +396,7 @@ def clear(label, touched):
 
 
 @kernel
-def one_to_some(arcs, seeds, reads, row_indptr, limit, label, queue, result):
+def one_to_some(arcs, seeds, reads, row_indptr, limits, label, queue, result):
     """
     Fill ``result[j]`` with the smallest label from the seeds of the row that reading `j` belongs to.
 
@@ -409,8 +409,8 @@ def one_to_some(arcs, seeds, reads, row_indptr, limit, label, queue, result):
         Seeds of the rows, and all readings.
     row_indptr : int64 array of shape (n_rows + 1,)
         The readings of row `i` are ``row_indptr[i]`` to ``row_indptr[i + 1] - 1``.
-    limit : int64
-        Largest label to settle, for all rows.
+    limits : int64 array of shape (n_rows,)
+        Largest label to settle for each row.
     label, queue : int64 array and Queue
         As in `many_to_many`.
     result : int64 array of shape (n_readings,)
@@ -424,6 +424,7 @@ def one_to_some(arcs, seeds, reads, row_indptr, limit, label, queue, result):
     read_indptr, read_states, read_keys = reads
     for row in range(seeds.indptr.size - 1):
         first, last = seeds.indptr[row], seeds.indptr[row + 1]
+        limit = limits[row]
         queue, touched = search(arcs, seeds.states[first:last], seeds.keys[first:last], limit, label, parent, queue)
         for j in range(row_indptr[row], row_indptr[row + 1]):
             best = UNREACHED

@@ -120,7 +120,9 @@ def _find_change(lines, back, best, k, stop, time, change_delay):
 @kernel
 def trace(lines, back, best, ready, change_delay, stops):
     """
-    Return the transit legs of the journeys that arrive at some stops at the times of their labels.
+    Return the transit legs of the journeys that arrive at some stops at the times of their labels, as a forest.
+
+    Journeys that have a leg and its arrival in common have all legs before it in common, too. Each is stored once.
 
     Parameters
     ----------
@@ -135,42 +137,59 @@ def trace(lines, back, best, ready, change_delay, stops):
 
     Returns
     -------
-    indptr : int64 array of shape (n_targets + 1,)
-        Index pointer of the legs of each target; a stop that was not reached has none.
-    board_run, board_position, alight_run, alight_position : int32 arrays of shape (n_rides,)
+    last : int32 array of shape (n_targets,)
+        The last leg of the journey to each target; -1 for a stop that was not reached.
+    before : int32 array of shape (n_legs,)
+        The leg before each leg, which comes earlier in the array; -1 for first legs.
+    change : int32 array of shape (n_legs,)
+        Duration of the transfer between the two, without the delay; 0 for first legs.
+    board_run, board_position, alight_run, alight_position : int32 arrays of shape (n_legs,)
         Trip instances, numbered over all patterns, and positions in their patterns, in the order of `lines`. The two
         trip instances of a leg differ if the traveller stays seated while the vehicle continues as another trip.
     """
     n_rounds = best.shape[0] - 1
-    indptr = np.zeros(stops.size + 1, np.int64)
-    out = np.empty((4, max(16, 2 * stops.size)), np.int32)
+    last = np.full(stops.size, -1, np.int32)
+    known = np.full(best.shape, -1, np.int32)
+    out = np.empty((6, max(16, 2 * stops.size)), np.int32)
+    # The legs of one journey that are not known yet, last leg first: as in `out`, and round and stop.
+    chain = np.empty((7, n_rounds + 1), np.int32)
     seen = np.zeros(lines.run_pattern.size, np.int32)
     stack = np.empty(lines.run_pattern.size + 1, np.int32)
     stamp = np.int64(0)
     size = 0
     for target in range(stops.size):
-        stop = stops[target]
-        first = size
+        stop = np.int64(stops[target])
         time = best[n_rounds, stop]
         k = _fewest_rides(best, stop, time) if time != UNREACHED else 0
+        leg = np.int32(-1)
+        n = 0
         while k > 0:
-            ride, stamp = _find_ride(lines, back, ready, k, np.int64(stop), time, seen, stamp, stack)
+            leg = known[k, stop]
+            if leg >= 0:
+                break
+            ride, stamp = _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack)
             assert ride[0] >= 0, "a label without a ride"
-            if size == out.shape[1]:
-                out = np.concatenate((out, np.empty_like(out)), axis=1)
             for i in range(4):
-                out[i, size] = ride[i]
-            size += 1
+                chain[i, n] = ride[i]
+            chain[4, n] = 0
+            chain[5, n], chain[6, n] = k, stop
             k = ride[4]
-            boarding = lines.pattern_stops[lines.pattern_indptr[lines.run_pattern[ride[0]]] + ride[1]]
             if k > 0:
-                stop = _find_change(lines, back, best, k, boarding, ready[k, boarding], change_delay)
+                boarding = lines.pattern_stops[lines.pattern_indptr[lines.run_pattern[ride[0]]] + ride[1]]
+                stop = np.int64(_find_change(lines, back, best, k, boarding, ready[k, boarding], change_delay))
                 assert stop >= 0, "a change without a ride before"
                 time = best[k, stop]
-        for i in range((size - first) // 2):
-            for j in range(4):
-                a = out[j, first + i]
-                out[j, first + i] = out[j, size - 1 - i]
-                out[j, size - 1 - i] = a
-        indptr[target + 1] = size
-    return indptr, out[0, :size].copy(), out[1, :size].copy(), out[2, :size].copy(), out[3, :size].copy()
+                chain[4, n] = ready[k, boarding] - time - change_delay
+            n += 1
+        while size + n > out.shape[1]:
+            out = np.concatenate((out, np.empty_like(out)), axis=1)
+        for i in range(n - 1, -1, -1):
+            out[5, size] = leg
+            for j in range(5):
+                out[j, size] = chain[j, i]
+            leg = np.int32(size)
+            known[chain[5, i], chain[6, i]] = leg
+            size += 1
+        last[target] = leg
+    before, change = out[5, :size].copy(), out[4, :size].copy()
+    return last, before, change, out[0, :size].copy(), out[1, :size].copy(), out[2, :size].copy(), out[3, :size].copy()

@@ -24,11 +24,10 @@ from traveltime_lab.server.endpoints.routes import (
     listed_routes,
     needs_routes,
     routes_of,
-    whole_metres,
 )
 from traveltime_lab.server.endpoints.searches import Trips, by_search_id, each_search, question_of
 
-#: Places to which distances and fares of routes are found, one route after the other.
+#: Places to which fares are found, one route after the other.
 _MOST_MEASURED: Final = 2_000
 #: Names of the modes in the breakdown of distances. Source: docs/contract.md, 6.4.
 _BREAKDOWN_MODES: Final = {"walking": "walk", "cycling": "bike", "driving": "car"}
@@ -82,7 +81,7 @@ def times(
     limit : int
         Seconds.
     with_distance : bool
-        Whether to find distances; those of timetable trips only for a few thousand places.
+        Whether to find distances.
     with_fares : bool, default False
         Whether to find fares; those of trips with vehicles or ferries only for a few thousand places.
 
@@ -95,7 +94,7 @@ def times(
     NotCoveredError
         If the one place has no street.
     """
-    asked = replace(asked, needs_length=with_distance and asked.transit is None)
+    asked = replace(asked, needs_length=with_distance)
     trips = Trips.of(asked, lng, lat, lngs, lats)
     if not lngs.size:
         nothing = np.empty(0, np.int64)
@@ -109,12 +108,8 @@ def times(
     is_paid = with_fares and (asked.transit is not None or asked.transportation.type.endswith("+ferry"))
     if with_fares and not is_paid:
         fares = [Fares()] * reached.size
-    if (is_paid or (with_distance and metres is None)) and reached.size <= _MOST_MEASURED:
-        ways = _quickest_routes(trips.take(reached))
-        if is_paid:
-            fares = [None if route is None else route.fares for route in ways]
-        if with_distance and metres is None:
-            metres = np.array([-1 if route is None else whole_metres(route.distance) for route in ways], np.int64)
+    if is_paid and reached.size <= _MOST_MEASURED:
+        fares = [None if route is None else route.fares for route in _quickest_routes(trips.take(reached))]
     return Times(reached, seconds, metres, fares)
 
 

@@ -18,13 +18,13 @@ from traveltime_lab.limits import MAX_ROUTE_TIME_S
 from traveltime_lab.network.network import Network
 from traveltime_lab.rounding import half_up
 from traveltime_lab.search.pair_times import pair_times, poured, reachable_pairs
-from traveltime_lab.search.pairs import seconds_of
+from traveltime_lab.search.pairs import metres_of, seconds_of
 from traveltime_lab.search.routes import find_routes
 from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract.errors import NO_FARES, NOT_COVERED, SearchFailure
 from traveltime_lab.server.contract.moments import write_moment
 from traveltime_lab.server.contract.requests import FastMatrixSearch, LocatedSearch, RoutesRequest, Search
-from traveltime_lab.server.contract.transportation import ByTimetable, Cycling, Driving, Walking
+from traveltime_lab.server.contract.transportation import Cycling, Driving, Walking
 from traveltime_lab.server.endpoints.fares import fares_entry
 from traveltime_lab.server.endpoints.locations import Entry, Places, Reached
 from traveltime_lab.server.endpoints.searches import (
@@ -62,11 +62,14 @@ class Way:
     travel_time : int
         Seconds.
     route : Route or None
-        None where only the time is wanted.
+        None where only the time and the distance are wanted.
+    distance : int, optional
+        Metres, if there is no route and they are wanted.
     """
 
     travel_time: int
     route: Route | None
+    distance: int | None = None
 
 
 def answer_of_choices(
@@ -104,12 +107,7 @@ def needs_routes(search: Search) -> bool:
     window = window_of(search)
     if window is not None and (window.max_results or 1) > 1:
         return True
-    if isinstance(search.transportation, _ONE_MODE):
-        return False
-    if "distance_breakdown" in wanted:
-        return True
-    # Distances of timetable trips come with their routes.
-    return "distance" in wanted and isinstance(search.transportation, ByTimetable)
+    return "distance_breakdown" in wanted and not isinstance(search.transportation, _ONE_MODE)
 
 
 def route_results(atlas: Atlas, request: RoutesRequest, places: Places) -> list[MatrixResult]:
@@ -152,11 +150,15 @@ def routes_of(
     ways: list[list[Way]] = [[] for _ in range(lngs.size)]
     if not lngs.size:
         return ways
-    if limit is not None and set(search.properties or ()) == {"travel_time"}:
-        found = pair_times(asked, *trips.sides, limit, chosen=trips.pairs, n_best=n_best)
+    wanted = set(search.properties or ())
+    if limit is not None and wanted and wanted <= {"travel_time", "distance"}:
+        timed = replace(asked, needs_length="distance" in wanted)
+        found = pair_times(timed, *trips.sides, limit, chosen=trips.pairs, n_best=n_best)
         others, seconds = trips.other_of(found.origin_of, found.destination_of), seconds_of(found.labels)
+        metres = half_up(metres_of(found.labels)).astype(np.int64) if timed.needs_length else None
         for row in np.flatnonzero(found.labels != road.UNREACHED).tolist():
-            ways[others[row]].append(Way(int(seconds[row]), None))
+            distance = None if metres is None else int(metres[row])
+            ways[others[row]].append(Way(int(seconds[row]), None, distance))
         return ways
     reached = np.arange(lngs.size)
     if limit is not None:
@@ -194,6 +196,8 @@ def way_entry(way: Way, wanted: set[str]) -> Entry:
     entry = Entry()
     if "travel_time" in wanted:
         entry.travel_time = way.travel_time
+    if way.distance is not None:
+        entry.distance = way.distance
     route = way.route
     if route is None:
         return entry

@@ -1,0 +1,250 @@
+"""Distances of trips with a timetable, which are those of their routes in every metre."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import traveltime_lab as tl
+from tests.support.feeds import posix
+from tests.support.towns import MEANS, ON_FOOT, clock, timetable, towns
+from tests.support.worlds import FRAME, tables
+from traveltime_lab import crs
+from traveltime_lab.kernels.transit import ride_lines
+from traveltime_lab.transit.lengths import trip_lines
+
+#: Moments, windows and what is asked of them.
+ASKED: list[dict[str, Any]] = [
+    {"departure_time": 0},
+    {"arrival_time": 0},
+    {"departure_time": 0, "window": 600},
+    {"arrival_time": 0, "window": 600},
+    {"departure_time": 0, "window": 300, "max_results": 3},
+    {"arrival_time": 0, "window": 300, "percentiles": (50,)},
+]
+
+
+def assert_distances_are_those_of_routes(
+    network: tl.Network, origins: gpd.GeoSeries, destinations: gpd.GeoSeries, **how: Any
+) -> int:
+    """Compare distances in every form with the routes of the same request; return how many pairs are reached."""
+    window = {name: how[name] for name in ("window", "max_results") if name in how}
+    both = ("travel_time", "distance")
+    found = tl.time_filter(network, origins, destinations, properties=both, **how)
+    with_lines = tl.time_filter(network, origins, destinations, properties=(*both, "route"), **how)
+    pd.testing.assert_frame_equal(found.drop(columns="geometry"), with_lines.drop(columns="geometry"))
+    asked = {name: how[name] for name in ("transportation", "departure_time", "arrival_time") if name in how}
+    routes = tl.routes(network, origins, destinations, **asked, **window)
+    key = [*("origin", "destination"), *(("departure_time", "arrival_time") if window else ())]
+    twins = routes.set_index(key)["distance"]
+    reached = found[found["travel_time"].notna()]
+    assert twins.loc[pd.MultiIndex.from_frame(reached[key])].tolist() == reached["distance"].tolist()
+    if how.get("max_results", 1) == 1:
+        sparse = tl.time_filter(network, origins, destinations, properties=both, form="sparse", **how)
+        columns = ["origin", "destination", *both]
+        pd.testing.assert_frame_equal(sparse[columns], pd.DataFrame(reached[columns]).reset_index(drop=True))
+        matrix = tl.time_filter(network, origins, destinations, properties=both, form="matrix", **how)
+        table = found.pivot_table(index="origin", columns="destination", values="distance", dropna=False)
+        np.testing.assert_array_equal(matrix["distance"].to_numpy(), table.to_numpy(np.float32, na_value=np.nan))
+        aligned = pd.DataFrame({"origin": found["origin"], "destination": found["destination"]}).iloc[::-2]
+        some = tl.time_filter(network, origins, destinations, properties=both, pairs=aligned, **how)
+        assert some["distance"].isna().tolist() == found["distance"].isna().iloc[::-2].tolist()
+        assert some["distance"].dropna().tolist() == found["distance"].iloc[::-2].dropna().tolist()
+    return len(reached)
+
+
+def drawn_feed(folder: Path, town: Any, rng: np.random.Generator) -> Path:
+    """Write the feed of a town with shapes, blocks and rules for transfers, which some trips and stops have."""
+    _, _, stops, trips = town
+    places = {name: np.array(FRAME.to_lnglat(*np.array(xy))) for name, xy in stops.items()}
+    shapes, rows, times = [], [], []
+    for i, calls in enumerate(trips):
+        shape, block = "", str(rng.integers(2)) if rng.random() < 0.3 else ""
+        has_along = rng.random() < 0.5
+        if rng.random() < 0.7:
+            shape, n = f"h{i}", 0
+            for k, (stop, _) in enumerate(calls):
+                for bend in range(int(rng.integers(1, 3)) if k else 1):
+                    lng, lat = places[stop] + rng.normal(0.0, 5e-4, 2) * (bend > 0)
+                    shapes.append(f"{shape},{lat:.7f},{lng:.7f},{n},{k + bend / 4 if has_along else ''}")
+                    n += 1
+        rows.append(f"R{i},daily,t{i},{shape},{block}")
+        times += [
+            f"t{i},{k},{stop},{clock(when)},{clock(when)},{k if has_along else ''}"
+            for k, (stop, when) in enumerate(calls)
+        ]
+    names = list(stops)
+    rules = []
+    for _ in range(int(rng.integers(0, 4))):
+        a, b = rng.choice(names, 2)
+        rules.append(f"{a},{b},2,{rng.integers(0, 200)}")
+    return timetable(
+        folder, stops, trips,
+        shapes="\n".join(["shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence,shape_dist_traveled", *shapes]),
+        trips="\n".join(["route_id,service_id,trip_id,shape_id,block_id", *rows]),
+        stop_times="\n".join(
+            ["trip_id,stop_sequence,stop_id,arrival_time,departure_time,shape_dist_traveled", *times]
+        ),
+        transfers="\n".join(["from_stop_id,to_stop_id,transfer_type,min_transfer_time", *dict.fromkeys(rules)]),
+    )  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(towns(), MEANS, st.sampled_from(ASKED), st.integers(-120, 900), st.integers(0, 2**32 - 1))
+def test_distances_in_random_towns(
+    tmp_path_factory: pytest.TempPathFactory,
+    town: Any,
+    means: dict[str, Any],
+    asked: dict[str, Any],
+    when: int,
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    nodes, links, *_ = town
+    path = drawn_feed(tmp_path_factory.mktemp("town"), town, rng)
+    network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
+    means = {**means, **({"traffic_model": "off_peak"} if means["type"].startswith("driving") else {})}
+    side = max(x for x, _ in nodes.values()) + 60
+    origins, destinations = (
+        gpd.GeoSeries.from_xy(*FRAME.to_lnglat(rng.uniform(-60, side, n), rng.uniform(-60, side, n)), crs="EPSG:4326")
+        for n in (3, 4)
+    )
+    # One place is an origin and a destination.
+    destinations.iloc[0] = origins.iloc[0]
+    moment = pd.Timestamp(posix("2026-03-03T08:00:00") + when, unit="s", tz="UTC")
+    how = {name: moment if name.endswith("_time") else value for name, value in asked.items()}
+    assert_distances_are_those_of_routes(
+        network, origins, destinations, travel_time=1800, transportation=means,
+        **how,
+    )  # fmt: skip
+
+
+CITIES = {
+    "porto_alegre": ("2019-05-14T08:00", "2019-05-14T09:00"),
+    "helsinki": ("2022-02-22T08:00", "2022-02-22T09:00"),
+    "milan": ("2014-10-28T08:00", "2014-10-28T09:00"),
+}
+FILES = {"helsinki": "osm_transit_roads.pbf", "milan": "osm.pbf"}
+
+
+@pytest.fixture(scope="module", params=["porto_alegre", *(pytest.param(c, marks=pytest.mark.slow) for c in FILES)])
+def city(request: pytest.FixtureRequest) -> tuple[str, tl.Network]:
+    """Return the name and the network of a city with a timetable."""
+    if request.param == "porto_alegre":
+        return request.param, request.getfixturevalue("porto_alegre_transit")
+    folder = request.getfixturevalue("shared_data") / request.param
+    return request.param, tl.build_network(folder / FILES[request.param], gtfs=folder / "gtfs.zip")
+
+
+def test_distances_in_cities(city: tuple[str, tl.Network]) -> None:
+    name, network = city
+    leaving, arriving = CITIES[name]
+    # Not all stops of Helsinki are on the map.
+    assert network.timetable is not None
+    stops = network.timetable.stops[network.timetable.is_called]
+    west, south, east, north = network.bounds
+    stops = stops[stops["stop_lon"].between(west, east) & stops["stop_lat"].between(south, north)]
+    places = stops.sample(15, random_state=1)[["stop_lon", "stop_lat"]].to_numpy(np.float64)
+    places = places + np.random.default_rng(1).normal(0.0, 1e-3, places.shape)
+    origins, destinations = (gpd.GeoSeries.from_xy(*some.T, crs="EPSG:4326") for some in (places[:3], places[3:]))
+    n_reached = 0
+    for kind in ("public_transport", "driving+public_transport"):
+        for asked in ASKED[:4]:
+            moments = {"departure_time": leaving, "arrival_time": arriving}
+            how = {word: moments.get(word, value) for word, value in asked.items()}
+            n_reached += assert_distances_are_those_of_routes(
+                network, origins, destinations, travel_time=3600, transportation=kind, **how
+            )
+    assert n_reached > 40
+
+
+def nearest_along(line: np.ndarray, along: np.ndarray, point: np.ndarray, begin: float) -> float:
+    """Return the first place along a line, not before `begin`, that is nearest to a point."""
+    size, steps = np.diff(along), np.diff(line, axis=0)
+    kept = np.flatnonzero((along[1:] > begin) & (size > 0.0))
+    if not kept.size:
+        return begin
+    part = ((point - line[kept]) * steps[kept]).sum(axis=1) / (steps[kept] ** 2).sum(axis=1)
+    part = np.clip(part, np.maximum((begin - along[kept]) / size[kept], 0.0), 1.0)
+    away = np.hypot(*(line[kept] + part[:, None] * steps[kept] - point).T)
+    first = int(np.flatnonzero(away <= away.min() + 1e-9)[0])
+    if begin == 0.0:
+        assert away[first] == pytest.approx(shapely.LineString(line).distance(shapely.Point(point)), abs=2e-9)
+    return float(along[kept[first]] + part[first] * size[kept[first]])
+
+
+def line_of_ride(network: tl.Network, trip: int, first: int, last: int) -> np.ndarray:
+    """Return the line of a trip between two positions; the twin of `ride_lines.trip_line`."""
+    t = network.timetable
+    assert t is not None
+    pattern = int(t.hot.trip_pattern[trip])
+    begin = int(t.pattern_indptr[pattern])
+    stops = t.pattern_stop[begin + first : begin + last + 1]
+    straight = np.column_stack([t.column("stops", "stop_lon")[stops], t.column("stops", "stop_lat")[stops]])
+    course = int(t.column("trips", "course_idx")[trip])
+    shape = int(t.course_shape[course]) if course >= 0 else -1
+    if shape < 0:
+        return straight
+    rows = slice(int(t.shape_indptr[shape]), int(t.shape_indptr[shape + 1]))
+    line = np.column_stack([t.shape_lng[rows], t.shape_lat[rows]])
+    if len(line) < 2:
+        return straight
+    at = int(t.course_indptr[course])
+    ends = t.course_along[[at + first, at + last]].astype(np.float64)
+    along = t.shape_along[rows]
+    if not (np.isfinite(ends).all() and np.isfinite(along).all() and along[-1] > along[0]):
+        along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
+        start = nearest_along(line, along, straight[0], 0.0)
+        ends = np.array([start, nearest_along(line, along, straight[-1], start)])
+    if not ends[0] < ends[1]:
+        return straight
+    inner = (along > ends[0]) & (along < ends[1])
+    cut = [np.array([np.interp(end, along, line[:, k]) for k in (0, 1)]) for end in ends]
+    return np.vstack([cut[0], line[inner], cut[1]])
+
+
+def assert_lines_equal(network: tl.Network, trips: Any, rng: np.random.Generator) -> None:
+    """Compare lines of rides with those of a twin, and their lengths."""
+    t, lines = network.timetable, trip_lines(network.transit)
+    assert t is not None
+    for trip in trips:
+        size = int(np.diff(t.pattern_indptr)[t.hot.trip_pattern[trip]])
+        first, last = sorted(rng.integers(0, size, 2).tolist())
+        got, expected = ride_lines.trip_line(lines, trip, first, last), line_of_ride(network, trip, first, last)
+        metres = crs.segment_lengths_m(expected[:, 0], expected[:, 1]).sum()
+        assert ride_lines.line_cm(got) / 100.0 == pytest.approx(metres, abs=0.011)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(towns(), st.integers(0, 2**32 - 1))
+def test_lines_of_rides_equal_the_twin(tmp_path_factory: pytest.TempPathFactory, town: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    nodes, links, _, trips = town
+    path = drawn_feed(tmp_path_factory.mktemp("town"), town, rng)
+    network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
+    assert_lines_equal(network, range(len(trips)), rng)
+
+
+def test_lines_of_rides_in_cities(city: tuple[str, tl.Network]) -> None:
+    _, network = city
+    rng = np.random.default_rng(5)
+    assert network.timetable is not None
+    assert_lines_equal(network, rng.integers(0, network.timetable.n_trips, 400).tolist(), rng)
+
+
+def test_lengths_are_measured_as_everywhere() -> None:
+    rng = np.random.default_rng(1)
+    lng, lat = rng.uniform(-180, 180, (2, 200)), rng.uniform(-89, 89, (2, 200))
+    lng[1, ::2], lat[1, ::2] = lng[0, ::2] + 1e-3, lat[0, ::2] + 1e-3
+    for a, b in zip(np.column_stack([lng[0], lat[0]]), np.column_stack([lng[1], lat[1]]), strict=True):
+        expected = crs.segment_lengths_m(np.array([a[0], b[0]]), np.array([a[1], b[1]]))[0]
+        assert ride_lines.length_m(*a, *b) == pytest.approx(expected, rel=1e-9)
+    assert (ride_lines.WGS84_A_M, ride_lines.WGS84_E2) == (crs.WGS84_A_M, crs.WGS84_E2)

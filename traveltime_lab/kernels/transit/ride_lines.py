@@ -1,0 +1,259 @@
+"""
+Cut the lines of rides out of the shapes of trips, and measure them.
+
+A ride follows the shape of its trip between the places of its two stops, by ``shape_dist_traveled`` or, without it, by
+the points of the shape nearest to the stops, the second after the first. Without a shape it is straight from stop to
+stop. Routes take their lines and lengths from here, and so do distances without routes: they are equal.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.transit.patterns import UNREACHED
+
+#: Semi-major axis and squared eccentricity of WGS 84, as in `traveltime_lab.crs`.
+WGS84_A_M = 6_378_137.0
+WGS84_E2 = 6.694379990141316e-3
+#: Places along a shape whose distances to a stop differ by less are equally near: a tenth of a millimetre (assumed).
+#: Shapes that go along a street twice have two such places.
+SAME_DEGREES = 1e-9
+
+
+class TripLines(NamedTuple):
+    """Trips, their stops and their shapes."""
+
+    trip_pattern: np.ndarray  # int32 (n_trips,)
+    trip_course: np.ndarray  # int32 (n_trips,), a pattern along one shape; -1 for none
+    pattern_indptr: np.ndarray  # int64 (n_patterns + 1,)
+    pattern_stops: np.ndarray  # int32 (n_positions,)
+    stop_lng: np.ndarray  # float64 (n_stops,)
+    stop_lat: np.ndarray  # float64 (n_stops,)
+    course_indptr: np.ndarray  # int64 (n_courses + 1,), of the positions of a course
+    course_along: np.ndarray  # float32, shape_dist_traveled of the stops, NaN where not given
+    course_shape: np.ndarray  # int32 (n_courses,), -1 for none
+    shape_indptr: np.ndarray  # int64 (n_shapes + 1,)
+    shape_lng: np.ndarray  # float64 (n_points,)
+    shape_lat: np.ndarray  # float64 (n_points,)
+    shape_along: np.ndarray  # float64 (n_points,), shape_dist_traveled
+    is_measured: np.ndarray  # bool (n_shapes,), whether shape_dist_traveled is given and grows
+    shape_degrees: np.ndarray  # float64 (n_points,), length of the shape up to the point, in degrees
+
+
+@kernel
+def length_m(lng_a, lat_a, lng_b, lat_b):
+    """Return the metres between two points, as `traveltime_lab.crs.segment_lengths_m` does."""
+    phi = math.radians((lat_a + lat_b) / 2.0)
+    w2 = 1.0 - WGS84_E2 * math.sin(phi) ** 2
+    x = math.radians(WGS84_A_M / math.sqrt(w2) * math.cos(phi))
+    y = math.radians(WGS84_A_M * (1.0 - WGS84_E2) / w2**1.5)
+    return math.hypot(((lng_b - lng_a + 180.0) % 360.0 - 180.0) * x, (lat_b - lat_a) * y)
+
+
+@kernel
+def whole_cm(metres):
+    """Return a length in whole centimetres, rounded half up."""
+    return np.int64(math.floor(metres * 100.0 + 0.5))
+
+
+@kernel
+def shape_degrees(indptr, lng, lat):
+    """Return the length of each shape up to each of its points, in degrees."""
+    out = np.zeros(lng.size, np.float64)
+    for shape in range(indptr.size - 1):
+        for k in range(indptr[shape] + 1, indptr[shape + 1]):
+            out[k] = out[k - 1] + math.hypot(lng[k] - lng[k - 1], lat[k] - lat[k - 1])
+    return out
+
+
+@kernel
+def _nearest_along(lng, lat, along, x, y, begin):
+    """Return the place along a line, not before `begin`, that is nearest to a point; the first of several."""
+    best, place = np.inf, begin
+    for k in range(lng.size - 1):
+        size = along[k + 1] - along[k]
+        if along[k + 1] <= begin or size <= 0.0:
+            continue
+        dx, dy = lng[k + 1] - lng[k], lat[k + 1] - lat[k]
+        first = max(0.0, (begin - along[k]) / size)
+        part = ((x - lng[k]) * dx + (y - lat[k]) * dy) / (dx * dx + dy * dy)
+        part = min(max(part, first), 1.0)
+        squared = (lng[k] + part * dx - x) ** 2 + (lat[k] + part * dy - y) ** 2
+        if squared < best * best:
+            away = math.sqrt(squared)
+            if away < best - SAME_DEGREES:
+                best, place = away, along[k] + part * size
+    return place
+
+
+@kernel
+def _place_at(lng, lat, along, place):
+    """Return the coordinates of a place along a line."""
+    last = -1
+    for k in range(along.size):
+        if along[k] <= place:
+            last = k
+    if last < 0:
+        return lng[0], lat[0]
+    if last == along.size - 1:
+        return lng[last], lat[last]
+    part = (place - along[last]) / (along[last + 1] - along[last])
+    return lng[last] + part * (lng[last + 1] - lng[last]), lat[last] + part * (lat[last + 1] - lat[last])
+
+
+@kernel
+def trip_line(trips, trip, first, last):
+    """
+    Return the line of a trip between two positions.
+
+    Parameters
+    ----------
+    trips : TripLines
+    trip, first, last : int
+        trip_idx, and positions in its pattern.
+
+    Returns
+    -------
+    float64 array of shape (n, 2)
+        Longitudes and latitudes; one row if the positions are one and there is no shape.
+    """
+    start = trips.pattern_indptr[trips.trip_pattern[trip]]
+    board, alight = trips.pattern_stops[start + first], trips.pattern_stops[start + last]
+    course = trips.trip_course[trip]
+    shape = trips.course_shape[course] if course >= 0 else np.int32(-1)
+    if shape >= 0 and trips.shape_indptr[shape + 1] - trips.shape_indptr[shape] > 1:
+        a, b = trips.shape_indptr[shape], trips.shape_indptr[shape + 1]
+        lng, lat = trips.shape_lng[a:b], trips.shape_lat[a:b]
+        at = trips.course_indptr[course]
+        begin, end = np.float64(trips.course_along[at + first]), np.float64(trips.course_along[at + last])
+        along = trips.shape_along[a:b]
+        if not (trips.is_measured[shape] and math.isfinite(begin) and math.isfinite(end)):
+            along = trips.shape_degrees[a:b]
+            begin = _nearest_along(lng, lat, along, trips.stop_lng[board], trips.stop_lat[board], 0.0)
+            end = _nearest_along(lng, lat, along, trips.stop_lng[alight], trips.stop_lat[alight], begin)
+        if begin < end:
+            line = np.empty((lng.size + 2, 2), np.float64)
+            line[0, 0], line[0, 1] = _place_at(lng, lat, along, begin)
+            n = 1
+            for k in range(lng.size):
+                if begin < along[k] < end:
+                    line[n, 0], line[n, 1] = lng[k], lat[k]
+                    n += 1
+            line[n, 0], line[n, 1] = _place_at(lng, lat, along, end)
+            return line[: n + 1].copy()
+    line = np.empty((last - first + 1, 2), np.float64)
+    for k in range(line.shape[0]):
+        stop = trips.pattern_stops[start + first + k]
+        line[k, 0], line[k, 1] = trips.stop_lng[stop], trips.stop_lat[stop]
+    return line
+
+
+@kernel
+def line_cm(line):
+    """Return the length of a line in whole centimetres."""
+    metres = 0.0
+    for k in range(line.shape[0] - 1):
+        metres += length_m(line[k, 0], line[k, 1], line[k + 1, 0], line[k + 1, 1])
+    return whole_cm(metres)
+
+
+@kernel
+def ride_calls(trips, instance_trip, stay_instance, board_run, board_position, alight_run, alight_position):
+    """
+    Return the trips of rides, several if passengers stay seated, with the length of each.
+
+    A ride goes straight from the end of one trip to the beginning of the next. Those who board where a trip ends, or
+    alight where it begins, do not ride on it.
+
+    Parameters
+    ----------
+    trips : TripLines
+    instance_trip, stay_instance : int32 arrays of shape (n_runs,)
+        trip_idx of trip instances, and the trip instance that each continues as.
+    board_run, board_position, alight_run, alight_position : int32 arrays of shape (n_rides,)
+
+    Returns
+    -------
+    indptr : int64 array of shape (n_rides + 1,)
+        Index pointer of the trips of each ride, in travel order.
+    calls : int64 array of shape (n_calls, 4)
+        trip_idx, the first and the last position in its pattern, and centimetres.
+    """
+    indptr, stops, pattern_of = trips.pattern_indptr, trips.pattern_stops, trips.trip_pattern
+    call_indptr = np.zeros(board_run.size + 1, np.int64)
+    out = np.empty((board_run.size + 8, 4), np.int64)
+    n = 0
+    for i in range(board_run.size):
+        run, first, is_on, stop, x, y = board_run[i], np.int64(board_position[i]), False, np.int32(-1), 0.0, 0.0
+        while True:
+            is_end = run == alight_run[i]
+            trip = np.int64(instance_trip[run])
+            begin = indptr[pattern_of[trip]]
+            last = np.int64(alight_position[i]) if is_end else indptr[pattern_of[trip] + 1] - begin - 1
+            is_idle = False
+            if first == last and is_end:
+                is_idle = is_on and stops[begin + first] == stop
+            elif first == last and run == board_run[i]:
+                is_idle = stops[begin + first] == stops[indptr[pattern_of[instance_trip[stay_instance[run]]]]]
+            if not is_idle:
+                line = trip_line(trips, trip, first, last)
+                metres = length_m(x, y, line[0, 0], line[0, 1]) if is_on else 0.0
+                for k in range(line.shape[0] - 1):
+                    metres += length_m(line[k, 0], line[k, 1], line[k + 1, 0], line[k + 1, 1])
+                if n == out.shape[0]:
+                    out = np.concatenate((out, np.empty_like(out)))
+                out[n, 0], out[n, 1], out[n, 2], out[n, 3] = trip, first, last, whole_cm(metres)
+                n += 1
+                x, y = line[line.shape[0] - 1, 0], line[line.shape[0] - 1, 1]
+                is_on, stop = True, stops[begin + last]
+            if is_end:
+                break
+            run, first = stay_instance[run], np.int64(0)
+        call_indptr[i + 1] = n
+    return call_indptr, out[:n].copy()
+
+
+@kernel
+def summed(before, own):
+    """Return for each leg the sum of its own values and those of the legs before it, which come earlier."""
+    out = own.copy()
+    for leg in range(before.size):
+        if before[leg] >= 0:
+            out[leg] += out[before[leg]]
+    return out
+
+
+@kernel
+def best_links(indptr, stops, ms, times, points):
+    """
+    Return how each point is reached fastest from, or reaches, a stop.
+
+    Parameters
+    ----------
+    indptr, stops, ms : int64, int32 and int32 arrays
+        CSR of the links of each point.
+    times : int32 array of shape (n_stops,)
+        Travel times at the stops, `UNREACHED` where there is no journey.
+    points : int64 array of shape (n,)
+        Some of the points.
+
+    Returns
+    -------
+    int64 array of shape (n,)
+        Position of the link: of several equally fast ones that of the first stop; -1 if there is none.
+    """
+    out = np.full(points.size, -1, np.int64)
+    for i in range(out.size):
+        least = np.int64(UNREACHED)
+        for k in range(indptr[points[i]], indptr[points[i] + 1]):
+            time = np.int64(times[stops[k]])
+            if time == UNREACHED:
+                continue
+            time += ms[k]
+            if out[i] < 0 or time < least or (time == least and stops[k] < stops[out[i]]):
+                least, out[i] = time, k
+    return out

@@ -1,0 +1,426 @@
+"""
+Compute the lengths of journeys without building routes.
+
+A length is the sum of those of all legs, in whole centimetres, and equals that of the route that
+`traveltime_lab.transit.itineraries` builds: both take the legs from `traveltime_lab.transit.raptor.Rounds` and the
+lines of rides from `traveltime_lab.kernels.transit.ride_lines`; walks and drives are shortest paths on the same graphs.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
+from traveltime_lab._interrupts import checkpoint
+from traveltime_lab._memo import Derived
+from traveltime_lab._threads import map_ahead, side_by_side
+from traveltime_lab.kernels.street import road, turns
+from traveltime_lab.kernels.transit import ride_lines
+from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.transit.ride_lines import TripLines
+from traveltime_lab.modes import Snapping
+from traveltime_lab.rounding import most_ms
+from traveltime_lab.settings import settings
+from traveltime_lab.streets import labels as label_parts
+from traveltime_lab.streets.graph import RoadGraph, take_rows
+from traveltime_lab.streets.links import LinkedPoints
+from traveltime_lab.streets.local_pairs import are_same
+from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
+from traveltime_lab.streets.workspaces import search_space
+from traveltime_lab.transit import stop_links
+from traveltime_lab.transit.layer import TransitLayer
+from traveltime_lab.transit.query import TransitQuery
+from traveltime_lab.transit.raptor import LegForest, Rounds, TransitOptions, TransitSearch
+from traveltime_lab.transit.stop_links import LinkedStops, Links
+from traveltime_lab.transit.stop_reach import array
+from traveltime_lab.transit.timetable import Timetable
+
+#: Rows that one thread searches at least.
+_ROWS_AT_ONCE: Final = 32
+_TRIP_LINES = Derived[None, TripLines]("lines of trips")
+#: Labels of walks between stops by walking speed: (label, milliseconds searched) by pair of stops.
+_CHANGES = Derived[float, dict[int, tuple[int, int]]]("lengths of changes", kept=4)
+
+
+def trip_lines(layer: TransitLayer) -> TripLines:
+    """Return the trips, stops and shapes of a timetable as kernels take them."""
+    return _TRIP_LINES.of(layer, None, lambda: _trip_lines(layer.timetable))
+
+
+def _trip_lines(t: Timetable) -> TripLines:
+    n_shapes = t.shape_indptr.size - 1
+    is_finite = np.ones(n_shapes, np.bool_)
+    owner = np.repeat(np.arange(n_shapes), np.diff(t.shape_indptr))
+    is_finite[owner[~np.isfinite(t.shape_along)]] = False
+    filled = np.flatnonzero(np.diff(t.shape_indptr) > 0)
+    grows = np.zeros(n_shapes, np.bool_)
+    grows[filled] = t.shape_along[t.shape_indptr[filled + 1] - 1] > t.shape_along[t.shape_indptr[filled]]
+    return TripLines(
+        array(t.hot.trip_pattern, np.int32),
+        array(t.trips["course_idx"].to_numpy(), np.int32),
+        array(t.pattern_indptr, np.int64),
+        array(t.pattern_stop, np.int32),
+        array(t.column("stops", "stop_lon"), np.float64),
+        array(t.column("stops", "stop_lat"), np.float64),
+        array(t.course_indptr, np.int64),
+        array(t.course_along, np.float32),
+        array(t.course_shape, np.int32),
+        array(t.shape_indptr, np.int64),
+        array(t.shape_lng, np.float64),
+        array(t.shape_lat, np.float64),
+        array(t.shape_along, np.float64),
+        is_finite & grows,
+        ride_lines.shape_degrees(
+            array(t.shape_indptr, np.int64), array(t.shape_lng, np.float64), array(t.shape_lat, np.float64)
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class StreetSide:
+    """
+    Points of one side of a query, and the stops on the streets by which they are joined.
+
+    Attributes
+    ----------
+    graph : RoadGraph
+    stops : LinkedStops
+    points : Snaps
+    links : Links
+        Between the points and stops.
+    extra_ms : int
+        Time in each link that is not spent on streets.
+    snapping : Snapping
+        That of the points.
+    is_origin : bool
+        Whether journeys begin at the points.
+    """
+
+    graph: RoadGraph
+    stops: LinkedStops
+    points: Snaps
+    links: Links
+    extra_ms: int
+    snapping: Snapping
+    is_origin: bool
+
+    @classmethod
+    def of(cls, query: TransitQuery, points: Snaps, links: Links, *, is_origin: bool) -> StreetSide:
+        """Return the origins, or the destinations, of a query; `links` are those of `TransitQuery.links`."""
+        means = query.transportation
+        graph, stops, extra_s = query.walking, query.stops, 0
+        if is_origin:
+            extra_s = means.access_penalty + means.pt_change_delay
+            if not query.is_walked_to:
+                graph = query.access_graph()
+                stops = stop_links.linked_stops(query.layer, graph, means.access)
+        return cls(graph, stops, points, links, extra_s * 1000, query.snapping, is_origin)
+
+    def link_lengths(self, links_at: IndexArray, points_of: IndexArray, *, by_stop: bool) -> Int64Array:
+        """
+        Return the centimetres of the ways between points and stops.
+
+        Parameters
+        ----------
+        links_at, points_of : intp arrays of shape (n,)
+            Positions in `links`, and the points that these belong to.
+        by_stop : bool
+            Whether to search from the stops; otherwise from the points.
+        """
+        ms = self.links.ms[links_at].astype(np.int64) - self.extra_ms
+        stops = self.links.stops[links_at].astype(np.intp)
+        joined = self.stops.snaps
+        is_backward = by_stop == self.is_origin
+        if by_stop:
+            how = STOP_SNAPPING, self.snapping
+            labels = street_labels(
+                self.graph, (joined, self.points), how, (stops, points_of), ms, is_backward=is_backward
+            )
+        else:
+            how = self.snapping, STOP_SNAPPING
+            labels = street_labels(
+                self.graph, (self.points, joined), how, (points_of, stops), ms, is_backward=is_backward
+            )
+        return _cm_of(labels)
+
+
+def _cm_of(labels: Int64Array) -> Int64Array:
+    """Return the centimetres of labels, 0 where there is no way."""
+    return np.where(labels == road.UNREACHED, 0, label_parts.cm(labels))
+
+
+def street_labels(
+    graph: RoadGraph,
+    points: tuple[Snaps, Snaps],
+    how: tuple[Snapping, Snapping],
+    pairs: tuple[IndexArray, IndexArray],
+    longest_ms: Int64Array,
+    *,
+    is_backward: bool,
+) -> Int64Array:
+    """
+    Return the labels of ways on streets between rows and columns, with one search from each row.
+
+    Parameters
+    ----------
+    graph : RoadGraph
+    points : pair of Snaps
+        Rows and columns, of which one side are stops.
+    how : pair of Snapping
+        Of rows and columns.
+    pairs : pair of intp arrays of shape (n_pairs,)
+        Positions in both.
+    longest_ms : int64 array of shape (n_pairs,)
+        Longest times that matter.
+    is_backward : bool
+        Whether the ways end at the rows.
+
+    Returns
+    -------
+    int64 array of shape (n_pairs,)
+        Those of `traveltime_lab.streets.paths`; `UNREACHED` beyond the longest time, or somewhat more.
+    """
+    order = np.argsort(pairs[0], kind="stable")
+    used, row_of = np.unique(pairs[0][order], return_inverse=True)
+    labels = np.full(order.size, road.UNREACHED, np.int64)
+    if not order.size:
+        return labels
+    indptr = np.searchsorted(row_of, np.arange(used.size + 1)).astype(np.int64)
+    rows = LinkedPoints.of(graph, points[0].take(used), how[0], is_entry=is_backward)
+    columns = LinkedPoints.of(graph, points[1].take(pairs[1][order]), how[1], is_entry=not is_backward)
+    limits = ((np.maximum.reduceat(longest_ms[order], indptr[:-1]) + 1) << road.TIME_SHIFT) - 1
+    core = graph.core(is_backward=is_backward)
+    seeds, reads = core.seed_rows(rows.ports), core.read_rows(columns.ports)
+
+    def search(first: int, last: int) -> None:
+        begin, end = indptr[first], indptr[last]
+        with search_space(graph, core) as space:
+            space.queue = road.one_to_some(
+                core.arcs, take_rows(seeds, first, last), take_rows(reads, int(begin), int(end)),
+                indptr[first : last + 1] - begin, limits[first:last], space.label, space.queue, labels[begin:end],
+            )  # fmt: skip
+
+    n_parts = max(1, min(settings.threads, used.size // _ROWS_AT_ONCE))
+    ends = [used.size * part // n_parts for part in range(n_parts + 1)]
+    side_by_side([functools.partial(search, *each) for each in itertools.pairwise(ends)])
+    sides = (rows.positions, row_of), (columns.positions, np.arange(order.size))
+    (start, start_of), (end, end_of) = sides[::-1] if is_backward else sides
+    turns.improve_pairs(start, end, start_of, end_of, graph.directed, limits.max(), labels)
+    # Points that are one place have no way between them.
+    labels[are_same(rows.snaps, columns.snaps, row_of, np.arange(order.size))] = 0
+    result = np.empty_like(labels)
+    result[order] = labels
+    return result
+
+
+class Fastest(NamedTuple):
+    """
+    The fastest journeys by transit between a point of the search side and points of the other side.
+
+    Attributes
+    ----------
+    point : int
+    rounds : Rounds
+    links_at : int64 array of shape (n,)
+        How each point is joined to its stop, as position in the links of the other side; -1 if no stop is reached.
+    ms : int32 array of shape (n,)
+        Travel times, `UNREACHED` beyond the limit.
+    """
+
+    point: int
+    rounds: Rounds
+    links_at: Int64Array
+    ms: Int32Array
+
+
+@dataclass
+class JourneyLengths:
+    """
+    The lengths of the journeys of one query.
+
+    Attributes
+    ----------
+    query : TransitQuery
+    search : TransitSearch
+    near, far : StreetSide
+        Points of the search side and of the other side.
+    """
+
+    query: TransitQuery
+    search: TransitSearch
+    near: StreetSide
+    far: StreetSide
+    _link_cm: Int64Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Journeys to one point often have the way from the last stop in common. -1: not known yet.
+        self._link_cm = np.full(self.far.links.stops.size, -1, np.int64)
+
+    @classmethod
+    def of(
+        cls, query: TransitQuery, search: TransitSearch, near: Snaps, far: Snaps, near_links: Links, far_links: Links
+    ) -> JourneyLengths:
+        """Prepare the points of the search side (`near`) and of the other side with their links to stops."""
+        is_arrival = query.is_arrival
+        return cls(
+            query,
+            search,
+            StreetSide.of(query, near, near_links, is_origin=not is_arrival),
+            StreetSide.of(query, far, far_links, is_origin=is_arrival),
+        )
+
+    def fastest(self, point: int, moment: int, options: TransitOptions, far: IndexArray | None = None) -> Fastest:
+        """
+        Search from one point of the search side.
+
+        Parameters
+        ----------
+        point : int
+        moment : int
+            Milliseconds after the reference of the search.
+        options : TransitOptions
+        far : intp array of shape (n,), optional
+            Points of the other side; all by default.
+        """
+        mine = self.near.links.rows(point, point + 1)
+        rounds = self.search.rounds((mine.stops, mine.ms), moment, options, is_arrival=self.query.is_arrival)
+        theirs, times = self.far.links, rounds.times
+        points = np.arange(theirs.indptr.size - 1) if far is None else far
+        at = ride_lines.best_links(array(theirs.indptr, np.int64), theirs.stops, theirs.ms, times, points)
+        ms = np.full(at.size, UNREACHED, np.int32)
+        some = np.flatnonzero(at >= 0)
+        ms[some] = times[theirs.stops[at[some]]] + theirs.ms[at[some]]
+        ms[ms > options.travel_limit] = UNREACHED
+        return Fastest(point, rounds, at, ms)
+
+    def of_journeys(self, found: Fastest, chosen: IndexArray, far: IndexArray) -> Int64Array:
+        """
+        Return the centimetres of some journeys.
+
+        Parameters
+        ----------
+        found : Fastest
+        chosen : intp array of shape (n,)
+            Positions in `found` of points that are reached.
+        far : intp array of shape (n,)
+            Their positions on the other side.
+        """
+        links_at = found.links_at[chosen]
+        unknown = np.flatnonzero(self._link_cm[links_at] < 0)
+        if unknown.size:
+            at, first = np.unique(links_at[unknown], return_index=True)
+            self._link_cm[at] = self.far.link_lengths(at, far[unknown[first]], by_stop=True)
+        stops, stop_of = np.unique(self.far.links.stops[links_at], return_inverse=True)
+        forest = found.rounds.legs(stops)
+        return self._legs(found.point, forest)[forest.last[stop_of]] + self._link_cm[links_at]
+
+    def at_moments(self, near_of: IndexArray, far_of: IndexArray, starts: Int64Array, ms: Int64Array) -> Int64Array:
+        """
+        Return the centimetres of journeys of different moments.
+
+        Parameters
+        ----------
+        near_of, far_of : intp arrays of shape (n,)
+            Points on both sides.
+        starts, ms : int64 arrays of shape (n,)
+            Departure, or arrival, in milliseconds after the reference of the search, and travel time.
+        """
+        cm = np.zeros(near_of.size, np.int64)
+        order = np.lexsort((starts, near_of))
+        is_new = (np.diff(near_of[order]) != 0) | (np.diff(starts[order]) != 0)
+        groups = [rows for rows in np.split(order, np.flatnonzero(is_new) + 1) if rows.size]
+
+        def measure(rows: IndexArray) -> None:
+            options = replace(self.query.options, travel_limit=int(ms[rows].max()))
+            far = far_of[rows]
+            found = self.fastest(int(near_of[rows[0]]), int(starts[rows[0]]), options, far)
+            cm[rows] = self.of_journeys(found, np.arange(rows.size), far)
+
+        for _ in map_ahead(measure, groups):
+            checkpoint()
+        return cm
+
+    def _legs(self, point: int, forest: LegForest) -> Int64Array:
+        """Return for each leg the centimetres between the point of the search and its far end."""
+        rides, before = forest.rides, forest.before
+        indptr, calls = self._calls(forest)
+        own = np.diff(np.concatenate([[0], np.cumsum(calls[:, 3])])[indptr])
+        later = np.flatnonzero(before >= 0)
+        one, two = before[later].astype(np.intp), later
+        if forest.is_arrival:
+            one, two = two, one
+        spare_ms = rides.departure[two].astype(np.int64) - rides.arrival[one]
+        own[later] += self._changes(rides.alight_stop[one], rides.board_stop[two], forest.change[later], spare_ms)
+        first = np.flatnonzero(before < 0)
+        stops, which = np.unique(
+            (rides.alight_stop if forest.is_arrival else rides.board_stop)[first], return_inverse=True
+        )
+        begin, end = int(self.near.links.indptr[point]), int(self.near.links.indptr[point + 1])
+        mine = self.near.links.stops[begin:end]
+        by_stop = np.argsort(mine, kind="stable")
+        at = begin + by_stop[np.searchsorted(mine[by_stop], stops)]
+        own[first] += self.near.link_lengths(at, np.full(at.size, point), by_stop=False)[which]
+        total: Int64Array = ride_lines.summed(before, own)
+        return total
+
+    def _calls(self, forest: LegForest) -> tuple[Int64Array, Int64Array]:
+        """Return the trips of all rides; see `traveltime_lab.kernels.transit.ride_lines.ride_calls`."""
+        rides, table = forest.rides, self.search.table
+        indptr, calls = ride_lines.ride_calls(
+            trip_lines(self.query.layer), array(table.instance_trip, np.int32), array(table.stay_instance, np.int32),
+            rides.board_run, rides.board_position, rides.alight_run, rides.alight_position,
+        )  # fmt: skip
+        return indptr, calls
+
+    def _changes(
+        self, from_stop: Int32Array, to_stop: Int32Array, change_ms: Int32Array, spare_ms: Int64Array
+    ) -> Int64Array:
+        """Return the centimetres of transfers; see `traveltime_lab.transit.itineraries`."""
+        lines, stops, graph = trip_lines(self.query.layer), self.query.stops, self.query.walking
+        a, b = from_stop.astype(np.intp), to_stop.astype(np.intp)
+        cm = np.zeros(a.size, np.int64)
+        moves = np.flatnonzero((lines.stop_lng[a] != lines.stop_lng[b]) | (lines.stop_lat[a] != lines.stop_lat[b]))
+        if not moves.size:
+            return cm
+        # As in limits of routes, walks that round to the spare seconds are within them.
+        a, b, spare_ms, change_ms = a[moves], b[moves], spare_ms[moves] + most_ms(0), change_ms[moves]
+        known = _CHANGES.of(self.query.layer, graph.connector_kph, dict)
+        keys = (a * len(stops.snaps) + b).tolist()
+        # Most transfers take as long as their walk; others are shorter by a rule of the feed.
+        for longest_ms in (np.minimum(change_ms + 1000, spare_ms), spare_ms):
+            wanted = {
+                key: row
+                for row, (key, longest) in enumerate(zip(keys, longest_ms.tolist(), strict=True))
+                if (found := known.get(key)) is None or (found[0] == _NO_WAY and found[1] < longest)
+            }
+            rows = np.array(list(wanted.values()), np.intp)
+            most: dict[int, int] = {}
+            for key, longest in zip(keys, longest_ms.tolist(), strict=True):
+                most[key] = max(most.get(key, 0), longest)
+            reach = np.array([most[key] for key in wanted], np.int64)
+            labels = street_labels(
+                graph, (stops.snaps, stops.snaps), (STOP_SNAPPING, STOP_SNAPPING), (a[rows], b[rows]), reach,
+                is_backward=False,
+            )  # fmt: skip
+            known.update(zip(wanted, zip(labels.tolist(), reach.tolist(), strict=True), strict=True))
+        labels = np.array([known[key][0] for key in keys], np.int64)
+        is_walked = (labels != road.UNREACHED) & (labels != 0) & (label_parts.ms(labels) <= spare_ms)
+        cm[moves] = np.where(is_walked, label_parts.cm(labels), -1)
+        for row in moves[~is_walked].tolist():
+            cm[row] = straight_cm(lines, int(from_stop[row]), int(to_stop[row]))
+        return cm
+
+
+#: Label of stops between which there is no way within the time that was searched.
+_NO_WAY: Final = int(road.UNREACHED)
+
+
+def straight_cm(lines: TripLines, a: int, b: int) -> int:
+    """Return the centimetres of the straight line between two stops."""
+    metres = ride_lines.length_m(lines.stop_lng[a], lines.stop_lat[a], lines.stop_lng[b], lines.stop_lat[b])
+    return int(ride_lines.whole_cm(metres))
