@@ -189,6 +189,35 @@ def distributions(session: nox.Session) -> None:
         session.log(f"{', '.join(sorted(path.name for path in built.iterdir()))} in {out}")
 
 
+@nox.session(python=PYTHONS)
+def ready_wheel(session: nox.Session) -> None:
+    """Build the wheel of this platform and a Python that has its kernels with it, and try it elsewhere; minutes."""
+    has_uv = session.virtualenv.venv_backend == "uv"
+    session.install("build[uv]" if has_uv else "build", ".")
+    with tempfile.TemporaryDirectory() as folder:
+        kernels, built = Path(folder, "kernels.zip"), Path(folder, "dist")
+        with session.chdir(folder):
+            session.run("traveltime-lab", "compile", "--baseline", "--out", str(kernels))
+        session.run(
+            "python", "-m", "build", "--wheel", *(["--installer", "uv"] if has_uv else []), "--outdir", str(built), ".",
+            env={"TRAVELTIME_LAB_KERNELS": str(kernels)},
+        )  # fmt: skip
+        (wheel,) = built.glob("*.whl")
+        python = new_environment(session, str(Path(folder, "venv")), f"{wheel}[sample,server]")
+        cache = Path(folder, "numba")
+        with session.chdir(folder):
+            command = str(Path(python).parent / "traveltime-lab")
+            own = {"NUMBA_CACHE_DIR": str(cache)}
+            session.run(command, "demo", "--out", str(Path(folder, "demo")), external=True, env=own)
+            session.run(python, "-c", PAGE, external=True, env=own)
+        if left := [path.name for path in cache.rglob("*.nbc")]:
+            session.error(f"kernels were compiled that the wheel should have: {', '.join(left)}")
+        out = Path(session.posargs[0] if session.posargs else ROOT / "dist")
+        out.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(wheel, out)
+        session.log(f"{wheel.name} in {out}")
+
+
 @nox.session
 def plugin(session: nox.Session) -> None:
     """Run the tests of the Solr plugin, which start several versions of Solr; needs Java and Maven."""
