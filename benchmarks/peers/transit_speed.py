@@ -9,8 +9,8 @@ each to warm up and then `--repeats` times; medians are compared. Walks to, from
 most, four rides, trips two hours. ferrobus refuses stops without times, so its feeds get interpolated ones; its doors
 know all stops within the walk, as ours do (its default are the ten nearest, another question). Points lie within
 400 m of stops. Medians over a window (`percentiles=(50,)`) are of departures a minute. cafein has the transfers of the
-day ready (`compute_tbtr_transfers`); `cafein-raptor` is cafein without them, several times slower. With `--processor`
-seconds are those of the processor, of all threads: for machines on which other work runs.
+day ready (`compute_tbtr_transfers`); `cafein-raptor` is cafein without them, which takes three times as long over a
+window. With `--processor` seconds are those of the processor, of all threads: for machines on which other work runs.
 
 Targets: less time than both peers on every matrix; shapes (true polygons, water and holes cut out) at most three times
 ferrobus's hexagons, whose index was made before; arrivals at most 1.5 times departures.
