@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import Any
 
 import hypothesis
 import pytest
+
+# A shell that starts tests in the background lets them, and the processes that they start, ignore Ctrl+C.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Notebooks that run as tests compile, and their outputs are compared.
 os.environ.setdefault("TRAVELTIME_LAB_PROGRESS", "0")

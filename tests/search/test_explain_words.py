@@ -60,7 +60,7 @@ def test_parts_are_added_by_activity_and_the_longest_come_first() -> None:
 
 
 def test_what_a_time_is_made_of() -> None:
-    parts = {"bus": 600, "walk": 300, "rail_underground": 100}
+    parts = {"bus": 600, "walk": 300, "underground": 100}
     words = "10 min by bus, 5 min walking, 1 min 40 s by underground"
     assert parts_words(parts, 0) == words
     assert parts_words(parts, 1) == f"{words}, with 1 change"
