@@ -29,7 +29,7 @@ def test_calls_leave_nothing_behind(group: str, tmp_path: Path) -> None:
         warnings.simplefilter("ignore")
         for name, call in repeated.GROUPS[group](tmp_path):
             names.append(name)
-            left[name] = repeated.repeat(call, 5)
+            left[name] = repeated.repeat(call, 3)
     assert len(names) == len(set(names)) > 5
     assert {name: more for name, more in left.items() if more} == {}
 
