@@ -57,6 +57,7 @@ def test_demo(name: str, request: pytest.FixtureRequest, tmp_path: Path, capsys:
     assert "OpenStreetMap" in page and len(page) < 2_000_000
     scripts = re.findall(r"<script([^>]*)>(.*?)</script>", page, re.DOTALL)
     assert [attributes for attributes, _ in scripts] == ["", ' type="application/json" id="data"', ""]
+    assert scripts[2][1].count("const drawBase") == 1 and "base_maps.js" not in page
     own = page.replace(leaflet.script(), "").replace(leaflet.stylesheet(), "")
     assert not re.search(r"(?:src|href)=|url\(|@import|https?:(?!//www\.w3\.org/2000/svg)", own), "it works offline"
     data = json.loads(scripts[1][1])

@@ -981,6 +981,7 @@ def test_a_page_holds_all_it_shows(made: tl.TravelTimeMap, tmp_path: Path) -> No
     page = path.read_text("utf-8")
     assert str(path) in made.panel._export_note.value
     assert "<script src" not in page and "<link" not in page and "@import" not in page, "nothing from elsewhere"
+    assert page.count("const drawBase") == 1 and "base_maps.js" not in page
     assert "</script><b>" not in page and "<i>third" not in page and "Within 2 min, on foot" in page
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     assert data["groups"] == [origin["name"] for origin in data["origins"]] == ["west", "east", "<i>third"]

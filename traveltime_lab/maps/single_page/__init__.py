@@ -1,19 +1,17 @@
 """
 An interactive map as one HTML file that works offline: isochrones of one origin by mode and travel time.
-
-The file holds everything: Leaflet, the base map at a few scales, and the areas.
 """
 
 from __future__ import annotations
 
 import html
 import json
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 import shapely
 
-from traveltime_lab.maps import basemap, leaflet, style
+from traveltime_lab.maps import style
+from traveltime_lab.maps.offline_page import attribution, base_maps, offline_page
 from traveltime_lab.maps.widget import choices
 
 if TYPE_CHECKING:
@@ -59,10 +57,6 @@ def single_page(
     wide = (east - west) * frame.metres_per_degree_lng
     high = (north - south) * frame.metres_per_degree_lat
     scale = max(max(wide, high) / _SIDE_PX, _FINEST_M / _COARSER[0])
-    bases = []
-    for coarser in _COARSER:
-        ground, streets = basemap.documents(network, bounds, scale * coarser)
-        bases.append({"metres": scale * coarser, "ground": ground, "streets": streets})
     seconds = sorted(areas["travel_time"].unique().tolist())
     colours = dict(zip(seconds, style.ramp(len(seconds)), strict=True))
     km2 = areas.to_crs(network.crs).area / 1e6
@@ -78,8 +72,7 @@ def single_page(
         )
     ]
     data = {
-        "bounds": [[bounds[1], bounds[0]], [bounds[3], bounds[2]]],
-        "bases": bases,
+        **base_maps(network, bounds, scale, _COARSER),
         "areas": drawn,
         "modes": [
             {"type": str(mode), "label": choices.in_words(str(mode))} for mode in areas["transportation"].unique()
@@ -90,22 +83,9 @@ def single_page(
             for name, point in zip(places.index, places.geometry, strict=True)
         ],
         "origin_colour": style.ORIGIN,
-        "attribution": f"{html.escape(network.attribution)}. Drawn by traveltime_lab {html.escape(version)}",
+        "attribution": attribution(network, version),
     }
-    folder = files(__name__)
-    # "<" of names and of SVG could end the script.
-    content = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    title = html.escape(f"From {origin}")
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{leaflet.stylesheet()}</style>
-<style>{folder.joinpath("page.css").read_text(encoding="utf-8")}</style></head>
-<body><div id="map" role="application" aria-label="Map. Arrow keys move it, plus and minus zoom."></div>
-<section id="panel" aria-label="What the map shows"><h1>{title}</h1><p>{html.escape(note)}</p>
+    panel = f"""<p>{html.escape(note)}</p>
 <fieldset id="modes"><legend>Mode</legend></fieldset>
-<table id="times"><caption>Reach</caption><tbody></tbody></table><p id="here" aria-live="polite"></p></section>
-<script>{leaflet.script()}</script>
-<script type="application/json" id="data">{content}</script>
-<script>{folder.joinpath("page.js").read_text(encoding="utf-8")}</script></body></html>
-"""
+<table id="times"><caption>Reach</caption><tbody></tbody></table><p id="here" aria-live="polite"></p>"""
+    return offline_page(__name__, data, title=f"From {origin}", panel=panel, label="What the map shows")

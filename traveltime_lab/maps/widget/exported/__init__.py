@@ -1,19 +1,15 @@
 """
 The map of a widget as one HTML file that works offline: areas, origins and layers, and what is reached where.
-
-The file holds everything: Leaflet, the base map at a few scales, and the areas.
 """
 
 from __future__ import annotations
 
-import html
-import json
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 import traveltime_lab
-from traveltime_lab.maps import basemap, leaflet, style
+from traveltime_lab.maps import style
+from traveltime_lab.maps.offline_page import attribution, base_maps, offline_page
 from traveltime_lab.maps.widget import browser, choices
 from traveltime_lab.maps.widget.state import colour_of
 
@@ -63,16 +59,11 @@ def page(
     frame = network.frame
     metres = max(wide * frame.metres_per_degree_lng, high * frame.metres_per_degree_lat)
     scale = max(metres / _SIDE_PX, _FINEST_M / _COARSER[0])
-    bases = []
-    for coarser in _COARSER:
-        ground, streets = basemap.documents(network, bounds, scale * coarser)
-        bases.append({"metres": scale * coarser, "ground": ground, "streets": streets})
     name = style.minutes_label if query.measure == "travel_time" else style.metres_label
     is_single = len(query.origins) == 1
     data = {
         "box": [[south, west], [north, east]],
-        "bounds": [[bounds[1], bounds[0]], [bounds[3], bounds[2]]],
-        "bases": bases,
+        **base_maps(network, bounds, scale, _COARSER),
         "areas": browser.feature_collection(drawn, query, max(0.25 * scale, _FINEST_M)),
         "measure": query.measure,
         "limits": {str(limit): name(limit) for limit in query.limits},
@@ -83,24 +74,11 @@ def page(
             for i, o in enumerate(query.origins)
         ],
         "groups": [str(o.name) for o in query.origins] if query.combine == "each" else [query.combine],
-        "attribution": f"{html.escape(network.attribution)}. Drawn by traveltime_lab {traveltime_lab.__version__}",
+        "attribution": attribution(network, traveltime_lab.__version__),
     }
-    folder = files(__name__)
-    # "<" of names and of SVG could end the script.
-    content = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    title = html.escape(_title(query, name(query.limits[-1])))
     legend = browser.legend_html(query, [layer.legend_html() for layer in layers])
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{leaflet.stylesheet()}</style>
-<style>{folder.joinpath("page.css").read_text(encoding="utf-8")}</style></head>
-<body><div id="map" role="application" aria-label="Map. Arrow keys move it, plus and minus zoom."></div>
-<section id="panel" aria-label="Legend"><h1>{title}</h1>{legend}<div id="here" aria-live="polite"></div></section>
-<script>{leaflet.script()}</script>
-<script type="application/json" id="data">{content}</script>
-<script>{folder.joinpath("page.js").read_text(encoding="utf-8")}</script></body></html>
-"""
+    panel = f'{legend}<div id="here" aria-live="polite"></div>'
+    return offline_page(__name__, data, title=_title(query, name(query.limits[-1])), panel=panel, label="Legend")
 
 
 def _title(query: Query, limit: str) -> str:
