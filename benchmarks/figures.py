@@ -2,9 +2,15 @@
 Write the figures of speed into the pages that show them: ``python benchmarks/figures.py``.
 
 `figures.json` holds them, once: seconds of ours and of a peer, their ratio (the median of paired runs, which may differ
-from the ratio of the medians), and the script that measured them. A run replaces a group of rows there with
-``--cafein LOG``, the output of ``peers/transit_speed.py --peers cafein cafein-raptor --processor``. A page has a table
-between ``<!-- figures: GROUP ... -->`` and ``<!-- end of figures -->``; a test says which pages are out of date.
+from the ratio of the medians), and the script that measured them. A run replaces rows there:
+
+    --speed GROUP JSON   the file that ``peers/speed.py --out`` wrote, for the rows of its tasks
+    --matrix GROUP LOG   the output of ``peers/matrix.py``
+    --nearest CITY LOG   the output of ``peers/nearest.py``, for the rows of ``nearest`` that begin with the city
+    --cafein LOG         the output of ``peers/transit_speed.py --peers cafein cafein-raptor --processor``
+
+A page has a table between ``<!-- figures: GROUP ... -->`` and ``<!-- end of figures -->``; a test says which pages are
+out of date. ``GROUP:1,3`` are rows of a group, and ``GROUP|GROUP`` one table with columns for each group.
 """
 
 from __future__ import annotations
@@ -29,6 +35,24 @@ TASKS = {
     "many_arriving": "100 × 100 travel times, arriving",
     "median": "100 × 100, median of 60 minutes",
 }
+_OSRM = "OSRM (contraction hierarchies)"
+#: Names of the tasks of `peers/speed.py` in pages, and of their peers.
+SPEED_TASKS = {
+    "one_to_many": ("1 × 100,000 travel times", _OSRM),
+    "ten": ("1 × 10 travel times", _OSRM),
+    "thousand": ("1 × 1,000 travel times", _OSRM),
+    "many_to_many": ("1,000 × 1,000 travel times", _OSRM),
+    "isochrone": ("isochrone of 30 minutes at level `lowest`, water removed", "Valhalla"),
+    "isochrone_medium": ("isochrone of 30 minutes at level `medium`, water removed", "Valhalla"),
+    "walk": ("walk of 15 minutes from new places", "Valhalla"),
+    "read": ("reading the extract into a network", "osmnx"),
+}
+MATRIX = re.compile(r"([\d,]+) x ([\d,]+): ([\d.]+) ms, pandana ([\d.]+) ms, ratio ([\d.]+)")
+NEAREST = re.compile(
+    r"([\d,]+) origins, ([\d,]+) places, k=(\d+): "
+    r"nearest ([\d.]+) ms, matrix ([\d.]+) ms, pandana ([\d.]+) ms; to pandana ([\d.]+)"
+)
+Rows = list[dict[str, Any]]
 
 
 def seconds(value: float) -> str:
@@ -37,24 +61,52 @@ def seconds(value: float) -> str:
     return f"{value:.{digits}f} s"
 
 
-def table(figures: dict[str, list[dict[str, Any]]], groups: str) -> str:
-    """Return the rows of groups, such as ``"milan porto_alegre:4"`` (the fourth row alone), as a table."""
-    lines = ["| Task | traveltime_lab | peer | ours / theirs |", "|---|---|---|---|"]
-    for group in groups.split():
-        name, _, row = group.partition(":")
-        rows = figures[name] if not row else [figures[name][int(row) - 1]]
-        for each in rows:
-            theirs = f"{each['peer']} {seconds(each['theirs'])}"
-            lines.append(f"| {each['task']} | {seconds(each['ours'])} | {theirs} | {each['ratio']:.2g} |")
+def chosen(figures: dict[str, Rows], group: str) -> Rows:
+    """Return the rows of a group, such as ``"milan"`` or ``"milan:1,3"`` (the first and the third row)."""
+    name, _, rows = group.partition(":")
+    return [figures[name][int(row) - 1] for row in rows.split(",")] if rows else figures[name]
+
+
+def table(figures: dict[str, Rows], groups: str) -> str:
+    """Return the rows of groups, such as ``"milan porto_alegre:4"`` or ``"milan|new_york"``, as a table."""
+    if "|" in groups:
+        return wide_table(figures, groups.split("|"))
+    rows = [row for group in groups.split() for row in chosen(figures, group)]
+    has_matrix = any("matrix" in row for row in rows)
+    middle = " from a matrix |" if has_matrix else ""
+    lines = [f"| Task | traveltime_lab |{middle} peer | ours / theirs |", "|---|---|---|---|" + "---|" * has_matrix]
+    for row in rows:
+        middle = f" {seconds(row['matrix'])} |" if has_matrix else ""
+        theirs = f"{row['peer']} {seconds(row['theirs'])}"
+        lines.append(f"| {row['task']} | {seconds(row['ours'])} |{middle} {theirs} | {row['ratio']:.2g} |")
     return "\n".join(lines) + "\n"
 
 
-def page(text: str, figures: dict[str, list[dict[str, Any]]]) -> str:
+def wide_table(figures: dict[str, Rows], groups: list[str]) -> str:
+    """Return a table with a row for each task of any group and columns for each group, a city."""
+    columns = [{row["task"]: row for row in chosen(figures, group)} for group in groups]
+    head = "| Task |"
+    for group in groups:
+        head += f" {group.split(':')[0].removesuffix('_pandana').replace('_', ' ').title()}: ours | peer | ratio |"
+    lines = [head, "|---|" + "---|---|---|" * len(groups)]
+    for task in dict.fromkeys(task for column in columns for task in column):
+        line = f"| {task} |"
+        for column in columns:
+            row = column.get(task)
+            if row is None:
+                line += " | | |"
+            else:
+                line += f" {seconds(row['ours'])} | {row['peer']} {seconds(row['theirs'])} | {row['ratio']:.2g} |"
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def page(text: str, figures: dict[str, Rows]) -> str:
     """Return a page with its tables as the figures have them."""
     return TABLE.sub(lambda found: found[1] + table(figures, found[2]) + found[3], text)
 
 
-def of_log(log: str) -> list[dict[str, Any]]:
+def of_log(log: str) -> Rows:
     """Return the rows of the output of `peers/transit_speed.py` with the peers cafein and cafein-raptor."""
     rows = []
     for line in log.splitlines():
@@ -71,12 +123,72 @@ def of_log(log: str) -> list[dict[str, Any]]:
     return rows
 
 
+def of_speed(results: Rows) -> Rows:
+    """Return the rows of the file that `peers/speed.py` writes."""
+    rows = []
+    for result in results:
+        task, peer = SPEED_TASKS[result["task"]]
+        rows.append(_row(task, result["ours_s"], peer, result["peer_s"], result["ratio"], "peers/speed.py"))
+    return rows
+
+
+def of_matrix(log: str) -> Rows:
+    """Return the rows of the output of `peers/matrix.py`."""
+    rows = []
+    for origins, destinations, *numbers in MATRIX.findall(log):
+        ours, theirs, ratio = map(float, numbers)
+        task = f"{origins} × {destinations} travel times"
+        rows.append(_row(task, ours / 1e3, "pandana", theirs / 1e3, ratio, "peers/matrix.py"))
+    return rows
+
+
+def of_nearest(city: str, log: str) -> Rows:
+    """Return the rows of the output of `peers/nearest.py` for a city."""
+    rows = []
+    for origins, places, k, *numbers in NEAREST.findall(log):
+        ours, matrix, theirs, ratio = map(float, numbers)
+        task = f"{city}: {origins} origins, {places} places, k = {k}"
+        row = _row(task, ours / 1e3, "pandana", theirs / 1e3, ratio, "peers/nearest.py")
+        rows.append({**row, "matrix": _rounded(matrix / 1e3)})
+    return rows
+
+
+def _row(task: str, ours: float, peer: str, theirs: float, ratio: float, run: str) -> dict[str, Any]:
+    """Return a row of `figures.json`."""
+    return {
+        "task": task, "ours": _rounded(ours), "peer": peer, "theirs": _rounded(theirs), "ratio": _rounded(ratio),
+        "run": run,
+    }  # fmt: skip
+
+
+def _rounded(value: float) -> float:
+    """Return a number with three digits."""
+    return float(f"{value:.3g}")
+
+
+def replaced(rows: Rows, new: Rows) -> Rows:
+    """Return rows with new ones in place of those of the same tasks; tasks that the run left out stay."""
+    by_task = {row["task"]: row for row in rows} | {row["task"]: row for row in new}
+    return list(by_task.values())
+
+
 def main() -> None:
-    """Read a run, if there is one, and write the pages."""
+    """Read runs, if there are some, and write the pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--speed", nargs=2, action="append", default=[], metavar=("GROUP", "JSON"))
+    parser.add_argument("--matrix", nargs=2, action="append", default=[], metavar=("GROUP", "LOG"))
+    parser.add_argument("--nearest", nargs=2, action="append", default=[], metavar=("CITY", "LOG"))
     parser.add_argument("--cafein", type=Path, help="output of peers/transit_speed.py")
     options = parser.parse_args()
     figures = json.loads(FIGURES.read_text(encoding="utf-8"))
+    for group, path in options.speed:
+        new = of_speed(json.loads(Path(path).read_text(encoding="utf-8")))
+        figures[group] = replaced(figures.get(group, []), new)
+    for group, path in options.matrix:
+        figures[group] = replaced(figures.get(group, []), of_matrix(Path(path).read_text(encoding="utf-8")))
+    for city, path in options.nearest:
+        new = of_nearest(city, Path(path).read_text(encoding="utf-8"))
+        figures["nearest"] = replaced(figures["nearest"], new)
     if options.cafein is not None:
         figures["cafein"] = of_log(options.cafein.read_text(encoding="utf-8"))
     groups = (

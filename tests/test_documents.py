@@ -7,6 +7,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,23 +115,81 @@ def test_citation() -> None:
     assert re.findall(r"^  - (\w.*)$", citation.partition("keywords:")[2], re.MULTILINE) == project["keywords"]
 
 
-def test_pages_have_the_figures_of_the_benchmarks() -> None:
-    """Figures of speed are in one file, and ``python benchmarks/figures.py`` writes the tables of the pages."""
+def _figures() -> Any:
+    """Return the module ``benchmarks/figures.py``."""
     spec = importlib.util.spec_from_file_location("figures", ROOT / "benchmarks" / "figures.py")
     assert spec is not None and spec.loader is not None
     figures = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(figures)
+    return figures
+
+
+def test_pages_have_the_figures_of_the_benchmarks() -> None:
+    """Figures of speed are in one file, and ``python benchmarks/figures.py`` writes the tables of the pages."""
+    figures = _figures()
     held = json.loads(figures.FIGURES.read_text(encoding="utf-8"))
     shown = set()
     for path in figures.PAGES:
         text = path.read_text(encoding="utf-8")
         assert figures.page(text, held) == text, f"{path.name} is out of date: run python benchmarks/figures.py"
-        shown |= {name.partition(":")[0] for found in figures.TABLE.findall(text) for name in found[1].split()}
+        shown |= {name for found in figures.TABLE.findall(text) for name in re.findall("[a-z_]+", found[1])}
+        by_hand = figures.TABLE.sub("", text)
+        assert not re.search(r"^\|.* (ratio|ours / theirs|\w+ / pandana) \|$", by_hand, re.MULTILINE), path.name
     assert shown == set(held)
     for row in [row for rows in held.values() for row in rows]:
         assert (ROOT / "benchmarks" / row["run"]).is_file()
         # The median of paired ratios, or the ratio of medians of few runs.
         assert row["ratio"] == pytest.approx(row["ours"] / row["theirs"], rel=0.15), row["task"]
+
+
+def test_runs_replace_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = _figures()
+    held = figures.FIGURES.read_text(encoding="utf-8")
+    tasks = re.findall(r'^    "(\w+)": \("', (ROOT / "benchmarks" / "peers" / "speed.py").read_text(), re.MULTILINE)
+    assert sorted(tasks) == sorted(figures.SPEED_TASKS)
+    known = {name for name, _ in figures.SPEED_TASKS.values()}
+    assert {r["task"] for rows in json.loads(held).values() for r in rows if r["run"] == "peers/speed.py"} == known
+
+    monkeypatch.setattr(figures, "FIGURES", tmp_path / "figures.json")
+    monkeypatch.setattr(figures, "PAGES", (tmp_path / "page.md",))
+    figures.FIGURES.write_text(held, encoding="utf-8")
+    page = "<!-- figures: milan:2|new_york_pandana:2 -->\n<!-- end of figures -->\n"
+    (tmp_path / "page.md").write_text(page + "<!-- figures: nearest:3 -->\n<!-- end of figures -->\n", encoding="utf-8")
+    (tmp_path / "speed.json").write_text('[{"task": "ten", "ours_s": 0.00212, "peer_s": 0.00416, "ratio": 0.5}]')
+    (tmp_path / "matrix.log").write_text(
+        "1 x 10: 2.0 ms, pandana 10.4 ms, ratio 0.19\n1 x 1,000: 7 ms, pandana 20 ms, ratio 0.35"
+    )
+    line = "100,000 origins, 1,000 places, k=1: nearest 71.0 ms, matrix 2100.0 ms, pandana 300.0 ms; to pandana 0.24"
+    (tmp_path / "nearest.log").write_text(line)
+    runs = [
+        "--speed",
+        "milan",
+        "speed.json",
+        "--matrix",
+        "new_york_pandana",
+        "matrix.log",
+        "--nearest",
+        "Milan",
+        "nearest.log",
+    ]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["figures.py", *runs])
+    figures.main()
+    now = json.loads(figures.FIGURES.read_text(encoding="utf-8"))
+    assert [len(rows) for rows in now.values()] == [len(rows) for rows in json.loads(held).values()]
+    assert (tmp_path / "page.md").read_text(encoding="utf-8").splitlines() == [
+        "<!-- figures: milan:2|new_york_pandana:2 -->",
+        "| Task | Milan: ours | peer | ratio | New York: ours | peer | ratio |",
+        "|---|---|---|---|---|---|---|",
+        "| 1 × 10 travel times | 0.0021 s | OSRM (contraction hierarchies) 0.0042 s | 0.5 | | | |",
+        "| 1 × 1,000 travel times | | | | 0.0070 s | pandana 0.020 s | 0.35 |",
+        "<!-- end of figures -->",
+        "<!-- figures: nearest:3 -->",
+        "| Task | traveltime_lab | from a matrix | peer | ours / theirs |",
+        "|---|---|---|---|---|",
+        "| Milan: 100,000 origins, 1,000 places, k = 1 | 0.071 s | 2.1 s | pandana 0.30 s | 0.24 |",
+        "<!-- end of figures -->",
+    ]
 
 
 def test_every_script_is_named_on_a_page() -> None:
