@@ -30,12 +30,9 @@ def _appended(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
     new = {}
     for name, series in frame.items():
         is_number = pd.api.types.is_numeric_dtype(series.dtype)
-        if name in columns:
-            values = columns[name]
-        else:
-            values = np.zeros(n) if is_number else np.full(n, "", object)
+        empty = np.zeros(n) if is_number else np.full(n, "", object)
         # Texts of a table without rows have any type.
-        new[name] = pd.Series(values, dtype=series.dtype if len(frame) or is_number else None)
+        new[name] = pd.Series(columns.get(name, empty), dtype=series.dtype if len(frame) or is_number else None)
     return pd.concat([frame, pd.DataFrame(new)], ignore_index=True)
 
 
