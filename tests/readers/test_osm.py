@@ -161,12 +161,14 @@ class TestEdges:
         assert tables.node_flags[tables.node_osm_id == 5].tolist() == [NODE_CROSSING | NODE_BLOCKS_DRIVING]
 
     def test_missing_nodes_cut_a_way(self, read):
-        tables = read([(10, "1 2 77 78 5 6 9 79", "highway=primary"), (11, "80 1", "highway=primary")])
+        ways = [(10, "1 2 77 78 5 6 9 79", "highway=primary")]
+        tables = read([*ways, (11, "80 1", "highway=primary"), (12, "3 81", "highway=primary")])
         check_invariants(tables)
         assert edges_of(tables) == ["10: 1-2", "10: 5-9"]
-        assert tables.report["missing_node_references"] == 4
+        assert tables.report["missing_node_references"] == 5
         assert tables.report["ways_cut_at_missing_nodes"] == 1
-        assert tables.report["ways_dropped_missing_nodes"] == 1
+        assert tables.report["ways_dropped_missing_nodes"] == 2
+        assert tables.report["ways_dropped_degenerate"] == 0
 
     def test_repeated_and_lonely_nodes(self, read):
         ways = [(10, "1 1 2 2", "highway=primary"), (11, "3", "highway=primary"), (12, "4 4", "highway=primary")]
@@ -254,7 +256,16 @@ def test_cutting_agrees_with_the_slow_twin(refs, known, must_split):
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in refs], dtype=np.int64)])
     flat = np.array([ref for row in refs for ref in row], np.int64)
     ways = Ways(np.arange(len(refs)), [""] * len(refs), indptr, flat)
-    edges = split_at_junctions(unbroken_runs(ways, positions), positions, np.isin(ids, list(must_split)))
+    runs = unbroken_runs(ways, positions)
+    kept = [any(way == each for each, _ in split_slowly(refs, known, set())) for way in range(len(refs))]
+    missing = [not known.issuperset(row) for row in refs]
+    assert runs.report == {
+        "missing_node_references": sum(ref not in known for row in refs for ref in row),
+        "ways_cut_at_missing_nodes": sum(cut and way for cut, way in zip(missing, kept, strict=True)),
+        "ways_dropped_missing_nodes": sum(cut and not way for cut, way in zip(missing, kept, strict=True)),
+        "ways_dropped_degenerate": sum(not cut and not way for cut, way in zip(missing, kept, strict=True)),
+    }
+    edges = split_at_junctions(runs, positions, np.isin(ids, list(must_split)))
     found = []
     for edge, way in enumerate(edges.way.tolist()):
         line = slice(*edges.coord_indptr[edge : edge + 2])

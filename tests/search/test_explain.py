@@ -6,6 +6,7 @@ import datetime as dt
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import geopandas as gpd
 import numpy as np
@@ -19,6 +20,7 @@ import traveltime_lab as tl
 from tests.support.towns import MEANS, ON_FOOT, timetable, towns
 from tests.support.worlds import FRAME, at, tables, world
 from traveltime_lab.modes import as_transportation
+from traveltime_lab.transit.timetable import ServiceWarning
 
 ORIGIN_OF_DAY = "2026-03-03T"  # a Tuesday
 
@@ -47,6 +49,7 @@ def checked(found: tl.Explanation, network: tl.Network, origin: Any, destination
         assert found.nearest_request is None
         return
     assert found.travel_time is None
+    assert found.parts or found.n_changes == 0
     if short == "other_component":
         # What `time_filter` infers from parts of the network, `explain` has searched: there may be a way on a one-way
         # street that leads into the network, and then it is too long.
@@ -199,6 +202,11 @@ class TestStreets:
         assert list(found.parts) == ["bike", "walk"]
         assert found.reasons[0].data["most"] == "bike"
         assert str(found).startswith("Reached in 6 min 4")
+
+    def test_the_shortest_limit(self) -> None:
+        network = world(*self.ROW)
+        assert told(network, (0, 0), (5, 0), travel_time=1, transportation="walking").travel_time == 1
+        assert told(network, (0, 0), (10, 0), travel_time=1, transportation="walking").codes == ("over_limit",)
 
     def test_one_place(self) -> None:
         found = told(world(*self.ROW), (10, 10), (10, 10), travel_time=900)
@@ -431,6 +439,17 @@ class TestTimetables:
         assert found.nearest_request["departure_time"].isoformat() == "2026-03-03T07:00:00+00:00"
         assert leaving(street, (0, 0), (10_000, 0), "06:00", window=7200).travel_time == 600
 
+    def test_the_bus_leaves_as_late_as_it_can(self, street: tl.Network) -> None:
+        # A second earlier is a second of waiting too much, but within a window of one second.
+        assert leaving(street, (0, 0), (10_000, 0), "07:59:59", travel_time=600, window=1).travel_time == 600
+        found = leaving(street, (0, 0), (10_000, 0), "07:59:59", travel_time=600)
+        assert not found.is_reached
+        assert found.nearest_request == {
+            "travel_time": 600,
+            "transportation": "bus",
+            "departure_time": dt.datetime(2026, 3, 3, 8, tzinfo=ZoneInfo("UTC")),
+        }
+
     def test_too_many_changes(self, tmp_path: Path) -> None:
         trips = [[("a", 28_800), ("b", 29_100)], [("b", 29_400), ("c", 29_700)]]
         network = town(tmp_path, {"a": 0.0, "b": 5000.0, "c": 10_000.0}, trips)
@@ -490,6 +509,19 @@ class TestTimetables:
         # The night of Monday goes on until Tuesday, so there is service on Tuesday.
         assert found.codes[0] == "last_trip_gone"
         assert found.reasons[0].data["previous"].isoformat() == "2026-03-03T01:00:00+00:00"
+
+    def test_little_service_is_a_warning_only_if_it_is_enough(self, tmp_path: Path) -> None:
+        calendar = """
+            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+            daily,1,0,0,0,0,0,0,20260101,20261231
+        """
+        calls = [[("a", 86_400 + 3600), ("c", 86_400 + 4200)]]
+        network = town(tmp_path, {"a": 0.0, "c": 10_000.0}, calls, calendar=calendar)
+        how: dict[str, Any] = {"travel_time": 1800, "transportation": "bus"}
+        ends = at((0, 0)), at((10_000, 0))
+        with pytest.warns(ServiceWarning, match="only 0 departures"):
+            assert tl.explain(network, *ends, departure_time="2026-03-03T00:55", **how).is_reached
+        assert not tl.explain(network, *ends, departure_time="2026-03-03T06:00", **how).is_reached
 
     def test_a_typical_morning(self, street: tl.Network) -> None:
         how = {"travel_time": 1800, "transportation": "bus", "departure_time": "weekday_morning"}

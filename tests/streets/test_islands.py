@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.support.oracles import random_points
 from tests.support.worlds import FRAME, at, towns, world
+from traveltime_lab.crs import WGS84_A_M
+from traveltime_lab.streets.local_pairs import same_places
+from traveltime_lab.streets.snapping import Snaps
 
 quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 #: A town of 64 junctions, and an island of three streets 100 m to the east of it.
@@ -147,6 +150,30 @@ def test_a_centimetre_away_is_the_same_place(island: tl.Network, mode: str) -> N
     assert routes["travel_time"].tolist() == found["travel_time"].tolist()
     near = tl.nearest(island, places.iloc[:1], places, k=5, travel_time=3600, transportation=mode)
     assert near["travel_time"].tolist() == found["travel_time"].tolist()
+
+
+@given(
+    st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2), st.booleans()), max_size=14),
+    st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2), st.booleans()), max_size=14),
+    st.sampled_from([(0.0, 0.0), (24.9, 60.2), (-179.99, -33.0), (10.0, 89.0)]),
+)
+def test_places_that_are_one_are_found(some: Any, others: Any, place: tuple[float, float]) -> None:
+    """All pairs of a few points and of many, whose distances are multiples of 4 mm north and 4 mm east."""
+
+    def snaps(points: Any) -> Snaps:
+        rows = np.array(points, np.float64).reshape(-1, 3)
+        metre = 180.0 / (np.pi * WGS84_A_M)
+        lng = place[0] + rows[:, 0] * 0.004 * metre / np.cos(np.radians(place[1]))
+        edge, zeros = np.where(rows[:, 2] > 0, 0, -1).astype(np.int32), np.zeros(len(rows))
+        return Snaps(edge, zeros, zeros, zeros.astype(np.int8), lng, place[1] + rows[:, 1] * 0.004 * metre)
+
+    found = same_places(snaps(some), snaps(others))
+    assert sorted(zip(*map(np.ndarray.tolist, found), strict=True)) == [
+        (i, j)
+        for i, (x, y, is_snapped) in enumerate(some)
+        for j, (u, v, also) in enumerate(others)
+        if is_snapped and also and np.hypot(x - u, y - v) * 0.004 < 0.01
+    ]
 
 
 @quick
