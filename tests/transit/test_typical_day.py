@@ -138,6 +138,26 @@ def test_as_many_feeds_as_possible_run_on_it(tmp_path: Path) -> None:
     assert day_of(timetable(tmp_path, *calendars, busy)) == "2026-03-31"
 
 
+@pytest.mark.parametrize(
+    ("busy", "little", "expected"),
+    [
+        ("20260302,20260306", "20260309,20260313", "2026-03-05"),
+        ("20260309,20260313", "20260302,20260306", "2026-03-12"),
+    ],
+)
+def test_little_service_is_that_of_the_weeks_around(tmp_path: Path, busy: str, little: str, expected: str) -> None:
+    """A feed with a twentieth of its departures does not run, whether the other days come before or after."""
+    week = "1,1,1,1,1,0,0"
+    services = "\n".join(f"a{i},{week},{busy}" for i in range(20))
+    table = timetable(tmp_path, f"{services}\nb,{week},{little}", f"c,{week},{little}")
+    assert day_of(table) == expected
+
+
+def test_the_busiest_day_is_found_in_the_middle_of_a_century(tmp_path: Path) -> None:
+    table = timetable(tmp_path, "d,1,1,1,1,1,1,1,20000101,21000101\nx,1,1,1,1,1,1,1,20500614,20500614")
+    assert day_of(table) == "2050-06-14"
+
+
 def test_holidays_are_avoided(tmp_path: Path) -> None:
     """On a Wednesday it is that day, unless services are exchanged on it; then the later one of its neighbours."""
     daily = "d,1,1,1,1,1,1,1,20260101,20261231"
