@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final, cast
 
 import pandas as pd
-from pandas.io.common import get_handle
+from pandas.io.common import get_handle, infer_compression
+
+from traveltime_lab._files import unpacks_to_much_more
 
 #: The most columns of a table; pandas takes quadratic time for them (assumed to be more than any has).
 MOST_COLUMNS: Final = 1_000
@@ -29,8 +31,11 @@ def read_csv(path: Path, **how: Any) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If a row has more fields than the header, or the header more than `MOST_COLUMNS`.
+        If a row has more fields than the header, or the header more than `MOST_COLUMNS`, or if the file is compressed
+        and damaged, or its content is more than 100 times as large.
     """
+    if infer_compression(path, "infer") is not None:
+        _check_packed(path)
     with get_handle(path, "r", encoding=how.get("encoding"), compression="infer", errors="replace") as opened:
         header = ""
         while not header.strip() and (line := opened.handle.readline(_LONGEST_HEADER)):
@@ -42,3 +47,16 @@ def read_csv(path: Path, **how: Any) -> pd.DataFrame:
     # Raises an error if the first row has more fields.
     pd.read_csv(path, **{**how, "dtype": "object", "header": None, "nrows": 2})
     return pd.read_csv(path, **how, index_col=False)
+
+
+def _check_packed(path: Path) -> None:
+    """Raise ValueError if a compressed file cannot be unpacked, or unpacks to much more."""
+    try:
+        with get_handle(path, "rb", compression="infer", is_text=False) as packed:
+            fault = unpacks_to_much_more(path, cast("IO[bytes]", packed.handle))
+    except OSError:
+        raise
+    except Exception as error:  # the errors of zlib, lzma and others have no common base
+        raise ValueError(f"it cannot be unpacked ({error})") from error
+    if fault is not None:
+        raise ValueError(fault)

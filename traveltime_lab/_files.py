@@ -13,13 +13,43 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from traveltime_lab.errors import FileAccessError, InputError, MissingFileError, TravelTimeError
 
 #: What the operating system reports when a disk, a quota or a limit of file sizes is exhausted.
 FULL: Final = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG})
 _FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+#: How many times its size a compressed file may have (timetables and map data have up to 20 times, deflate allows
+#: 1,030 and bzip2 a million), and the bytes that any may have (assumed).
+MOST_TIMES, ALWAYS_UNPACKED = 100, 1 << 26
+_PER_CHUNK: Final = 1 << 20
+
+
+def most_unpacked(n_bytes: int) -> int:
+    """Return the most bytes that a file of so many compressed bytes may have."""
+    return max(ALWAYS_UNPACKED, MOST_TIMES * n_bytes)
+
+
+def unpacks_to_much_more(path: Path, stream: IO[bytes]) -> str | None:
+    """
+    Return what is wrong with a compressed file whose content is much larger than the file, None if nothing is.
+
+    Parameters
+    ----------
+    path : Path
+    stream : file
+        Its content, unpacked as it is read. It raises what it raises for a damaged file.
+    """
+    n_bytes = path.stat().st_size
+    most, n_read = most_unpacked(n_bytes), 0
+    while n_chunk := len(stream.read(_PER_CHUNK)):
+        n_read += n_chunk
+        if n_read > most:
+            return f"it unpacks from {n_bytes:,} to more than {most:,} bytes; unpack it if it is what it seems"
+    return None
 
 
 def as_path(value: Any, name: str) -> Path:

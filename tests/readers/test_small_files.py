@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +18,11 @@ import traveltime_lab as tl
 from tests.support import ROOT, repeated
 from tests.support.feeds import feed
 from tests.support.osm_files import osm_xml
+from traveltime_lab import _files
 from traveltime_lab.jobs.point_files import read_point_file
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.kernels.street.grid import build_grid
-from traveltime_lab.readers.gtfs import files as gtfs_files
-from traveltime_lab.readers.osm import extract
+from traveltime_lab.readers.osm import blobs, extract
 from traveltime_lab.readers.osm.streets import read_osm
 from traveltime_lab.server.postcodes import Zones
 
@@ -106,9 +110,90 @@ def test_feeds_that_unpack_to_much_more(tmp_path: Path, monkeypatch: pytest.Monk
         for name, text in content.items():
             archive.writestr(name, text + b"\n" * 500_000 * (name == "stops.txt"))
     tl.build_network(repeated._files(tmp_path)["osm"], gtfs=[path], timezone="UTC")
-    monkeypatch.setattr(gtfs_files, "_ALWAYS_UNPACKED", 100_000)
+    monkeypatch.setattr(_files, "ALWAYS_UNPACKED", 100_000)
     with pytest.raises(tl.GtfsError, match=r"stops.txt unpacks from [\d,]+ to 500,[\d,]+ bytes, more than 100 times"):
         tl.build_network(repeated._files(tmp_path)["osm"], gtfs=[path], timezone="UTC")
+
+
+PACKED = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
+
+@pytest.mark.parametrize("ending", list(PACKED))
+def test_tables_that_unpack_to_much_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    text = b"%s,lat,lng\na,1,2\nb,3,4\n"
+    # GDAL reads other points than those of .csv.gz.
+    for read, column in ((Zones.read, b"postcode"), (read_point_file, b"id"))[: 1 + (ending == "gz")]:
+        path = tmp_path / f"{column.decode()}.csv.{ending}"
+        path.write_bytes(PACKED[ending](text % column + b"\n" * 500_000))
+        read(path)
+        with monkeypatch.context() as patch:
+            patch.setattr(_files, "ALWAYS_UNPACKED", 100_000)
+            with pytest.raises(tl.DataError, match=r"unpacks from [\d,]+ to more than 1\d\d,\d+ bytes"):
+                read(path)
+        path.write_bytes(PACKED[ending](text % column)[:-12])
+        with pytest.raises(tl.DataError):
+            read(path)
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2"])
+def test_extracts_that_unpack_to_much_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    xml = osm_xml(repeated.NODES, repeated.WAYS)
+    path = tmp_path / f"town.osm.{ending}"
+    path.write_bytes(PACKED[ending](xml + b"\n" * 500_000))
+    read_osm(path)
+    monkeypatch.setattr(_files, "ALWAYS_UNPACKED", 100_000)
+    with pytest.raises(tl.DataError, match=r"unpacks from [\d,]+ to more than \d\d\d,\d+ bytes"):
+        read_osm(path)
+    path.write_bytes(PACKED[ending](xml))
+    read_osm(path)
+
+
+def test_pbf_blobs_that_unpack_to_much_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes one after another at one place are 3 bytes each, of which deflate makes a thousandth."""
+    path = repeated._files(tmp_path)["osm.pbf"]
+    n_unpacked = blobs_of(path)
+    assert n_unpacked > path.stat().st_size / 2
+    nodes = b"".join(_field(number, content) for number, content in ((1, b"\2" * N), (8, b"\0" * N), (9, b"\0" * N)))
+    raw = _field(1, b"") + _field(2, _field(2, nodes))
+    blob = b"\x10" + _varint(len(raw)) + _field(3, zlib.compress(raw, 9))
+    header = _field(1, b"OSMData") + b"\x18" + _varint(len(blob))
+    path.write_bytes(path.read_bytes() + len(header).to_bytes(4, "big") + header + blob)
+    assert blobs_of(path) == n_unpacked + len(raw)
+    extract.OsmFile(path)
+    monkeypatch.setattr(_files, "ALWAYS_UNPACKED", 100_000)
+    with pytest.raises(tl.DataError, match=r"unpacks from [\d,]+ to 3,\d+,\d+ bytes, more than 100 times as many"):
+        extract.OsmFile(path)
+
+
+N = 1_000_000
+
+
+def _varint(value: int) -> bytes:
+    more = bytearray()
+    while value > 127:
+        more.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*more, value])
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def blobs_of(path: Path) -> int:
+    """Return the bytes of all blobs when unpacked, by a look at each of their fields."""
+    content, at, n_bytes = path.read_bytes(), 0, 0
+    while at < len(content):
+        n_header = int.from_bytes(content[at : at + 4], "big")
+        size = dict(blobs._pairs(content[at + 4 : at + 4 + n_header]))[3]
+        assert isinstance(size, int)
+        at += 4 + n_header
+        whole = dict(blobs._pairs(content[at : at + size]))[2]
+        assert isinstance(whole, int)
+        with path.open("rb") as file:
+            assert blobs._unpacked(file, at, at + size) == whole
+        n_bytes, at = n_bytes + whole, at + size
+    return n_bytes
 
 
 def test_segments_around_the_earth_take_little_memory() -> None:

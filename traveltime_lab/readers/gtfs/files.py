@@ -35,13 +35,10 @@ from traveltime_lab._arrays import (
     ObjectArray,
     UInt8Array,
 )
-from traveltime_lab._files import as_path, is_file
+from traveltime_lab._files import MOST_TIMES, as_path, is_file, most_unpacked
 from traveltime_lab.errors import GtfsError, MissingFileError
 from traveltime_lab.kernels.transit import parse as text
 
-#: How many times its compressed size a file may have (timetables have up to 20 times, deflate allows 1,030), and the
-#: size that any may have (assumed).
-_MOST_TIMES, _ALWAYS_UNPACKED = 100, 1 << 26
 #: Files that every feed has. They identify the feed inside a zip file or folder.
 _MARKS: Final = ("stops.txt", "stop_times.txt", "trips.txt", "routes.txt", "agency.txt")
 #: Number of lines kept for each kind of finding.
@@ -200,11 +197,10 @@ class FeedFiles:
             assert self._folder is not None
             return self._folder[item].read_bytes()
         about = self._zip.getinfo(self._members[item])
-        most = max(_ALWAYS_UNPACKED, _MOST_TIMES * about.compress_size)
-        if about.file_size > most:
+        if about.file_size > most_unpacked(about.compress_size):
             raise GtfsError(
                 f"{self.source}: {item} unpacks from {about.compress_size:,} to {about.file_size:,} bytes, more than "
-                f"{_MOST_TIMES} times as many, which no timetable does; unpack it and pass the folder if it is one",
+                f"{MOST_TIMES} times as many, which no timetable does; unpack it and pass the folder if it is one",
                 file=item.name,
             )
         try:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from traveltime_lab._files import MOST_TIMES, most_unpacked
+
 #: The most bytes of a header and of a blob, of the format.
 _MOST_HEADER, _MOST_BLOB = 64 * 1024, 32 * 1024 * 1024
 _TYPES = (b"OSMHeader", b"OSMData")
@@ -22,7 +24,7 @@ _FEATURES = (b"OsmSchema-V0.6", b"DenseNodes", b"HistoricalInformation")
 
 def fault(path: Path) -> str | None:
     """Return what is wrong with the blobs of a file, None if nothing is."""
-    size = path.stat().st_size
+    size, n_unpacked = path.stat().st_size, 0
     with path.open("rb", buffering=128) as file:
         at = 0
         while at < size:
@@ -39,8 +41,28 @@ def fault(path: Path) -> str | None:
                 wrong = _fault_of_header(file.read(n_bytes))
                 if wrong is not None:
                     return wrong
+            n_unpacked += _unpacked(file, at - n_bytes, at)
             file.seek(at)
+    if n_unpacked > most_unpacked(size):
+        return f"it unpacks from {size:,} to {n_unpacked:,} bytes, more than {MOST_TIMES} times as many"
     return None
+
+
+def _unpacked(file: IO[bytes], begin: int, end: int) -> int:
+    """Return how many bytes a blob says that it has when unpacked, more than which libosmium does not unpack."""
+    at, n_bytes = begin, 0
+    try:
+        while at < end:
+            file.seek(at)
+            start = file.read(min(20, end - at))  # two numbers of 64 bits
+            key, length = _varint(start, 0)
+            value, length = _varint(start, length)
+            at += length + (value if key & 7 == 2 else 0)
+            if key >> 3 == 2 and key & 7 == 0:
+                n_bytes = value
+    except IndexError:  # libosmium says what is wrong with it
+        pass
+    return n_bytes
 
 
 def _blob(file: IO[bytes]) -> tuple[bytes, int] | str:

@@ -139,8 +139,11 @@ class OsmFile:
         self._format = FORMATS[max(known, key=len)]
         with explained(self.path, "read"):
             fault = blobs.fault(self.path) if self._format == "pbf" else None
+            bomb = versions.unpacks_to_much_more(self.path, self._format)
         if fault is not None:
             raise self._unreadable(f"PBF error: {fault}")
+        if bomb is not None:
+            raise DataError(f"{self.path} is not read as OpenStreetMap data ({self._format}): {bomb}.")
         #: Earlier, equal and deleted objects that were left out because the file has objects several times or deleted.
         self.dropped = versions.Dropped(0, 0)
         self._temporary = ExitStack()

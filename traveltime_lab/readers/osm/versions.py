@@ -12,15 +12,17 @@ import gzip
 import mmap
 import re
 import xml.parsers.expat
+import zlib
 from array import array
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from traveltime_lab import _files
 from traveltime_lab._arrays import AnyArray, BoolArray, Int64Array
 from traveltime_lab.errors import DataError
 
@@ -33,6 +35,7 @@ _PER_CHUNK = 1 << 24
 #: Attributes of objects in XML that are deleted: in answers of the API, and in files saved by editors.
 _DELETED = re.compile(rb"""visible\s*=\s*["']false|action\s*=\s*["']delete""")
 _LONGEST_MARK = 64
+_OPENERS: dict[str, Any] = {"osm.gz": gzip.open, "osm.bz2": bz2.open}
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -113,6 +116,16 @@ def may_have_deleted(path: Path, form: str) -> bool:
     return False
 
 
+def unpacks_to_much_more(path: Path, form: str) -> str | None:
+    """Return what is wrong with an XML file that unpacks to much more than its size, None if nothing is."""
+    if form not in _OPENERS:
+        return None
+    # libosmium says what is wrong with a damaged one.
+    with suppress(OSError, EOFError, ValueError, zlib.error), _opened(path, form) as stream:
+        return _files.unpacks_to_much_more(path, stream)
+    return None
+
+
 def deleted_in_editor(path: Path, form: str) -> set[tuple[str, int, int]]:
     """Return type letter, id and number (from 1, of those with this id) of the objects with ``action="delete"``."""
     found: set[tuple[str, int, int]] = set()
@@ -135,7 +148,7 @@ def deleted_in_editor(path: Path, form: str) -> set[tuple[str, int, int]]:
 
 @contextmanager
 def _opened(path: Path, form: str) -> Iterator[IO[bytes] | Any]:
-    opener: Any = {"osm.gz": gzip.open, "osm.bz2": bz2.open}.get(form, open)
+    opener = _OPENERS.get(form, open)
     with opener(path, "rb") as stream:
         yield stream
 
