@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import geopandas as gpd
 import numpy as np
 import osmium
 import pytest
@@ -25,6 +26,7 @@ from traveltime_lab.kernels.street.grid import build_grid
 from traveltime_lab.readers.osm import blobs, extract
 from traveltime_lab.readers.osm.streets import read_osm
 from traveltime_lab.server.postcodes import Zones
+from traveltime_lab.surfaces import raster
 
 POND = [(7, "4 8 12", ""), (8, "12 16 4", "")]
 
@@ -212,3 +214,58 @@ def test_segments_around_the_earth_take_little_memory() -> None:
     assert np.allclose(found.distance, metres.min(axis=1)) and (found.segment == metres.argmin(axis=1)).all()
     # Streets of a city keep the cells that they are given.
     assert build_grid(*near[0].T.copy(), *near[1].T.copy(), 90.0).cell == 90.0
+
+
+def _grid_with_long_way(folder: Path, share: float) -> tl.Network:
+    """Return 64 junctions, and a street that leads away from them for a share of 470 km."""
+    nodes = {i + 1: (9.0 + 0.001 * (i % 8), 45.0 + 0.001 * (i // 8)) for i in range(64)}
+    nodes[100] = (9.003 + 5.97 * share, 45.003 + 0.97 * share)
+    lines = [range(8 * row + 1, 8 * row + 9) for row in range(8)] + [range(row + 1, 65, 8) for row in range(8)]
+    ways = [(i + 1, " ".join(map(str, line)), "highway=residential") for i, line in enumerate(lines)]
+    path = folder / f"{share}.osm"
+    path.write_bytes(osm_xml(nodes, [*ways, (50, "28 100", "highway=residential")]))
+    return tl.build_network(path, timezone="UTC")
+
+
+def test_a_far_node_makes_no_near_area_coarse(tmp_path: Path) -> None:
+    """Areas reached into a way of 150 km had cells of 40 m, because all of the way was in the extent."""
+    near, far = (_grid_with_long_way(tmp_path, share) for share in (0.005, 0.32))
+    home = (9.0035, 45.0035)
+
+    def difference(call: Any, limit: int, **how: Any) -> float:
+        one, other = (call(town, home, limit, **how).to_crs(32632).geometry.iloc[0] for town in (near, far))
+        return float(one.symmetric_difference(other).area / one.area)
+
+    times = lambda town, at, limit, **how: tl.time_map(town, at, travel_time=limit, **how)  # noqa: E731
+    metres = lambda town, at, limit, **how: tl.distance_map(town, at, distance=limit, **how)  # noqa: E731
+    for level in ("medium", "highest"):
+        assert difference(times, 300, transportation="walking", level_of_detail=level) < 0.01
+        assert difference(metres, 400, transportation="walking", level_of_detail=level) < 0.01
+    how: dict[str, Any] = {"transportation": "walking", "level_of_detail": "highest"}
+    both = tl.time_map(far, home, travel_time=[240, 300], **how)
+    for limit in (240, 300):
+        alone = tl.time_map(far, home, travel_time=limit, **how).geometry.iloc[0]
+        assert both.geometry[both["travel_time"] == limit].iloc[0].equals_exact(alone, 0.0)
+
+
+def test_areas_of_reached_parts_are_those_of_whole_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    town = _grid_with_long_way(tmp_path, 0.01)
+    homes = gpd.GeoSeries.from_xy([9.0035, 9.0047], [45.0035, 45.0071], crs=4326)
+    limits: dict[str, Any] = {"travel_time": [60, 200, 390], "transportation": "cycling"}
+
+    def areas() -> list[Any]:
+        found = [tl.time_map(town, homes, level_of_detail=level, **limits) for level in ("lowest", "highest")]
+        return [*found, tl.distance_map(town, homes, distance=[150, 800], transportation="walking")]
+
+    whole = areas()
+    used = []
+
+    def parts(streets: Any, field: Any, reading: Any, limit: float, *_: float) -> Any:
+        used.append(raster._reached_box(streets, field, reading, limit))
+        return used[-1]
+
+    monkeypatch.setattr(raster, "_box", parts)
+    monkeypatch.setattr(raster, "_LONG_M", 0.0)
+    for one, other in zip(whole, areas(), strict=True):
+        assert one.geometry.geom_equals_exact(other.geometry, 0.0).all()
+    assert len(used) >= 10

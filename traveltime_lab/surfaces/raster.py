@@ -22,8 +22,9 @@ from traveltime_lab.kernels.raster.surface import Window, mark_blocks
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.surfaces.field import CellReading, Field, edge_boxes
+from traveltime_lab.surfaces.field import CellReading, DistanceField, Field, StreetField, edge_boxes, joined_box
 from traveltime_lab.surfaces.polygons import Surface
+from traveltime_lab.surfaces.road_buffer import reached_pieces
 from traveltime_lab.surfaces.tiles import ALL_BLOCKS, BLOCK, TILE, TileCache, tile_cache, whole_window
 
 #: Number of tiles that `tile_values` holds in memory at a time.
@@ -36,6 +37,8 @@ _MANY_PROBES = 1_000
 _ONE_BLOCK = np.ones((1, 1), np.bool_)
 #: Largest number of cells of a surface; the size of the cells is doubled until it is not exceeded.
 _MOST_CELLS = 16_000_000
+#: Edges of larger bounding boxes may be cut to their reached parts where cells would be too many, m (assumed).
+_LONG_M = 10_000.0
 
 
 def surfaces(
@@ -70,7 +73,7 @@ def surfaces(
         One for each limit. All are parts of one raster, and each has the extent that it has alone, so that contours are
         equal to the last bit. Values beyond the largest limit may be inf, but those of neighbours of cells within a
         limit are not. Cells have the side `cell_m`, or two, four, ... times as much if there were more than 16
-        million of them.
+        million of them, also around the reached parts of long edges alone.
     """
     most = max(limits)
     per_metre = _per_metre(field, snapping)
@@ -80,11 +83,13 @@ def surfaces(
         reach_m = min(buffer_m, float(snapping.threshold))
         return reading, min(reach_m, limit / per_metre) if per_metre else reach_m
 
+    first_m = cell_m
     reading, reach_m = reach(most)
-    extent = _Extent.around(streets, reading.box, reach_m, cell_m)
+    box = _box(streets, field, reading, most, reach_m, first_m)
+    extent = _Extent.around(streets, box, reach_m, cell_m)
     while extent.area_m2 > _MOST_CELLS * cell_m**2:
         cell_m *= 2.0
-        extent = _Extent.around(streets, reading.box, reach_m, cell_m)
+        extent = _Extent.around(streets, box, reach_m, cell_m)
     values = np.empty((extent.n_rows, extent.n_columns), np.float32)
     places = extent.tiles()
     # At least the default threshold, so that shapes of all buffer widths share their tiles.
@@ -141,9 +146,47 @@ def surfaces(
         if limit == most:
             return extent
         smaller, smaller_m = reach(limit)
-        return _Extent.around(streets, smaller.box, smaller_m, cell_m).within(extent)
+        around = _box(streets, field, smaller, limit, smaller_m, first_m)
+        return _Extent.around(streets, around, smaller_m, cell_m).within(extent)
 
     return [extent_of(limit).surface(streets, values, extent, probe) for limit in limits]
+
+
+def _box(
+    streets: StreetLayer, field: Field, reading: CellReading, limit: float, reach_m: float, cell_m: float
+) -> FloatArray:
+    """Return the bounding box of the reached edges, or that of their reached parts if it has too many cells."""
+    if _Extent.around(streets, reading.box, reach_m, cell_m).area_m2 <= _MOST_CELLS * cell_m**2:
+        return reading.box
+    return _reached_box(streets, field, reading, limit)
+
+
+def _reached_box(streets: StreetLayer, field: Field, reading: CellReading, limit: float) -> FloatArray:
+    """
+    Return the bounding box of what is reached within a limit: of long edges only the parts that are.
+
+    An edge may lead around the earth, such as one with a node thrown far away, and be reached for a kilometre.
+
+    Returns
+    -------
+    float64 array of shape (4,), m
+        West, south, east, north in local metres.
+    """
+    if not isinstance(field, StreetField | DistanceField):
+        # In a transit search, parts of an edge may be reached from a stop that is on it.
+        return reading.box
+    boxes, is_land = edge_boxes(streets)
+    pieces = reached_pieces(streets, field, limit)
+    edges, least = reading.reached()
+    edges = edges[(least <= limit) & is_land[edges]]
+    sides_m = (boxes[:, 2:] - boxes[:, :2]).max(axis=1)
+    short = boxes[edges[sides_m[edges] <= _LONG_M]]
+    if not len(pieces):
+        return reading.box
+    # Fractions of cells and values of edges are rounded to 24 bits.
+    rounded_m = 1e-6 * float(sides_m[edges].max(initial=0.0))
+    xy = pieces.reshape(-1, 2)
+    return joined_box([*short, [*(xy.min(axis=0) - rounded_m), *(xy.max(axis=0) + rounded_m)]])
 
 
 def _needed_blocks(
@@ -329,10 +372,16 @@ def tile_values(
     box, margin = reading.box, float(snapping.threshold)
     if per_metre:
         margin = min(margin, limit / per_metre)
-    shrink = float(streets.frame.shrink(np.array([box[1], box[3]])).min())
     side = TILE * cell_m
-    columns = range(int((box[0] - margin / shrink) // side), int((box[2] + margin / shrink) // side) + 1)
-    lines = range(int((box[1] - margin) // side), int((box[3] + margin) // side) + 1)
+
+    def rectangle(box: FloatArray) -> tuple[range, range]:
+        shrink = float(streets.frame.shrink(np.array([box[1], box[3]])).min())
+        columns = range(int((box[0] - margin / shrink) // side), int((box[2] + margin / shrink) // side) + 1)
+        return columns, range(int((box[1] - margin) // side), int((box[3] + margin) // side) + 1)
+
+    columns, lines = rectangle(box)
+    if len(columns) * len(lines) > most_tiles:
+        columns, lines = rectangle(_reached_box(streets, field, reading, limit))
     if len(columns) * len(lines) > most_tiles:
         n_places = len(columns) * len(lines) * TILE**2
         msg = (
