@@ -219,11 +219,12 @@ def test_segments_around_the_earth_take_little_memory() -> None:
 def _grid_with_long_way(folder: Path, share: float) -> tl.Network:
     """Return 64 junctions, and a street that leads away from them for a share of 470 km."""
     nodes = {i + 1: (9.0 + 0.001 * (i % 8), 45.0 + 0.001 * (i // 8)) for i in range(64)}
+    nodes |= {101: (9.0042, 45.0034), 102: (9.0048, 45.0036)}
     nodes[100] = (9.003 + 5.97 * share, 45.003 + 0.97 * share)
     lines = [range(8 * row + 1, 8 * row + 9) for row in range(8)] + [range(row + 1, 65, 8) for row in range(8)]
     ways = [(i + 1, " ".join(map(str, line)), "highway=residential") for i, line in enumerate(lines)]
     path = folder / f"{share}.osm"
-    path.write_bytes(osm_xml(nodes, [*ways, (50, "28 100", "highway=residential")]))
+    path.write_bytes(osm_xml(nodes, [*ways, (50, "28 100", "highway=residential"), (51, "101 102", "highway=path")]))
     return tl.build_network(path, timezone="UTC")
 
 
@@ -250,7 +251,7 @@ def test_a_far_node_makes_no_near_area_coarse(tmp_path: Path) -> None:
 
 def test_areas_of_reached_parts_are_those_of_whole_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     town = _grid_with_long_way(tmp_path, 0.01)
-    homes = gpd.GeoSeries.from_xy([9.0035, 9.0047], [45.0035, 45.0071], crs=4326)
+    homes = gpd.GeoSeries.from_xy([9.0035, 9.0047, 9.0045], [45.0035, 45.0071, 45.0035], crs=4326)  # one on an island
     limits: dict[str, Any] = {"travel_time": [60, 200, 390], "transportation": "cycling"}
 
     def areas() -> list[Any]:

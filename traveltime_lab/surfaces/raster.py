@@ -23,6 +23,7 @@ from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.surfaces.field import CellReading, DistanceField, Field, StreetField, edge_boxes, joined_box
+from traveltime_lab.surfaces.islands import IslandField
 from traveltime_lab.surfaces.polygons import Surface
 from traveltime_lab.surfaces.road_buffer import reached_pieces
 from traveltime_lab.surfaces.tiles import ALL_BLOCKS, BLOCK, TILE, TileCache, tile_cache, whole_window
@@ -172,7 +173,8 @@ def _reached_box(streets: StreetLayer, field: Field, reading: CellReading, limit
     float64 array of shape (4,), m
         West, south, east, north in local metres.
     """
-    if not isinstance(field, StreetField | DistanceField):
+    parts = (field.main, field.island) if isinstance(field, IslandField) else (field,)
+    if not all(isinstance(part, StreetField | DistanceField) for part in parts):
         # In a transit search, parts of an edge may be reached from a stop that is on it.
         return reading.box
     boxes, is_land = edge_boxes(streets)
