@@ -10,6 +10,7 @@ import pytest
 import traveltime_lab as tl
 from tests.support.door import Door, assert_error, coords, locations, matrix_search, ok, polygons, time_map_search
 from tests.support.protobuf import asked, matrix_message
+from traveltime_lab.server.endpoints import routes
 from traveltime_lab.transit import timetable
 
 #: Places of Coquimbo and a Tuesday of its timetable.
@@ -87,7 +88,7 @@ def test_window(door: Door, timetabled: tl.Network) -> None:
     assert ok(door.post("/v4/h3", request))["results"][0]["cells"]
 
 
-def test_journeys_of_a_window(door: Door, timetabled: tl.Network) -> None:
+def test_journeys_of_a_window(door: Door, timetabled: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to max_results entries for each place, quickest first, with the same times whatever else is asked for."""
     window = {"enabled": True, "max_results": 3, "width": 3600}
 
@@ -107,17 +108,18 @@ def test_journeys_of_a_window(door: Door, timetabled: tl.Network) -> None:
                 entry["distance"], abs=3
             )
             assert entry["route"]["departure_time"] < entry["route"]["arrival_time"]
-    both = ("travel_time", "distance")
-    # Distances without routes are those of the routes.
-    for most in (1, 3):
-        measured = entries(range={**window, "max_results": most}, properties=list(both))
-        assert measured == {
-            name: [{key: entry[key] for key in both} for entry in each[:most]] for name, each in whole.items()
+    at_once = entries(properties=["travel_time", "distance", "distance_breakdown", "route"])
+    # Distances without routes are those of the routes, by mode too, and no route is built for them.
+    monkeypatch.setattr(routes, "find_routes", None)
+    for wanted in (("travel_time", "distance"), ("distance", "distance_breakdown"), ("distance_breakdown",)):
+        for most in (1, 3):
+            measured = entries(range={**window, "max_results": most}, properties=list(wanted))
+            assert measured == {
+                name: [{key: entry[key] for key in wanted} for entry in each[:most]] for name, each in whole.items()
+            }
+        assert entries(properties=list(wanted)) == {
+            name: [{key: entry[key] for key in wanted} for entry in each] for name, each in at_once.items()
         }
-    whole = entries(properties=[*both, "route"])
-    assert entries(properties=list(both)) == {
-        name: [{key: entry[key] for key in both} for entry in each] for name, each in whole.items()
-    }
 
 
 def test_only_walking(door: Door, timetabled: tl.Network) -> None:

@@ -1,4 +1,4 @@
-"""Distances of trips with a timetable, which are those of their routes in every metre."""
+"""Distances of trips with a timetable, by mode too, and fares: they are those of their routes in every metre."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from tests.support.towns import MEANS, ON_FOOT, clock, timetable, towns
 from tests.support.worlds import FRAME, tables
 from traveltime_lab import crs
 from traveltime_lab.kernels.transit import ride_lines
+from traveltime_lab.points import read_points
+from traveltime_lab.search.query import ask
 from traveltime_lab.transit.lengths import trip_lines
+from traveltime_lab.transit.outlines import outlines
 
 #: Moments, windows and what is asked of them.
 ASKED: list[dict[str, Any]] = [
@@ -35,18 +38,28 @@ ASKED: list[dict[str, Any]] = [
 def assert_distances_are_those_of_routes(
     network: tl.Network, origins: gpd.GeoSeries, destinations: gpd.GeoSeries, **how: Any
 ) -> int:
-    """Compare distances in every form with the routes of the same request; return how many pairs are reached."""
+    """Compare distances in every form, and outlines, with routes of the same request; return how many are reached."""
     window = {name: how[name] for name in ("window", "max_results") if name in how}
     both = ("travel_time", "distance")
     found = tl.time_filter(network, origins, destinations, properties=both, **how)
     with_lines = tl.time_filter(network, origins, destinations, properties=(*both, "route"), **how)
     pd.testing.assert_frame_equal(found.drop(columns="geometry"), with_lines.drop(columns="geometry"))
     asked = {name: how[name] for name in ("transportation", "departure_time", "arrival_time") if name in how}
-    routes = tl.routes(network, origins, destinations, **asked, **window)
+    properties = ("distance", "distance_breakdown", "fares")
+    routes = tl.routes(network, origins, destinations, properties=properties, **asked, **window)
     key = [*("origin", "destination"), *(("departure_time", "arrival_time") if window else ())]
-    twins = routes.set_index(key)["distance"]
     reached = found[found["travel_time"].notna()]
-    assert twins.loc[pd.MultiIndex.from_frame(reached[key])].tolist() == reached["distance"].tolist()
+    twins = routes.set_index(key).loc[pd.MultiIndex.from_frame(reached[key])]
+    assert twins["distance"].tolist() == reached["distance"].tolist()
+    for with_totals in (True, False):
+        outlined = outlines_of(network, origins, destinations, reached, with_totals=with_totals, **how)
+        assert [each.distance for each in outlined] == twins["distance"].tolist()
+        for each, breakdown, fares in zip(outlined, twins["distance_breakdown"], twins["fares"], strict=True):
+            # Modes are in order of first use, currencies in that of the tickets.
+            assert list(each.metres.items()) == list(breakdown.items())
+            if with_totals:
+                assert (each.totals is None) == (fares is None)
+                assert fares is None or list(each.totals.items()) == list(fares.totals.items())
     if how.get("max_results", 1) == 1:
         sparse = tl.time_filter(network, origins, destinations, properties=both, form="sparse", **how)
         columns = ["origin", "destination", *both]
@@ -59,6 +72,33 @@ def assert_distances_are_those_of_routes(
         assert some["distance"].isna().tolist() == found["distance"].isna().iloc[::-2].tolist()
         assert some["distance"].dropna().tolist() == found["distance"].iloc[::-2].dropna().tolist()
     return len(reached)
+
+
+def outlines_of(
+    network: tl.Network,
+    origins: gpd.GeoSeries,
+    destinations: gpd.GeoSeries,
+    reached: pd.DataFrame,
+    *,
+    with_totals: bool,
+    **how: Any,
+) -> list[Any]:
+    """Return the outlines of the reached rows of a table, whose labels are positions."""
+    query = ask(
+        network, how["transportation"], how.get("departure_time"), how.get("arrival_time"), None,
+        limit=how["travel_time"], window=how.get("window"),
+    )  # fmt: skip
+    assert query.transit is not None
+    starts, ends = (
+        query.snap(read_points(points, "points", network.bounds), is_origin=is_origin)
+        for points, is_origin in ((origins, True), (destinations, False))
+    )
+    moments = None
+    if "window" in how:
+        column = "arrival_time" if query.is_arrival else "departure_time"
+        moments = [when.to_pydatetime() for when in reached[column]]
+    rows = (reached[side].to_numpy(np.intp) for side in ("origin", "destination"))
+    return outlines(query.transit, starts, ends, *rows, moments, with_totals=with_totals)
 
 
 def drawn_feed(folder: Path, town: Any, rng: np.random.Generator) -> Path:
@@ -86,8 +126,17 @@ def drawn_feed(folder: Path, town: Any, rng: np.random.Generator) -> Path:
     for _ in range(int(rng.integers(0, 4))):
         a, b = rng.choice(names, 2)
         rules.append(f"{a},{b},2,{rng.integers(0, 200)}")
+    zoned = [f"{name},{name},{lat:.7f},{lng:.7f},{rng.integers(3)}" for name, (lng, lat) in places.items()]
+    # Some questions are about buses only.
+    vehicles = [f"R{i},{i},{rng.choice([3, 1, 4]) if i else 3}" for i in range(len(trips))]
+    fares = [f"f{i},{rng.integers(1, 5)},{rng.choice(['EUR', 'CHF'])},{rng.choice(['', 0, 1])}" for i in range(3)]
+    paid = [f"f{rng.integers(3)},{rng.choice(['', f'R{i}'])},{rng.choice(['', 0, 1])}" for i in range(len(trips))]
     return timetable(
         folder, stops, trips,
+        stops="\n".join(["stop_id,stop_name,stop_lat,stop_lon,zone_id", *zoned]),
+        routes="\n".join(["route_id,route_short_name,route_type", *vehicles]),
+        fare_attributes="\n".join(["fare_id,price,currency_type,transfers", *fares]),
+        fare_rules="\n".join(["fare_id,route_id,origin_id", *dict.fromkeys(paid)]),
         shapes="\n".join(["shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence,shape_dist_traveled", *shapes]),
         trips="\n".join(["route_id,service_id,trip_id,shape_id,block_id", *rows]),
         stop_times="\n".join(

@@ -21,7 +21,8 @@ from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.paths import Path, Piece, line_of, part_of_line
 
-_MODES: Final[dict[str, Mode]] = {"walking": "walk", "cycling": "bike", "driving": "car"}
+#: Names of modes on streets in docs/contract.md, 6.4.
+STREET_MODES: Final[dict[str, Mode]] = {"walking": "walk", "cycling": "bike", "driving": "car"}
 _VERBS: Final[dict[str, str]] = {"walk": "walk", "bike": "cycle", "car": "drive"}
 _COMPASS: Final = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
 
@@ -88,7 +89,7 @@ class Narrator:
     def __init__(self, streets: StreetLayer, graph: RoadGraph, base: str) -> None:
         self.streets = streets
         self.graph = graph
-        self.mode = _MODES[base]
+        self.mode = STREET_MODES[base]
         t = streets.tables
         self._names = t.names
         self._is_ferry = t.uses["is_ferry"].to_numpy()

@@ -24,7 +24,9 @@ from decimal import Decimal
 from itertools import product
 from typing import Any, Final, NamedTuple
 
+from traveltime_lab._memo import Derived
 from traveltime_lab.itinerary import Fares, Ticket
+from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.timetable import Timetable
 
 
@@ -60,6 +62,37 @@ class PaidRide:
     zones: frozenset[str]
     board: int
 
+    @classmethod
+    def of(cls, timetable: Timetable, calls: Sequence[Call], legs: tuple[int, ...], board: int) -> PaidRide:
+        """
+        Return a ride.
+
+        Parameters
+        ----------
+        timetable : Timetable
+        calls : sequence of (int, int, int)
+            trip_idx, and the positions of the first and the last stop in its pattern, of each trip of the ride.
+        legs, board
+            See the attributes.
+        """
+        t, hot, zone_of = timetable, timetable.hot, timetable.stops["zone_id"].array
+        zones: list[str] = []
+        for trip, first, last in calls:
+            begin = int(t.pattern_indptr[hot.trip_pattern[trip]])
+            zones += (str(zone_of[stop]) for stop in t.pattern_stop[begin + first : begin + last + 1].tolist())
+        routes = {int(hot.trip_route[trip]) for trip, _, _ in calls}
+        agency_of = t.routes["agency_idx"].array
+        return cls(
+            legs=legs,
+            feed=int(hot.trip_feed[calls[0][0]]),
+            routes=frozenset(routes),
+            agencies=frozenset(int(agency_of[route]) for route in routes),
+            board_zone=zones[0],
+            alight_zone=zones[-1],
+            zones=frozenset(zones),
+            board=board,
+        )
+
 
 class _Fare(NamedTuple):
     """A row of fare_attributes.txt; `agency`, `transfers` and `duration` are -1 if they are not restricted."""
@@ -80,6 +113,8 @@ class _Cover(NamedTuple):
     tickets: tuple[tuple[_Fare, int, int], ...]
 
 
+#: trip_idx, and positions of the first and the last stop.
+Call = tuple[int, int, int]
 #: feed, route, origin, destination; -1 and "" for any.
 _Rule = tuple[Any, ...]
 _ANY: Final = frozenset[str]()
@@ -151,6 +186,28 @@ class FareBook:
         The cheapest tickets for the first 0, 1, 2, ... legs are computed by dynamic programming, adding one ticket to
         those for fewer legs. Tickets that are dominated in all currencies are dropped.
         """
+        best = self._best(rides)
+        if best is None:
+            return None
+        return Fares(
+            tuple(
+                Ticket(
+                    float(fare.price),
+                    fare.currency,
+                    tuple(leg for ride in rides[first:end] for leg in ride.legs),
+                    fare.fare_id,
+                )
+                for fare, first, end in best.tickets
+            )
+        )
+
+    def totals(self, rides: Sequence[PaidRide]) -> dict[str, float] | None:
+        """Return the `Fares.totals` of the cheapest tickets; None if no tickets cover all legs."""
+        best = self._best(rides)
+        return None if best is None else {currency: float(total) for currency, total in best.totals.items()}
+
+    def _best(self, rides: Sequence[PaidRide]) -> _Cover | None:
+        """Return the cheapest tickets; see `cheapest`."""
         covers: list[list[_Cover]] = [[_Cover({}, ())]]
         for end in range(1, len(rides) + 1):
             found = [
@@ -166,18 +223,7 @@ class FareBook:
             covers.append(_unbeaten(found))
         if not covers[-1]:
             return None
-        best = min(covers[-1], key=lambda cover: _order(cover.totals))
-        return Fares(
-            tuple(
-                Ticket(
-                    float(fare.price),
-                    fare.currency,
-                    tuple(leg for ride in rides[first:end] for leg in ride.legs),
-                    fare.fare_id,
-                )
-                for fare, first, end in best.tickets
-            )
-        )
+        return min(covers[-1], key=lambda cover: _order(cover.totals))
 
     def _fares_for(self, rides: Sequence[PaidRide]) -> Iterator[_Fare]:
         """Yield for each currency the cheapest fare that covers consecutive legs with one ticket."""
@@ -210,6 +256,14 @@ class FareBook:
             for fare, zones in self.rules.get(key, ())
             if not zones or zones == entered
         )
+
+
+_FARES = Derived[None, FareBook]("fares")
+
+
+def fare_book(layer: TransitLayer) -> FareBook:
+    """Return the fares of a timetable, indexed once."""
+    return _FARES.of(layer, None, lambda: FareBook.of(layer.timetable))
 
 
 def _order(totals: dict[str, Decimal]) -> tuple[int, list[tuple[str, Decimal]]]:

@@ -20,7 +20,6 @@ import shapely
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array
 from traveltime_lab._interrupts import checkpoint
-from traveltime_lab._memo import Derived
 from traveltime_lab._progress import advance
 from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
 from traveltime_lab.kernels.transit import ride_lines
@@ -32,7 +31,7 @@ from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.paths import paths, without_repeats
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
-from traveltime_lab.transit.fares import FareBook, PaidRide
+from traveltime_lab.transit.fares import PaidRide, fare_book
 from traveltime_lab.transit.lengths import straight_cm, trip_lines
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import Itineraries, TransitSearch
@@ -157,9 +156,6 @@ def _stop(snaps: Snaps, stop: int) -> _End:
     return snaps.take(np.array([stop])), STOP_SNAPPING
 
 
-_FARES = Derived[None, FareBook]("fares")
-
-
 class ItineraryBuilder:
     """Builds the routes between origins and destinations; parts that pairs share are computed once."""
 
@@ -181,7 +177,7 @@ class ItineraryBuilder:
             self.access_narrator = Narrator(layer.streets, self.access_graph, access.base)
         self.zone = ZoneInfo(layer.timezone)
         self.lines = trip_lines(layer)
-        self.fares = _FARES.of(layer, None, lambda: FareBook.of(self.timetable))
+        self.fares = fare_book(layer)
 
     # On streets
 
@@ -272,7 +268,14 @@ class ItineraryBuilder:
             arrives = reference + int(journeys.arrival[ride]) // 1000
             calls = self._calls(table, journeys, ride)
             ridden = self._ride_legs(table, calls, leaves, arrives, round(now))
-            paid.append(self._paid_ride(calls, range(len(legs), len(legs) + len(ridden)), leaves))
+            paid.append(
+                PaidRide.of(
+                    self.timetable,
+                    [(call.trip, call.first, call.last) for call in calls],
+                    tuple(range(len(legs), len(legs) + len(ridden))),
+                    leaves,
+                )
+            )
             legs.extend(ridden)
             now = arrives
         legs.extend(egress[0] if egress else ())
@@ -305,23 +308,6 @@ class ItineraryBuilder:
         if len(calls) > 1 and len(calls[-1].stops) == 1 and calls[-1].stops[0] == calls[-2].stops[-1]:
             del calls[-1]
         return calls
-
-    def _paid_ride(self, calls: Sequence[_Calls], legs: range, leaves: int) -> PaidRide:
-        """Return the properties of a ride that fares depend on."""
-        t = self.timetable
-        stops = np.concatenate([call.stops for call in calls])
-        routes = {int(t.hot.trip_route[call.trip]) for call in calls}
-        zones = [str(zone) for zone in t.stops["zone_id"].iloc[stops]]
-        return PaidRide(
-            legs=tuple(legs),
-            feed=int(t.hot.trip_feed[calls[0].trip]),
-            routes=frozenset(routes),
-            agencies=frozenset(t.routes["agency_idx"].iloc[list(routes)].tolist()),
-            board_zone=zones[0],
-            alight_zone=zones[-1],
-            zones=frozenset(zones),
-            board=leaves,
-        )
 
     def _ride_legs(
         self, table: TripTable, calls: Sequence[_Calls], leaves: int, arrives: int, now: int

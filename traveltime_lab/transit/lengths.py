@@ -40,6 +40,12 @@ from traveltime_lab.transit.stop_links import LinkedStops, Links
 from traveltime_lab.transit.stop_reach import array
 from traveltime_lab.transit.timetable import Timetable
 
+#: Centimetres where one leg begins at the place where the one before it ends.
+NO_WAY: Final = -1
+#: Centimetres that are not known yet.
+_UNKNOWN: Final = -2
+#: Label of stops between which there is no way within the time that was searched.
+_NO_LABEL: Final = int(road.UNREACHED)
 #: Rows that one thread searches at least.
 _ROWS_AT_ONCE: Final = 32
 _TRIP_LINES = Derived[None, TripLines]("lines of trips")
@@ -131,6 +137,11 @@ class StreetSide:
             Positions in `links`, and the points that these belong to.
         by_stop : bool
             Whether to search from the stops; otherwise from the points.
+
+        Returns
+        -------
+        int64 array of shape (n,)
+            `NO_WAY` between points and stops that are one place.
         """
         ms = self.links.ms[links_at].astype(np.int64) - self.extra_ms
         stops = self.links.stops[links_at].astype(np.intp)
@@ -146,12 +157,8 @@ class StreetSide:
             labels = street_labels(
                 self.graph, (self.points, joined), how, (points_of, stops), ms, is_backward=is_backward
             )
-        return _cm_of(labels)
-
-
-def _cm_of(labels: Int64Array) -> Int64Array:
-    """Return the centimetres of labels, 0 where there is no way."""
-    return np.where(labels == road.UNREACHED, 0, label_parts.cm(labels))
+        is_none = (labels == road.UNREACHED) | are_same(self.points, joined, points_of, stops)
+        return np.where(is_none, NO_WAY, label_parts.cm(labels))
 
 
 def street_labels(
@@ -238,6 +245,34 @@ class Fastest(NamedTuple):
     ms: Int32Array
 
 
+class JourneyLegs(NamedTuple):
+    """
+    The transit legs of journeys from one search, and the ways between them, with their lengths.
+
+    Attributes
+    ----------
+    forest : LegForest
+    indptr : int64 array of shape (n_legs + 1,)
+        Index pointer of the trips of each leg.
+    calls : int64 array of shape (n_calls, 4)
+        See `traveltime_lab.kernels.transit.ride_lines.ride_calls`.
+    joint_cm : int64 array of shape (n_legs,)
+        Centimetres between each leg and the one before it in the forest, or the point of the search; `NO_WAY` if it
+        begins where that one ends.
+    last : int32 array of shape (n_journeys,)
+        Last leg of each journey in the forest.
+    link_cm : int64 array of shape (n_journeys,)
+        Centimetres between this leg and the point of the other side, or `NO_WAY`.
+    """
+
+    forest: LegForest
+    indptr: Int64Array
+    calls: Int64Array
+    joint_cm: Int64Array
+    last: Int32Array
+    link_cm: Int64Array
+
+
 @dataclass
 class JourneyLengths:
     """
@@ -258,8 +293,8 @@ class JourneyLengths:
     _link_cm: Int64Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # Journeys to one point often have the way from the last stop in common. -1: not known yet.
-        self._link_cm = np.full(self.far.links.stops.size, -1, np.int64)
+        # Journeys to one point often have the way from the last stop in common.
+        self._link_cm = np.full(self.far.links.stops.size, _UNKNOWN, np.int64)
 
     @classmethod
     def of(
@@ -299,8 +334,15 @@ class JourneyLengths:
         return Fastest(point, rounds, at, ms)
 
     def of_journeys(self, found: Fastest, chosen: IndexArray, far: IndexArray) -> Int64Array:
+        """Return the centimetres of some journeys; see `legs_of`."""
+        legs = self.legs_of(found, chosen, far)
+        own = np.diff(np.concatenate([[0], np.cumsum(legs.calls[:, 3])])[legs.indptr])
+        total: Int64Array = ride_lines.summed(legs.forest.before, own + np.maximum(legs.joint_cm, 0))
+        return total[legs.last] + np.maximum(legs.link_cm, 0)
+
+    def legs_of(self, found: Fastest, chosen: IndexArray, far: IndexArray) -> JourneyLegs:
         """
-        Return the centimetres of some journeys.
+        Return the legs of some journeys.
 
         Parameters
         ----------
@@ -311,13 +353,16 @@ class JourneyLengths:
             Their positions on the other side.
         """
         links_at = found.links_at[chosen]
-        unknown = np.flatnonzero(self._link_cm[links_at] < 0)
+        unknown = np.flatnonzero(self._link_cm[links_at] == _UNKNOWN)
         if unknown.size:
             at, first = np.unique(links_at[unknown], return_index=True)
             self._link_cm[at] = self.far.link_lengths(at, far[unknown[first]], by_stop=True)
         stops, stop_of = np.unique(self.far.links.stops[links_at], return_inverse=True)
         forest = found.rounds.legs(stops)
-        return self._legs(found.point, forest)[forest.last[stop_of]] + self._link_cm[links_at]
+        return JourneyLegs(
+            forest, *self._calls(forest), self._joints(found.point, forest), forest.last[stop_of],
+            self._link_cm[links_at],
+        )  # fmt: skip
 
     def at_moments(self, near_of: IndexArray, far_of: IndexArray, starts: Int64Array, ms: Int64Array) -> Int64Array:
         """
@@ -331,9 +376,6 @@ class JourneyLengths:
             Departure, or arrival, in milliseconds after the reference of the search, and travel time.
         """
         cm = np.zeros(near_of.size, np.int64)
-        order = np.lexsort((starts, near_of))
-        is_new = (np.diff(near_of[order]) != 0) | (np.diff(starts[order]) != 0)
-        groups = [rows for rows in np.split(order, np.flatnonzero(is_new) + 1) if rows.size]
 
         def measure(rows: IndexArray) -> None:
             options = replace(self.query.options, travel_limit=int(ms[rows].max()))
@@ -341,21 +383,20 @@ class JourneyLengths:
             found = self.fastest(int(near_of[rows[0]]), int(starts[rows[0]]), options, far)
             cm[rows] = self.of_journeys(found, np.arange(rows.size), far)
 
-        for _ in map_ahead(measure, groups):
+        for _ in map_ahead(measure, one_search_each(near_of, starts)):
             checkpoint()
         return cm
 
-    def _legs(self, point: int, forest: LegForest) -> Int64Array:
-        """Return for each leg the centimetres between the point of the search and its far end."""
+    def _joints(self, point: int, forest: LegForest) -> Int64Array:
+        """Return for each leg the centimetres to the leg before it, or to the point of the search; or `NO_WAY`."""
         rides, before = forest.rides, forest.before
-        indptr, calls = self._calls(forest)
-        own = np.diff(np.concatenate([[0], np.cumsum(calls[:, 3])])[indptr])
+        cm = np.full(before.size, NO_WAY, np.int64)
         later = np.flatnonzero(before >= 0)
         one, two = before[later].astype(np.intp), later
         if forest.is_arrival:
             one, two = two, one
         spare_ms = rides.departure[two].astype(np.int64) - rides.arrival[one]
-        own[later] += self._changes(rides.alight_stop[one], rides.board_stop[two], forest.change[later], spare_ms)
+        cm[later] = self._changes(rides.alight_stop[one], rides.board_stop[two], forest.change[later], spare_ms)
         first = np.flatnonzero(before < 0)
         stops, which = np.unique(
             (rides.alight_stop if forest.is_arrival else rides.board_stop)[first], return_inverse=True
@@ -364,9 +405,8 @@ class JourneyLengths:
         mine = self.near.links.stops[begin:end]
         by_stop = np.argsort(mine, kind="stable")
         at = begin + by_stop[np.searchsorted(mine[by_stop], stops)]
-        own[first] += self.near.link_lengths(at, np.full(at.size, point), by_stop=False)[which]
-        total: Int64Array = ride_lines.summed(before, own)
-        return total
+        cm[first] = self.near.link_lengths(at, np.full(at.size, point), by_stop=False)[which]
+        return cm
 
     def _calls(self, forest: LegForest) -> tuple[Int64Array, Int64Array]:
         """Return the trips of all rides; see `traveltime_lab.kernels.transit.ride_lines.ride_calls`."""
@@ -380,10 +420,10 @@ class JourneyLengths:
     def _changes(
         self, from_stop: Int32Array, to_stop: Int32Array, change_ms: Int32Array, spare_ms: Int64Array
     ) -> Int64Array:
-        """Return the centimetres of transfers; see `traveltime_lab.transit.itineraries`."""
+        """Return the centimetres of transfers, or `NO_WAY`; see `traveltime_lab.transit.itineraries`."""
         lines, stops, graph = trip_lines(self.query.layer), self.query.stops, self.query.walking
         a, b = from_stop.astype(np.intp), to_stop.astype(np.intp)
-        cm = np.zeros(a.size, np.int64)
+        cm = np.full(a.size, NO_WAY, np.int64)
         moves = np.flatnonzero((lines.stop_lng[a] != lines.stop_lng[b]) | (lines.stop_lat[a] != lines.stop_lat[b]))
         if not moves.size:
             return cm
@@ -396,7 +436,7 @@ class JourneyLengths:
             wanted = {
                 key: row
                 for row, (key, longest) in enumerate(zip(keys, longest_ms.tolist(), strict=True))
-                if (found := known.get(key)) is None or (found[0] == _NO_WAY and found[1] < longest)
+                if (found := known.get(key)) is None or (found[0] == _NO_LABEL and found[1] < longest)
             }
             rows = np.array(list(wanted.values()), np.intp)
             most: dict[int, int] = {}
@@ -410,14 +450,17 @@ class JourneyLengths:
             known.update(zip(wanted, zip(labels.tolist(), reach.tolist(), strict=True), strict=True))
         labels = np.array([known[key][0] for key in keys], np.int64)
         is_walked = (labels != road.UNREACHED) & (labels != 0) & (label_parts.ms(labels) <= spare_ms)
-        cm[moves] = np.where(is_walked, label_parts.cm(labels), -1)
+        cm[moves] = label_parts.cm(labels)
         for row in moves[~is_walked].tolist():
             cm[row] = straight_cm(lines, int(from_stop[row]), int(to_stop[row]))
         return cm
 
 
-#: Label of stops between which there is no way within the time that was searched.
-_NO_WAY: Final = int(road.UNREACHED)
+def one_search_each(near_of: IndexArray, starts: Int64Array) -> list[IndexArray]:
+    """Return the positions of journeys in groups that have the point of the search side and the moment in common."""
+    order = np.lexsort((starts, near_of))
+    is_new = (np.diff(near_of[order]) != 0) | (np.diff(starts[order]) != 0)
+    return [rows for rows in np.split(order, np.flatnonzero(is_new) + 1) if rows.size]
 
 
 def straight_cm(lines: TripLines, a: int, b: int) -> int:

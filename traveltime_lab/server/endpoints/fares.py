@@ -6,7 +6,7 @@ from decimal import Decimal
 from itertools import accumulate
 from typing import Any, Final
 
-from traveltime_lab.itinerary import Fares, Route
+from traveltime_lab.itinerary import Route
 
 #: Decimals of the currencies that do not have two. Source: ISO 4217, list one, minor units.
 _DECIMALS: Final = {
@@ -50,21 +50,22 @@ def fares_entry(route: Route) -> dict[str, Any] | None:
                 "tickets": [_ticket(ticket.type, ticket.price, ticket.currency)],
             }
         )
-    return {"breakdown": breakdown, "tickets_total": tickets_total(route.fares)}
+    return {"breakdown": breakdown, "tickets_total": tickets_total(route.fares.totals)}
 
 
-def tickets_total(fares: Fares) -> list[dict[str, Any]]:
+def tickets_total(totals: dict[str, float]) -> list[dict[str, Any]]:
     """Return what all rides cost, one ticket for each currency."""
-    return [_ticket("single", total, currency) for currency, total in fares.totals.items()]
+    return [_ticket("single", total, currency) for currency, total in totals.items()]
 
 
-def minor_units(fares: Fares | None) -> int:
+def minor_units(totals: dict[str, float] | None) -> int:
     """
     Return what all rides cost as one number.
 
     Parameters
     ----------
-    fares : Fares, optional
+    totals : dict of str to float, optional
+        By currency; None if the fare is not known.
 
     Returns
     -------
@@ -72,12 +73,14 @@ def minor_units(fares: Fares | None) -> int:
         In the smallest unit of the currency, such as cents; 0 for a journey without rides, -1 if the fare is not known
         or in several currencies.
     """
-    totals = {} if fares is None else {currency: price for currency, price in fares.totals.items() if price}
-    if fares is None or len(totals) > 1:
+    if totals is None:
+        return -1
+    paid = {currency: price for currency, price in totals.items() if price}
+    if len(paid) > 1:
         return -1
     return sum(
         min(round(Decimal(repr(price)).scaleb(_DECIMALS.get(currency, 2))), _LARGEST)
-        for currency, price in totals.items()
+        for currency, price in paid.items()
     )
 
 

@@ -20,7 +20,6 @@ from msgspec import UNSET, UnsetType
 
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab._interrupts import checkpoint
-from traveltime_lab.itinerary import Fares
 from traveltime_lab.server.contract.decode import is_faulty
 from traveltime_lab.server.contract.errors import shown
 from traveltime_lab.server.contract.requests import LocatedRequest, LocatedSearch, Location
@@ -123,7 +122,7 @@ class Places:
         rows: Int64Array,
         numbers: dict[str, Int64Array],
         breakdown: tuple[str, Int64Array] | None,
-        fares: Sequence[Fares | None] | None,
+        totals: Sequence[dict[str, float] | None] | None,
         *,
         is_fast: bool,
     ) -> list[Reached]:
@@ -138,8 +137,8 @@ class Places:
             Properties by name, in order.
         breakdown : (str, int64 array of shape (n,)), optional
             The mode of all of the distance, and the distance.
-        fares : sequence of Fares or None, of length n, optional
-            What trips cost, of which the total is told; None where it is not known.
+        totals : sequence of dict of str to float, or None, of length n, optional
+            What trips cost by currency; None where it is not known.
         is_fast : bool
             Whether properties are one object for each place, not a list.
         """
@@ -149,9 +148,9 @@ class Places:
         ]
         if breakdown is not None:
             columns.append([[{"mode": breakdown[0], "distance": metres}] for metres in breakdown[1].tolist()])
-        if fares is not None:
+        if totals is not None:
             columns += [repeat(UNSET, rows.size)] * (breakdown is None)
-            columns.append([UNSET if each is None else {"tickets_total": tickets_total(each)} for each in fares])
+            columns.append([UNSET if each is None else {"tickets_total": tickets_total(each)} for each in totals])
         entries = map(Entry, *columns)
         return list(map(Reached, self.names(rows), entries if is_fast else zip(entries, strict=True)))
 

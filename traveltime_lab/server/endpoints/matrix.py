@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int64Array
-from traveltime_lab.itinerary import Fares, Route
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
 from traveltime_lab.network.network import Network
 from traveltime_lab.rounding import half_up
@@ -26,8 +25,9 @@ from traveltime_lab.server.endpoints.routes import (
     routes_of,
 )
 from traveltime_lab.server.endpoints.searches import Trips, by_search_id, each_search, question_of
+from traveltime_lab.transit.outlines import outlines
 
-#: Places to which fares are found, one route after the other.
+#: Places to which fares are found.
 _MOST_MEASURED: Final = 2_000
 #: Names of the modes in the breakdown of distances. Source: docs/contract.md, 6.4.
 _BREAKDOWN_MODES: Final = {"walking": "walk", "cycling": "bike", "driving": "car"}
@@ -46,14 +46,14 @@ class Times:
         Seconds.
     distance : int64 array of shape (n,), optional
         Metres.
-    fares : list of Fares or None, of length n, optional
-        What the quickest trips cost; None for a trip with a ride whose fare is not known.
+    totals : list of dict of str to float, or None, of length n, optional
+        What the quickest trips cost by currency; None for a trip with a ride whose fare is not known.
     """
 
     reached: Int64Array
     travel_time: Int64Array
     distance: Int64Array | None
-    fares: list[Fares | None] | None = None
+    totals: list[dict[str, float] | None] | None = None
 
 
 def times(
@@ -103,24 +103,29 @@ def times(
     reached = trips.other_of(poured(found.origins), poured(found.destinations)).astype(np.int64)
     seconds = poured(found.seconds).astype(np.int64)
     metres = half_up(poured(found.metres)).astype(np.int64) if asked.needs_length else None
-    fares: list[Fares | None] | None = None
+    totals: list[dict[str, float] | None] | None = None
     # Whoever only walks, cycles or drives buys no tickets.
     is_paid = with_fares and (asked.transit is not None or asked.transportation.type.endswith("+ferry"))
     if with_fares and not is_paid:
-        fares = [Fares()] * reached.size
+        totals = [{}] * reached.size
     if is_paid and reached.size <= _MOST_MEASURED:
-        fares = [None if route is None else route.fares for route in _quickest_routes(trips.take(reached))]
-    return Times(reached, seconds, metres, fares)
+        totals = _totals(trips.take(reached))
+    return Times(reached, seconds, metres, totals)
 
 
-def _quickest_routes(trips: Trips) -> list[Route | None]:
-    """Return the quickest routes to the other places, None where there is none."""
+def _totals(trips: Trips) -> list[dict[str, float] | None]:
+    """Return what the quickest trips to the other places cost, None where it is not known."""
+    transit = trips.query.transit
+    if transit is not None and not transit.window:
+        outlined = outlines(transit, *trips.sides, *trips.pairs, with_totals=True)
+        return [None if each is None else each.totals for each in outlined]
     query = replace(trips.query.with_limit(MAX_ROUTE_TIME_S), needs_length=False)
     found = find_routes(query, *trips.sides, trips.pairs)
-    ways: list[Route | None] = [None] * len(trips.others)
+    totals: list[dict[str, float] | None] = [None] * len(trips.others)
     for other, route in zip(trips.other_of(found.origin_of, found.destination_of), found.routes, strict=True):
-        ways[other] = route
-    return ways
+        if route is not None and route.fares is not None:
+            totals[other] = route.fares.totals
+    return totals
 
 
 def matrix_results(
@@ -174,7 +179,7 @@ def matrix_results(
                 is_lost[reached] = False
                 return MatrixResult(
                     search.id,
-                    places.reached(targets[reached], numbers, breakdown, answered.fares, is_fast=is_fast),
+                    places.reached(targets[reached], numbers, breakdown, answered.totals, is_fast=is_fast),
                     places.names(targets[is_lost]),
                 )
 

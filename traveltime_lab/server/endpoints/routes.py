@@ -39,6 +39,7 @@ from traveltime_lab.server.endpoints.searches import (
     question_of,
     window_of,
 )
+from traveltime_lab.transit.outlines import outlines
 
 #: Of these the mode of all of a distance is known.
 _ONE_MODE = Walking | Cycling | Driving
@@ -65,11 +66,14 @@ class Way:
         None where only the time and the distance are wanted.
     distance : int, optional
         Metres, if there is no route and they are wanted.
+    breakdown : dict of str to float, optional
+        Metres by mode, likewise.
     """
 
     travel_time: int
     route: Route | None
     distance: int | None = None
+    breakdown: dict[str, float] | None = None
 
 
 def answer_of_choices(
@@ -97,7 +101,7 @@ def answer_of_choices(
 
 
 def needs_routes(search: Search) -> bool:
-    """Return whether whole routes have to be found, not only times and distances."""
+    """Return whether ways have to be found one by one with `routes_of`, not only times and distances of a matrix."""
     # The fast endpoints get what `matrix.times` knows.
     if isinstance(search, FastMatrixSearch):
         return False
@@ -151,14 +155,25 @@ def routes_of(
     if not lngs.size:
         return ways
     wanted = set(search.properties or ())
-    if limit is not None and wanted and wanted <= {"travel_time", "distance"}:
-        timed = replace(asked, needs_length="distance" in wanted)
+    known = {"travel_time", "distance"} if asked.transit is None else {"travel_time", "distance", "distance_breakdown"}
+    if limit is not None and wanted and wanted <= known:
+        timed = replace(asked, needs_length="distance" in wanted and "distance_breakdown" not in wanted)
         found = pair_times(timed, *trips.sides, limit, chosen=trips.pairs, n_best=n_best)
         others, seconds = trips.other_of(found.origin_of, found.destination_of), seconds_of(found.labels)
-        metres = half_up(metres_of(found.labels)).astype(np.int64) if timed.needs_length else None
-        for row in np.flatnonzero(found.labels != road.UNREACHED).tolist():
-            distance = None if metres is None else int(metres[row])
-            ways[others[row]].append(Way(int(seconds[row]), None, distance))
+        rows = np.flatnonzero(found.labels != road.UNREACHED)
+        metres: list[float | None] = (
+            metres_of(found.labels[rows]).tolist() if timed.needs_length else [None] * rows.size
+        )
+        parts: list[dict[str, float] | None] = [None] * rows.size
+        if "distance_breakdown" in wanted:
+            assert asked.transit is not None
+            moments = None if found.moments is None else [found.moments[row] for row in rows.tolist()]
+            outlined = outlines(asked.transit, *trips.sides, found.origin_of[rows], found.destination_of[rows], moments)
+            parts = [None if each is None else each.metres for each in outlined]
+            metres = [None if each is None else each.distance for each in outlined]
+        for row, distance, breakdown in zip(rows.tolist(), metres, parts, strict=True):
+            whole = None if distance is None or "distance" not in wanted else whole_metres(distance)
+            ways[others[row]].append(Way(int(seconds[row]), None, whole, breakdown))
         return ways
     reached = np.arange(lngs.size)
     if limit is not None:
@@ -198,15 +213,15 @@ def way_entry(way: Way, wanted: set[str]) -> Entry:
         entry.travel_time = way.travel_time
     if way.distance is not None:
         entry.distance = way.distance
+    if way.breakdown is not None:
+        entry.distance_breakdown = _by_mode(way.breakdown)
     route = way.route
     if route is None:
         return entry
     if "distance" in wanted:
         entry.distance = whole_metres(route.distance)
     if "distance_breakdown" in wanted:
-        entry.distance_breakdown = [
-            {"mode": mode, "distance": whole_metres(metres)} for mode, metres in route.distance_breakdown.items()
-        ]
+        entry.distance_breakdown = _by_mode(route.distance_breakdown)
     if "fares" in wanted:
         fares = fares_entry(route)
         if fares is not None:
@@ -218,6 +233,11 @@ def way_entry(way: Way, wanted: set[str]) -> Entry:
             "parts": _parts(route),
         }
     return entry
+
+
+def _by_mode(breakdown: dict[str, float]) -> list[dict[str, Any]]:
+    """Return metres by mode as in docs/contract.md, 6.2."""
+    return [{"mode": mode, "distance": whole_metres(metres)} for mode, metres in breakdown.items()]
 
 
 def _parts(route: Route) -> list[dict[str, Any]]:

@@ -280,8 +280,8 @@ def _matrix(call: Call) -> Answer:
                 metres[reached] = found.distance[within]
         if 0 in properties:
             fares = np.full(lats.size, -1, np.int64)
-            if found.fares is not None:
-                fares[reached] = np.array([minor_units(each) for each in found.fares], np.int64)[within]
+            if found.totals is not None:
+                fares[reached] = np.array([minor_units(each) for each in found.totals], np.int64)[within]
         return Answer(messages.matrix_response(seconds, metres, fares), MEDIA)
 
 
