@@ -209,7 +209,7 @@ def _noted(statement: ast.stmt) -> list[ast.stmt]:
     if isinstance(statement, ast.Nonlocal | ast.Global) or hasattr(statement, "noted"):
         return [statement]
     note = ast.parse(f"{NOTE}({statement.lineno})").body[0]
-    statement.noted = note.noted = True  # type: ignore[attr-defined]
+    statement.noted = note.noted = True
     for node in ast.walk(note):
         ast.copy_location(node, statement)
     return [note, statement]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import logging
 import os
@@ -19,17 +18,11 @@ import numba
 import pytest
 
 import traveltime_lab
+from tests.support.trial_kernel import MODULE, OtherUser, load
 from traveltime_lab import cli
 from traveltime_lab.kernels import ahead, compiled, ready, trusted
 
 PACKAGE = Path(traveltime_lab.__file__).parent
-MODULE = """
-from traveltime_lab.kernels.compiled import kernel
-
-@kernel
-def add(a, b):
-    return a + b
-"""
 TWO_NUMBERS = (numba.int64, numba.int64)
 
 
@@ -54,13 +47,7 @@ class Installed:
 
     def load(self) -> ModuleType:
         """Import the module anew, as the next process would."""
-        compiled._folders.clear()
-        compiled._told.clear()
-        spec = importlib.util.spec_from_file_location("trial", self.source)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+        return load(self.source)
 
     def n_compiled(self) -> int:
         """Return how many signatures are compiled when the kernel is called once."""
@@ -155,15 +142,13 @@ def test_a_damaged_archive_is_left_alone(damage: str, installed: Installed, capl
 @pytest.mark.skipif(not trusted.CAN_JUDGE, reason="this system has no owners and modes of files")
 @pytest.mark.parametrize("kind", ["everybody", "group", "link", "owner", "folder"])
 def test_an_archive_of_another_user_is_left_alone(
-    kind: str, installed: Installed, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    kind: str, installed: Installed, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if kind == "link":
         installed.archive.rename(tmp_path / "elsewhere.zip")
         installed.archive.symlink_to(tmp_path / "elsewhere.zip")
     elif kind == "owner":
-        if os.geteuid() != 0:
-            pytest.skip("only root can give files away")
-        os.chown(installed.archive, 54321, -1)
+        OtherUser(monkeypatch).give(installed.archive)
     elif kind == "folder":
         tmp_path.chmod(0o777)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import logging
 import os
 import pickle
@@ -18,18 +17,11 @@ from typing import Any
 import numba
 import pytest
 
+from tests.support.trial_kernel import MODULE, STRANGER, OtherUser, load
 from traveltime_lab.kernels import compiled, trusted
 
 pytestmark = pytest.mark.skipif(not trusted.CAN_JUDGE, reason="this system has no owners and modes of files")
 
-STRANGER = 54321
-MODULE = """
-from traveltime_lab.kernels.compiled import kernel
-
-@kernel
-def add(a, b):
-    return a + b
-"""
 #: The places that kernels are read from, in this order.
 PLACES = ("NUMBA_CACHE_DIR", "__pycache__", "user's cache", "user's home")
 
@@ -59,32 +51,16 @@ class Machine:
         self.source = folder / "sources" / "trial.py"
         self.source.parent.mkdir()
         self.source.write_text(MODULE)
-        self._strangers: set[tuple[int, int]] = set()
         self._monkeypatch = monkeypatch
         monkeypatch.setattr(sys, "dont_write_bytecode", True)
         monkeypatch.setattr(numba.config, "CACHE_DIR", "")
         monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "xdg"))
         monkeypatch.setattr(compiled, "home_of_user", lambda: folder / "home")
-        seen = os.fstat
-
-        def fstat(handle: int) -> os.stat_result:
-            found = seen(handle)
-            values = list(found)[:10]
-            if (found.st_dev, found.st_ino) in self._strangers:
-                values[stat.ST_UID] = STRANGER
-            return os.stat_result(values)
-
-        monkeypatch.setattr(trusted.os, "fstat", fstat)
+        self._stranger = OtherUser(monkeypatch)
 
     def load(self) -> ModuleType:
         """Import the module anew, as the next process would."""
-        compiled._folders.clear()
-        compiled._told.clear()
-        spec = importlib.util.spec_from_file_location("trial", self.source)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+        return load(self.source)
 
     def use(self, place: str) -> None:
         """Make one of the places the first that can be used."""
@@ -96,12 +72,8 @@ class Machine:
             self.bases[earlier].touch()
 
     def give_away(self, path: Path) -> None:
-        """Make another user the owner of a file or folder; only root can, others pretend it."""
-        if os.geteuid() == 0:
-            os.chown(path, STRANGER, -1)
-        else:
-            found = path.stat()
-            self._strangers.add((found.st_dev, found.st_ino))
+        """Make another user the owner of a file or folder."""
+        self._stranger.give(path)
 
     def plant(self, path: Path) -> None:
         """Replace a compiled kernel by code of somebody else, with a valid checksum."""

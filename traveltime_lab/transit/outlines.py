@@ -1,9 +1,9 @@
 """
-Tell the metres by mode and the prices of journeys without building routes.
+Compute the metres by mode and the prices of journeys without building routes.
 
 They equal those of the routes of `traveltime_lab.transit.itineraries`: the legs are those of
 `traveltime_lab.transit.lengths`, each with its mode. Ways to the first stop by bicycle may use ferries of the street
-network, which lengths do not tell apart; where there are any, routes are built.
+network, which lengths do not distinguish; where there are any, routes are built.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def outlines(
     lengths = JourneyLengths.of(query, search, near, far, near_links, far_links)
     walked = direct_labels(query, origins, destinations, origin_of, destination_of)
     walk_ms = np.where(walked == road.UNREACHED, UNREACHED, label_parts.ms(walked))
-    teller = _Teller(query, lengths, with_totals=with_totals)
+    builder = _OutlineBuilder(query, lengths, with_totals=with_totals)
 
     def outline(rows: IndexArray) -> None:
         journeys = lengths.fastest(int(near_of[rows[0]]), int(starts[rows[0]]), query.options, far_of[rows])
@@ -108,7 +108,7 @@ def outlines(
         ridden = np.flatnonzero(is_ridden)
         if ridden.size:
             legs = lengths.legs_of(journeys, ridden, far_of[rows[ridden]])
-            for row, each in zip(rows[ridden].tolist(), teller.told(legs), strict=True):
+            for row, each in zip(rows[ridden].tolist(), builder.outlines(legs), strict=True):
                 found[row] = each
 
     for _ in map_ahead(outline, one_search_each(near_of, starts)):
@@ -122,8 +122,8 @@ def _has_ferries(streets: StreetLayer) -> bool:
     return _HAS_FERRIES.of(streets, None, lambda: bool(t.uses["is_ferry"].to_numpy()[t.edge_use].any()))
 
 
-class _Teller:
-    """Tells the metres by mode and the prices of journeys from their legs."""
+class _OutlineBuilder:
+    """Computes the metres by mode and the prices of journeys from their legs."""
 
     def __init__(self, query: TransitQuery, lengths: JourneyLengths, *, with_totals: bool) -> None:
         self.is_arrival, self.timetable = query.is_arrival, query.layer.timetable
@@ -133,7 +133,7 @@ class _Teller:
         access = STREET_MODES[query.transportation.access.base]
         self.near_mode, self.far_mode = (_ON_FOOT, access) if self.is_arrival else (access, _ON_FOOT)
 
-    def told(self, legs: JourneyLegs) -> list[Outline]:
+    def outlines(self, legs: JourneyLegs) -> list[Outline]:
         """Return the outline of each journey."""
         by_leg = self._modes(legs)
         last = legs.last.tolist()
