@@ -128,9 +128,9 @@ def _parser() -> argparse.ArgumentParser:
         "compile",
         help="compile all kernels in advance, for packages and container images",
         description="Compiles the kernels of all searches and caches them, so that the first request need not wait. "
-        "They are stored in NUMBA_CACHE_DIR, by default beside the package, in a folder that nobody else can write to. "
-        "With --baseline, they are compiled for a processor that others of the same kind surpass, and written to an "
-        "archive for wheels.",
+        "They are stored in NUMBA_CACHE_DIR, by default beside the package, in a folder that no other user can write "
+        "to. With --baseline, they are compiled for a processor that others of the same kind surpass, and written to "
+        "an archive for wheels.",
     )
     compiling.add_argument(
         "--baseline",

@@ -5,8 +5,8 @@ A wheel for one platform and one Python may contain an archive, ``ready.zip`` be
 ``signatures.txt``, compiled for a baseline processor that nearly all machines of the platform surpass. A kernel that is
 not in the cache on disk (`traveltime_lab.kernels.compiled`) is read from it, if this processor has the features of the
 baseline and the key of the kernel matches. The key includes the text of all modules that the kernel depends on, so that
-an archive is never out of date: what does not match is compiled. The tree of the sources has no archive, because nobody
-can review one.
+an archive is never out of date: what does not match is compiled. The source tree has no archive, because one cannot be
+reviewed.
 
 ``traveltime-lab compile --baseline --out FILE`` writes an archive (`traveltime_lab.kernels.ahead`). The variable
 ``TRAVELTIME_LAB_KERNELS`` names the archive that ``python -m build --wheel`` puts into the wheel.
