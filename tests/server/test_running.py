@@ -241,6 +241,14 @@ def test_stopping_finishes_what_runs(tiny: tl.Network, slow: dict[str, Any]) -> 
     assert outcome[0][0] == 200 and slow["ends"] == ["done"]
 
 
+def test_its_threads_end_with_it(tiny: tl.Network) -> None:
+    with serve(tiny) as url:
+        before = set(threading.enumerate())
+        assert post(url, "/v4/time-map", {"departure_searches": [SEARCH]})[0] == 200
+        assert any(thread.name.startswith("traveltime_lab.server_") for thread in set(threading.enumerate()) - before)
+    assert not any(thread.name.startswith("traveltime_lab.server") for thread in threading.enumerate())
+
+
 def test_targets_as_proxies_get_them(tiny: tl.Network) -> None:
     with serve(tiny) as url, socket.create_connection((url.host, url.port), 10) as raw:
         head = "".join(f"{name}: {value}\r\n" for name, value in url.headers.items())

@@ -15,6 +15,7 @@ import os
 import re
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -51,7 +52,7 @@ class Held(NamedTuple):
     descriptors: Counter[str]
     shared_bytes: int
     children: int
-    threads: int
+    threads: Counter[str]
     temporary: frozenset[str]
 
     def beyond(self, other: Held) -> dict[str, Any]:
@@ -60,7 +61,7 @@ class Held(NamedTuple):
             "descriptors": dict(self.descriptors - other.descriptors),
             "shared_bytes": max(self.shared_bytes - other.shared_bytes, 0),
             "children": max(self.children - other.children, 0),
-            "threads": max(self.threads - other.threads, 0),
+            "threads": dict(self.threads - other.threads),
             "temporary": sorted(self.temporary - other.temporary),
         }
         return {name: value for name, value in more.items() if value}
@@ -88,7 +89,10 @@ def held() -> Held:
             mapped += last - first
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     temporary = frozenset(path.name for path in Path(tempfile.gettempdir()).glob("traveltime_lab_*"))
-    return Held(descriptors, mapped + sum(unlinked.values()), len(children), threading.active_count(), temporary)
+    # Threads of the pool that all searches share begin when they are needed; there are never more than cores.
+    names = (re.sub(r"[-_]?\d+$", "", thread.name) for thread in threading.enumerate())
+    threads = Counter(name for name in names if name != "traveltime_lab")
+    return Held(descriptors, mapped + sum(unlinked.values()), len(children), threads, temporary)
 
 
 def resident_bytes() -> int:
@@ -289,11 +293,18 @@ GROUPS: dict[str, Callable[[Path], Iterator[tuple[str, Call]]]] = {
 }
 
 
-def repeat(call: Call, times: int) -> dict[str, Any]:
-    """Call something, and then some times more; return what each of these calls has left behind, if anything."""
+def repeat(call: Call, times: int, patience_s: float = 10.0) -> dict[str, Any]:
+    """
+    Call something, and then some times more; return what these calls have left behind, if anything.
+
+    What ends in the background, such as a thread that has been told to end, has some seconds to do so.
+    """
     for _ in range(3):
         call()
     before = held()
     for _ in range(times):
         call()
-    return held().beyond(before)
+    deadline = time.monotonic() + patience_s
+    while (left := held().beyond(before)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left

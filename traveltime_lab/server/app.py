@@ -8,6 +8,7 @@ checkpoint, and for the end of the time that a request may take.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import json
 import logging
@@ -15,7 +16,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -112,6 +113,13 @@ class Service:
             n_large = options.large_workers or 2 * settings.threads
             self._workers[loop] = Workers(options.workers, n_large, LARGEST_BODIES * options.body_limit)
         return self._workers[loop]
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, app: object) -> AsyncIterator[None]:
+        """End the threads of this event loop when the server has stopped; nothing is being answered then."""
+        yield
+        if (workers := self._workers.pop(asyncio.get_running_loop(), None)) is not None:
+            workers.close()
 
     def authenticate(self, request: Request, *, is_proto: bool) -> str:
         """Return the application id of a request; Failure 401 if its credentials are missing or wrong."""
@@ -341,7 +349,8 @@ def create_app(
     async def on_error(request: Request, error: Exception) -> Response:
         return _failed(error, options, is_proto=endpoints.is_proto_path(request.url.path))
 
-    app = Starlette(routes=routes, exception_handlers={HTTPException: on_error, Exception: on_error})
+    handlers = {HTTPException: on_error, Exception: on_error}
+    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
     app.router.redirect_slashes = False
     return _AccessLog(_with_clear_framing(with_origins(app, check_origins(options.allow_origins))))
 

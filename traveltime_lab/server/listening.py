@@ -260,7 +260,7 @@ def server(app: ASGIApp, certificate: Path | None, key: Path | None, options: Op
         app,
         http=http,
         ws="none",
-        lifespan="off",
+        lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,

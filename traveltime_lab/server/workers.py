@@ -81,6 +81,10 @@ class Workers:
         """Return an empty body."""
         return Body(self)
 
+    def close(self) -> None:
+        """End the threads, once what they work on is done."""
+        self._pool.shutdown()
+
     async def run(self, work: Callable[[], _T], body: Body, *, is_large: bool) -> _T:
         """Return the result of a function, called in a thread as soon as there is a slot for it; it drops the body."""
         slot = self._slots[is_large]
