@@ -21,6 +21,7 @@ from traveltime_lab import crs
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
+from traveltime_lab.transit import lengths
 from traveltime_lab.transit.lengths import trip_lines
 from traveltime_lab.transit.outlines import outlines
 
@@ -280,6 +281,37 @@ def test_lines_of_rides_equal_the_twin(tmp_path_factory: pytest.TempPathFactory,
     path = drawn_feed(tmp_path_factory.mktemp("town"), town, rng)
     network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
     assert_lines_equal(network, range(len(trips)), rng)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(towns(), st.integers(0, 2**32 - 1), st.sampled_from([0, 12, 1 << 20]))
+def test_lengths_that_are_kept_are_those_of_lines(
+    tmp_path_factory: pytest.TempPathFactory, town: Any, seed: int, most: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    nodes, links, _, trips = town
+    path = drawn_feed(tmp_path_factory.mktemp("town"), town, rng)
+    network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
+    t, lines = network.timetable, trip_lines(network.transit)
+    assert t is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lengths, "_MOST_KNOWN", most)
+        known = lengths._no_lengths(t)
+    assert known.cm.size <= most
+    rides = [
+        (trip, first, last)
+        for trip in rng.permutation(len(trips)).tolist()
+        for last in range(int(np.diff(t.pattern_indptr)[t.hot.trip_pattern[trip]]))
+        for first in range(last)
+    ]
+    trip, first, last = np.array(rides, np.int32).reshape(-1, 3).T.copy()
+    runs, stays = np.arange(len(trips), dtype=np.int32), np.full(len(trips), -1, np.int32)
+    expected = [ride_lines.line_cm(ride_lines.trip_line(lines, *ride)) for ride in rides]
+    for _ in range(2):  # measured, then kept
+        indptr, calls = ride_lines.ride_calls(lines, known, runs, stays, trip, first, trip, last)
+        assert indptr.tolist() == list(range(len(rides) + 1))
+        assert calls.tolist() == [[*ride, cm] for ride, cm in zip(rides, expected, strict=True)]
+    assert np.count_nonzero(known.cm) == known.cm.size or most < 1 << 20
 
 
 def test_lines_of_rides_in_cities(city: tuple[str, tl.Network]) -> None:

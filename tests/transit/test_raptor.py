@@ -17,7 +17,8 @@ from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.transit.access import gather
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.transit.raptor import Itineraries, TransitOptions, TransitSearch
+from traveltime_lab.transit.legs import Itineraries
+from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.stop_reach import StopLinks
 from traveltime_lab.transit.trip_table import TripTable
 

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import functools
 import itertools
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
+from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab._threads import map_ahead, side_by_side
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.kernels.transit.ride_lines import TripLines
+from traveltime_lab.kernels.transit.ride_lines import KnownLengths, TripLines
 from traveltime_lab.modes import Snapping
 from traveltime_lab.rounding import most_ms
 from traveltime_lab.settings import settings
@@ -34,8 +36,9 @@ from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
 from traveltime_lab.streets.workspaces import search_space
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.layer import TransitLayer
+from traveltime_lab.transit.legs import LegForest, Rounds, leg_forest
 from traveltime_lab.transit.query import TransitQuery
-from traveltime_lab.transit.raptor import LegForest, Rounds, TransitOptions, TransitSearch
+from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.stop_links import LinkedStops, Links
 from traveltime_lab.transit.stop_reach import array
 from traveltime_lab.transit.timetable import Timetable
@@ -48,8 +51,14 @@ _UNKNOWN: Final = -2
 _NO_LABEL: Final = int(road.UNREACHED)
 #: Rows that one thread searches at least.
 _ROWS_AT_ONCE: Final = 32
+#: Searches whose labels are held at once: a megabyte each with 16,000 stops.
+SEARCHES_AT_ONCE: Final = 64
+#: Most lengths of rides that are kept: 256 MB. Memory is taken for those that are measured.
+_MOST_KNOWN: Final = 1 << 26
 _TRIP_LINES = Derived[None, TripLines]("lines of trips")
-#: Labels of walks between stops by walking speed: (label, milliseconds searched) by pair of stops.
+_KNOWN = Derived[None, KnownLengths]("lengths of rides")
+#: Labels of walks between stops by walking speed: (label, milliseconds searched) by pair of stops. These are pairs that
+#: transfers join, whose number the timetable bounds.
 _CHANGES = Derived[float, dict[int, tuple[int, int]]]("lengths of changes", kept=4)
 
 
@@ -85,6 +94,24 @@ def _trip_lines(t: Timetable) -> TripLines:
             array(t.shape_indptr, np.int64), array(t.shape_lng, np.float64), array(t.shape_lat, np.float64)
         ),
     )
+
+
+def known_lengths(layer: TransitLayer) -> KnownLengths:
+    """Return where the lengths of rides are kept."""
+    return _KNOWN.of(layer, None, lambda: _no_lengths(layer.timetable))
+
+
+def _no_lengths(t: Timetable) -> KnownLengths:
+    """Make room for the lengths of rides between all positions of each course, and of each pattern without one."""
+    n_courses, n_patterns = t.course_indptr.size - 1, t.pattern_indptr.size - 1
+    course = t.trips["course_idx"].to_numpy()
+    is_straight = np.zeros(n_patterns, np.bool_)
+    is_straight[t.hot.trip_pattern[course < 0]] = True
+    n = np.concatenate([np.diff(t.course_indptr), np.where(is_straight, np.diff(t.pattern_indptr), 0)]).astype(np.int64)
+    ends = np.cumsum(n * (n - 1) // 2)
+    begin = np.where(ends <= _MOST_KNOWN, ends - n * (n - 1) // 2, -1)
+    size = int(ends[ends <= _MOST_KNOWN].max(initial=0))
+    return KnownLengths(begin[:n_courses].copy(), begin[n_courses:].copy(), np.zeros(size, np.int32))
 
 
 @dataclass(frozen=True)
@@ -247,11 +274,12 @@ class Fastest(NamedTuple):
 
 class JourneyLegs(NamedTuple):
     """
-    The transit legs of journeys from one search, and the ways between them, with their lengths.
+    The transit legs of journeys, and the ways between them, with their lengths.
 
     Attributes
     ----------
     forest : LegForest
+        Its `last` are the last legs of the journeys.
     indptr : int64 array of shape (n_legs + 1,)
         Index pointer of the trips of each leg.
     calls : int64 array of shape (n_calls, 4)
@@ -259,18 +287,33 @@ class JourneyLegs(NamedTuple):
     joint_cm : int64 array of shape (n_legs,)
         Centimetres between each leg and the one before it in the forest, or the point of the search; `NO_WAY` if it
         begins where that one ends.
-    last : int32 array of shape (n_journeys,)
-        Last leg of each journey in the forest.
     link_cm : int64 array of shape (n_journeys,)
-        Centimetres between this leg and the point of the other side, or `NO_WAY`.
+        Centimetres between the last leg and the point of the other side, or `NO_WAY`.
     """
 
     forest: LegForest
     indptr: Int64Array
     calls: Int64Array
     joint_cm: Int64Array
-    last: Int32Array
     link_cm: Int64Array
+
+
+class Chosen(NamedTuple):
+    """
+    Some of the journeys of one search.
+
+    Attributes
+    ----------
+    found : Fastest
+    at : intp array of shape (n,)
+        Positions in `found` of points that are reached.
+    far : intp array of shape (n,)
+        Their positions on the other side.
+    """
+
+    found: Fastest
+    at: IndexArray
+    far: IndexArray
 
 
 @dataclass
@@ -290,11 +333,14 @@ class JourneyLengths:
     search: TransitSearch
     near: StreetSide
     far: StreetSide
-    _link_cm: Int64Array = field(init=False, repr=False)
+    _near_cm: Int64Array = field(init=False, repr=False)
+    _far_cm: Int64Array = field(init=False, repr=False)
+    _far_lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # Journeys to one point often have the way from the last stop in common.
-        self._link_cm = np.full(self.far.links.stops.size, _UNKNOWN, np.int64)
+        # Journeys often have the ways to the first stop and from the last one in common.
+        self._near_cm = np.full(self.near.links.stops.size, _UNKNOWN, np.int64)
+        self._far_cm = np.full(self.far.links.stops.size, _UNKNOWN, np.int64)
 
     @classmethod
     def of(
@@ -324,45 +370,32 @@ class JourneyLengths:
         """
         mine = self.near.links.rows(point, point + 1)
         rounds = self.search.rounds((mine.stops, mine.ms), moment, options, is_arrival=self.query.is_arrival)
-        theirs, times = self.far.links, rounds.times
+        theirs = self.far.links
         points = np.arange(theirs.indptr.size - 1) if far is None else far
-        at = ride_lines.best_links(array(theirs.indptr, np.int64), theirs.stops, theirs.ms, times, points)
+        at = ride_lines.best_links(array(theirs.indptr, np.int64), theirs.stops, theirs.ms, rounds.best[-1], points)
         ms = np.full(at.size, UNREACHED, np.int32)
         some = np.flatnonzero(at >= 0)
-        ms[some] = times[theirs.stops[at[some]]] + theirs.ms[at[some]]
+        ms[some] = rounds.times_at(theirs.stops[at[some]]) + theirs.ms[at[some]]
         ms[ms > options.travel_limit] = UNREACHED
         return Fastest(point, rounds, at, ms)
 
-    def of_journeys(self, found: Fastest, chosen: IndexArray, far: IndexArray) -> Int64Array:
+    def of_journeys(self, parts: Sequence[Chosen]) -> Int64Array:
         """Return the centimetres of some journeys; see `legs_of`."""
-        legs = self.legs_of(found, chosen, far)
-        own = np.diff(np.concatenate([[0], np.cumsum(legs.calls[:, 3])])[legs.indptr])
+        legs = self.legs_of(parts)
+        own = np.diff(indptr_of(legs.calls[:, 3])[legs.indptr])
         total: Int64Array = ride_lines.summed(legs.forest.before, own + np.maximum(legs.joint_cm, 0))
-        return total[legs.last] + np.maximum(legs.link_cm, 0)
+        return total[legs.forest.last] + np.maximum(legs.link_cm, 0)
 
-    def legs_of(self, found: Fastest, chosen: IndexArray, far: IndexArray) -> JourneyLegs:
-        """
-        Return the legs of some journeys.
-
-        Parameters
-        ----------
-        found : Fastest
-        chosen : intp array of shape (n,)
-            Positions in `found` of points that are reached.
-        far : intp array of shape (n,)
-            Their positions on the other side.
-        """
-        links_at = found.links_at[chosen]
-        unknown = np.flatnonzero(self._link_cm[links_at] == _UNKNOWN)
-        if unknown.size:
-            at, first = np.unique(links_at[unknown], return_index=True)
-            self._link_cm[at] = self.far.link_lengths(at, far[unknown[first]], by_stop=True)
-        stops, stop_of = np.unique(self.far.links.stops[links_at], return_inverse=True)
-        forest = found.rounds.legs(stops)
-        return JourneyLegs(
-            forest, *self._calls(forest), self._joints(found.point, forest), forest.last[stop_of],
-            self._link_cm[links_at],
-        )  # fmt: skip
+    def legs_of(self, parts: Sequence[Chosen]) -> JourneyLegs:
+        """Return the legs of some journeys of one search or several; there is at least one journey."""
+        by_search = [each.found.links_at[each.at] for each in parts]
+        links_at, far = np.concatenate(by_search), np.concatenate([each.far for each in parts])
+        with self._far_lock:  # another thread may want the same ways
+            link_cm = self._link_cm(self._far_cm, self.far, links_at, far, by_stop=True)
+        stops = [array(self.far.links.stops[at], np.int32) for at in by_search]
+        forest = leg_forest([each.found.rounds for each in parts], stops)
+        points = np.array([each.found.point for each in parts])
+        return JourneyLegs(forest, *self._calls(forest), self._joints(points[forest.search_of], forest), link_cm)
 
     def at_moments(self, near_of: IndexArray, far_of: IndexArray, starts: Int64Array, ms: Int64Array) -> Int64Array:
         """
@@ -377,18 +410,53 @@ class JourneyLengths:
         """
         cm = np.zeros(near_of.size, np.int64)
 
-        def measure(rows: IndexArray) -> None:
+        def journeys(rows: IndexArray) -> Chosen:
             options = replace(self.query.options, travel_limit=int(ms[rows].max()))
             far = far_of[rows]
             found = self.fastest(int(near_of[rows[0]]), int(starts[rows[0]]), options, far)
-            cm[rows] = self.of_journeys(found, np.arange(rows.size), far)
+            return Chosen(found, np.arange(rows.size), far)
 
-        for _ in map_ahead(measure, one_search_each(near_of, starts)):
+        def measure(searches: Sequence[IndexArray]) -> None:
+            cm[np.concatenate(searches)] = self.of_journeys([journeys(rows) for rows in searches])
+
+        searches = one_search_each(near_of, starts)
+        size = min(SEARCHES_AT_ONCE, -(-len(searches) // settings.threads)) or 1
+        parts = [searches[first : first + size] for first in range(0, len(searches), size)]
+        for _ in map_ahead(measure, parts):
             checkpoint()
         return cm
 
-    def _joints(self, point: int, forest: LegForest) -> Int64Array:
-        """Return for each leg the centimetres to the leg before it, or to the point of the search; or `NO_WAY`."""
+    @staticmethod
+    def _link_cm(
+        known: Int64Array, side: StreetSide, links_at: IndexArray, points_of: IndexArray, *, by_stop: bool
+    ) -> Int64Array:
+        """Return `StreetSide.link_lengths` from those that are known, to which those that are not are added."""
+        unknown = np.flatnonzero(known[links_at] == _UNKNOWN)
+        if unknown.size:
+            at, first = np.unique(links_at[unknown], return_index=True)
+            known[at] = side.link_lengths(at, points_of[unknown[first]], by_stop=by_stop)
+        cm: Int64Array = known[links_at]
+        return cm
+
+    @functools.cached_property
+    def _near_order(self) -> tuple[Int64Array, IndexArray]:
+        """The links of the search side as sorted numbers of point and stop, and their positions."""
+        links = self.near.links
+        points = np.repeat(np.arange(links.indptr.size - 1), np.diff(links.indptr))
+        keys = points * self.search.table.n_stops + links.stops
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order
+
+    def _joints(self, points: IndexArray, forest: LegForest) -> Int64Array:
+        """
+        Return for each leg the centimetres to the leg before it, or to the point of the search; or `NO_WAY`.
+
+        Parameters
+        ----------
+        points : intp array of shape (n_legs,)
+            The point of the search of each leg.
+        forest : LegForest
+        """
         rides, before = forest.rides, forest.before
         cm = np.full(before.size, NO_WAY, np.int64)
         later = np.flatnonzero(before >= 0)
@@ -398,21 +466,18 @@ class JourneyLengths:
         spare_ms = rides.departure[two].astype(np.int64) - rides.arrival[one]
         cm[later] = self._changes(rides.alight_stop[one], rides.board_stop[two], forest.change[later], spare_ms)
         first = np.flatnonzero(before < 0)
-        stops, which = np.unique(
-            (rides.alight_stop if forest.is_arrival else rides.board_stop)[first], return_inverse=True
-        )
-        begin, end = int(self.near.links.indptr[point]), int(self.near.links.indptr[point + 1])
-        mine = self.near.links.stops[begin:end]
-        by_stop = np.argsort(mine, kind="stable")
-        at = begin + by_stop[np.searchsorted(mine[by_stop], stops)]
-        cm[first] = self.near.link_lengths(at, np.full(at.size, point), by_stop=False)[which]
+        stops = (rides.alight_stop if forest.is_arrival else rides.board_stop)[first]
+        keys, order = self._near_order
+        at = order[np.searchsorted(keys, points[first] * self.search.table.n_stops + stops)]
+        cm[first] = self._link_cm(self._near_cm, self.near, at, points[first], by_stop=False)
         return cm
 
     def _calls(self, forest: LegForest) -> tuple[Int64Array, Int64Array]:
         """Return the trips of all rides; see `traveltime_lab.kernels.transit.ride_lines.ride_calls`."""
-        rides, table = forest.rides, self.search.table
+        rides, table, layer = forest.rides, self.search.table, self.query.layer
         indptr, calls = ride_lines.ride_calls(
-            trip_lines(self.query.layer), array(table.instance_trip, np.int32), array(table.stay_instance, np.int32),
+            trip_lines(layer), known_lengths(layer), array(table.instance_trip, np.int32),
+            array(table.stay_instance, np.int32),
             rides.board_run, rides.board_position, rides.alight_run, rides.alight_position,
         )  # fmt: skip
         return indptr, calls
@@ -430,25 +495,22 @@ class JourneyLengths:
         # As in limits of routes, walks that round to the spare seconds are within them.
         a, b, spare_ms, change_ms = a[moves], b[moves], spare_ms[moves] + most_ms(0), change_ms[moves]
         known = _CHANGES.of(self.query.layer, graph.connector_kph, dict)
-        keys = (a * len(stops.snaps) + b).tolist()
+        pairs, first, pair_of = np.unique(a * len(stops.snaps) + b, return_index=True, return_inverse=True)
         # Most transfers take as long as their walk; others are shorter by a rule of the feed.
         for longest_ms in (np.minimum(change_ms + 1000, spare_ms), spare_ms):
-            wanted = {
-                key: row
-                for row, (key, longest) in enumerate(zip(keys, longest_ms.tolist(), strict=True))
-                if (found := known.get(key)) is None or (found[0] == _NO_LABEL and found[1] < longest)
-            }
-            rows = np.array(list(wanted.values()), np.intp)
-            most: dict[int, int] = {}
-            for key, longest in zip(keys, longest_ms.tolist(), strict=True):
-                most[key] = max(most.get(key, 0), longest)
-            reach = np.array([most[key] for key in wanted], np.int64)
-            labels = street_labels(
-                graph, (stops.snaps, stops.snaps), (STOP_SNAPPING, STOP_SNAPPING), (a[rows], b[rows]), reach,
+            reach = np.zeros(pairs.size, np.int64)
+            np.maximum.at(reach, pair_of, longest_ms)
+            ways = [known.get(pair, (_NO_LABEL, -1)) for pair in pairs.tolist()]
+            labels, searched = np.array(ways, np.int64).T
+            unknown = np.flatnonzero((labels == _NO_LABEL) & (searched < reach))
+            rows = first[unknown]
+            labels[unknown] = street_labels(
+                graph, (stops.snaps, stops.snaps), (STOP_SNAPPING, STOP_SNAPPING), (a[rows], b[rows]), reach[unknown],
                 is_backward=False,
             )  # fmt: skip
-            known.update(zip(wanted, zip(labels.tolist(), reach.tolist(), strict=True), strict=True))
-        labels = np.array([known[key][0] for key in keys], np.int64)
+            found = zip(labels[unknown].tolist(), reach[unknown].tolist(), strict=True)
+            known.update(zip(pairs[unknown].tolist(), found, strict=True))
+        labels = labels[pair_of]
         is_walked = (labels != road.UNREACHED) & (labels != 0) & (label_parts.ms(labels) <= spare_ms)
         cm[moves] = label_parts.cm(labels)
         for row in moves[~is_walked].tolist():

@@ -26,7 +26,7 @@ from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.fares import PaidRide, fare_book
 from traveltime_lab.transit.itineraries import transit_routes
-from traveltime_lab.transit.lengths import NO_WAY, JourneyLegs, JourneyLengths, one_search_each
+from traveltime_lab.transit.lengths import NO_WAY, Chosen, JourneyLegs, JourneyLengths, one_search_each
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.travel_times import direct_labels
 
@@ -107,7 +107,7 @@ def outlines(
             found[row] = Outline(_metres({_ON_FOOT: label_parts.cm(int(walked[row]))}), {})
         ridden = np.flatnonzero(is_ridden)
         if ridden.size:
-            legs = lengths.legs_of(journeys, ridden, far_of[rows[ridden]])
+            legs = lengths.legs_of([Chosen(journeys, ridden, far_of[rows[ridden]])])
             for row, each in zip(rows[ridden].tolist(), builder.outlines(legs), strict=True):
                 found[row] = each
 
@@ -136,7 +136,7 @@ class _OutlineBuilder:
     def outlines(self, legs: JourneyLegs) -> list[Outline]:
         """Return the outline of each journey."""
         by_leg = self._modes(legs)
-        last = legs.last.tolist()
+        last = legs.forest.last.tolist()
         totals: dict[int, dict[str, float] | None] = dict.fromkeys(last)
         if self.with_totals:
             totals = self._totals(legs)
@@ -178,7 +178,7 @@ class _OutlineBuilder:
             ride = (PaidRide.of(self.timetable, trips, (), leaves),)
             earlier = rides[before] if before >= 0 else ()
             rides.append(ride + earlier if self.is_arrival else earlier + ride)
-        return {leg: self.fares.totals(rides[leg]) for leg in set(legs.last.tolist())}
+        return {leg: self.fares.totals(rides[leg]) for leg in set(legs.forest.last.tolist())}
 
 
 def _way(mode: str, cm: int) -> tuple[tuple[str, int], ...]:

@@ -8,8 +8,9 @@ Searches run in both directions of time: forwards from a departure at the points
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -20,10 +21,10 @@ from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import DataError, InputError, LimitError
 from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
-from traveltime_lab.kernels.transit import reconstruct as journey_kernels
 from traveltime_lab.kernels.transit.access import many_to_stops
 from traveltime_lab.kernels.transit.patterns import UNREACHED, Lines
 from traveltime_lab.kernels.transit.range_raptor import Seeds
+from traveltime_lab.transit.legs import Itineraries, Rounds, leg_forest
 from traveltime_lab.transit.stop_reach import StopLinks, StopReach, array
 from traveltime_lab.transit.trip_table import TripTable
 
@@ -78,137 +79,6 @@ class TransitOptions:
         return raptor.Limits(int(self.travel_limit), self.max_rides, int(self.change_delay))
 
 
-@dataclass(frozen=True)
-class Itineraries:
-    """
-    Transit legs of several itineraries in travel order, for searches in either direction.
-
-    Parameters
-    ----------
-    indptr : int64 array of shape (n_journeys + 1,)
-        Index pointer of the legs of each itinerary; one without legs was not found.
-    board_run, alight_run : int32 arrays of shape (n_rides,)
-        Trip instances (rows of `TripTable.instance_trip`) that are boarded and left. They differ if passengers stay
-        seated while the vehicle continues as another trip: follow `TripTable.stay_instance` from the first.
-    board_position, alight_position : int32 arrays of shape (n_rides,)
-        Positions in the patterns of these trip instances.
-    board_stop, alight_stop : int32 arrays of shape (n_rides,)
-        stop_idx.
-    departure, arrival : int32 arrays of shape (n_rides,)
-        Time after the reference of the table.
-    """
-
-    indptr: Int64Array
-    board_run: Int32Array
-    board_position: Int32Array
-    alight_run: Int32Array
-    alight_position: Int32Array
-    board_stop: Int32Array
-    alight_stop: Int32Array
-    departure: Int32Array
-    arrival: Int32Array
-
-
-@dataclass(frozen=True)
-class LegForest:
-    """
-    Transit legs of many journeys of one search, each leg once, in either direction of time.
-
-    Parameters
-    ----------
-    last : int32 array of shape (n_targets,)
-        The leg of each journey that is farthest from the point of the search; -1 for stops that were not reached.
-    before : int32 array of shape (n_legs,)
-        For each leg the next one towards the point of the search, which comes earlier in the array; -1 for none.
-    change : int32 array of shape (n_legs,)
-        Duration of the transfer between the two.
-    is_arrival : bool
-        Whether `before` comes later in travel order.
-    rides : Itineraries
-        The legs, whose `indptr` is meaningless.
-    """
-
-    last: Int32Array
-    before: Int32Array
-    change: Int32Array
-    is_arrival: bool
-    rides: Itineraries
-
-    def itineraries(self) -> Itineraries:
-        """Return the legs of each journey in travel order."""
-        now, rows = self.last, [self.last]
-        while (now >= 0).any():
-            now = np.where(now >= 0, self.before[now], -1) if self.before.size else np.full_like(now, -1)
-            rows.append(now)
-        table = np.stack(rows if self.is_arrival else rows[::-1], axis=1)
-        is_leg = table >= 0
-        indptr = np.concatenate([[0], np.cumsum(is_leg.sum(axis=1))]).astype(np.int64)
-        legs = table[is_leg]
-        return Itineraries(indptr, *(getattr(self.rides, part.name)[legs] for part in fields(Itineraries)[1:]))
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """
-    The labels of one search by number of legs.
-
-    Attributes
-    ----------
-    search : TransitSearch
-    best, ready : int32 arrays of shape (n_rounds + 1, n_stops)
-        From `traveltime_lab.kernels.transit.raptor.search_rounds`.
-    start, delay : int
-        Moment in the direction of the search, and the time added to each transfer.
-    is_arrival : bool
-    """
-
-    search: TransitSearch
-    best: Int32Array
-    ready: Int32Array
-    start: int
-    delay: int
-    is_arrival: bool
-
-    @property
-    def times(self) -> Int32Array:
-        """Travel times to all stops, as `TransitSearch.stop_times` returns them."""
-        latest = self.best[-1]
-        return np.where(latest == UNREACHED, UNREACHED, latest - np.int32(self.start)).astype(np.int32)
-
-    def legs(self, stops: npt.ArrayLike) -> LegForest:
-        """Return the transit legs of the fastest journeys between the point of the search and some stops."""
-        search = self.search
-        lines, back = search.lines(self.is_arrival), search.lines(not self.is_arrival)
-        last, before, change, *ends = journey_kernels.trace(
-            lines, back, self.best, self.ready, self.delay, array(stops, np.int32)
-        )
-        t = search.table
-        run_pattern = search.lines(False).run_pattern
-        sizes = np.diff(t.pattern_indptr)
-        if self.is_arrival:
-            # Mirroring reversed the trip instances, the positions, and the ends of each leg.
-            board_run, board_position, alight_run, alight_position = ends
-            ends = []
-            for run, position in ((alight_run, alight_position), (board_run, board_position)):
-                p = run_pattern[run]
-                ends.append((t.instance_indptr[p] + t.instance_indptr[p + 1] - 1 - run).astype(np.int32))
-                ends.append((sizes[p] - 1 - position).astype(np.int32))
-        board_run, board_position, alight_run, alight_position = ends
-
-        def calls(run: Int32Array, position: Int32Array) -> tuple[Int32Array, Int64Array]:
-            p = run_pattern[run]
-            at = t.time_indptr[p] + (run - t.instance_indptr[p]) * sizes[p] + position
-            return t.pattern_stops[t.pattern_indptr[p] + position], at
-
-        board_stop, leaves = calls(board_run, board_position)
-        alight_stop, arrives = calls(alight_run, alight_position)
-        rides = Itineraries(
-            np.zeros(1, np.int64), board_run, board_position, alight_run, alight_position, board_stop, alight_stop,
-            t.departure[leaves], t.arrival[arrives],
-        )  # fmt: skip
-        return LegForest(last, before, change, self.is_arrival, rides)
-
-
 @dataclass
 class TransitSearch:
     """
@@ -234,6 +104,8 @@ class TransitSearch:
 
     table: TripTable
     _lines: dict[bool, Lines] = field(default_factory=dict, init=False, repr=False)
+    #: Working arrays of `rounds` in each direction that no thread uses: at most as many as have searched at once.
+    _idle: dict[bool, deque[search_state.State]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         t = self.table
@@ -260,6 +132,7 @@ class TransitSearch:
         if kind:
             raise DataError(_FAULTS[kind].format(*place))
         self._lines[False] = forward
+        self._idle = {False: deque(), True: deque()}
 
     def lines(self, is_arrival: bool) -> Lines:
         """Return the lines of a direction of search; mirrored lines are built at the first call."""
@@ -473,7 +346,7 @@ class TransitSearch:
         """
         found = self.rounds(access, moment, options, is_arrival=is_arrival)
         targets = array(stops, np.int32)
-        return found.times[targets], found.legs(targets).itineraries()
+        return found.times_at(targets), leg_forest([found], [targets]).itineraries()
 
     def rounds(
         self,
@@ -484,13 +357,18 @@ class TransitSearch:
         is_arrival: bool = False,
     ) -> Rounds:
         """Search from one point, and keep what is needed to reconstruct journeys; see `stop_times`."""
-        lines = self.lines(is_arrival)
+        lines, back = self.lines(is_arrival), self.lines(not is_arrival)
         start = int(_moments(np.array([moment]), is_arrival)[0])
-        state = search_state.new_state(lines, 1)
         limit, rides, delay = options.limits
         near, times = _seeds(access)
+        idle = self._idle[is_arrival]
+        try:
+            state = idle.pop()
+        except IndexError:
+            state = search_state.new_state(lines, 1)
         best, ready = raptor.search_rounds(lines, state, near, times + np.int32(start), start + limit, rides, delay)
-        return Rounds(self, best, ready, start, delay, is_arrival)
+        idle.append(state)  # after an exception it is not used again
+        return Rounds(self.table, lines, back, best, ready, start, delay, is_arrival)
 
     def _starts(self, access: StopLinks, moments: npt.ArrayLike, is_arrival: bool) -> Int32Array:
         """Return the departure of each point in the direction of the search; check the stops of the links."""

@@ -16,7 +16,7 @@ from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Arra
 from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._memo import Derived
 from traveltime_lab._progress import advance, unwatched
-from traveltime_lab._threads import map_ahead, row_blocks
+from traveltime_lab._threads import BLOCK, map_ahead, row_blocks
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.street.nearest import TIE_M
 from traveltime_lab.kernels.transit import range_raptor
@@ -31,7 +31,7 @@ from traveltime_lab.streets.local_pairs import LocalPairs, local_pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.field import egress_side
-from traveltime_lab.transit.lengths import JourneyLengths
+from traveltime_lab.transit.lengths import SEARCHES_AT_ONCE, Chosen, JourneyLengths
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch
 from traveltime_lab.transit.stop_links import FEW, Links
@@ -133,15 +133,17 @@ def _blocks_with_length(
     is_arrival, moment = query.is_arrival, query.at(search)
     egress_links = query.links(far, is_origin=is_arrival)
     lengths = JourneyLengths.of(query, search, near, far, search_links, egress_links)
-    everyone = np.arange(len(far))
 
     def ride(part: slice) -> Int64Array:
         journeys = [lengths.fastest(row, moment, query.options) for row in range(part.start, part.stop)]
-        labels = walks.labels(part, np.stack([each.ms for each in journeys]))
-        for row, each in enumerate(journeys):
-            ridden = np.flatnonzero(each.ms < _ms_of(labels[row]))
-            labels[row, ridden] = label_parts.from_ms(each.ms[ridden].astype(np.int64))
-            labels[row, ridden] += lengths.of_journeys(each, ridden, everyone[ridden])
+        ms = np.stack([each.ms for each in journeys])
+        labels = walks.labels(part, ms)
+        row, column = np.nonzero(ms < _ms_of(labels))
+        if row.size:
+            ends = np.searchsorted(row, np.arange(1, len(journeys)))
+            columns = np.split(column, ends)
+            cm = lengths.of_journeys([Chosen(*each) for each in zip(journeys, columns, columns, strict=True)])
+            labels[row, column] = label_parts.from_ms(ms[row, column].astype(np.int64)) + cm
         return labels
 
     def ride_in_window(part: slice) -> Int64Array:
@@ -165,7 +167,9 @@ def _blocks_with_length(
             return matrix.Block(part, slice(0, len(far)), labels)
         return matrix.Block(slice(0, len(far)), part, labels.T)
 
-    yield from map_ahead(block, row_blocks(len(near), len(far)))
+    # Windows do not hold the labels of their searches.
+    held = 0 if query.window else BLOCK // SEARCHES_AT_ONCE
+    yield from map_ahead(block, row_blocks(len(near), max(len(far), held)))
 
 
 def _ms_of(labels: Int64Array) -> Int32Array:

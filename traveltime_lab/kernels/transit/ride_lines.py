@@ -19,6 +19,8 @@ from traveltime_lab.kernels.transit.patterns import UNREACHED
 #: Semi-major axis and squared eccentricity of WGS 84, as in `traveltime_lab.crs`.
 WGS84_A_M = 6_378_137.0
 WGS84_E2 = 6.694379990141316e-3
+#: Lengths from this number of centimetres on are measured each time: `KnownLengths.cm` has 32 bits.
+_MOST_CM = 2**31 - 2
 #: Places along a shape whose distances to a stop differ by less are equally near: a tenth of a millimetre (assumed).
 #: Shapes that go along a street twice have two such places.
 SAME_DEGREES = 1e-9
@@ -42,6 +44,19 @@ class TripLines(NamedTuple):
     shape_along: np.ndarray  # float64 (n_points,), shape_dist_traveled
     is_measured: np.ndarray  # bool (n_shapes,), whether shape_dist_traveled is given and grows
     shape_degrees: np.ndarray  # float64 (n_points,), length of the shape up to the point, in degrees
+
+
+class KnownLengths(NamedTuple):
+    """
+    The lengths of rides on one trip that were measured before.
+
+    Trips of one course, or of one pattern without a shape, have the same lengths between the same positions. A number
+    that several threads write at once is the same for each.
+    """
+
+    course_begin: np.ndarray  # int64 (n_courses,), where the rides of a course begin in `cm`, -1 for none
+    pattern_begin: np.ndarray  # int64 (n_patterns,), the same for trips without a course
+    cm: np.ndarray  # int32 (n,), one more than the centimetres from position i to j > i, at j (j - 1) / 2 + i; or 0
 
 
 @kernel
@@ -162,7 +177,15 @@ def line_cm(line):
 
 
 @kernel
-def ride_calls(trips, instance_trip, stay_instance, board_run, board_position, alight_run, alight_position):
+def _known_place(trips, known, trip, first, last):
+    """Return the place of a ride on one trip in `known.cm`, -1 for none."""
+    course = trips.trip_course[trip]
+    begin = known.course_begin[course] if course >= 0 else known.pattern_begin[trips.trip_pattern[trip]]
+    return begin + last * (last - 1) // 2 + first if begin >= 0 and first < last else np.int64(-1)
+
+
+@kernel
+def ride_calls(trips, known, instance_trip, stay_instance, board_run, board_position, alight_run, alight_position):
     """
     Return the trips of rides, several if passengers stay seated, with the length of each.
 
@@ -172,6 +195,8 @@ def ride_calls(trips, instance_trip, stay_instance, board_run, board_position, a
     Parameters
     ----------
     trips : TripLines
+    known : KnownLengths
+        Changed: the lengths of rides on one trip are added.
     instance_trip, stay_instance : int32 arrays of shape (n_runs,)
         trip_idx of trip instances, and the trip instance that each continues as.
     board_run, board_position, alight_run, alight_position : int32 arrays of shape (n_rides,)
@@ -194,6 +219,15 @@ def ride_calls(trips, instance_trip, stay_instance, board_run, board_position, a
             trip = np.int64(instance_trip[run])
             begin = indptr[pattern_of[trip]]
             last = np.int64(alight_position[i]) if is_end else indptr[pattern_of[trip] + 1] - begin - 1
+            place = np.int64(-1)
+            if is_end and not is_on:
+                place = _known_place(trips, known, trip, first, last)
+                if place >= 0 and known.cm[place] > 0:
+                    if n == out.shape[0]:
+                        out = np.concatenate((out, np.empty_like(out)))
+                    out[n, 0], out[n, 1], out[n, 2], out[n, 3] = trip, first, last, np.int64(known.cm[place]) - 1
+                    n += 1
+                    break
             is_idle = False
             if first == last and is_end:
                 is_idle = is_on and stops[begin + first] == stop
@@ -206,8 +240,11 @@ def ride_calls(trips, instance_trip, stay_instance, board_run, board_position, a
                     metres += length_m(line[k, 0], line[k, 1], line[k + 1, 0], line[k + 1, 1])
                 if n == out.shape[0]:
                     out = np.concatenate((out, np.empty_like(out)))
-                out[n, 0], out[n, 1], out[n, 2], out[n, 3] = trip, first, last, whole_cm(metres)
+                cm = whole_cm(metres)
+                out[n, 0], out[n, 1], out[n, 2], out[n, 3] = trip, first, last, cm
                 n += 1
+                if place >= 0 and cm < _MOST_CM:
+                    known.cm[place] = cm + 1
                 x, y = line[line.shape[0] - 1, 0], line[line.shape[0] - 1, 1]
                 is_on, stop = True, stops[begin + last]
             if is_end:

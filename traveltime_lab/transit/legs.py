@@ -1,0 +1,170 @@
+"""
+The transit legs of journeys, from the labels of a search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, indptr_of
+from traveltime_lab.kernels.transit import reconstruct
+from traveltime_lab.kernels.transit.patterns import UNREACHED, Lines
+from traveltime_lab.transit.trip_table import TripTable
+
+
+@dataclass(frozen=True)
+class Itineraries:
+    """
+    Transit legs of several itineraries in travel order, for searches in either direction.
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (n_journeys + 1,)
+        Index pointer of the legs of each itinerary; one without legs was not found.
+    board_run, alight_run : int32 arrays of shape (n_rides,)
+        Trip instances (rows of `TripTable.instance_trip`) that are boarded and left. They differ if passengers stay
+        seated while the vehicle continues as another trip: follow `TripTable.stay_instance` from the first.
+    board_position, alight_position : int32 arrays of shape (n_rides,)
+        Positions in the patterns of these trip instances.
+    board_stop, alight_stop : int32 arrays of shape (n_rides,)
+        stop_idx.
+    departure, arrival : int32 arrays of shape (n_rides,)
+        Time after the reference of the table.
+    """
+
+    indptr: Int64Array
+    board_run: Int32Array
+    board_position: Int32Array
+    alight_run: Int32Array
+    alight_position: Int32Array
+    board_stop: Int32Array
+    alight_stop: Int32Array
+    departure: Int32Array
+    arrival: Int32Array
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """
+    The labels of one search by number of legs.
+
+    Attributes
+    ----------
+    table : TripTable
+    lines, back : Lines
+        The lines of the table that were searched, and the same lines mirrored.
+    best, ready : int32 arrays of shape (n_rounds + 1, n_stops)
+        From `traveltime_lab.kernels.transit.raptor.search_rounds`.
+    start, delay : int
+        Moment in the direction of the search, and the time added to each transfer.
+    is_arrival : bool
+    """
+
+    table: TripTable
+    lines: Lines
+    back: Lines
+    best: Int32Array
+    ready: Int32Array
+    start: int
+    delay: int
+    is_arrival: bool
+
+    def times_at(self, stops: IndexArray | Int32Array) -> Int32Array:
+        """Return travel times to some stops, as `traveltime_lab.transit.raptor.TransitSearch.stop_times` does."""
+        latest = self.best[-1][stops]
+        return np.where(latest == UNREACHED, UNREACHED, latest - np.int32(self.start)).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class LegForest:
+    """
+    Transit legs of many journeys in one direction of time, each leg of a search once.
+
+    Parameters
+    ----------
+    last : int32 array of shape (n_targets,)
+        The leg of each journey that is farthest from the point of its search; -1 for stops that were not reached.
+    before : int32 array of shape (n_legs,)
+        For each leg the next one towards the point of the search, which comes earlier in the array; -1 for none.
+    change : int32 array of shape (n_legs,)
+        Duration of the transfer between the two.
+    search_of : intp array of shape (n_legs,)
+        Position of the search of each leg.
+    is_arrival : bool
+        Whether `before` comes later in travel order.
+    rides : Itineraries
+        The legs, whose `indptr` is meaningless.
+    """
+
+    last: Int32Array
+    before: Int32Array
+    change: Int32Array
+    search_of: IndexArray
+    is_arrival: bool
+    rides: Itineraries
+
+    def itineraries(self) -> Itineraries:
+        """Return the legs of each journey in travel order."""
+        now, rows = self.last, [self.last]
+        while (now >= 0).any():
+            now = np.where(now >= 0, self.before[now], -1) if self.before.size else np.full_like(now, -1)
+            rows.append(now)
+        table = np.stack(rows if self.is_arrival else rows[::-1], axis=1)
+        is_leg = table >= 0
+        legs = table[is_leg]
+        parts = (getattr(self.rides, part.name)[legs] for part in fields(Itineraries)[1:])
+        return Itineraries(indptr_of(is_leg.sum(axis=1)), *parts)
+
+
+def leg_forest(searches: Sequence[Rounds], stops: Sequence[Int32Array]) -> LegForest:
+    """
+    Return the transit legs of the fastest journeys between the points of searches and stops.
+
+    Parameters
+    ----------
+    searches : sequence of Rounds
+        Searches of one table in one direction; at least one.
+    stops : sequence of int32 arrays
+        Stops of the journeys of each search, one after the other in the result. A stop may occur several times.
+    """
+    some = searches[0]
+    traced = [
+        reconstruct.trace(each.lines, each.back, each.best, each.ready, each.delay, targets)
+        for each, targets in zip(searches, stops, strict=True)
+    ]
+    n_legs = [found[1].size for found in traced]
+    first = indptr_of(np.array(n_legs))[:-1].astype(np.int32)
+    last, before = (
+        np.concatenate([np.where(found[part] >= 0, found[part] + begin, np.int32(-1))
+                        for found, begin in zip(traced, first, strict=True)])
+        for part in (0, 1)
+    )  # fmt: skip
+    change, *ends = (np.concatenate(part) for part in list(zip(*traced, strict=True))[2:])
+    board_run, board_position, alight_run, alight_position = ends
+    t = some.table
+    run_pattern = (some.back if some.is_arrival else some.lines).run_pattern
+    sizes = np.diff(t.pattern_indptr)
+    if some.is_arrival:
+        # Mirroring reversed the trip instances, the positions, and the ends of each leg.
+        ends = []
+        for run, position in ((alight_run, alight_position), (board_run, board_position)):
+            p = run_pattern[run]
+            ends.append((t.instance_indptr[p] + t.instance_indptr[p + 1] - 1 - run).astype(np.int32))
+            ends.append((sizes[p] - 1 - position).astype(np.int32))
+        board_run, board_position, alight_run, alight_position = ends
+
+    def calls(run: Int32Array, position: Int32Array) -> tuple[Int32Array, Int64Array]:
+        p = run_pattern[run]
+        at = t.time_indptr[p] + (run - t.instance_indptr[p]) * sizes[p] + position
+        return t.pattern_stops[t.pattern_indptr[p] + position], at
+
+    board_stop, leaves = calls(board_run, board_position)
+    alight_stop, arrives = calls(alight_run, alight_position)
+    rides = Itineraries(
+        np.zeros(1, np.int64), board_run, board_position, alight_run, alight_position, board_stop, alight_stop,
+        t.departure[leaves], t.arrival[arrives],
+    )  # fmt: skip
+    return LegForest(last, before, change, np.repeat(np.arange(len(searches)), n_legs), some.is_arrival, rides)
