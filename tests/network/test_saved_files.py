@@ -200,6 +200,27 @@ def forged(table: pa.Table, path: Path, header: Any = None, **columns: pa.Array)
     return path
 
 
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+@pytest.mark.parametrize("is_verified", [True, False])
+def test_compressed_columns_are_refused_before_memory_is_taken(
+    prepared_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str, is_verified: bool
+) -> None:
+    table = table_of(prepared_file)
+    zeros = pa.LargeListArray.from_arrays(pa.array([0, 1 << 24]), pa.array(np.zeros(1 << 24, np.int64)))
+    table = table.append_column("zeros", pa.chunked_array([zeros]))
+    path = tmp_path / "small.network"
+    options = pa.ipc.IpcWriteOptions(compression=codec)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checksums, "_sections", lambda whole, footer: [("all columns", 0, footer)])
+        checksums.seal(path)
+    assert path.stat().st_size < 1 << 20
+    monkeypatch.setattr(pa.ipc, "read_record_batch", lambda *_: pytest.fail("it is read"))
+    with pytest.raises(FormatError, match=r"is not a complete saved network .*compressed"):
+        load_network(path, verify=is_verified)
+
+
 def hostile(values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     """Yield other contents of a column: lengths, dtypes, and numbers that no column may have everywhere."""
     kind = values.dtype

@@ -18,6 +18,7 @@ import hashlib
 import json
 import mmap
 import os
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -50,6 +51,8 @@ FORMAT_VERSION = 5
 #: That of networks with slopes, so that versions of this package that do not know slopes refuse them.
 _WITH_SLOPES = f"{FORMAT_VERSION} with slopes"
 _FORMAT_NAME = "traveltime_lab.network"
+#: Length of the beginning of an Arrow file, with its padding.
+_MAGIC_BYTES = 8
 #: What content without sense may cause, with sizes that no memory has.
 _FAULTS = (KeyError, IndexError, AttributeError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError)
 #: Types of what the header says.
@@ -136,7 +139,7 @@ def read_file(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:
         if not has_checksums:
             msg = f"{source} is damaged (it has no checksums); copy the file again, or build and save the network again"
             raise FormatError(msg)
-        table = reader.read_all()
+        table = pa.Table.from_batches([_plain_batch(content, reader.schema)])
         table.validate(full=True)  # offsets of texts, for example
     except (FileAccessError, FormatError):
         raise
@@ -161,6 +164,46 @@ def _mapped(source: Path) -> pa.Buffer:
         if os.fstat(file.fileno()).st_size == 0:
             return pa.py_buffer(b"")
         return pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+
+
+def _plain_batch(content: pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
+    """
+    Return the only batch of an Arrow file, whose columns are views of the content.
+
+    Columns that are compressed, as `write_file` leaves none, could claim any size: Arrow takes memory for it before it
+    reads them.
+    """
+    # After its magic number, a file is a stream of messages: the schema, then the batches.
+    messages = pa.ipc.MessageReader.open_stream(pa.BufferReader(content.slice(_MAGIC_BYTES)))
+    if not pa.ipc.read_schema(messages.read_next_message()).equals(schema, check_metadata=True):
+        raise ValueError("it has two schemas")
+    message = messages.read_next_message()
+    if message.type != "record batch" or _is_compressed(message.metadata):
+        raise ValueError("its columns are compressed, or it has others than a network")
+    return pa.ipc.read_record_batch(message, schema)
+
+
+def _is_compressed(metadata: pa.Buffer) -> bool:
+    """
+    Return whether the buffers of a record batch are compressed, given the metadata of its message.
+
+    pyarrow does not show it. The metadata is a FlatBuffer whose tables begin with the distance to their list of fields:
+    `Message` of Arrow's Message.fbs has the `RecordBatch` as field 2, and that has `BodyCompression` as field 3.
+    """
+    data = memoryview(metadata)
+
+    def field(table: int, number: int) -> int | None:
+        listed = table - struct.unpack_from("<i", data, table)[0]
+        place = 4 + 2 * number
+        (size,) = struct.unpack_from("<H", data, listed)
+        (offset,) = struct.unpack_from("<H", data, listed + place) if place < size else (0,)
+        return table + offset if offset else None
+
+    def target(place: int | None) -> int:
+        assert place is not None, "Arrow has verified the message"
+        return place + int(struct.unpack_from("<I", data, place)[0])
+
+    return field(target(field(target(0), 2)), 3) is not None
 
 
 def _header(source: Path, schema: pa.Schema) -> dict[str, Any]:
