@@ -123,5 +123,5 @@ def test_round_lengths(most: float, expected: float) -> None:
 
 
 def test_labels_of_limits() -> None:
-    assert [style.minutes_label(s) for s in (300, 450, 3600, 5400)] == ["5 min", "7.5 min", "1 h", "1 h 30 min"]
-    assert [style.metres_label(m) for m in (500, 1500, 20_000)] == ["500 m", "1.5 km", "20 km"]
+    assert [style.minutes_label(s) for s in (450, 3598, 3600, 5400)] == ["7.5 min", "1 h", "1 h", "1 h 30 min"]
+    assert [style.metres_label(m) for m in (500, 999.6, 1500, 20_000)] == ["500 m", "1 km", "1.5 km", "20 km"]

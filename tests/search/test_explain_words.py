@@ -30,7 +30,7 @@ def test_durations(seconds: int, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("metres", "words"),
-    [(0.4, "0 m"), (840.0, "840 m"), (9999.0, "9999 m"), (10_000.0, "10.0 km"), (1_234_567.0, "1,234.6 km")],
+    [(0.4, "0 m"), (840.0, "840 m"), (9999.4, "9999 m"), (9999.6, "10.0 km"), (1_234_567.0, "1,234.6 km")],
 )
 def test_distances(metres: float, words: str) -> None:
     assert distance(metres) == words

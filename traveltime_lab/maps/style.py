@@ -173,7 +173,7 @@ def _luminance(colour: str) -> float:
 def minutes_label(seconds: float) -> str:
     """Format a travel time for labels: ``"7.5 min"``, ``"1 h 30 min"``."""
     minutes = seconds / 60.0
-    if minutes < 60:
+    if round(minutes, 1) < 60:
         return f"{minutes:.1f}".removesuffix(".0") + " min"
     hours, rest = divmod(round(minutes), 60)
     return f"{hours} h {rest} min" if rest else f"{hours} h"
@@ -181,7 +181,7 @@ def minutes_label(seconds: float) -> str:
 
 def metres_label(metres: float) -> str:
     """Format a distance for labels: ``"500 m"``, ``"1.5 km"``."""
-    return f"{metres:.0f} m" if metres < 1000 else f"{metres / 1000:.3g} km"
+    return f"{metres:.0f} m" if round(metres) < 1000 else f"{metres / 1000:.3g} km"
 
 
 def round_length(most: float, steps: Sequence[float] = (1, 2, 5)) -> float:

@@ -180,7 +180,7 @@ def duration(seconds: int) -> str:
 
 def distance(metres: float) -> str:
     """Format a distance: 840 m, 12.3 km."""
-    return f"{metres:.0f} m" if metres < 10_000 else f"{metres / 1000.0:,.1f} km"
+    return f"{metres:.0f} m" if round(metres) < 10_000 else f"{metres / 1000.0:,.1f} km"
 
 
 def clock(moment: dt.datetime) -> str:
