@@ -27,6 +27,17 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(n_cores, MOST_WORKERS) if n_cores > 1 else 0
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile all kernels, on two cores, before processes begin of which each would compile them."""
+    config = session.config
+    is_whole = config.args == config.getini("testpaths") and not (config.option.keyword or config.option.collectonly)
+    if is_whole and getattr(config.option, "numprocesses", None):
+        from traveltime_lab.kernels import warm_up
+
+        warm_up.start_helper()
+        warm_up.compile_listed()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """
