@@ -6,7 +6,7 @@ Time from opening a saved network to its first answer, each in a fresh process, 
 Questions: a car trip from one place to one other, the area of a walk of 15 minutes, one to 1,000 and 1,000 to 1,000
 by car; each between random junctions, up to an hour of driving. Seconds are wall time and, in brackets, processor
 time of the process, which says more on a busy machine. They begin before `load_network` and end after the answer. The
-imports of the package come before and are told apart, and kernels are compiled already (each question is asked once
+imports of the package come before and are reported apart, and kernels are compiled already (each question is asked once
 before by a process that is not measured). Without `--verify` the file is mapped, so that processes share it.
 
 The last columns are the size of the file, its bytes per edge, and the most memory of a process that asked all

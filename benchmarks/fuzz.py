@@ -4,7 +4,7 @@
     python benchmarks/fuzz.py [--cases 100000] [--parts http protobuf ...] [--seed 1] [--patience 60]
 
 Each part runs in a process of its own that notes which case it is at, so that a process that dies is a crash and one
-that stands still is a hang, and the part goes on with the next case. A case is made from seed, part and number alone:
+that stands still is a hang, and the part continues with the next case. A case is made from seed, part and number alone:
 `--only http:1234` runs one again and shows it. What counts as a fault:
 
 - crash: the process ends;

@@ -1,5 +1,5 @@
 """
-A large matrix: time, memory and size on disk; killed with -9 and gone on; on a Dask cluster of two processes.
+A large matrix: time, memory and size on disk; killed with -9 and resumed; on a Dask cluster of two processes.
 
     python benchmarks/large_jobs.py porto_alegre/osm.pbf --points 100000 --travel-time 900 --kills 3 --cluster
 
@@ -109,7 +109,7 @@ def killed(task: Task, out: Path, times: int, wall: float, seed: int) -> None:
         n_parts = len(list(out.glob("part-*.parquet"))) if out.exists() else 0
         print(f"killed after {moment:.0f} s with {n_parts} parts", flush=True)
     assert task.start(out).wait() == 0
-    print(f"gone on: {time.perf_counter() - begin:.0f} s in all, {checksum(out)}", flush=True)
+    print(f"resumed: {time.perf_counter() - begin:.0f} s in all, {checksum(out)}", flush=True)
 
 
 def clustered(task: Task, out: Path, *, kills: bool) -> None:

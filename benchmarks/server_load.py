@@ -25,7 +25,7 @@ from server_size import json_body, proto_body
 
 import traveltime_lab as tl
 
-#: One request in so many is a large one.
+#: Requests for each large one.
 LARGE = 40
 
 

@@ -2,7 +2,7 @@
 Run notebooks and store what they print: ``python notebooks/refresh.py [NAME ...]``.
 
 Text is kept, so that a reader sees numbers and nbval has something to compare; pictures and the state of widgets are
-not, as they are large and made anew by whoever runs the notebook.
+not, as they are large, and each run of the notebook creates them again.
 """
 
 from __future__ import annotations

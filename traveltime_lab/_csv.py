@@ -19,8 +19,8 @@ def read_csv(path: Path, **how: Any) -> pd.DataFrame:
     """
     Return the table of a CSV file, whose rows have no more fields than its header.
 
-    Of a first row that is longer than the header, pandas makes an index of as many levels as there are fields too many,
-    which shifts the columns, and takes hours for thousands of them.
+    If the first row is longer than the header, pandas creates an index with a level for each field too many, which
+    shifts the columns, and takes hours for thousands of them.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ _PER_CHUNK: Final = 1 << 20
 
 
 def most_unpacked(n_bytes: int) -> int:
-    """Return the most bytes that a file of so many compressed bytes may have."""
+    """Return the most bytes that a file may have, given its compressed size."""
     return max(ALWAYS_UNPACKED, MOST_TIMES * n_bytes)
 
 

@@ -23,12 +23,12 @@ from traveltime_lab._interrupts import checkpoint
 
 _T = TypeVar("_T")
 
-#: Seconds between two looks at whether a thread that waits for a lock still has somebody to wait for.
+#: Seconds between two checks that the holder of a lock, for which a thread waits, still exists.
 _PATIENCE_S: Final = 0.05
 
 
 class Lock:
-    """A lock for ``with`` blocks that is free in a forked process, and for which nobody waits in vain."""
+    """A lock for ``with`` blocks that is free in a forked process: no thread waits for a holder that is gone."""
 
     __slots__ = ("__weakref__", "_lock")
 

@@ -162,7 +162,7 @@ def is_interactive() -> bool:
 
 class CompilationBar:
     """
-    Bar that tells in interactive sessions why the first searches take long, until no kernel has been compiled for long.
+    Bar that explains interactively why the first searches take long, until no kernel has been compiled for long.
 
     Called with the name of a kernel when its compilation begins, and with None when it ends; see
     `traveltime_lab.kernels.compiled.watchers`.

@@ -125,7 +125,7 @@ def _take_over(state: _State) -> None:
 
 
 def _give_back(state: _State) -> None:
-    """Put back the handlers that nobody else has replaced meanwhile."""
+    """Put back the handlers that have not been replaced meanwhile."""
     for number, former in state.former.items():
         if signal.getsignal(number) is _handle:
             signal.signal(number, former)

@@ -3,10 +3,10 @@ Parallel work in threads with bounded memory.
 
 All searches of a process share one pool of threads, because starting threads takes a noticeable part of a fast search,
 and because searches that run at the same time must not multiply them. The calling thread works, too, and does what no
-thread of the pool has begun: so jobs may have jobs of their own, and nobody waits for a thread that is busy.
+thread of the pool has begun: so jobs may start jobs of their own, and no caller waits for a thread that is busy.
 
 Jobs run in a copy of the caller's context, so that `traveltime_lab._interrupts.checkpoint` can cancel them; it is also
-called before each. When a caller goes on, with a result or an error, none of its jobs is running any more.
+called before each. When a caller continues, with a result or an error, none of its jobs is running any more.
 """
 
 from __future__ import annotations

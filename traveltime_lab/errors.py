@@ -19,7 +19,7 @@ Exceptions of the library, each of which also derives from the builtin exception
     ├── FileAccessError (OSError)           a file that cannot be read or written, as on a full disk
     ├── MissingDependencyError (ImportError)  an optional dependency that is not installed
     ├── ServiceError (OSError)              a remote service that does not answer, or answers with something invalid
-    ├── UnfinishedJobError (OSError)        a large job that stopped; the same call goes on from there
+    ├── UnfinishedJobError (OSError)        a large job that stopped; repeat the call to resume
     ├── InterruptedSearchError (InterruptedError)  a search that was cancelled
     └── UnsupportedError (NotImplementedError)  an option that this network or version does not support
 
@@ -135,7 +135,7 @@ class UnfinishedJobError(TravelTimeError, OSError):
     """
     A large job that stopped before its end: a full disk, or worker processes that ended.
 
-    What it has written is kept. The same call goes on from there.
+    What it has written is kept. Repeat the call to resume.
 
     Parameters
     ----------

@@ -199,7 +199,7 @@ _READ = ContextVar("_READ", default=None)
 
 @contextlib.contextmanager
 def read_once() -> Iterator[None]:
-    """Read the coordinates of large arrays once, although several callers want them; nobody may change the arrays."""
+    """Read the coordinates of large arrays once, although several callers use them; the arrays must not be changed."""
     token = _READ.set({})
     try:
         yield
@@ -287,7 +287,7 @@ def _check_not_swapped(lng: FloatArray, lat: FloatArray, name: str, bounds: Boun
             ((x - west + margin) % 360.0 <= width + 2 * margin) & (y >= south - margin) & (y <= north + margin)
         )
 
-    # Mostly the first points tell.
+    # Mostly the first points decide.
     if near(lng[:9], lat[:9]).any():
         return
     if not near(lng, lat).any() and near(lat, lng).all():

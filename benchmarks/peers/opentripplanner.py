@@ -9,7 +9,7 @@ Its server is one Java archive from Maven Central, 180 MB; it needs a JDK of 21 
 
 Both get the same streets, feeds, points, walking speed and limits: 5 km/h, `--walking-time` to the first and from the
 last stop, 600 s between vehicles, `--delay` seconds before each boarding (`pt_change_delay`, their `boardSlack`), no
-other slack, no time to reach platforms of a metro (`subwayAccessTime`, two minutes if not told), any number of
+other slack, no time to reach platforms of a metro (`subwayAccessTime`, two minutes by default), any number of
 transfers. Points lie on streets, because OpenTripPlanner does not count the way from a point to its street. Of its
 itineraries, none filtered out, the least end time counts (arriving by: the greatest start time).
 

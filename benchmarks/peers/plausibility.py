@@ -93,7 +93,7 @@ def main():
     parser.add_argument("--times", type=Path, required=True, help="folder with times_<city>_<mode>.csv")
     parser.add_argument("--city", action="append", required=True, metavar="NAME=PBF", help="may be repeated")
     parser.add_argument("--mode", action="append", choices=MODES, help="default: all")
-    parser.add_argument("--trips", type=int, default=1_000, help="at most so many of each CSV (a search each)")
+    parser.add_argument("--trips", type=int, default=1_000, help="most rows of each CSV to use (a search each)")
     args = parser.parse_args()
     rows = []
     for city in args.city:

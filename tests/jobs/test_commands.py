@@ -141,7 +141,7 @@ def test_a_disk_that_is_full_from_the_start_has_status_3(
     given = [*arguments(files, tmp_path / "m"), "--part-size", "30"]
     with size_limit(100):
         assert cli.main(given) == 3
-    assert "the same call goes on once there is space" in capsys.readouterr().err
+    assert "repeat the call once there is space" in capsys.readouterr().err
     assert cli.main(given) == 0
 
 

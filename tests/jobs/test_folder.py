@@ -98,7 +98,7 @@ def test_a_full_disk(town: Network, whole: dict[str, str], tmp_path: Path, at: s
     ):
         write(town, target)
     assert caught.value.errno is not None
-    assert ("goes on once there is space" if at == "manifest" else "of 30 parts") in str(caught.value)
+    assert ("repeat the call once there is space" if at == "manifest" else "of 30 parts") in str(caught.value)
     write(town, target)
     assert checksums(target) == whole
 
@@ -122,7 +122,7 @@ def test_a_disk_that_is_full_when_the_list_is_written(town: Network, tmp_path: P
 def test_ctrl_c_says_how_far_it_came(town: Network, whole: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         write(town, tmp_path / "m", progress=stop_after(4, KeyboardInterrupt()))
-    told = f"interrupted; 4 of 30 parts (360 of 2,700 pairs) are in {tmp_path / 'm'}; the same call goes on from there"
+    told = f"interrupted; 4 of 30 parts (360 of 2,700 pairs) are in {tmp_path / 'm'}; repeat the call to resume"
     assert str(caught.value) == told
     made: list[tuple[int, int]] = []
     write(town, tmp_path / "m", progress=lambda *numbers: made.append(numbers))

@@ -662,7 +662,7 @@ def test_postcodes_that_are_missing_are_said_to_be(helsinki: Network, coquimbo: 
     }  # fmt: skip
     credentials = Credentials([PAIR])
     for networks, table, place, text in (
-        (helsinki, None, STATION, "no table of postcodes: whoever runs it gives it one with --zones"),
+        (helsinki, None, STATION, "no table of postcodes: start it with --zones"),
         ({"chile": coquimbo}, zones, PLAZA, "none on the map 'chile'"),
     ):
         with open_door(create_app(Atlas(networks), credentials, None, table)) as alone:

@@ -64,7 +64,7 @@ def write_areas(
     """
     Write the isochrones of many origins to a GeoParquet dataset.
 
-    The same call goes on where an earlier one stopped, as that of `write_matrix` does.
+    Repeated, the call resumes where an earlier one stopped, as that of `write_matrix` does.
 
     Parameters
     ----------

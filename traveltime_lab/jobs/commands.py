@@ -28,8 +28,8 @@ exit status:
   0    complete
   1    an error, such as a missing file, or a folder that belongs to another question
   2    wrong usage of the command
-  3    not complete: the disk is full, or a worker ended; the same command goes on
-  130  interrupted by Ctrl+C or SIGTERM; the same command goes on
+  3    not complete: the disk is full, or a worker ended; repeat the command to resume
+  130  interrupted by Ctrl+C or SIGTERM; repeat the command to resume
 """
 
 
@@ -71,7 +71,7 @@ def _command(commands: Any, name: str, what: str, run: Callable[[argparse.Namesp
     command = commands.add_parser(
         name,
         help=what,
-        description=f"Writes {what}. The same command goes on where it stopped. Points are read from GeoParquet, "
+        description=f"Writes {what}. Repeated, the command resumes where it stopped. Points are read from GeoParquet, "
         "GeoPackage and other formats of GDAL, or from .csv and .parquet files with the columns lng and lat.",
         epilog=_STATUS,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -62,7 +62,7 @@ def write_matrix(
     """
     Write the travel times of all reachable pairs to a Parquet dataset, however many they are.
 
-    The same call goes on where an earlier one stopped: after Ctrl+C, a full disk, or the end of the process at any
+    Repeated, the call resumes where an earlier one stopped: after Ctrl+C, a full disk, or the end of the process at any
     moment. The finished dataset is the same byte for byte.
 
     Parameters
@@ -105,7 +105,7 @@ def write_matrix(
     CrsError, CoordinateError, LimitError, ModeError, MomentError
         As in `time_filter`.
     UnfinishedJobError
-        If the disk is full or workers ended; the same call goes on.
+        If the disk is full or workers ended; repeat the call to resume.
     KeyboardInterrupt
         After Ctrl+C; the message says how many parts are written.
 

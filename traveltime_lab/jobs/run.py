@@ -52,7 +52,7 @@ def run(job: Job, path: Any, executor: Executor | None, progress: Progress) -> P
         if error.errno not in FULL:
             raise
         # There was no room even for the manifest.
-        raise UnfinishedJobError(f"{error}; the same call goes on once there is space", error.errno) from error
+        raise UnfinishedJobError(f"{error}; repeat the call once there is space", error.errno) from error
 
 
 def _fill(parts: folder.Folder, job: Job, executor: Executor | None, progress: Progress) -> None:
@@ -81,5 +81,5 @@ def _how_far(job: Job, parts: folder.Folder) -> str:
     done, total = _amounts(job, parts)
     return (
         f"{len(parts.done)} of {parts.n_parts} parts ({done:,} of {total:,} {job.unit}s) are in {parts.path}; "
-        "the same call goes on from there"
+        "repeat the call to resume"
     )

@@ -302,8 +302,8 @@ def _warn_of(error: UntrustedError, instead: str) -> None:
         _told.add("untrusted")
         logger.warning(
             "compiled kernels are ignored, because their files contain code and %s %s; %s. Set NUMBA_CACHE_DIR to a "
-            "folder that belongs to the user who runs this and that nobody else can write to, or change the owner and "
-            "mode of %s (`chown`, `chmod go-w`)",
+            "folder that belongs to the user who runs this and that no other user can write to, or change the owner "
+            "and mode of %s (`chown`, `chmod go-w`)",
             error.path,
             error.reason,
             instead,
@@ -329,7 +329,7 @@ def _places(source_folder: str) -> Iterator[Path]:
 
 
 def _find_folder(source_folder: str) -> Path:
-    """Return the first folder that can be written to by the current user and by nobody else; log what is ignored."""
+    """Return the first folder that can be written to by the current user only; log what is ignored."""
     refused: UntrustedError | None = None
     for folder in _places(source_folder):
         try:

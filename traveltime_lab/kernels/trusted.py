@@ -1,14 +1,14 @@
 """
 Open files that only the current user or root can have written.
 
-A compiled kernel is a pickle: whoever writes the file runs code with the rights of the process that reads it. A file is
-therefore read only if it, and every folder on the way to it from the root, belongs to the current user or to root, and
-nobody else can write to them. A folder with the sticky bit, such as ``/tmp``, may be on the way, because others cannot
-rename or delete what is not theirs; it may not hold the file itself. A symbolic link on the way is followed if it
-belongs to the current user or to root, and its target is judged in the same way; the file itself may not be a link.
+A compiled kernel is a pickle: its file runs code with the rights of the process that reads it. A file is therefore read
+only if it, and every folder on the way to it from the root, belongs to the current user or to root, and no other user
+can write to them. A folder with the sticky bit, such as ``/tmp``, may be on the way, because others cannot rename or
+delete what is not theirs; it may not hold the file itself. A symbolic link on the way is followed if it belongs to the
+current user or to root, and its target is judged in the same way; the file itself may not be a link.
 
 Each folder is opened from the one above it without following links, and what is judged is what has been opened, so that
-nobody can exchange a name between the check and the reading.
+a name cannot be exchanged between the check and the reading.
 
 The group of a folder or file may write to it if this is the private group of the user, which has no other member, and
 the file has no access control list. (Some systems give each user such a group, and a umask of 002.) On Windows nothing

@@ -399,7 +399,7 @@ def tile(networks: Sequence[Network], layer: str, z: int, x: int, y: int) -> str
     layer : {"ground", "streets"}
         Water and ferries, or streets with their names.
     z, x, y : int
-        Of the usual scheme of web maps, in which the world at zoom 0 is one tile; a tile has 512 pixels each way.
+        Tile numbers of web maps, in which the world at zoom 0 is one tile; a tile has 512 pixels each way.
     """
     n = 2**z
     west, east = 360.0 * x / n - 180.0, 360.0 * (x + 1) / n - 180.0

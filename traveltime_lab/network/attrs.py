@@ -1,5 +1,5 @@
 """
-Values for the ``attrs`` of tables that cost nothing until somebody reads them.
+Values for the ``attrs`` of tables that cost nothing until they are read.
 """
 
 from __future__ import annotations

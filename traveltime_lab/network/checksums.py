@@ -155,7 +155,7 @@ def _table(path: Path, content: memoryview) -> list[tuple[str, int, int | None, 
         ) from error
     if not rows:
         raise _damaged(path, "the table of checksums", found, expected)
-    # The sections follow each other from the first byte to the table, and go on behind it.
+    # The sections follow each other from the first byte to the table, and continue behind it.
     borders = [0, *(row[2] for row in rows[:-1])]
     if [row[1] for row in rows[:-1]] != borders[:-1] or borders[-1] != begin or rows[-1][1] != footer - len(content):
         msg = (

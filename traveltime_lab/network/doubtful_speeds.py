@@ -14,11 +14,11 @@ from traveltime_lab.streets.tables import StreetTables
 
 #: No street is faster (km/h; assumed: streets without a limit have 140, see `traveltime_lab.readers.osm.tag_values`).
 FASTEST_KPH: Final = 145.0
-#: Speeds are far from those of their road class if they are so many times as high as its median, or as low (assumed).
+#: Ratio of a speed to the median of its road class, or inverse, from which it is doubtful (assumed).
 FAR_FROM_CLASS: Final = 3.0
 #: Fewest edges of a road class of which a median says something (assumed).
 FEWEST_OF_CLASS: Final = 30
-#: A section of a street is doubtful if its neighbours on both sides are so many times as fast, or as slow (assumed).
+#: Ratio of speeds of both neighbours of a section to its own, or inverse, from which it is doubtful (assumed).
 FAR_FROM_NEIGHBOURS: Final = 2.0
 
 

@@ -334,7 +334,7 @@ class Network(NetworkViews, Exports):
         Parameters
         ----------
         transportation : str or Transportation
-            Of a type with a timetable, it is the graph of the access to stops.
+            For a type with a timetable, it is the graph of the access to stops.
         moment : datetime or str, optional
             Departure or arrival time; selects the congestion and the turn restrictions for driving.
         metric : {"time", "distance"}, default "time"
@@ -402,7 +402,7 @@ class Network(NetworkViews, Exports):
         Report
             A dict that prints as text. ``modes`` has, for each mode, the length of streets in kilometres and the share
             of them on islands (components of fewer than 50 junctions, by car streets, that cannot be left or reached).
-            Of the turn restrictions, ``restrictions_with_hours`` hold at some hours of the week, and
+            Among the turn restrictions, ``restrictions_with_hours`` hold at some hours of the week, and
             ``restriction_conditions_ignored`` counts the conditions that are not honoured. ``timetable`` has,
             for each feed, the dates covered, the number of trips by day of the week, the rows that were dropped, with
             file and line, and the stops that cannot be used because they are too far from any walkable street.

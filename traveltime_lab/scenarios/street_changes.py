@@ -48,8 +48,8 @@ class CloseStreets(Selection):
     """
     Close streets to some modes.
 
-    A closed street is still there, but nobody travels along it. Junctions, mandatory turns and destination-only zones
-    stay as they are, and so do points: whoever is at a closed street cannot leave or reach it, and results say so in
+    A closed street is still there, but no trip leads along it. Junctions, mandatory turns and destination-only zones
+    stay as they are, and so do points: trips cannot begin or end at a closed street, and results say so in
     their reason. Vehicles of a timetable keep running and stop where they did; take them out of service with
     `RemoveRoutes` or `RemoveStops`.
 

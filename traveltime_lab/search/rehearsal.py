@@ -127,7 +127,7 @@ def _tables(network: Network) -> None:
     # To many places, which are snapped and read in another way.
     many = _THERE.iloc[np.arange(max(MANY_COLUMNS, MANY_POINTS)) % len(_THERE)].reset_index(drop=True)
     time_filter(network, _HERE.iloc[:1], many, travel_time=3600, transportation="walking", engine="dijkstra")
-    # From so many that one search from all places is the quickest.
+    # From the number of places at which one search from all of them is the quickest.
     nearest(network, many, many.iloc[:20], travel_time=3600, transportation="walking")
 
 

@@ -73,7 +73,7 @@ def _hand_back_memory() -> None:
 
 
 def _forget_frames(error: Exception) -> None:
-    """Drop the frames of an error that nobody will look at: they keep a request and its arrays in memory."""
+    """Drop the frames of an error that is not logged: they keep a request and its arrays in memory."""
     if isinstance(error, InterruptedSearchError) or failure_of(error).status < 500:
         error.__cause__ = error.__context__ = None
         error.__traceback__ = None
@@ -247,7 +247,7 @@ def _failed(error: Exception, options: Options, *, is_proto: bool = False) -> Re
     elif isinstance(error, HTTPException):
         failure = plain_failure(error.status_code, _DESCRIPTIONS.get(error.status_code, error.detail), error.headers)
     elif isinstance(error, InterruptedSearchError):
-        # Nobody reads this; the status is for the log, as other servers write it.
+        # The client has gone; the status is for the log, as other servers write it.
         failure = plain_failure(499, "Client has gone")
     else:
         failure = failure_of(error)

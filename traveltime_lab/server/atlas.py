@@ -41,7 +41,7 @@ class Map:
     network: Network
 
     def covers(self, lng: FloatArray, lat: FloatArray, margin_m: float = MARGIN_M) -> BoolArray:
-        """Return which places lie in the box of the streets or so many metres beside it."""
+        """Return which places lie in the box of the streets or within a margin in metres beside it."""
         network = self.network
         west, south, east, north = network.bounds
         edge_x, edge_y = network.frame.to_xy(np.array([west, east]), np.array([south, north]))
@@ -111,7 +111,7 @@ class Atlas:
                 raise InputError(f"a service needs networks; got {type(item.network).__name__}")
             if not _NAME.fullmatch(item.name):
                 raise InputError(f"the name of a map must be of letters, digits, '_', '.' and '-'; got {item.name!r}")
-        #: Most detailed first, as far as size tells.
+        #: Most detailed first, estimated by size.
         self.maps = tuple(sorted(maps, key=lambda item: item.extent))
 
     def covering(self, lng: float, lat: float, margin_m: float = MARGIN_M) -> list[Map]:

@@ -45,7 +45,7 @@ class Options:
     workers : int
         Requests worked on at once.
     large_workers : int, optional
-        Of those with large bodies; by default twice `settings.threads`.
+        Workers for requests with large bodies; by default twice `settings.threads`.
     nominatim : Nominatim, optional
         Who answers about names and addresses, instead of the networks.
     allow_origins : tuple of str

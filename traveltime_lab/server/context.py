@@ -78,7 +78,7 @@ class Notes:
     days : list of date
         Dates of ``weekday_morning`` that the timetables of the maps have chosen.
     warnings : list of str
-        Of the library.
+        Warnings of the library.
     """
 
     days: list[dt.date] = field(default_factory=list)

@@ -187,7 +187,7 @@ class _Protocol(H11Protocol):
         """Close the connection as soon as nothing is being answered on it."""
         is_idle = not self._is_answering()
         if not is_idle and self.cycle.more_body and not self.cycle.response_started:
-            # Nobody waits for the rest of a body.
+            # The rest of a body is not waited for.
             self._say(plain_failure(503, "The service is stopping", {"Retry-After": "10"}))
             self.transport.close()
             self.cycle.disconnected = True
@@ -229,7 +229,7 @@ class _Server(uvicorn.Server):
         self.started = True
 
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Tell about what failed outside of any request."""
+        """Log what failed outside of any request."""
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in _SHORTAGES:
             self._teller.tell(
@@ -268,7 +268,7 @@ def server(app: ASGIApp, certificate: Path | None, key: Path | None, options: Op
         timeout_keep_alive=math.ceil(options.idle_s),
         ssl_certfile=certificate,
         ssl_keyfile=None if key is None else str(key),
-        # Behind a proxy its word about the client would have to be trusted; here nobody's is.
+        # X-Forwarded-For of a proxy would have to be trusted; no client's is.
         proxy_headers=False,
     )
     config.load()

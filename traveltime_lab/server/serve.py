@@ -195,7 +195,7 @@ def serve(
     networks : Network, mapping of str to Network, or iterable of Network
         A mapping gives the maps names. The place of a search decides which map answers.
     host : str, default "127.0.0.1"
-        Where to listen: this machine only, unless told otherwise.
+        Where to listen: this machine only by default.
     port : int, default 0
         0 takes a free one.
     credentials : iterable of (str, str), optional

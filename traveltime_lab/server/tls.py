@@ -11,7 +11,7 @@ from pathlib import Path
 
 from traveltime_lab.errors import MissingDependencyError
 
-#: Of the certificate; a new one is made with each start.
+#: Days that a certificate is valid; each start creates a new one.
 _DAYS = 30
 
 

@@ -56,7 +56,7 @@ class Workers:
     """
     Threads for the requests of one event loop, and the room for their bodies.
 
-    A request that nobody waits for any more keeps its slot until its thread is done with it, so that there are never
+    A request without a waiting client keeps its slot until its thread is done with it, so that there are never
     more threads, or more requests in memory, than slots.
 
     Parameters

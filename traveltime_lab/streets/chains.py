@@ -64,7 +64,7 @@ def chains(is_open: BoolArray, junction: Int32Array, n_junctions: int) -> Chains
     is_loop = first >> 1 == second >> 1
     is_inner[junction[first[is_loop]]] = False
     first, second = first[~is_loop], second[~is_loop]
-    # An edge that ends at the node goes on as the one that begins there.
+    # An edge that ends at the node continues as the one that begins there.
     of_directed = _joined(np.concatenate([first ^ 1, second ^ 1]), np.concatenate([second, first]), used.size)
     of_edge = _joined(first >> 1, second >> 1, used.size // 2)
     return Chains(of_directed, of_edge, is_inner, ~is_inner[junction])

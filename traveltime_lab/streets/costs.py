@@ -134,7 +134,7 @@ def on_slopes(
     kph : float64 array of shape (n,)
         Speeds on level ground.
     level_kph : float64 array of shape (n,)
-        The same of somebody without a speed of their own.
+        The same without a custom speed.
     base : {"walking", "cycling"}
     walking_factor, cycling_factor : float32 arrays of shape (n,)
         Time along each edge divided by that on level ground.
@@ -174,7 +174,7 @@ def own_kph(transportation: Transportation) -> float | None:
 
 def at_own_speed(kph: FloatArray, base: str, own: float, keeps: BoolArray) -> FloatArray:
     """
-    Return the speeds of streets for somebody with a speed of their own.
+    Return the speeds of streets for a custom speed.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ _PAIR_NS: Final = 30_000
 _SAMPLES_AT_ONCE: Final = 8
 _SAMPLES: Final = 9
 #: Origins from which a request relies on searches of its own, which cost little beside it, unless earlier ones say that
-#: one engine takes so many times as long as the other.
+#: one engine takes this many times as long as the other.
 _MANY: Final = 4
 _CLEAR: Final = 4.0
 #: Largest part of the time with the hierarchy that they may take together; what they did not reach is estimated.
@@ -49,7 +49,7 @@ _SAMPLE_SHARE: Final = 0.05
 #: Typical number of states in the upward search from a destination. Those of n destinations have this number times n to
 #: the power of 0.75 in common: measured with `benchmarks/engine_choice.py`, as the factor for large networks.
 _CONE: Final = 300
-#: The states that a hierarchy visits are counted until it would take so many times as long as searches are expected to.
+#: The states that a hierarchy visits are counted until it is expected to take this many times as long as searches.
 _COUNTED: Final = 1.5
 
 
@@ -111,7 +111,7 @@ class Expected(NamedTuple):
         return min(self.searching_ns, self.asking_ns + self.making_ns)
 
 
-#: So many positions of destinations tell in which connected parts of the network they are.
+#: Number of positions of destinations that show in which connected parts of the network they are.
 _SAMPLED_PARTS = 4096
 PART_SIZES = Derived[None, Int64Array]("sizes of connected parts")
 _EXPERIENCE = Derived[None, _Experience]("experience with searches")

@@ -33,7 +33,7 @@ _FEW_PAIRS: Final = 20_000
 _BYTES: Final = 12
 _MOST_BYTES: Final = 1 << 30
 # Nanoseconds on one thread, as in `engines`, measured in Milan and New York with `benchmarks/peers/nearest.py`.
-#: Per place in the list of a state, where the lists fit into a cache of so many bytes, and most if they do not.
+#: Per place in the list of a state, where the lists fit into a cache of this size in bytes, and most if they do not.
 _LIST_NS: Final = 100
 _CACHED_BYTES: Final = 6e6
 _MOST_LIST_NS: Final = 500

@@ -34,8 +34,8 @@ def rows_of(here: Positions, first: int, last: int) -> Positions:
     return Positions(here.indptr[first : last + 1], here.edge, here.fraction, here.connector)
 
 
-#: If other points have so few positions, and these so many, only those on the same edges are sorted: that takes a
-#: tenth of the time.
+#: If the other points have at most the first number of positions, and these at least the second, only those on the same
+#: edges are sorted: that takes a tenth of the time.
 _FEW, _MANY = 64, 5_000
 
 

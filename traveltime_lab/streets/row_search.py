@@ -17,8 +17,8 @@ from traveltime_lab.streets.graph import Core, RoadGraph, take_rows
 from traveltime_lab.streets.links import LinkedPoints, by_edge, rows_of
 from traveltime_lab.streets.workspaces import search_space
 
-#: From so few rows to so many columns, labels are read from the positions of the columns, without making their ports:
-#: that takes about as long as making them.
+#: With at most this number of rows and at least this number of columns, labels are read from the positions of the
+#: columns without computing their ports, which takes about as long as the reading.
 FEW_ROWS, MANY_COLUMNS = 2, 5_000
 
 

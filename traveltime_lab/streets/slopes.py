@@ -83,7 +83,7 @@ def heights_of_bridges(tables: StreetTables, height: FloatArray) -> FloatArray:
     on_ground[tables.edge_from[~off]] = True
     on_ground[tables.edge_to[~off]] = True
     is_end = on_ground & ~np.isnan(height)
-    # A node with nothing but bridges around it, as in the middle of one; an unknown end tells nothing.
+    # A node with nothing but bridges around it, as in the middle of one; an unknown end has no height.
     is_inner = ~on_ground
     used = off & (is_inner | is_end)[tables.edge_from] & (is_inner | is_end)[tables.edge_to]
     a, b = tables.edge_from[used], tables.edge_to[used]

@@ -47,7 +47,7 @@ INDEXES = Derived[tuple[RoadsKey, str], "SegmentIndex"]("snap indexes", kept=16)
 ISLANDS = Derived[tuple[RoadsKey, str, int], "SegmentIndex"]("islands", kept=32)
 BARRIERS = Derived[None, Grid]("barriers", kept=1)
 
-#: From so many points on, all threads snap them.
+#: Number of points from which snapping runs in parallel.
 MANY_POINTS: Final = 20_000
 
 

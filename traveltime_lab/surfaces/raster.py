@@ -30,8 +30,8 @@ from traveltime_lab.surfaces.tiles import ALL_BLOCKS, BLOCK, TILE, TileCache, ti
 
 #: Number of tiles that `tile_values` holds in memory at a time.
 _TILES_AT_ONCE = 256
-#: Up to so many tiles only the blocks that are needed are tied to streets; in larger areas most of them are needed.
-#: Measured in Milan and New York.
+#: Up to this number of tiles only the blocks that are needed are linked to streets; in larger areas most of them are
+#: needed. Measured in Milan and New York.
 _FEW_TILES = 16
 #: From this number of places on all threads read their values (assumed).
 _MANY_PROBES = 1_000

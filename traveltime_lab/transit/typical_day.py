@@ -1,7 +1,7 @@
 """
 The day of searches without a date, ``"weekday_morning"``.
 
-It is a date of the timetable, because trips, and the walks between them, are those of one date. Of all dates of all
+It is a date of the timetable, because trips, and the walks between them, are those of one date. Among all dates of all
 feeds it is, in this order,
 
 1. a Tuesday, Wednesday or Thursday; where these never have service, a Monday or Friday, then a day of the weekend;

@@ -32,7 +32,7 @@ from traveltime_lab.kernels.prefetch import prefetch
 _UP = (1, 0, -1, 0)
 #: A product with it has the lowest bits of eight bytes in its highest byte (little-endian).
 _GATHER = np.int64(0x0102040810204080)
-#: So many crossings ahead memory is asked for.
+#: Number of crossings that are prefetched.
 _AHEAD = 8
 
 
@@ -154,7 +154,7 @@ def _follow(values, limit, step, clearance, bits, width, followed, at, ring, sou
     n_turns : int
         Turns to the left minus those to the right: 4 for an exterior, -4 for a hole.
     """
-    # Cells are numbered row after row: the next one ahead and the one on the right are so many numbers away.
+    # Cells are numbered row after row: the next one ahead and the one on the right are these numbers away.
     cell, direction, ahead, right, n_turns = at, 0, width, 1, 0
     while True:
         crossings[n] = 4 * cell + direction

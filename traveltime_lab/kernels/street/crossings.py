@@ -16,7 +16,7 @@ SHORE, MOTORWAY = np.uint8(1), np.uint8(2)
 WADE_M = 5.0
 #: A walk to a street ends on the street, not beyond it (assumed width).
 REACH_M = 1.0
-#: Into so many parts walks are divided to find the water that bars them all.
+#: Number of parts into which walks are divided to find the water that bars them all.
 _SHARES = 16
 
 

@@ -19,7 +19,7 @@ _SIDE = 1 << _SHIFT
 #: Rings of cells without segments are counted up to this number.
 _RINGS = 16
 #: Blocks that are stored for long segments alone: this number, or one for each segment (assumed). Segments of half the
-#: circumference of the earth, as between nodes that somebody has thrown far away, would take gigabytes.
+#: circumference of the earth, as between nodes at wrong places, would take gigabytes.
 _MOST_LONG_BLOCKS = 2_000
 
 

@@ -4,7 +4,7 @@ Search from all places at once for the `k` nearest of them at every state.
 One search for each place, or a matrix, takes a time that grows with the number of places. Only `k` of them matter at
 each state, though: if `k` other places are nearer to a state than a place is, they are also nearer to all states from
 which the route to that place leads through this one. The search therefore keeps a list of at most `k` places for each
-state, and goes on from places that enter a list as `road.search` goes on from states whose label improves. However
+state, and continues from places that enter a list as `road.search` continues from states whose label improves. However
 many places there are, a state is visited about `k` times. This is network expansion [1]_ from all places at once.
 
 Places are compared by their travel time in milliseconds, and by their number if it is the same. The label of a place is

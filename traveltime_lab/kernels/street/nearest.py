@@ -21,7 +21,7 @@ TIE_M = 0.5
 SURELY_M = TIE_M + 0.001
 #: How much farther away than the nearest street the street may be that a point is snapped to instead (assumed).
 DETOUR_M = 500.0
-#: So many segments are measured before they are compared, and kept for one point.
+#: Number of segments that are measured before they are compared, and kept for one point.
 _AT_ONCE, _ROOM = 64, 512
 
 

@@ -12,8 +12,8 @@ from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.reduction import fill
 from traveltime_lab.kernels.street.road import UNREACHED, _grow, search
 
-#: A search that reaches more than one in so many states reads all of the network, which is faster then (measured in
-#: Milan).
+#: A search that reaches more than this fraction (1 / n) of the states reads all of the network, which is faster then
+#: (measured in Milan).
 _MUCH = 8
 
 

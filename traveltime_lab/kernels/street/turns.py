@@ -16,7 +16,7 @@ from traveltime_lab.kernels.prefetch import prefetch
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street.road import UNREACHED
 
-#: `read_positions` asks for memory so many positions ahead.
+#: Number of positions that `read_positions` prefetches.
 _AHEAD = 8
 
 

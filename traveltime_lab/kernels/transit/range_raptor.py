@@ -1,7 +1,7 @@
 """
 Search all departures in a window with range RAPTOR (rRAPTOR).
 
-The search handles the departures from the last to the first and keeps its labels. Whoever departs earlier can wait, so
+The search handles the departures from the last to the first and keeps its labels. An earlier traveller can wait, so
 the labels of later departures are upper bounds for earlier ones, and each departure costs only what it improves. With
 a limit on transfers, labels are kept for each number of transit legs; without a limit, one label per stop is enough.
 

@@ -5,7 +5,7 @@ Compute the earliest arrival by transit at each stop with RAPTOR on flat arrays.
 traveller gets to them, and walks on from the last stop, is left to the caller. A journey alternates transit legs
 (`ride` in identifiers) and transfers (`change`). A leg boards a trip instance (`run`) at a position with `can_board`
 that departs no earlier than the traveller is ready, and alights at a later position with `can_alight`. If the vehicle
-continues as another trip instance (`stay_instance`), the traveller may stay seated and the leg goes on. At a seed the
+continues as another trip instance (`stay_instance`), the traveller may stay seated and the leg continues. At a seed the
 traveller is ready at the time of the seed. After a leg that arrives at stop s at time t the traveller is ready to board
 
 - at s itself at t + change_time[s] + change_delay, or never if change_time[s] is `UNREACHED`;

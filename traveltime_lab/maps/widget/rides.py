@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _HEXADECIMAL: Final = re.compile(r"[0-9a-fA-F]{6}")
 #: Contrast with the background below which the colour of a line is not used, such as white (assumed).
 _LEAST_CONTRAST: Final = 1.25
-#: Shorter walks are not told in words.
+#: Shorter walks are not described in words.
 _SHORT_S: Final = 30
 _MODE_OF: Final = {"walking": "walk", "cycling": "bike", "driving": "car"}
 

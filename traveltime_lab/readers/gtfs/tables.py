@@ -1,7 +1,7 @@
 """
 Read the tables of a GTFS feed that describe who runs what, where and when; stop times and the rest are read elsewhere.
 
-The tables refer to each other by ids. Rows keep their positions in the file while the feed is read, and `is_kept` tells
+The tables refer to each other by ids. Rows keep their positions in the file while the feed is read, and `is_kept` says
 which of them are used: a row of another file that refers to a dropped one is dropped with a reason of its own.
 """
 

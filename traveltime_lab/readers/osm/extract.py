@@ -51,8 +51,8 @@ _PER_DEGREE = 10_000_000  # the index stores coordinates as integers
 #: Text of libosmium about an index of node positions that cannot grow.
 _NO_ROOM = "Could not resize file"
 _REFS_PER_CHUNK = 2_000_000
-#: libosmium's filter of ids has bits for ranges of ids of this size, of so many bytes each, and 8 bytes for each range
-#: up to the highest. The most that it may take, besides a multiple of the size of the file.
+#: libosmium's filter of ids has bits for ranges of ids of this size, in blocks of this number of bytes, and 8 bytes for
+#: each range up to the highest. The most that it may take, besides a multiple of the size of the file.
 _IDS_SHIFT, _RANGE_BYTES, _FILTER_BYTES, _FILTER_SHARE = 25, 1 << 22, 1 << 26, 16
 
 
@@ -131,7 +131,7 @@ class OsmFile:
         known = [ending for ending in FORMATS if name.endswith(ending)]
         if not known:
             raise DataError(
-                f"Cannot tell the format of {self.path}: the name must end in one of {', '.join(FORMATS)}, "
+                f"Cannot recognize the format of {self.path}: the name must end in one of {', '.join(FORMATS)}, "
                 f"got {self.path.suffix or 'no ending'!r}. Rename or convert the file."
             )
         if self.path.stat().st_size == 0:

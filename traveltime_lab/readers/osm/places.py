@@ -20,7 +20,7 @@ KIND_KEYS = (
     "place", "amenity", "shop", "tourism", "leisure", "historic", "aeroway", "railway", "public_transport",
     "healthcare", "office", "craft", "natural", "man_made", "landuse", "building", "highway",
 )  # fmt: skip
-#: Values of these keys that are places. Of the other keys all values but "no" are.
+#: Values of these keys that are places. For the other keys, all values but "no" are.
 _VALUES: dict[str, frozenset[str]] = {
     "railway": frozenset({"station", "halt", "tram_stop", "subway_entrance"}),
     "public_transport": frozenset({"station"}),

@@ -106,7 +106,7 @@ def accessibility(
           divides its amount by the demand that reaches it, and an origin adds up what it reaches.
         - ``"e2sfca"``: enhanced [3]_, where `decay` weights both steps.
         - ``"3sfca"``: three-step [4]_, as ``"e2sfca"``, but the demand of an origin is divided among the opportunities
-          with an amount above 0 by their weights, since nobody uses all of them.
+          with an amount above 0 by their weights, since no person uses all of them.
         - ``"m2sfca"``: modified [5]_, as ``"e2sfca"``, but the weight applies once more to what an origin reaches, so
           that far opportunities leave some of their amount unused.
     decay : str, Decay or mapping, optional
@@ -170,7 +170,7 @@ def accessibility(
     opportunities on streets are found without it where that is quicker, as in `nearest`.
 
     Sums are exact and rounded once: they equal `math.fsum` of the products of weights and amounts, whatever the size
-    of the blocks. An opportunity that no demand reaches gives nothing to anybody.
+    of the blocks. An opportunity that no demand reaches adds nothing to any origin.
 
     References
     ----------

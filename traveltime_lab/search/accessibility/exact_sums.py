@@ -39,7 +39,7 @@ class ExactSums:
 
     def __init__(self, n_sums: int, n_terms: int, largest: float) -> None:
         self.n_sums = n_sums
-        #: A part is less than 2 to the power of so many units, and so are the sums of `n_terms` with 52 bits.
+        #: A part is less than 2 to this power of units, and so are the sums of `n_terms` with 52 bits.
         self.bits = _BITS - max(n_terms, 1).bit_length()
         self.top = math.frexp(largest)[1]
         #: Sums of the parts of each level; the unit of a level is 2 to the power of `bits` of that of the next.

@@ -328,7 +328,7 @@ def floating_catchments(
     for other in others:
         sums.merge(other)
     needed = sums.totals()
-    # A site that no demand reaches has no ratio, and gives nothing to anybody.
+    # A site that no demand reaches has no ratio, and adds nothing to any origin.
     ratios = np.zeros((*needed.shape[:2], *supply.shape))
     np.divide(supply, needed, out=ratios, where=needed > 0.0)
     return np.concatenate(

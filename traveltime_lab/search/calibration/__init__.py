@@ -1,1 +1,1 @@
-"""Factors of speeds from measured travel times: trips and their routes, the fit, and what the data can tell."""
+"""Factors of speeds from measured travel times: trips and their routes, the fit, and what the data determine."""

@@ -143,9 +143,9 @@ def calibrate_speeds(
     Raises
     ------
     InputError
-        If the data cannot tell the factors: fewer than ten trips for each factor, a class in `classes` that fewer than
-        ten trips use, or classes that routes use in the same proportions; the message names them. If the table or an
-        argument is invalid.
+        If the data do not determine the factors: fewer than ten trips for each factor, a class in `classes` that fewer
+        than ten trips use, or classes that routes use in the same proportions; the message names them. If the table or
+        an argument is invalid.
     CrsError, CoordinateError, MomentError, ModeError
         As in `time_filter`.
     LimitError
@@ -286,7 +286,7 @@ def _groups(classes: Any, known: list[str]) -> _Groups:
 
 
 def _told(trips: Trips, seconds: FloatArray, along: FloatArray, chosen: IndexArray, where: str) -> _Groups:
-    """Return the classes that trips can tell the factors of."""
+    """Return the classes whose factors the trips determine."""
     # Twice as many as a fit needs, because routes change while factors are fitted.
     enough = uses(seconds[chosen], along[chosen]).sum(axis=0) >= 2 * TRIPS_PER_FACTOR
     groups: _Groups = [(name,) for name, is_used in zip(trips.classes, enough, strict=True) if is_used]

@@ -1,5 +1,5 @@
 """
-The fit of one factor for each group of classes, and the tests of what the data can tell.
+The fit of one factor for each group of classes, and the tests of which factors the data determine.
 """
 
 from __future__ import annotations

@@ -330,7 +330,7 @@ def describe(row: Mapping[str, Any], *, format_name: bool, exclude_country: bool
     address = f"{row['street']} {row['house_number']}".strip() if row["house_number"] else ""
     name = row["name"] or address
     city = f"{row['postcode']} {row['city']}".strip()
-    # The line of the city begins with its postcode, which need not be told twice.
+    # The line of the city begins with its postcode, which need not be repeated.
     first = "" if row["kind"] == "place=postcode" else name
     lines = [first, address, city, row["region"], country_name]
     if format_name:

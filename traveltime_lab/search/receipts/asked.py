@@ -24,7 +24,7 @@ MOST_ROWS: Final = 10_000
 
 
 class AskedTable(NamedTuple):
-    """Points or pairs that were asked about; arrays that nobody else changes."""
+    """Points or pairs of a question; their arrays are not changed elsewhere."""
 
     labels: pd.Index
     #: Points, or their coordinates of shape (n, 2), as given; none for pairs.

@@ -2,7 +2,7 @@
 The receipt that goes along with a result, in its ``attrs``.
 
 A receipt costs a search some microseconds: it keeps references to what was asked (coordinates, labels, options, a few
-facts about the network, but not the network), and becomes text when somebody looks at it or a file is written. pandas
+facts about the network, but not the network), and becomes text when it is shown or a file is written. pandas
 copies ``attrs`` deeply in every operation, so a receipt is its own copy.
 """
 
@@ -48,7 +48,7 @@ _POINTS: Final[Mapping[str, str | None]] = {
     "places": None,
     "points": None,
 }
-#: Values that nobody can change after the search.
+#: Immutable values.
 _FIXED: Final = (str, int, float, bool, type(None), dt.date, dt.timedelta, enum.Enum)
 #: Arguments that do not change an answer.
 _NOT_ASKED: Final = ("network", "progress", "executor")

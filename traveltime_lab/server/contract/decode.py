@@ -58,7 +58,7 @@ _ITEMS: Final = 4096
 
 
 class _EnoughError(Exception):
-    """As many faults as are told were found."""
+    """The largest number of reported faults was reached."""
 
 
 class _Collected:
@@ -244,7 +244,7 @@ def _walk_union(part: Part, kind: inspect.UnionType, path: str, found: _Collecte
         return None
     if len(options) == 1:
         return _walk(part, options[0], path, found)
-    # Several structs, told apart by their tag.
+    # Several structs, distinguished by their tag.
     structs = {option.tag: option for option in options if isinstance(option, inspect.StructType)}
     tag_field = next(iter(structs.values())).tag_field or ""
     if _first(part) != "{":

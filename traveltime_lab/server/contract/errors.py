@@ -1,5 +1,5 @@
 """
-What a client is told when something goes wrong: the contract's five keys, its codes and its statuses.
+Error responses: the contract's five keys, its codes and its statuses.
 
 One table maps the library's errors to them; everything else that is raised becomes a 500 without details.
 """
@@ -76,7 +76,7 @@ EXPLANATIONS: Final = (
         "Wait as long as Retry-After says."),
 )  # fmt: skip
 
-#: Most faults in one answer; after so many nobody looks for others.
+#: Most faults in one answer; the search for faults ends there.
 MOST_FAULTS: Final = 100
 #: Characters of a client's text that errors repeat.
 LONGEST_SHOWN: Final = 60
@@ -195,7 +195,7 @@ class SearchFailure(Failure):
 
 def failure_of(error: BaseException, *, path: str = "obj", search_id: str | None = None) -> Failure:
     """
-    Return the failure that tells a client about an error.
+    Return the failure that reports an error to a client.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ MAX_TARGETS: Final = 2_000
 MAX_FAST_TARGETS: Final = 100_000
 MAX_ROUTE_TARGETS: Final = 2_000
 MAX_PROTO_TARGETS: Final = 200_000
-#: Bytes of a Protocol Buffers message: a quarter more than so many targets take, of two numbers with a tag each.
+#: Bytes of a Protocol Buffers message: a quarter more than the most targets take, of two numbers with a tag each.
 MAX_PROTO_BODY: Final = 15 * MAX_PROTO_TARGETS
 #: Seconds; docs/contract.md, 8.3.
 MAX_STATION_TIME_S: Final = 1_800

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 
-#: Characters of a date and time; more digits of a second than anybody writes.
+#: Characters of a date and time; more digits of a second than clients write.
 _LONGEST = 100
 _SHAPE = re.compile(r"\d{4}-?\d{2}-?\d{2}[Tt ]\d{2}.*", re.ASCII | re.DOTALL)
 

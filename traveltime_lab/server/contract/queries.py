@@ -1,7 +1,7 @@
 """
 What the GET endpoints accept, as types, and the POST requests they stand for.
 
-Ids in their answers are ours: no source tells those of the service (docs/contract.md, 14.4).
+Ids in their answers are ours: no source has those of the service (docs/contract.md, 14.4).
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class NumericLevel(Struct, tag_field="scale_type", tag="simple_numeric"):
 
 
 class CoarseGrid(Struct, tag_field="scale_type", tag="coarse_grid"):
-    """Squares of so many metres."""
+    """Squares with sides in metres."""
 
     square_size: Annotated[int, Meta(ge=limits.MIN_SQUARE_SIZE_M)]
 

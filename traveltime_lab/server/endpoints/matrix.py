@@ -104,7 +104,7 @@ def times(
     seconds = poured(found.seconds).astype(np.int64)
     metres = half_up(poured(found.metres)).astype(np.int64) if asked.needs_length else None
     totals: list[dict[str, float] | None] | None = None
-    # Whoever only walks, cycles or drives buys no tickets.
+    # Trips on foot, by bicycle or by car alone need no tickets.
     is_paid = with_fares and (asked.transit is not None or asked.transportation.type.endswith("+ferry"))
     if with_fares and not is_paid:
         totals = [{}] * reached.size

@@ -78,7 +78,7 @@ def _answered(
 ) -> _A:
     """Return the answer of the first map that does not refuse a search, given the positions of the postcodes there."""
     if zones is None:
-        text = "This service has no table of postcodes: whoever runs it gives it one with --zones (serve: zones)"
+        text = "This service has no table of postcodes: start it with --zones (serve: zones)"
         raise SearchFailure(NOT_COVERED, search.id, text)
 
     def ask(item: Map) -> _A:

@@ -41,7 +41,7 @@ from traveltime_lab.server.endpoints.searches import (
 )
 from traveltime_lab.transit.outlines import outlines
 
-#: Of these the mode of all of a distance is known.
+#: Transportation with one mode only.
 _ONE_MODE = Walking | Cycling | Driving
 
 

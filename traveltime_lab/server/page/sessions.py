@@ -33,7 +33,7 @@ class Sessions:
     Parameters
     ----------
     app_id : str, optional
-        Application id of whoever uses the link; without one there is no link.
+        Application id of users of the link; without one there is no link.
     """
 
     def __init__(self, app_id: str | None = None) -> None:

@@ -103,7 +103,7 @@ class ProtoFailure(Failure):
 
 
 def error_headers(failure: Failure) -> dict[str, str]:
-    """Return the headers that tell a failure to the clients."""
+    """Return the headers that report a failure."""
     name = failure.name if isinstance(failure, ProtoFailure) else _BY_STATUS.get(failure.status, "UNKNOWN")
     return {
         "X-ERROR-CODE": str(ERRORS.index(name)),
