@@ -20,6 +20,8 @@ import traveltime_lab as tl
 from tests.support.towns import MEANS, ON_FOOT, timetable, towns
 from tests.support.worlds import FRAME, at, tables, world
 from traveltime_lab.modes import as_transportation
+from traveltime_lab.search.explain import relaxations
+from traveltime_lab.search.explain.requests import Request, cost
 from traveltime_lab.transit.timetable import ServiceWarning
 
 ORIGIN_OF_DAY = "2026-03-03T"  # a Tuesday
@@ -95,6 +97,36 @@ def reason(found: tl.Explanation, code: str) -> tl.Reason:
     """Return the one reason of a code."""
     (one,) = (each for each in found.reasons if each.code == code)
     return one
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ({}, 0.0),
+        ({"travel_time": 1200}, 2.0),
+        ({"threshold": 500}, 1.0),
+        ({"walking_time": 1860}, 1.0),
+        ({"transfer_walking_time": 540}, 1.0),
+        ({"max_changes": 3}, 1.0),
+        ({"kind": "public_transport"}, 1.0),
+        ({"minutes": 90}, 1.5),
+        ({"minutes": -90}, 1.5),
+        ({"minutes": 12 * 60}, 6.5),
+        ({"minutes": 60, "travel_time": 1200}, 3.0),
+    ],
+)
+def test_how_far_requests_are_from_each_other(other: dict[str, Any], expected: float) -> None:
+    """Twice as much costs one, or two for the travel time; numbers count with a minute, or 100 m, more."""
+
+    def request(
+        *, travel_time: int = 600, threshold: int = 200, minutes: int = 0, kind: str = "bus", **options: Any
+    ) -> Request:
+        options = {"walking_time": 900, "transfer_walking_time": 240, "max_changes": 1, **options}
+        moment = dt.datetime(2026, 3, 3, 12, tzinfo=dt.UTC) + dt.timedelta(minutes=minutes)
+        means = tl.Transportation(kind, **options)
+        return Request(means, tl.Snapping(threshold=threshold), moment, is_arrival=False, travel_time=travel_time)
+
+    assert cost(request(), request(**other)) == pytest.approx(expected, abs=1e-9)
 
 
 class TestStreets:
@@ -195,6 +227,24 @@ class TestStreets:
         assert "excluded_roads" in found.codes
         assert found.nearest_request is not None
         assert found.nearest_request["transportation"] == tl.Transportation("driving")
+
+    def test_excluded_roads_that_are_not_there(self) -> None:
+        means = {"type": "driving", "exclude_roads": ["toll"]}
+        found = told(world(*self.ROW), (0, 0), (2000, 0), travel_time=60, transportation=means)
+        assert found.codes == ("over_limit",)
+
+    def test_the_nearest_street_is_on_an_island(self) -> None:
+        """It is 100 m away, that of the main network 400 m, and another street farther than four hours on foot."""
+        nodes = {0: (0, 0), 1: (2000, 0), 2: (900, 500), 3: (1100, 500), 4: (2000, -700)}
+        network = world(nodes, [(0, 1), (2, 3), (1, 4)])
+        how = {"travel_time": 900, "transportation": "walking", "snapping": {"threshold": 50}}
+        found = told(network, (0, 0), (1000, 400), **how)
+        far = found.reasons[0]
+        assert far.code == "destination_not_snapped"
+        assert far.data["distance"] == pytest.approx(100, abs=0.1)
+        assert far.sentence.endswith(f"100 m away, and the threshold is 50 m; {far.data['needed']} would do.")
+        beyond = told(network, (0, 0), (90_000, 0), **how).reasons[0]
+        assert beyond.data["needed"] is None and beyond.sentence.endswith("km away, and the threshold is 50 m.")
 
     def test_reached(self) -> None:
         found = told(world(*self.ROW), (0, 10), (2000, 0), travel_time=900, transportation="cycling")
@@ -321,6 +371,8 @@ class TestTimetables:
         with pytest.warns(UserWarning, match="only 0 departures"):
             found = told(network, (0, 0), (10_000, 0), departure_time="2026-03-07T08:00", **how)
         assert found.codes[0] == "no_service_that_day"
+        # It is said of the timetable, and not again of both ends.
+        assert reason(found, "no_service_that_day").side is None
         assert found.reasons[0].data["nearest_date"] == dt.date(2026, 3, 6)
         assert dt.date(2026, 3, 9) in found.reasons[0].data["dates"]
         assert found.nearest_request is not None
@@ -483,6 +535,37 @@ class TestTimetables:
         found = leaving(network, (0, 0), (10_000, 0), "08:00")
         assert found.nearest_request is not None
         assert found.nearest_request["travel_time"] == pytest.approx(9900, abs=100)
+
+    def test_on_foot_on_a_day_of_the_timetable(self, tmp_path: Path) -> None:
+        """Outside the dates, and the bus never goes there: one walks longer, on the nearest date."""
+        network = town(tmp_path, {"a": 0.0, "b": 100.0}, [[("a", 28_800), ("b", 28_900)]])
+        how = {"travel_time": 1800, "transportation": "bus", "departure_time": "2027-03-03T08:00"}
+        found = told(network, (0, 0), (10_000, 0), **how)
+        assert found.nearest_request is not None
+        assert found.nearest_request["travel_time"] == pytest.approx(10_000, abs=100)
+        assert found.nearest_request["departure_time"].date() == dt.date(2026, 12, 31)
+
+    def test_another_time_and_a_longer_walk(self, street: tl.Network) -> None:
+        """At two in the night no bus leaves within four hours, and the stop is too far."""
+        found = leaving(street, (1300, 0), (10_000, 0), "02:00", travel_time=2000)
+        assert found.nearest_request is not None
+        assert found.nearest_request["transportation"].walking_time == pytest.approx(1300, abs=1)
+        assert f"{found.nearest_request['departure_time']:%H:%M}" == "07:38"
+        assert found.nearest_request["travel_time"] == 2000
+
+    @pytest.mark.parametrize(
+        ("name", "moment", "limit", "expected"),
+        [("departure_time", "07:30", 655, "08:00:00"), ("arrival_time", "07:40", 661, "08:11:00")],
+    )
+    def test_where_many_stops_are_reached_minutes_are_searched(
+        self, street: tl.Network, monkeypatch: pytest.MonkeyPatch, name: str, moment: str, limit: int, expected: str
+    ) -> None:
+        """The bus takes ten minutes and arrives at 8:10, a millisecond's walk from the destination."""
+        monkeypatch.setattr(relaxations, "_MANY_STOPS", 0)
+        how = {"travel_time": limit, "transportation": "bus", name: ORIGIN_OF_DAY + moment}
+        found = told(street, (0, 0), (10_000, 0), **how)
+        assert found.codes[0] == "first_trip_not_yet"
+        assert f"{found.reasons[0].data['next']:%H:%M:%S}" == expected
 
     def test_a_timetable_that_never_runs(self, tmp_path: Path) -> None:
         calendar = """

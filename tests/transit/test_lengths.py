@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support.feeds import posix
-from tests.support.towns import MEANS, ON_FOOT, clock, timetable, towns
-from tests.support.worlds import FRAME, tables
+from tests.support.towns import MEANS, ON_FOOT, STOPS, TRIPS, clock, timetable, town, towns
+from tests.support.worlds import FRAME, at, tables
 from traveltime_lab import crs
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.points import read_points
@@ -175,6 +175,41 @@ def test_distances_in_random_towns(
         network, origins, destinations, travel_time=1800, transportation=means,
         **how,
     )  # fmt: skip
+
+
+def test_the_last_millisecond_of_a_limit_has_a_distance(tmp_path: Path) -> None:
+    """A ride of 300 s, and places a millisecond apart around those where the walk after it is too long by one."""
+    network = town(tmp_path)
+    ends = at(*((3000.49 + k / 1000, 0.0) for k in range(20)))
+    how: dict[str, Any] = {"departure_time": "2026-03-03T08:00", "transportation": "public_transport"}
+    n_reached = assert_distances_are_those_of_routes(network, at((0, 0)), ends, travel_time=300, **how)
+    assert 0 < n_reached < len(ends)
+
+
+@pytest.mark.parametrize(("seconds", "price"), [(600, 2.0), (599, 4.0)])
+def test_prices_depend_on_when_vehicles_are_boarded(tmp_path: Path, seconds: int, price: float) -> None:
+    """The second bus leaves ten minutes after the first."""
+    tariff = f"fare_id,price,currency_type,transfers,transfer_duration\nf,2,EUR,,{seconds}"
+    network = town(tmp_path, fare_attributes=tariff)
+    way = at((0, 0)), at((6000, 0))
+    for moment in ({"departure_time": "2026-03-03T08:00"}, {"arrival_time": "2026-03-03T08:16"}):
+        how: dict[str, Any] = {**moment, "travel_time": 1800, "transportation": "public_transport"}
+        assert assert_distances_are_those_of_routes(network, *way, **how) == 1
+        how.pop("travel_time")
+        assert tl.routes(network, *way, properties=["fares"], **how)["fares"][0].totals == {"EUR": price}
+
+
+def test_a_bicycle_on_a_ferry_to_the_stop(tmp_path: Path) -> None:
+    """Where any street is a ferry, routes are built for their lengths by mode."""
+    nodes = {0: (-900, 0), 1: (-500, 0), 2: (0, 0), 3: (6500, 0)}
+    links = [(0, 1, ON_FOOT), (1, 2, {**ON_FOOT, "highway": None, "route": "ferry"}), (2, 3, ON_FOOT)]
+    network = tl.build_network(tables(nodes, links), gtfs=timetable(tmp_path, STOPS, TRIPS), timezone="UTC")
+    means = {"type": "cycling+public_transport", "parking_time": 0, "boarding_time": 10}
+    how: dict[str, Any] = {"departure_time": "2026-03-03T07:50", "transportation": means}
+    way = at((-900, 0)), at((6000, 0))
+    assert assert_distances_are_those_of_routes(network, *way, travel_time=3600, **how) == 1
+    (breakdown,) = tl.routes(network, *way, properties=["distance_breakdown"], **how)["distance_breakdown"]
+    assert {mode: round(metres) for mode, metres in breakdown.items()} == {"bike": 400, "ferry": 500, "bus": 6000}
 
 
 CITIES = {

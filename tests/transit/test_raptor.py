@@ -330,6 +330,15 @@ def test_a_change_at_the_stop_takes_its_time_and_a_footpath_its_own():
     assert stop_times(table, [(0, 0)], 0, ANY) == {1: 10, 3: 50}
 
 
+def test_calls_of_a_run_are_its_own():
+    patterns = [((0, 1), [[(0, 1), (5, 6)], [(7, 8), (9, 9)]]), ((1, 0, 1), [[(2, 2), (3, 4), (6, 7)]])]
+    table = trip_table(patterns, 2)
+    runs = [run for _, runs in patterns for run in runs]
+    for instance, run in enumerate(runs):
+        arrivals, departures = table.calls_at(instance)
+        assert list(zip(arrivals.tolist(), departures.tolist(), strict=True)) == run
+
+
 def test_no_delay_before_the_first_ride_and_no_footpath_from_a_seed():
     table = trip_table([((0, 1), [[(5, 5), (10, 10)]]), ((2, 3), [[(50, 50), (60, 60)]])], 4, walks={(0, 2): 1})
     assert stop_times(table, [(0, 5)], 0, TransitOptions(1000, change_delay=99)) == {1: 10}
@@ -365,8 +374,12 @@ def test_bad_requests_are_refused():
     search = TransitSearch(trip_table([((0, 1), [[(0, 0), (10, 10)]])], 2))
     with pytest.raises(InputError, match="stops 0 to 7"):
         search.stop_times(links([(0, 0), (7, 0)]), 0, ANY)
-    with pytest.raises(InputError, match="must not be negative"):
-        links([(0, -1)])
+    for times in ([(0, -1)], [(0, 5), (1, -1)]):
+        with pytest.raises(InputError, match="must not be negative"):
+            links(times)
+    with pytest.raises(InputError, match=r"ending with \[\]"):
+        StopLinks(np.array([]), np.array([]), np.array([]))
+    assert links().n_points == 0
     with pytest.raises(InputError, match="indptr must end"):
         StopLinks(np.array([0, 2]), np.array([0]), np.array([0]))
     with pytest.raises(InputError, match="reference"):

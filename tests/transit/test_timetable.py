@@ -183,6 +183,11 @@ def test_moments_outside_the_dates_are_errors_that_name_them(tmp_path: Path) -> 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ServiceWarning)
             timetable.check_moment(moment(inside))
+    # The last day is covered to its end, after its last trip too.
+    by_day = read_feed(feed(tmp_path))
+    by_day.check_moment(moment("2026-12-31T23:59"))
+    with pytest.raises(NoServiceError):
+        by_day.check_moment(moment("2027-01-01T00:00"))
     for outside in ("2025-12-31T23:59", "2027-01-01T01:20", "1990-01-01T00:00"):
         with pytest.raises(NoServiceError) as caught:
             timetable.check_moment(moment(outside), name="arrival_time")
@@ -456,6 +461,34 @@ def test_riders_stay_seated(tmp_path: Path) -> None:
     assert linked(tmp_path, transfers=head + "5,one,two,,") == set()
     assert linked(tmp_path, transfers=head + "4,one,three,c,b", blocks="   ") == {("one", "three")}
     assert linked(tmp_path, transfers=head + "4,one,three,,") == {("one", "three")}
+
+
+def test_bans_of_staying_seated_are_those_of_their_trips(tmp_path: Path) -> None:
+    """A vehicle goes from a to c, back to a, and on to b."""
+    for bans, kept in (
+        ([], {("one", "two"), ("two", "three")}),
+        (["two,three"], {("one", "two")}),
+        (["two,three", "one,two"], set()),
+        (["one,three", "two,one"], {("one", "two"), ("two", "three")}),
+    ):
+        timetable = read_feed(
+            feed(
+                tmp_path,
+                transfers="\n".join(["transfer_type,from_trip_id,to_trip_id", *(f"5,{ban}" for ban in bans)]),
+                trips="route_id,service_id,trip_id,block_id\nR,daily,one,v\nR,daily,two,v\nR,daily,three,v",
+                stop_times="""
+                    trip_id,stop_sequence,stop_id,arrival_time,departure_time
+                    one,1,a,8:00:00,8:00:00
+                    one,2,c,8:20:00,8:20:00
+                    two,1,c,9:00:00,9:00:00
+                    two,2,a,9:20:00,9:20:00
+                    three,1,a,10:00:00,10:00:00
+                    three,2,b,10:20:00,10:20:00
+                """,
+            )
+        )
+        table = trip_table(timetable, posix("2026-03-02"), posix("2026-03-03"))
+        assert {(a, b) for (a, _), (b, _) in stays_of(timetable, table)} == kept, bans
 
 
 def test_riders_stay_seated_over_midnight(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from traveltime_lab.points import read_points
 from traveltime_lab.readers.gtfs.feed import read_timetable
 from traveltime_lab.search.explain.reasons import parts_of
 from traveltime_lab.search.query import ask
+from traveltime_lab.settings import settings as process
 from traveltime_lab.streets.paths import without_repeats
 from traveltime_lab.streets.snapping import metres_to_streets, snap_index
 from traveltime_lab.surfaces import raster
@@ -92,6 +93,11 @@ class TestByHand:
         assert seconds(street, (101, 0), (10_000, 0), slow) == 2400
         arriving = {"departure_time": None, "arrival_time": "2026-03-03T08:15"}
         assert seconds(street, (100, 0), (10_000, 0), slow, **arriving) == 15 * 60 + 600
+        area = tl.time_map(
+            street, at((10_000, 0)), travel_time=1500, arrival_time="2026-03-03T08:15", transportation=slow,
+            level_of_detail="high", buffer_distance=250,
+        ).geometry[0]  # fmt: skip
+        assert area.covers(at((50, 0)).union_all()) and not area.intersects(at((200, 0)).union_all())
 
     def test_other_vehicles(self, street: tl.Network) -> None:
         assert seconds(street, (0, 0), (10_000, 0), "train") is None
@@ -110,6 +116,31 @@ class TestByHand:
         arriving = {"departure_time": None, "arrival_time": "2026-03-03T08:20"}
         # Windows are of whole seconds, and the place is a millisecond's walk from the stop.
         assert seconds(street, (100, 0), (10_000, 0), window=1200, **arriving) == pytest.approx(700, abs=1)
+
+    def test_walks_to_streets_that_take_no_time(self, street: tl.Network) -> None:
+        """Two places on both sides of the street, farther from each other than one can walk in the time."""
+        free: dict[str, Any] = {"snapping": {"penalty": "disabled"}, "travel_time": 300}
+        assert seconds(street, (0, 300), (100, -300), **free) == 100
+        assert (
+            seconds(street, (0, 300), (100, -300), **free, departure_time=None, arrival_time="2026-03-03T08:15") == 100
+        )
+
+    def test_milliseconds_at_the_limit(self, street: tl.Network) -> None:
+        """
+        Around 300.5 s, which are one second more, times are those of routes, and with a limit of 300 s those up to it.
+
+        The places are a millisecond apart: at the end of a bus ride of 300 s, and of a walk from its beginning.
+        """
+        for begin, means in ((5000.49, "bus"), (300.49, "bus"), (300.49, "walking")):
+            ends = at(*((begin + k / 1000, 0.0) for k in range(20)))
+            how: dict[str, Any] = {"transportation": means, "departure_time": "2026-03-03T08:00"}
+            long, short = (
+                tl.time_filter(street, at((0, 0)), ends, travel_time=limit, **how)["travel_time"]
+                for limit in (900, 300)
+            )
+            assert set(long) == {300, 301}
+            assert short.fillna(0).tolist() == long.where(long <= 300, 0).tolist()
+            assert tl.routes(street, at((0, 0)), ends, **how)["travel_time"].tolist() == long.tolist()
 
     def test_outside_the_timetable(self, street: tl.Network) -> None:
         with pytest.raises(tl.TravelTimeError, match="2026-12-31"):
@@ -389,6 +420,21 @@ def test_surfaces_equal_matrices(
     assert_cells_equal(drawn, matrix, level, within=0.51, sure=0.05)
 
 
+@pytest.mark.parametrize("name", ["departure_time", "arrival_time"])
+def test_walks_of_large_cities_are_spread_in_parts(street: tl.Network, name: str) -> None:
+    how: dict[str, Any] = {
+        "travel_time": 1500, name: "2026-03-03T08:10", "transportation": "bus", "level_of_detail": "high",
+        "buffer_distance": 250,
+    }  # fmt: skip
+    places = at((0, 0), (5000, 0), (10_000, 0))
+    whole = [tl.time_map(street, places.iloc[[i]], **how).geometry for i in range(3)]
+    with pytest.MonkeyPatch.context() as patch, process.override(threads=4):
+        patch.setattr(transit_fields, "_MANY_LINKS", 0)
+        parts = [tl.time_map(street, places.iloc[[i]], **how).geometry for i in range(3)]
+    for one, other in zip(whole, parts, strict=True):
+        assert one.geom_equals_exact(other, 0.0).all()
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), MEANS, st.booleans(), st.integers(0, 2**32 - 1))
 def test_both_ways_to_read_many_points(
@@ -596,6 +642,16 @@ def test_the_report_names_stops_off_the_streets(tmp_path: Path) -> None:
     assert (snaps.edge >= 0).tolist() == [True, True, False, False, False, True, False]
 
 
+def test_each_walking_speed_has_its_own_ways_to_stops(tmp_path: Path) -> None:
+    """Stops 100 m beside the street, asked for at one speed after the other."""
+    stops = {"a": (0.0, 100.0), "c": (6000.0, 100.0)}
+    path = timetable(tmp_path, stops, [[("a", 28_800), ("c", 29_100)]])
+    network = tl.build_network(STREETS, gtfs=path, timezone="UTC")
+    for kph, beside in ((3.6, 100), (7.2, 50), (None, 72), (3.6, 100)):
+        means = {"type": "bus", "walking_speed": kph}
+        assert seconds(network, (0, 0), (6000, 0), means) == 600 + 300 + beside
+
+
 def test_distances_of_any_size_are_those_of_snapping(coquimbo: tl.Network) -> None:
     rng = np.random.default_rng(3)
     west, south, east, north = coquimbo.bounds
@@ -680,6 +736,20 @@ def test_rides_follow_their_shapes(
     x, y = FRAME.to_xy(*found.T)
     assert len(found) == len(expected)
     np.testing.assert_allclose(np.column_stack([x, y]), expected, atol=0.5)
+
+
+def test_a_shape_of_two_points_is_read_along_its_distances(tmp_path: Path) -> None:
+    """A stop in the middle of the way is where the distances say, not where the line is nearest."""
+    feed = timetable(
+        tmp_path, STOPS, [[]],
+        trips="route_id,service_id,trip_id,shape_id\nR0,daily,t0,s",
+        shapes="shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence,shape_dist_traveled\n"
+        "s,0.5,0.50,1,0\ns,0.5,0.52,2,4",
+        stop_times="trip_id,stop_sequence,stop_id,arrival_time,departure_time,shape_dist_traveled\n"
+        "t0,1,a,8:00:00,8:00:00,0\nt0,2,b,8:05:00,8:05:00,1\nt0,3,c,8:10:00,8:10:00,4",
+    )  # fmt: skip
+    line = ride_lines.trip_line(lengths._trip_lines(read_timetable([feed])), 0, 0, 1)
+    np.testing.assert_allclose(line, [[0.5, 0.5], [0.505, 0.5]], atol=1e-9)
 
 
 def test_a_shape_of_one_point_or_backwards_is_no_shape(tmp_path: Path) -> None:

@@ -169,6 +169,14 @@ def test_holidays_are_avoided(tmp_path: Path) -> None:
     assert day_of(exchanged, dt.date(2026, 5, 13)) == "2026-05-14"
 
 
+def test_a_holiday_of_one_feed_of_two_is_avoided(tmp_path: Path) -> None:
+    daily = "d,1,1,1,1,1,1,1,20260101,20261231"
+    both = timetable(
+        tmp_path, daily, f"{daily}\nh,0,0,0,0,0,0,0,20260101,20261231", dates=(None, "h,20260513,1\nd,20260513,2")
+    )
+    assert day_of(both, dt.date(2026, 5, 13)) == "2026-05-14"
+
+
 def test_christmas_and_new_year_are_no_rule(tmp_path: Path) -> None:
     """They are a week apart, and have the same services."""
     listed = "w,1,1,1,1,1,0,0,20251101,20260228\nx,0,0,0,0,0,0,0,20251101,20260228"
