@@ -116,6 +116,12 @@ def test_cells_and_accessibility(nets: Any) -> None:
     assert gains.loc[2, "change"] == "less" and gains.loc[2, "after"] == 3 and gains.geometry.geom_equals(PLACES).all()
 
 
+def test_matrices_without_rows() -> None:
+    nothing = pd.DataFrame({"a": [1.0], "b": [2.0]}).iloc[:0]
+    compared = tl.compare(nothing, nothing)
+    assert len(compared) == 0 and {"origin", "destination", "before", "after"} <= set(compared.columns)
+
+
 def test_errors(nets: Any) -> None:
     areas, cells = (
         both(nets, ask, travel_time=90, **how)[0] for ask, how in ((tl.time_map, {}), (tl.h3_cells, {"resolution": 9}))
@@ -127,6 +133,7 @@ def test_errors(nets: Any) -> None:
         (pd.DataFrame({"a": ["x"]}), areas, "before is no result of time_filter"),
         (pd.concat([cells, cells]), cells, "before has several rows for the same origin, cell"),
         (pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]}), "have different columns"),
+        (pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1, 2]}, index=[1, 2]), "have different index"),
     ):
         with pytest.raises(tl.InputError, match=message):
             tl.compare(one, other)

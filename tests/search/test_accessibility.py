@@ -28,6 +28,7 @@ from traveltime_lab.search.accessibility import measures
 from traveltime_lab.search.accessibility.decay import table_of
 from traveltime_lab.search.accessibility.exact_sums import ExactSums
 from traveltime_lab.search.accessibility.measures import TimeBlock, Weights
+from traveltime_lab.streets import k_nearest
 
 DECAYS: dict[str, dict[str, Any]] = {
     "step": {},
@@ -395,6 +396,19 @@ def test_workers_give_the_same(
         )
         pd.testing.assert_frame_equal(found, expected, obj=name)
         assert seen == sorted(seen) and seen[-1][0] == seen[-1][1] and len(seen) >= 8, name
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6])
+def test_the_nearest_by_searches_are_those_of_the_matrix(
+    town: tl.Network, homes: Any, sites: Any, monkeypatch: pytest.MonkeyPatch, k: int
+) -> None:
+    """Of searches some places are enough, as several opportunities are at some of them."""
+    found = []
+    for pays_off in (True, False):
+        monkeypatch.setattr(k_nearest, "pays_off", lambda *_, pays_off=pays_off: pays_off)
+        how: dict[str, Any] = {"measure": "nearest", "values": "doctors", "k": k, "travel_time": [900, 300], **WALK}
+        found.append(tl.accessibility(town, homes, sites, **how))
+    pd.testing.assert_frame_equal(*found)
 
 
 def test_workers_that_cannot_be_used(town: tl.Network, homes: Any, sites: Any, monkeypatch: pytest.MonkeyPatch) -> None:

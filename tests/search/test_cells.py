@@ -391,9 +391,10 @@ def test_combinations_by_hand(rows):
         assert list(zip(found["min"], found["max"], found["mean"], strict=True)) == list(expected.values())
 
 
-def test_combinations_of_searches(town):
+@pytest.mark.parametrize(("grid", "resolution"), [("h3", 9), ("geohash", 7)])
+def test_combinations_of_searches(town, grid, resolution):
     origins = at((0, 0), (1200, 900))
-    found = tl.h3_cells(town, origins, travel_time=240, resolution=9, transportation="walking")
+    found = GRIDS[grid](town, origins, travel_time=240, resolution=resolution, transportation="walking")
     members = [found[found["origin"] == n] for n in (0, 1)]
     either, both = tl.union_cells(members), tl.intersection_cells(members)
     assert set(either["cell"]) == set(found["cell"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 import pytest
 import shapely
 from hypothesis import given, settings
@@ -401,6 +402,11 @@ def test_set_operations_answer_one_row_in_degrees():
     answer = union(shapes.to_crs(3857), search_id="both")
     assert answer.shape == (1, 2)
     assert answer["search_id"].tolist() == ["both"]
+    # Names and numbers get the column type that pandas gives them, other labels are kept.
+    for search_id in ("both", 5, 0.5, ("a", 1), None):
+        column = union(shapes, search_id=search_id).get("search_id", pd.Series([None]))
+        assert column.dtype == (pd.Series([search_id]).dtype if isinstance(search_id, str | int | float) else object)
+        assert column.tolist() == [search_id]
     assert answer.crs == "EPSG:4326"
     assert answer.geometry[0].bounds == pytest.approx((0, 0, 3, 3))
     assert intersection(shapes).columns.tolist() == ["geometry"]

@@ -331,7 +331,10 @@ def test_a_change_at_the_stop_takes_its_time_and_a_footpath_its_own():
 
 
 def test_calls_of_a_run_are_its_own():
-    patterns = [((0, 1), [[(0, 1), (5, 6)], [(7, 8), (9, 9)]]), ((1, 0, 1), [[(2, 2), (3, 4), (6, 7)]])]
+    patterns = [
+        ((0, 1), [[(0, 1), (5, 6)], [(7, 8), (9, 9)]]),
+        ((1, 0, 1), [[(2, 2), (3, 4), (6, 7)], [(8, 8), (8, 9), (9, 9)]]),
+    ]
     table = trip_table(patterns, 2)
     runs = [run for _, runs in patterns for run in runs]
     for instance, run in enumerate(runs):

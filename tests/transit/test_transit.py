@@ -20,7 +20,7 @@ from tests.support.jumps import assert_cells_equal
 from tests.support.lines import assert_no_joint_twice
 from tests.support.oracles import random_points
 from tests.support.oracles_doors import MODES, DoorOracle
-from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, TRIPS, clock, timetable, towns
+from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, TRIPS, blocks, clock, timetable, towns
 from tests.support.worlds import FRAME, at, tables, with_slopes
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.maps.widget.rides import rides_in_words
@@ -36,7 +36,7 @@ from traveltime_lab.surfaces import raster
 from traveltime_lab.transit import field as transit_fields
 from traveltime_lab.transit import lengths
 from traveltime_lab.transit.route_types import VEHICLE_WORDS
-from traveltime_lab.transit.stop_links import linked_stops
+from traveltime_lab.transit.stop_links import FEW, linked_stops
 
 WALKING = tl.Transportation("walking")
 
@@ -421,18 +421,18 @@ def test_surfaces_equal_matrices(
 
 
 @pytest.mark.parametrize("name", ["departure_time", "arrival_time"])
-def test_walks_of_large_cities_are_spread_in_parts(street: tl.Network, name: str) -> None:
+def test_walks_of_large_cities_are_spread_in_parts(tmp_path: Path, name: str) -> None:
+    """Each part has the walks of some stops."""
+    network = blocks(tmp_path)
     how: dict[str, Any] = {
-        "travel_time": 1500, name: "2026-03-03T08:10", "transportation": "bus", "level_of_detail": "high",
-        "buffer_distance": 250,
+        "travel_time": 600, name: "2026-03-03T08:30", "transportation": "bus", "level_of_detail": "medium",
     }  # fmt: skip
-    places = at((0, 0), (5000, 0), (10_000, 0))
-    whole = [tl.time_map(street, places.iloc[[i]], **how).geometry for i in range(3)]
-    with pytest.MonkeyPatch.context() as patch, process.override(threads=4):
+    places = at((0, 600), (900, 600), (1500, 600), (900, 1500))
+    whole = tl.time_map(network, places, **how)
+    with pytest.MonkeyPatch.context() as patch, process.override(threads=2):
         patch.setattr(transit_fields, "_MANY_LINKS", 0)
-        parts = [tl.time_map(street, places.iloc[[i]], **how).geometry for i in range(3)]
-    for one, other in zip(whole, parts, strict=True):
-        assert one.geom_equals_exact(other, 0.0).all()
+        parts = [tl.time_map(network, places.iloc[[i]], **how) for i in range(len(places))]
+    assert whole.geometry.geom_equals_exact(pd.concat(parts).geometry, 0.0).all()
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -647,9 +647,13 @@ def test_each_walking_speed_has_its_own_ways_to_stops(tmp_path: Path) -> None:
     stops = {"a": (0.0, 100.0), "c": (6000.0, 100.0)}
     path = timetable(tmp_path, stops, [[("a", 28_800), ("c", 29_100)]])
     network = tl.build_network(STREETS, gtfs=path, timezone="UTC")
+    ends = at(*((6000.0 + k / 100, 0.0) for k in range(FEW + 1)))
+    how: dict[str, Any] = {"travel_time": 1800, "departure_time": "2026-03-03T07:50", "form": "matrix"}
     for kph, beside in ((3.6, 100), (7.2, 50), (None, 72), (3.6, 100)):
         means = {"type": "bus", "walking_speed": kph}
-        assert seconds(network, (0, 0), (6000, 0), means) == 600 + 300 + beside
+        for places in (ends, ends.iloc[:1]):
+            found = tl.time_filter(network, at((0, 0)), places, transportation=means, **how)
+            assert set(found.to_numpy().ravel()) == {600 + 300 + beside}
 
 
 def test_distances_of_any_size_are_those_of_snapping(coquimbo: tl.Network) -> None:
