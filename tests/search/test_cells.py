@@ -391,6 +391,14 @@ def test_combinations_by_hand(rows):
         assert list(zip(found["min"], found["max"], found["mean"], strict=True)) == list(expected.values())
 
 
+def test_cells_keep_their_numbers(town):
+    numbering = cell_numbers.CellNumbers(town, "h3", 9, 50.0)
+    keys = np.array([[1 << 59, 2 << 59], [3 << 59, 1 << 59]], np.uint64)
+    first = numbering._number(keys)
+    assert first[0, 0] == first[1, 1] and np.unique(first).size == 3
+    assert numbering._number(keys).tolist() == first.tolist()
+
+
 @pytest.mark.parametrize(("grid", "resolution"), [("h3", 9), ("geohash", 7)])
 def test_combinations_of_searches(town, grid, resolution):
     origins = at((0, 0), (1200, 900))

@@ -233,16 +233,17 @@ class TestStreets:
         found = told(world(*self.ROW), (0, 0), (2000, 0), travel_time=60, transportation=means)
         assert found.codes == ("over_limit",)
 
-    def test_the_nearest_street_is_on_an_island(self) -> None:
-        """It is 100 m away, that of the main network 400 m, and another street farther than four hours on foot."""
+    def test_the_nearest_street_is_not_one_that_leads_there(self) -> None:
+        """A street 100 m away leads away from there only; the other is 400 m away."""
         nodes = {0: (0, 0), 1: (2000, 0), 2: (900, 500), 3: (1100, 500), 4: (2000, -700)}
-        network = world(nodes, [(0, 1), (2, 3), (1, 4)])
-        how = {"travel_time": 900, "transportation": "walking", "snapping": {"threshold": 50}}
-        found = told(network, (0, 0), (1000, 400), **how)
+        network = world(nodes, [(0, 1), (1, 4), (2, 3, {"oneway": "yes"}), (3, 1, {"oneway": "yes"})])
+        how = {"travel_time": 900, "transportation": "driving", "snapping": {"threshold": 50}}
+        found = told(network, (0, 0), (950, 400), **how)
         far = found.reasons[0]
         assert far.code == "destination_not_snapped"
         assert far.data["distance"] == pytest.approx(100, abs=0.1)
         assert far.sentence.endswith(f"100 m away, and the threshold is 50 m; {far.data['needed']} would do.")
+        # Farther than any walk: no threshold is suggested.
         beyond = told(network, (0, 0), (90_000, 0), **how).reasons[0]
         assert beyond.data["needed"] is None and beyond.sentence.endswith("km away, and the threshold is 50 m.")
 
@@ -544,14 +545,6 @@ class TestTimetables:
         assert found.nearest_request is not None
         assert found.nearest_request["travel_time"] == pytest.approx(10_000, abs=100)
         assert found.nearest_request["departure_time"].date() == dt.date(2026, 12, 31)
-
-    def test_another_time_and_a_longer_walk(self, street: tl.Network) -> None:
-        """At two in the night no bus leaves within four hours, and the stop is too far."""
-        found = leaving(street, (1300, 0), (10_000, 0), "02:00", travel_time=2000)
-        assert found.nearest_request is not None
-        assert found.nearest_request["transportation"].walking_time == pytest.approx(1300, abs=1)
-        assert f"{found.nearest_request['departure_time']:%H:%M}" == "07:38"
-        assert found.nearest_request["travel_time"] == 2000
 
     @pytest.mark.parametrize(
         ("name", "moment", "limit", "expected"),

@@ -99,9 +99,19 @@ def test_every_function_is_tried() -> None:
 def test_one_role(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:
     homes = tl.prepare_points(coquimbo, places, transportation="walking", role="origin")
     assert repr(homes) == "PreparedPoints(6 points, walking, origins)"
+    both = tl.prepare_points(coquimbo, places, transportation="walking")
+    assert repr(both) == "PreparedPoints(6 points, walking, origins and destinations)"
     assert len(tl.time_filter(coquimbo, homes, places, travel_time=600, transportation="walking")) == 36
     with pytest.raises(tl.InputError, match="prepared as origins, but are destinations here; prepare them with"):
         tl.time_filter(coquimbo, places, homes, travel_time=600, transportation="walking")
+
+
+def test_changes_of_the_table_afterwards_do_not_matter(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:
+    table = places.assign(beds=1.0)
+    prepared = tl.prepare_points(coquimbo, table, transportation="walking")
+    table["beds"] = 0.0
+    how: dict[str, Any] = {"values": "beds", "travel_time": 600, "transportation": "walking"}
+    assert tl.accessibility(coquimbo, prepared, prepared, **how)["beds"].max() >= 1.0
 
 
 def test_speeds_limits_and_penalties_may_differ(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:

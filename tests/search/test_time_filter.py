@@ -437,6 +437,7 @@ POINT = at((0, 0))
         ({"pairs": "aligned", "destinations": at((0, 0), (1, 1))}, tl.InputError, "1 and 2"),
         ({"pairs": pd.DataFrame({"origin": [0]})}, tl.InputError, "destination"),
         ({"pairs": pd.DataFrame({"origin": [7], "destination": [0]})}, tl.InputError, "origin 7"),
+        ({"pairs": pd.DataFrame({"origin": [0, 0], "destination": [0, 8]})}, tl.InputError, "destination 8"),
         ({"pairs": pd.DataFrame({"origin": [], "destination": []})}, tl.InputError, "empty"),
         ({"form": "matrix", "pairs": "aligned"}, tl.InputError, "pairs='all'"),
         ({"form": "sparse", "properties": ("route",)}, tl.InputError, "routes"),
@@ -482,6 +483,16 @@ def test_swapped_coordinates_are_noticed(porto_alegre):
     # Only far away, not swapped: data, not an error.
     far = gpd.GeoSeries.from_xy([139.69], [35.69], crs="EPSG:4326")
     assert tl.time_map(porto_alegre, far, travel_time=600)["reason"].tolist() == ["origin_outside_network"]
+
+
+def test_an_island_of_one_way_streets():
+    """A ring far away, whose streets are drawn with and against their direction."""
+    nodes = {"A": (0, 0), "B": (300, 0), "C": (600, 0), "D": (5000, 0), "E": (5300, 0), "F": (5000, 300)}
+    ring = [("D", "E", {"oneway": "yes"}), ("F", "E", {"oneway": "-1"}), ("F", "D", {"oneway": "yes"})]
+    network = world(nodes, [("A", "B"), ("B", "C"), *ring])
+    ends = at((5150, 0), (5150, 150), (5000, 150))
+    found = tl.time_filter(network, at((0, 0)), ends, travel_time=600, transportation="driving")
+    assert found["reason"].tolist() == ["other_component"] * 3
 
 
 def test_a_street_that_only_leads_into_town():
