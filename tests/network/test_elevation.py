@@ -18,7 +18,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support.osm_files import osm_xml
-from tests.support.worlds import FRAME, at, world
+from tests.support.worlds import FRAME, at, tables, world
 from traveltime_lab.network.file import FORMAT_VERSION
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets import slopes
@@ -282,6 +282,7 @@ def test_a_raster_without_a_place(cross: Network, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_rasters(cross: Network, tmp_path: Path, more: Any, error: type[Exception], says: str) -> None:
+    more = dict(more)  # parameters are for all runs
     units = more.pop("units", None)
     transform = more.pop("transform", rasterio.Affine(CELL, 0, 0.47, 0, -CELL, 0.53))
     path = raster(tmp_path / "wrong.tif", np.full((300, 300), 7.0), transform=transform, **more)
@@ -357,6 +358,16 @@ def test_bridges_and_tunnels_rise_evenly(tmp_path: Path) -> None:
     level = built(tmp_path, {1: bridge})
     other = tl.build_network(dataclasses.replace(level.tables, edge_off_ground=np.zeros(0, np.bool_)), timezone="UTC")
     assert other.fingerprint == level.fingerprint
+
+
+def test_a_bridge_in_pieces_rises_with_the_metres() -> None:
+    """From 0 m at a to 30 m at d, 600 m farther; in pieces of 100, 200 and 300 m. A bridge to nowhere stays."""
+    nodes = {"a": (0, 0), "b": (100, 0), "c": (300, 0), "d": (600, 0), "e": (600, 300), "f": (0, 900), "g": (0, 950)}
+    bridge = {"bridge": "yes"}
+    parts = [(*ends, bridge) for ends in (("a", "b"), ("b", "c"), ("c", "d"), ("f", "g"))]
+    drawn = tables(nodes, [*parts, ("d", "e"), ("e", "a")])
+    ground = np.array([0.0, -20.0, 90.0, 30.0, 12.0, 5.0, 8.0])
+    assert slopes.heights_of_bridges(drawn, ground) == pytest.approx([0.0, 5.0, 15.0, 30.0, 12.0, 5.0, 8.0])
 
 
 def test_tables_and_graphs_say_where_bridges_are(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import zoneinfo
 import geopandas as gpd
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.osm_files import osm_xml
@@ -79,6 +79,7 @@ def test_own_speeds():
     st.floats(-0.35, 0.35),
     st.booleans(),
 )
+@example(4.0, 15.0, -0.03, False)  # they push on level ground, so that they push downhill, too
 def test_cyclists_are_not_slower_than_pushing(kph, own, slope, keeps):
     """
     Bicycles are pushed at 4 km/h on level ground, or at the speed of the network where that is lower.

@@ -15,7 +15,8 @@ import traveltime_lab as tl
 from tests.support.oracles import random_points
 from tests.support.worlds import FRAME, at, towns, world
 from traveltime_lab.crs import WGS84_A_M
-from traveltime_lab.streets.local_pairs import same_places
+from traveltime_lab.streets.islands import reachable_edges
+from traveltime_lab.streets.local_pairs import LocalPairs, same_places
 from traveltime_lab.streets.snapping import Snaps
 
 quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -75,6 +76,34 @@ def test_one_way_along_an_island() -> None:
     assert np.isnan(short[1, 0])
 
 
+@pytest.mark.parametrize("oneway", ["yes", "-1"])
+def test_one_way_into_the_town_and_out_of_it(oneway: str) -> None:
+    """Nothing leads back along such a street, so that it is an island; the other way leads through the town."""
+    network = world(TOWN | {"P": (1300, 0)}, [*STREETS, ("P", (7, 0), {"oneway": oneway})])
+    places = at((1200, 10), (900, 10))
+    ask: dict[str, Any] = {"travel_time": 3600, "transportation": "driving", "departure_time": "2026-03-03T03:00"}
+    times = tl.time_filter(network, places, places, form="matrix", **ask).to_numpy(dtype=float)
+    along, back = (times[0, 1], times[1, 0]) if oneway == "yes" else (times[1, 0], times[0, 1])
+    assert along == seconds(300, walked=20)
+    assert back == seconds(200, walked=10 + 500)
+
+
+def test_which_edges_ways_lead_to_and_from() -> None:
+    """Edges 0, 1, 2 and 4 are one-way streets in a row; from the end of 1, edge 3 branches off for both directions."""
+    nodes = {**{i: (100 * i, 0) for i in range(5)}, "X": (200, 100)}
+    one_way = {"oneway": "yes"}
+    network = world(nodes, [(0, 1, one_way), (1, 2, one_way), (2, 3, one_way), (2, "X"), (3, 4, one_way)])
+    topology = network.streets.road_graph(tl.Transportation("driving")).topology
+    for edges, after, before in (
+        ([1], [2, 3, 4], [0]),
+        ([3], [2, 3, 4], [0, 1, 3]),
+        ([0, 4], [1, 2, 3, 4], [0, 1, 2, 3]),
+    ):
+        for expected, is_backward in ((after, False), (before, True)):
+            found = reachable_edges(topology, np.array(edges, np.int32), is_backward=is_backward)
+            assert np.flatnonzero(found).tolist() == expected, (edges, is_backward)
+
+
 @pytest.mark.parametrize("moment", ["departure_time", "arrival_time"])
 @pytest.mark.parametrize("search", [tl.time_map, tl.distance_map])
 @pytest.mark.parametrize("mode", ["walking", "driving"])
@@ -129,6 +158,22 @@ def test_every_door_has_the_same_times(network: tl.Network, mode: str, seed: int
         assert found["travel_time"].dropna().astype(float).tolist() == [
             time for row in times for time in np.sort(row)[:k] if np.isfinite(time)
         ]
+
+
+def test_blocks_of_a_matrix_get_their_pairs() -> None:
+    """Labels written block by block, in whole rows or whole columns, are those written at once."""
+    rows, columns = np.divmod(np.random.default_rng(0).permutation(35)[:20], 7)
+    pairs = LocalPairs(rows, columns, np.arange(1, 21))
+    whole, by_rows, by_columns = np.zeros((3, 5, 7), np.int64)
+    whole[rows, columns] = pairs.labels
+    for part in (slice(0, 2), slice(2, 5)):
+        pairs.write(part, slice(0, 7), by_rows[part])
+    for part in (slice(0, 3), slice(3, 7)):
+        pairs.write(slice(0, 5), part, by_columns[:, part])
+    np.testing.assert_array_equal(by_rows, whole)
+    np.testing.assert_array_equal(by_columns, whole)
+    pairs.transposed.write(slice(0, 7), slice(0, 5), by_rows.T)
+    np.testing.assert_array_equal(by_rows, whole)
 
 
 # One place

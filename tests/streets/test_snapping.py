@@ -17,7 +17,7 @@ from tests.support.osm_files import osm_xml
 from traveltime_lab.kernels.street import nearest, nearest_raster
 from traveltime_lab.kernels.street.crossings import MOTORWAY, REACH_M, SHORE, WADE_M, is_barred, is_behind_water
 from traveltime_lab.kernels.street.grid import Grid, build_grid
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets import snapping
 
@@ -298,29 +298,63 @@ def test_rasters_beside_rivers_find_what_points_find(seed: int, step: float) -> 
     assert (found.segment != across.segment).any()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_positions_on_edges_are_those_of_a_slow_walk_along_them(
-    banks: tl.Network, helsinki: tl.Network, seed: int
-) -> None:
+def assert_positions_on_edges(network: tl.Network, seed: int) -> None:
+    """Compare the coordinates of random positions with those of a slow walk along the edges."""
     rng = np.random.default_rng(seed)
-    for network in (banks, helsinki):
-        streets = network.streets
-        edge = rng.integers(0, streets.n_edges, 300).astype(np.int32)
-        fraction = rng.choice([0.0, 1.0, 0.5, *rng.random(20)], edge.size)
-        edge[:5] = -1
-        nothing = np.zeros(edge.size)
-        snaps = snapping.Snaps(edge, fraction, nothing, nothing.astype(np.int8), nothing, nothing)
-        lng, lat = snapping.snapped_coordinates(streets, snaps)
-        assert np.isnan(lng[:5]).all() and np.isnan(lat[:5]).all()
-        t = streets.tables
-        for i in range(5, edge.size):
-            part = slice(t.coord_indptr[edge[i]], t.coord_indptr[edge[i] + 1])
-            x, y = streets.frame.to_xy(t.coord_lng[part], t.coord_lat[part])
-            shrink = streets.frame.shrink((y[:-1] + y[1:]) / 2)
-            along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x) * shrink, np.diff(y)))])
-            there = np.array([np.interp(fraction[i] * along[-1], along, axis) for axis in (x, y)])
-            found = np.array(streets.frame.to_xy(lng[i : i + 1], lat[i : i + 1]))[:, 0]
-            assert np.abs(found - there).max() < 0.01, (i, edge[i], fraction[i])
+    streets = network.streets
+    edge = rng.integers(0, streets.n_edges, 300).astype(np.int32)
+    fraction = rng.choice([0.0, 1.0, 0.5, *rng.random(20)], edge.size)
+    edge[:5] = -1
+    nothing = np.zeros(edge.size)
+    snaps = snapping.Snaps(edge, fraction, nothing, nothing.astype(np.int8), nothing, nothing)
+    lng, lat = snapping.snapped_coordinates(streets, snaps)
+    assert np.isnan(lng[:5]).all() and np.isnan(lat[:5]).all()
+    t = streets.tables
+    for i in range(5, edge.size):
+        part = slice(t.coord_indptr[edge[i]], t.coord_indptr[edge[i] + 1])
+        x, y = streets.frame.to_xy(t.coord_lng[part], t.coord_lat[part])
+        shrink = streets.frame.shrink((y[:-1] + y[1:]) / 2)
+        along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x) * shrink, np.diff(y)))])
+        there = np.array([np.interp(fraction[i] * along[-1], along, axis) for axis in (x, y)])
+        found = np.array(streets.frame.to_xy(lng[i : i + 1], lat[i : i + 1]))[:, 0]
+        assert np.abs(found - there).max() < 0.01, (i, edge[i], fraction[i])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_positions_on_edges_are_those_of_a_slow_walk_along_them(banks: tl.Network, seed: int) -> None:
+    assert_positions_on_edges(banks, seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_positions_on_edges_of_a_city(helsinki: tl.Network, seed: int) -> None:
+    assert_positions_on_edges(helsinki, seed)
+
+
+def test_points_at_closed_streets(banks: tl.Network) -> None:
+    """A point at a junction is at a closed street if all streets that meet there are closed."""
+    places = at((20, 0), (40, 5), (40, 0), (-30, 0))
+    for ways, expected in (
+        ([101], [True, False, False, False]),
+        ([101, 102], [True, True, False, False]),
+        ([101, 102, 106], [True, True, True, False]),
+    ):
+        closed = banks.with_changes(tl.CloseStreets(ways=ways))
+        walking = Transportation("walking")
+        asked = places.x.to_numpy(), places.y.to_numpy(), walking, Snapping(threshold=500)
+        snaps = snapping.snap_points(closed.streets, *asked)
+        assert (snaps.edge >= 0).tolist() == [True, True, True, False]
+        topology = closed.streets.road_graph(walking).topology
+        assert snapping.on_closed_streets(topology, snaps).tolist() == expected
+
+
+def test_what_is_outside_is_farther_than_the_threshold_from_all_streets(banks: tl.Network) -> None:
+    """Some places within its box, or less than 300 m from it, are too far from streets."""
+    places = at((20, 0), (-6, -4.9), (-4.9, 6), (-20, 6), (20, 40), (70, 0), (20, -20))
+    found = tl.snap(banks, places, transportation="driving", snapping={"threshold": 300})
+    asked = places.x.to_numpy(), places.y.to_numpy(), Transportation("driving"), Snapping(threshold=300)
+    snaps = snapping.snap_points(banks.streets, *asked)
+    assert (found["status"] == "snapped").tolist() == (snaps.status == snapping.SNAPPED).tolist()
+    assert snaps.status.tolist() == [snapping.SNAPPED, *[snapping.TOO_FAR] * 2, *[snapping.OUTSIDE] * 4]
 
 
 def test_distances_of_many_points_are_those_of_few(helsinki: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
