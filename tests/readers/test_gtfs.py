@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.feeds import LINE, feed, text
 from tests.support.osm_files import osm_xml
 from traveltime_lab import build_network
 from traveltime_lab.errors import DataError, GtfsError, InputError, MissingFileError
+from traveltime_lab.kernels.transit import parse
 from traveltime_lab.modes import ROUTE_MODES
 from traveltime_lab.readers.gtfs import extras
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
-from traveltime_lab.readers.gtfs.files import FeedFiles, Findings
+from traveltime_lab.readers.gtfs.files import FeedFiles, Findings, TextTable
 from traveltime_lab.transit.route_types import VEHICLE_WORDS, is_selected, route_class, route_mode
 from traveltime_lab.transit.timetable import Timetable
 
@@ -314,6 +319,17 @@ def _more(file: str, *rows: str) -> str:
          {"stop_times.txt: departure_time is not H:MM:SS": "1 rows, lines 5, such as '9:60:00'"}),
         ({"stop_times": _more("stop_times", "t,4,c,-9:00:00,")},
          {"stop_times.txt: arrival_time is not H:MM:SS": "1 rows, lines 5, such as '-9:00:00'"}),
+        ({"stop_times": """
+             trip_id,stop_sequence,stop_id,arrival_time,departure_time,location_id,location_group_id
+             t,1,a,8:00:00,8:00:00,,
+             t,2,b,8:10:00,8:11:00,,
+             t,3,c,8:20:00,8:20:00,,
+             t,4,,8:30:00,8:30:00,area,
+             t,5,,8:30:00,8:30:00,,group
+             t,6,,8:30:00,8:30:00,,
+             """},
+         {"stop_times.txt: demand-responsive stop time without a stop": "2 rows, lines 5, 6",
+          "stop_times.txt: unknown stop_id": "1 rows, lines 7"}),
         ({"trips": MORE_TRIPS}, {"trips.txt: trip without stop times": "1 rows, such as 'u'"}),
         ({"trips": MORE_TRIPS, "stop_times": _more("stop_times", "u,1,a,9:00:00,9:00:00")},
          {"stop_times.txt: trip with fewer than two stop times": "1 rows, lines 5, such as 'u'"}),
@@ -332,6 +348,8 @@ def _more(file: str, *rows: str) -> str:
          {"calendar.txt: start_date is not YYYYMMDD": "1 rows, lines 3, such as '20260230'"}),
         ({"calendar": LINE["calendar"] + "x,1,1,1,1,1,1,1,20260201,20260131"},
          {"calendar.txt: end_date is before start_date": "1 rows, lines 3, such as '20260131'"}),
+        ({"calendar": LINE["calendar"] + "x,1,1,1,1,1,1,1,20260201,100000101"},
+         {"calendar.txt: end_date is not YYYYMMDD": "1 rows, lines 3, such as '100000101'"}),
         ({"calendar": LINE["calendar"] + "x,1,1,1,yes,1,1,1,20260201,20260331"},
          {"calendar.txt: thursday is not 0 or 1": "1 rows, lines 3, such as 'yes'"}),
         ({"calendar_dates": "service_id,date,exception_type\ndaily,20260102,3\ndaily,2026-01-02,1\ndaily,20260102,2\n"
@@ -407,11 +425,11 @@ def test_what_is_noted_and_read_anyway(tmp_path: Path) -> None:
         feed(
             tmp_path,
             stops="""
-                stop_id,stop_lat,stop_lon,parent_station,location_type,wheelchair_boarding
-                a,,,s,0,1
-                b,0.5,0.51,gone,,9
-                c,0,0,,,
-                s,0.5,0.5,,1,2
+                stop_id,stop_lat,stop_lon,parent_station,location_type,wheelchair_boarding,zone_id
+                a,,,s,0,1,1
+                b,0.5,0.51,gone,,9,1
+                c,0,0,,,,
+                s,0.5,0.5,,1,2,
             """,
             routes="route_id,route_type\nR,555",
             trips="route_id,service_id,trip_id,shape_id,direction_id\nR,daily,t,gone,5",
@@ -420,7 +438,16 @@ def test_what_is_noted_and_read_anyway(tmp_path: Path) -> None:
                 from_stop_id,to_stop_id,transfer_type,min_transfer_time,from_trip_id
                 a,b,2,,
                 a,b,3,,t
+                a,c,3,,
+                b,c,1,,t
             """,
+            agency="""
+                agency_id,agency_name,agency_url,agency_timezone
+                A,Transit,https://example.org,UTC
+                B,Other,https://example.org,UTC
+            """,
+            fare_attributes="fare_id,price,currency_type,agency_id\nf,2,EUR,A\ng,2,EUR,",
+            fare_rules="fare_id,origin_id,destination_id\nf,1,2\ng,1,\ng,,1",
             frequencies="""
                 trip_id,start_time,end_time,headway_secs
                 t,8:00:00,9:00:00,600
@@ -440,6 +467,9 @@ def test_what_is_noted_and_read_anyway(tmp_path: Path) -> None:
         "trips.txt: direction_id is not 0 to 1: ignored": "1 rows, lines 2, such as '5'",
         "transfers.txt: transfer_type 2 without min_transfer_time: the walking time is used": "1 rows, lines 2",
         "transfers.txt: min_transfer_time and bans of single routes or trips: kept but not used": "1 rows, lines 3",
+        "routes.txt: no known agency_id: the first agency is used": "1 rows, lines 2",
+        "fare_attributes.txt: no agency_id in a feed of several agencies: valid for all of them": "1 rows, lines 3",
+        "fare_rules.txt: destination_id is not a zone_id of stops.txt: the rule never applies": "1 rows, lines 2",
         "frequencies.txt: headways of a trip overlap: both are used": "1 rows, lines 3",
     }
     assert timetable.notes[0]["files_not_used"] == "levels.txt"
@@ -503,7 +533,66 @@ def test_times_far_past_midnight(tmp_path: Path) -> None:
     assert times(timetable)[0][1] == 32 * 60 and times(timetable)[2][1] == 100 * 60 + 20
 
 
+@given(
+    st.integers(0, 100_020_000)
+    | st.dates().map(lambda day: int(day.strftime("%Y%m%d")))
+    | st.integers(20_230_000, 20_250_000)
+)
+def test_dates_are_those_of_the_calendar(number: int) -> None:
+    """Of each number: the day that its digits are, or none."""
+    try:
+        expected = dt.date(number // 10_000, number // 100 % 100, number % 100).toordinal()
+    except ValueError:
+        expected = parse.BROKEN
+    column = pa.chunked_array([pa.array(["20240229"]), pa.array([], pa.string()), pa.array([str(number), ""])])
+    table = TextTable(None, "calendar.txt", {"start_date": column}, 3, b"", 1, 1)
+    assert table.dates("start_date").tolist() == [dt.date(2024, 2, 29).toordinal(), expected, parse.MISSING]
+
+
 # What is kept
+
+
+def test_stop_times_of_trips_that_take_turns(tmp_path: Path) -> None:
+    """Rows may come in any order, also one that rises with stop_sequence but not with trips."""
+    calls = """
+        trip_id,stop_sequence,stop_id,arrival_time,departure_time
+        t,1,a,8:00:00,8:00:00
+        u,2,b,9:10:00,9:11:00
+        t,3,b,8:10:00,8:11:00
+        u,4,c,9:20:00,9:20:00
+        t,5,c,8:20:00,8:20:00
+        u,6,a,9:30:00,9:30:00
+    """
+    timetable = read_feed(feed(tmp_path, trips=MORE_TRIPS, stop_times=calls))
+    assert times(timetable) == LINE_TIMES
+    assert times(timetable, "u") == [("b", 550, 551), ("c", 560, 560), ("a", 570, 570)]
+    assert timetable.notes[0]["dropped"] == {}
+
+
+def test_stops_at_the_edges_of_the_map(tmp_path: Path) -> None:
+    places = "n,90,0\ns,-90,0\ne,0,180\nw,0,-180\n"
+    stops = "stop_id,stop_lat,stop_lon\na,0.5,0.50\nb,0.5,0.51\nc,0.5,0.52\n" + places
+    timetable = read_feed(feed(tmp_path, stops=stops))
+    assert timetable.notes[0]["dropped"] == timetable.notes[0]["noted"] == {}
+    assert timetable.stops["stop_lat"].tolist()[3:] == [90, -90, 0, 0]
+    assert timetable.stops["stop_lon"].tolist()[3:] == [0, 0, 180, -180]
+
+
+def test_what_belongs_to_a_dropped_trip_goes_with_it(tmp_path: Path) -> None:
+    """Of trips t, u and v the second has one stop time only."""
+    files = {
+        "trips": MORE_TRIPS + "\nR,daily,v",
+        "stop_times": _more("stop_times", "u,1,a,9:00:00,9:00:00", "v,1,a,9:00:00,9:00:00", "v,2,b,9:09:00,9:09:00"),
+        "frequencies": "trip_id,start_time,end_time,headway_secs\nu,8:00:00,9:00:00,60\nv,8:00:00,9:00:00,90",
+        "transfers": "from_stop_id,to_stop_id,transfer_type,from_trip_id,to_trip_id\na,a,4,u,v\nb,b,4,v,t",
+    }
+    timetable = read_feed(feed(tmp_path, **files))
+    assert sorted(timetable.trips["trip_id"]) == ["t", "v"]
+    names = timetable.trips["trip_id"].to_numpy()
+    assert names[timetable.frequency_trip].tolist() == ["v"]
+    assert timetable.frequency_headway.tolist() == [90]
+    ends = timetable.transfers[["from_trip_idx", "to_trip_idx"]].to_numpy()
+    assert names[ends].tolist() == [["v", "t"]]
 
 
 def test_patterns_courses_and_headsigns(tmp_path: Path) -> None:

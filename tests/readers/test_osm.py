@@ -379,6 +379,14 @@ class TestRestrictions:
         assert self.mapped(read, "w10@from n5@via w12@to") == (["no 4>5>2"], {})
         assert self.mapped(read, "w12@from n5@via w10@to", "only_right_turn") == (["only 2>5>4"], {})
 
+    def test_via_a_node_that_no_street_has(self, read):
+        """Nodes 3 and 77: one is on no way, one is not in the file."""
+        for via in (3, 77):
+            assert self.mapped(read, f"w10@from n{via}@via w12@to")[0] == []
+        # The way from 4 to 1 and that from 1 to 2 meet at the second junction of the tables.
+        ways = [(10, "4 1", "highway=primary"), (11, "1 2", "highway=primary"), (12, "1 5", "highway=primary")]
+        assert self.mapped(read, "w10@from n77@via w11@to", ways=ways)[0] == []
+
     def test_the_nearest_piece_of_a_way_is_meant(self, read):
         ways = [
             (10, "1 4 5", "highway=primary"),
@@ -565,6 +573,23 @@ class TestWater:
         assert square.area == pytest.approx(1e-6)
         assert lake.area == pytest.approx(4e-6 - 2e-8)
         assert len(lake.interiors) == 1
+
+    def test_each_way_is_an_area_of_its_own(self, read):
+        """Three ponds as ways, and one as a multipolygon of a way with two nodes and another."""
+        ways = [
+            self.STREET, (20, "1 2 5 4 1", "natural=water"), (21, "5 6 9 5", "natural=water"),
+            (22, "4 5 8 7 4", "natural=water"), (23, "2 3", ""), (24, "3 6 5 2", ""),
+        ]  # fmt: skip
+        tables = read(ways, [(90, "w23@outer w24@outer", "type=multipolygon natural=water")])
+        assert [area.area for area in tables.water] == pytest.approx([1e-6, 0.5e-6, 1e-6, 1e-6])
+        assert tables.water[0].bounds == pytest.approx((0.0, 0.001, 0.001, 0.002))
+        assert tables.water[1].bounds == pytest.approx((0.001, 0.0, 0.002, 0.001))
+
+    def test_a_shore_that_does_not_close_beside_one_that_does(self, read):
+        ways = [self.STREET, (20, "1 2 5 4 1", ""), (21, "6 9 8", "")]
+        tables = read(ways, [(90, "w20@outer w21@outer", "type=multipolygon natural=water")])
+        assert tables.water == []
+        assert tables.report["water_areas_dropped_incomplete"] == 1
 
     @pytest.mark.parametrize(
         "tags",

@@ -126,7 +126,7 @@ def test_a_pixel_is_shared_among_cells(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_rasters(tmp_path: Path, more: Any, options: Any, error: type[Exception], says: str) -> None:
-    path = raster(tmp_path / "wrong.tif", more.pop("values", np.ones((1, 1))), **more)
+    path = raster(tmp_path / "wrong.tif", **{"values": np.ones((1, 1)), **more})
     with pytest.raises(error, match=says):
         tl.counts_to_h3(path, 8, **options)
 

@@ -146,6 +146,29 @@ def test_how_sharp_a_turn_is(place, expected):
     assert words(one(bend, (1000, -390), place, **ON_FOOT)["route"])[2].startswith(expected)
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize(
+    ("least", "gentle", "sharper"),
+    [
+        (20, "Continue", "Turn slightly"),
+        (45, "Turn slightly", "Turn"),
+        (135, "Turn", "Turn sharp"),
+        (170, "Turn sharp", ""),
+    ],
+)
+def test_where_turns_begin_to_be_sharper(side, least, gentle, sharper):
+    """Half a degree less, and half a degree more, than the least angle of a kind of turn."""
+    for angle, kind in ((least - 0.5, gentle), (least + 0.5, sharper)):
+        east = 300 * np.sin(np.radians(angle)) * (1 if side == "right" else -1)
+        place = (1000 + east, 300 * np.cos(np.radians(angle)))
+        nodes = {"A": (1000, -400), "B": (1000, 0), "C": place, "D": (600, 3), "E": (1400, 3)}
+        first, second = {"name": "First"}, {"name": "Second"}
+        bend = world(nodes, [("A", "B", first), ("B", "C", second), ("B", "D"), ("B", "E")])
+        said = words(one(bend, (1000, -390), place, **ON_FOOT)["route"])[2]
+        expected = "Continue" if kind == "Continue" else f"{kind} {side}" if kind else "Turn back"
+        assert said.startswith(f"{expected} onto Second"), angle
+
+
 def test_a_turn_on_one_street_is_said_at_junctions_only():
     nodes = {"A": (0, 0), "B": (300, 0), "C": (300, 300)}
     bend = [("A", "B", {"name": "Crooked Road"}), ("B", "C", {"name": "Crooked Road"})]
@@ -166,13 +189,16 @@ def test_a_nameless_crossing_is_no_news():
     assert words(one(street, (0, 0), (600, 0), **ON_FOOT)["route"])[1:-1] == ["Walk 600 m along High Street"]
 
 
-def test_roundabouts_count_their_exits():
+@pytest.mark.parametrize("oneway", ["", "yes"])
+def test_roundabouts_count_their_exits(oneway):
+    """The street on which one comes is no exit, whether one could leave by it or not."""
     # Right-hand traffic goes round against the clock: in from the south, past the east, out to the north.
     nodes = {"S": (0, -300), "s": (0, -30), "e": (30, 0), "n": (0, 30), "w": (-30, 0), "E": (300, 0), "N": (0, 300)}
     ring = {"junction": "roundabout", "oneway": "yes"}
     streets = [
         ("s", "e", ring), ("e", "n", ring), ("n", "w", ring), ("w", "s", ring),
-        ("S", "s", {"name": "South Road"}), ("e", "E", {"name": "East Road"}), ("n", "N", {"name": "North Road"}),
+        ("S", "s", {"name": "South Road", "oneway": oneway}), ("e", "E", {"name": "East Road"}),
+        ("n", "N", {"name": "North Road"}),
     ]  # fmt: skip
     row = one(world(nodes, streets), (0, -250), (0, 200), transportation="driving")
     assert words(row["route"])[1:-1] == [

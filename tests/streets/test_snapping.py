@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support.osm_files import osm_xml
+from tests.support.worlds import world
+from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import nearest, nearest_raster
 from traveltime_lab.kernels.street.crossings import MOTORWAY, REACH_M, SHORE, WADE_M, is_barred, is_behind_water
 from traveltime_lab.kernels.street.grid import Grid, build_grid
@@ -318,6 +320,33 @@ def assert_positions_on_edges(network: tl.Network, seed: int) -> None:
         there = np.array([np.interp(fraction[i] * along[-1], along, axis) for axis in (x, y)])
         found = np.array(streets.frame.to_xy(lng[i : i + 1], lat[i : i + 1]))[:, 0]
         assert np.abs(found - there).max() < 0.01, (i, edge[i], fraction[i])
+
+
+def test_segments_are_the_shares_of_their_edges() -> None:
+    """Also of a street of 60 cm, and of one whose bends are at one place, at a latitude where degrees differ."""
+    frame = LocalFrame(24.9, 60.2)
+    nodes = {"a": (0, 0), "b": (300, 0), "c": (300, 0.6), "d": (900, 900)}
+    ways = [
+        ("a", "b", {"via": [(0, 400), (100, 400)]}), ("b", "c", {"via": [(300.2, 0.0), (300.2, 0.5)]}),
+        ("b", "d", {"via": [(300, 0), (300, 0), (700, 100)]}),
+    ]  # fmt: skip
+    streets = world(nodes, ways, frame=frame).streets
+    x1, y1, x2, y2, edge, start, span = snapping.segments(streets)
+    t, row = streets.tables, 0
+    for number in range(streets.n_edges):
+        line = slice(t.coord_indptr[number], t.coord_indptr[number + 1])
+        x, y = streets.frame.to_xy(t.coord_lng[line], t.coord_lat[line])
+        shrink = streets.frame.shrink(y)
+        metres = [
+            np.hypot((x[i + 1] - x[i]) * (shrink[i] + shrink[i + 1]) / 2, y[i + 1] - y[i]) for i in range(len(x) - 1)
+        ]
+        for i, length in enumerate(metres):
+            assert edge[row] == number
+            assert [x1[row], y1[row], x2[row], y2[row]] == [x[i], y[i], x[i + 1], y[i + 1]]
+            assert start[row] == pytest.approx(sum(metres[:i]) / sum(metres), abs=1e-9)
+            assert span[row] == pytest.approx(length / sum(metres), abs=1e-9)
+            row += 1
+    assert row == len(edge) == 10
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -11,6 +11,8 @@ import pytest
 import traveltime_lab as tl
 from tests.support.worlds import FRAME, at, tables, world
 from traveltime_lab.streets import costs
+from traveltime_lab.streets import labels as label_parts
+from traveltime_lab.streets.graph import weigh
 from traveltime_lab.streets.tables import NODE_SIGNALS
 from traveltime_lab.streets.topology import build_topology, open_edges
 
@@ -77,3 +79,18 @@ def test_signals_cost_the_same_everywhere(mode: str) -> None:
     comes = (arc == 0) | (arc == 3)
     assert set(arc[comes].tolist()) == {0, 3}
     assert (two.arc_extra_ms - one.arc_extra_ms == np.where(comes, 1000 * costs.SIGNAL_S, 0)).all()
+
+
+@pytest.mark.parametrize("mode", ["walking+ferry", "cycling+ferry", "driving+ferry"])
+def test_the_weight_of_an_arc_is_that_of_its_edge_turn_and_boarding(mode: str) -> None:
+    """To the millisecond, of which an answer shows the sums only."""
+    nodes = {0: (0, 0), 1: (100, 0), 2: (2000, 0), 3: (2100, 0), 4: (2100, 100)}
+    drawn = tables(nodes, [(0, 1), (1, 2, FERRY), (2, 3), (3, 4)])
+    how = tl.Transportation(type=mode, boarding_time=77)
+    topology = build_topology(drawn, how, FRAME, is_left_hand=False, timed=np.zeros(0, np.bool_))
+    graph = weigh(topology, drawn, how, 1.0)
+    along_ms = np.repeat(np.rint(drawn.edge_length_m * 3600 / 18), 2)
+    expected = along_ms[topology.arc_edge] + topology.arc_extra_ms + 77_000 * topology.arc_boards
+    assert topology.arc_boards.any() and (topology.arc_extra_ms > 0).any() == mode.startswith("driving")
+    assert label_parts.ms(graph.weights).tolist() == expected.tolist()
+    assert label_parts.cm(graph.weights).tolist() == np.rint(100 * drawn.edge_length_m)[topology.arc_edge // 2].tolist()
