@@ -15,7 +15,7 @@ from tests.support.osm_files import osm_xml
 from tests.support.worlds import tables
 from traveltime_lab.readers.osm.streets import read_osm
 from traveltime_lab.readers.osm.tags import is_off_ground
-from traveltime_lab.streets.on_ground import drowned, nodes_on_ground
+from traveltime_lab.streets.on_ground import _around, drowned, first_cover, nodes_on_ground
 
 pytestmark = pytest.mark.quick
 
@@ -34,6 +34,33 @@ def test_the_areas_that_are_land_are_those_of_the_slow_twin(seed, side_m, n_node
     extent = (-side_m, -side_m, side_m, side_m)
     found = drowned(np.array(areas, dtype=object), is_water, at[:, 0], at[:, 1], extent)
     assert {tuple(each) for each in found} == drowned_slowly(areas, is_water.tolist(), at.tolist(), extent)
+
+
+BOXES = st.lists(st.tuples(*[st.integers(0, 6)] * 2, *[st.integers(1, 4)] * 2), max_size=5)
+
+
+@given(BOXES, st.sampled_from([shapely.intersects_xy, shapely.contains_xy]))
+def test_the_last_polygon_covers_a_point(boxes, covers):
+    """Points within, on the sides and at the corners of boxes, and beside them."""
+    polygons = np.array([shapely.box(x, y, x + width, y + height) for x, y, width, height in boxes], dtype=object)
+    x, y = (axis.ravel() for axis in np.mgrid[0:10:0.5, 0:10:0.5])
+    each = np.array([covers(polygon, x, y) for polygon in polygons]).reshape(-1, x.size)
+    expected = [max(np.flatnonzero(column), default=-1) for column in each.T]
+    assert first_cover(polygons, x, y, covers).tolist() == expected
+
+
+@given(st.lists(st.tuples(st.integers(-20, 20), st.integers(-20, 20)), min_size=1, max_size=4, unique=True))
+def test_cells_around_cells_are_within_half_a_kilometre_along_both_axes(cells):
+    column, row = np.array(cells).T
+    extent = (-1_050.0, -2_000.0, 850.0, 1_999.0)
+    found = {(float(x), float(y)) for x, y in zip(*_around(column, row, extent), strict=True)}
+    assert found == {
+        (100.0 * i + 50.0, 100.0 * j + 50.0)
+        for a, b in cells
+        for i in range(a - 5, a + 6)
+        for j in range(b - 5, b + 6)
+        if -1_050 <= 100 * i + 50 <= 850 and -2_000 <= 100 * j + 50 <= 1_999
+    }
 
 
 @pytest.mark.parametrize(
