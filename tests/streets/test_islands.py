@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import geopandas as gpd
@@ -19,6 +20,7 @@ from traveltime_lab.streets.islands import reachable_edges
 from traveltime_lab.streets.local_pairs import LocalPairs, same_places
 from traveltime_lab.streets.snapping import Snaps
 
+ENGINES = ["dijkstra", "hierarchy", *(["pandana"] if importlib.util.find_spec("pandana") else [])]
 quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 #: A town of 64 junctions, and an island of three streets 100 m to the east of it.
 TOWN = {(i, j): (100.0 * i, 100.0 * j) for i in range(8) for j in range(8)}
@@ -132,6 +134,23 @@ def test_explanations_know_islands(island: tl.Network) -> None:
     assert "island" in str(across)
 
 
+@pytest.mark.parametrize("mode", ["walking", "driving"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_knows_islands_and_single_places(island: tl.Network, engine: str, mode: str) -> None:
+    """The fifth point is 4 mm from the first, the sixth as far from the fourth."""
+    places = at(ON_P, ON_R, BETWEEN, IN_TOWN, (810, 100.004), (350, 300.004))
+    rows, columns = np.divmod(np.arange(36), 6)
+    chosen = pd.DataFrame({"origin": rows, "destination": columns})
+    ask: dict[str, Any] = {"travel_time": 3600, "transportation": mode}
+    times = tl.time_filter(island, places, places, form="matrix", engine="dijkstra", **ask).to_numpy(dtype=float)
+    assert times[0, 4] == times[4, 0] == times[3, 5] == 0
+    assert times[0, 1] == times[4, 1] == times[1, 4] < 200
+    whole = tl.time_filter(island, places, places, form="matrix", engine=engine, **ask).to_numpy(dtype=float)
+    pairs = tl.time_filter(island, places, places, pairs=chosen, engine=engine, **ask)["travel_time"]
+    np.testing.assert_array_equal(whole, times)
+    np.testing.assert_array_equal(pairs.to_numpy(dtype=float).reshape(6, 6), times)
+
+
 @quick
 @given(towns(), st.sampled_from(["walking", "cycling", "driving"]), st.integers(0, 2**31))
 def test_every_door_has_the_same_times(network: tl.Network, mode: str, seed: int) -> None:
@@ -143,7 +162,6 @@ def test_every_door_has_the_same_times(network: tl.Network, mode: str, seed: int
     def assert_same(found: Any) -> None:
         np.testing.assert_array_equal(np.asarray(found, dtype=float).reshape(7, 7), times)
 
-    assert_same(tl.time_filter(network, places, places, form="matrix", engine="hierarchy", **ask))
     assert_same(tl.time_filter(network, places, places, form="pairs", **ask)["travel_time"])
     prepared = tl.prepare_points(network, places, transportation=mode)
     assert_same(tl.time_filter(network, prepared, prepared, form="matrix", **ask))
@@ -151,7 +169,9 @@ def test_every_door_has_the_same_times(network: tl.Network, mode: str, seed: int
     assert_same(pd.concat(one_by_one))
     rows, columns = (np.arange(49) // 7, np.arange(49) % 7)
     chosen = pd.DataFrame({"origin": rows, "destination": columns})
-    assert_same(tl.time_filter(network, places, places, pairs=chosen, **ask)["travel_time"])
+    for engine in ENGINES:
+        assert_same(tl.time_filter(network, places, places, form="matrix", engine=engine, **ask))
+        assert_same(tl.time_filter(network, places, places, pairs=chosen, engine=engine, **ask)["travel_time"])
     assert_same(tl.routes(network, places, places, transportation=mode)["travel_time"])
     for k in (1, 3, 7):
         found = tl.nearest(network, places, places, k=k, **ask)

@@ -267,13 +267,31 @@ def pair_labels(
         `UNREACHED` beyond the limit.
     """
     check_engine(engine)
+    pairs = (origins, destinations, snapping, origin_of, destination_of)
     if engine == "pandana":
         from traveltime_lab.streets import pandana  # noqa: PLC0415 - an optional extra
 
-        return pandana.pair_labels(
-            streets, graph, origins, destinations, snapping, origin_of, destination_of,
-            limit=limit, with_length=with_length,
-        )  # fmt: skip
+        result = pandana.pair_labels(streets, graph, *pairs, limit=limit, with_length=with_length)
+    else:
+        result = _pair_labels(streets, graph, *pairs, limit=limit, engine=engine)
+    chosen, labels = local_labels(graph, *pairs, limit_label(limit, graph.metric))
+    result[chosen] = labels
+    return result
+
+
+def _pair_labels(
+    streets: StreetLayer,
+    graph: RoadGraph,
+    origins: Snaps,
+    destinations: Snaps,
+    snapping: Snapping,
+    origin_of: IndexArray,
+    destination_of: IndexArray,
+    *,
+    limit: float,
+    engine: str,
+) -> Int64Array:
+    """Return the labels of chosen pairs by searches or a hierarchy; none is taken for one place or on an island."""
     order = np.argsort(origin_of, kind="stable")
     used, row_of = np.unique(origin_of[order], return_inverse=True)
     row_indptr = np.searchsorted(row_of, np.arange(used.size + 1)).astype(np.int64)
@@ -293,8 +311,6 @@ def pair_labels(
     turns.improve_pairs(leaving.positions, reached.positions, row_of, aligned, graph.directed, largest, labels)
     result = np.empty_like(labels)
     result[order] = labels
-    pairs_of, local = local_labels(graph, origins, destinations, snapping, origin_of, destination_of, largest)
-    result[pairs_of] = local
     return result
 
 

@@ -357,7 +357,7 @@ def pair_labels(
     with_length: bool = True,
 ) -> Int64Array:
     """
-    Return the labels of chosen pairs.
+    Return the labels of chosen pairs; none is taken for one place or on an island.
 
     Parameters
     ----------
@@ -395,10 +395,6 @@ def pair_labels(
         a, b = origin_of[part], destination_of[part]
         labels[part] = _labels_of_pairs(contracted, starts, ends, a, b, largest, with_length=with_length)
         turns.improve_pairs(near, far, a, b, graph.directed, largest, labels[part])
-    same = (origins.lng[origin_of] == destinations.lng[destination_of]) & (origins.edge[origin_of] >= 0)
-    same &= (origins.lat[origin_of] == destinations.lat[destination_of]) & (destinations.edge[destination_of] >= 0)
-    # The travel time between equal points is zero, without connectors.
-    labels[same] = 0
     return labels
 
 
