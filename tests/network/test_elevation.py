@@ -274,7 +274,7 @@ def test_a_raster_without_a_place(cross: Network, tmp_path: Path) -> None:
         (
             {"transform": rasterio.Affine(CELL, 0, 10, 0, -CELL, 50)},
             tl.InputError,
-            r"does not touch the network: it has",
+            r"does not touch the network: it has heights from 10\.0000 to 10\.0600 east and 49\.9400 to 50\.0000 north",
         ),
         ({"nodata": 7.0}, tl.InputError, "only missing pixels"),
         ({"units": "ft"}, tl.InputError, "has heights in 'ft'; convert them to metres"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,12 +104,34 @@ def test_two_mirrored_edges_are_one_street() -> None:
     assert tables.edge_length_m[0] == pytest.approx(expected)
 
 
-def test_streets_keep_the_direction_they_are_drawn_in() -> None:
+def from_frames(graph: nx.MultiDiGraph) -> StreetTables:
+    """Read a graph by way of its tables of nodes and edges."""
+    nodes = gpd.GeoDataFrame(
+        {}, index=list(graph.nodes), geometry=[shapely.Point(d["x"], d["y"]) for _, d in graph.nodes(data=True)],
+        crs=graph.graph["crs"],
+    )  # fmt: skip
+    rows = {(u, v, key): data for u, v, key, data in graph.edges(keys=True, data=True)}
+    edges = pd.DataFrame(list(rows.values()), index=pd.MultiIndex.from_tuples(rows, names=["u", "v", "key"]))
+    return tables_from_frames(nodes, edges)
+
+
+@pytest.mark.parametrize("read", [tables_from_osmnx, from_frames])
+def test_streets_keep_the_direction_they_are_drawn_in(read: Callable[[nx.MultiDiGraph], StreetTables]) -> None:
     way = {"osmid": 7, "highway": "residential", "oneway": False, "maxspeed:forward": "20", "maxspeed:backward": "50"}
     graph = graph_of((0, 1, {**way, "reversed": True}), (1, 0, {**way, "reversed": False}))
-    tables = tables_from_osmnx(graph)
+    tables = read(graph)
     assert tables.node_osm_id[tables.edge_from[0]] == 1
     assert use_of(tables).driving_kph_forward < use_of(tables).driving_kph_backward
+
+
+@pytest.mark.parametrize("data", [{"reversed": True, "oneway": False}, {"oneway": "-1"}])
+def test_a_street_against_its_way_is_turned_with_its_bends(data: dict[str, Any]) -> None:
+    line = shapely.LineString([(LNG, LAT), (LNG + STEP / 4, LAT + STEP), (LNG + STEP / 2, LAT), (LNG + STEP, LAT)])
+    tables = tables_from_osmnx(graph_of((0, 1, {"osmid": 7, "highway": "residential", "geometry": line, **data})))
+    assert_sound(tables)
+    assert tables.node_osm_id[[tables.edge_from[0], tables.edge_to[0]]].tolist() == [1, 0]
+    found = np.column_stack([tables.coord_lng, tables.coord_lat])
+    np.testing.assert_array_equal(found, shapely.get_coordinates(line)[::-1])
 
 
 def test_parallel_streets_stay_apart() -> None:
@@ -454,6 +476,26 @@ def test_places(osmnx_server: Any, extract: overpass.Extract) -> None:
         np.testing.assert_array_equal(np.sort(tables.edge_way_id), np.sort(by_box.edge_way_id))
 
 
+@pytest.mark.parametrize("kind", [tuple, list, np.array])
+def test_a_box_across_the_180th_meridian_is_two(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ox = pytest.importorskip("osmnx")
+    asked = []
+
+    def graph_from_bbox(box: tuple[float, ...], **_options: Any) -> nx.MultiDiGraph:
+        asked.append(box)
+        number, lng = len(asked), box[0]
+        graph = nx.MultiDiGraph(crs="EPSG:4326")
+        for node in range(2):
+            graph.add_node(10 * number + node, x=lng + 0.01 * node, y=-17.0)
+        graph.add_edge(10 * number, 10 * number + 1, osmid=number, highway="residential", oneway=False, length=1e3)
+        return graph
+
+    monkeypatch.setattr(ox, "graph_from_bbox", graph_from_bbox)
+    tables = tables_from_place(kind([179.9, -17.1, -179.9, -16.9]))
+    assert asked == [(179.9, -17.1, 180.0, -16.9), (-180.0, -17.1, -179.9, -16.9)]
+    assert sorted(tables.edge_way_id.tolist()) == [1, 2]
+
+
 def test_points(osmnx_server: Any) -> None:
     by_name = tables_from_place({"lat": 60.1710, "lng": 24.9414}, distance=300)
     assert_sound(by_name)
@@ -485,6 +527,8 @@ def test_no_overpass(osmnx_server: Any, monkeypatch: pytest.MonkeyPatch) -> None
         (shapely.Point(24.9, 60.2), {"distance": float("nan")}, InputError),
         ({"lat": 139.0, "lng": 35.0}, {"distance": 100}, CoordinateError),
         ((24.9, 60.2, 24.8, 60.1), {}, InputError),
+        ((24.9, 60.2, 25.0, 60.2), {}, InputError),
+        ((24.9, 60.1, 24.9, 60.2), {}, InputError),
         ((24.9, 160.2, 25.0, 160.3), {}, CoordinateError),
         ((24.9, float("nan"), 25.0, 60.3), {}, CoordinateError),
         ((24.9, 60.1, 25.0, 60.3), {"distance": 100}, InputError),

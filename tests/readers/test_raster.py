@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyproj
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from traveltime_lab.readers import raster
 from traveltime_lab.readers.elevation import read_heights
 from traveltime_lab.readers.raster import read_counts
 
@@ -83,15 +85,75 @@ def test_both_readers_equal_the_slow_twin(tmp_path_factory: pytest.TempPathFacto
 
     for band in range(1, bands + 1):
         expected = [pixel for pixel in pixels_of(path, band) if pixel[2] > 0.0]
-        found = [
-            (lng, lat, count)
-            for pixels in read_counts(path, band, math.inf)
-            for lng, lat, count in zip(pixels.lng[:, 0], pixels.lat[:, 0], pixels.counts, strict=True)
-        ]
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        for at_once in (raster._AT_ONCE, 7, 1):  # all rows, a few, one
+            with mock.patch.object(raster, "_AT_ONCE", at_once):
+                found = [
+                    (lng, lat, count)
+                    for pixels in read_counts(path, band, math.inf)
+                    for lng, lat, count in zip(pixels.lng[:, 0], pixels.lat[:, 0], pixels.counts, strict=True)
+                ]
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
     if bands == 1 and (every := pixels_of(path, 1)):
         lng, lat, heights = np.array(every).T
         np.testing.assert_allclose(read_heights(path, lng, lat).at(lng, lat), heights, rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("place", "part_m", "parts"),
+    [
+        ("EPSG:32722", 120.5, 1),
+        ("EPSG:32722", 119.5, 2),
+        ("EPSG:32722", 30.5, 4),
+        # The sides are 107.7 m, the diagonals 152 m.
+        ("turned", 108.0, 1),
+        ("turned", 107.0, 2),
+        # 96 m to the east, 111 m to the north.
+        ("EPSG:4326", 112.0, 1),
+        ("EPSG:4326", 110.0, 2),
+        ("EPSG:4326", 97.0, 2),
+        ("EPSG:4326", 55.0, 3),
+    ],
+)
+def test_large_pixels_are_divided_into_equal_parts(tmp_path: Path, place: str, part_m: float, parts: int) -> None:
+    """By their longer side; parts are the pixels of a raster with so many times as many pixels."""
+    path = write(tmp_path / "coarse.tif", np.array([[[0, 5], [0, 0]]], np.int32), place)
+    (found,) = read_counts(path, 1, part_m)
+    assert found.counts.tolist() == [5]
+    fine = PLACES[place] @ rasterio.Affine.scale(1 / parts)
+    with mock.patch.dict(PLACES, {place: fine}):
+        values = np.kron(np.array([[0, 1], [0, 0]]), np.ones((parts, parts))).astype(np.int32)
+        expected = np.array(pixels_of(write(tmp_path / "fine.tif", values[None], place), 1))
+    expected = expected[expected[:, 2] > 0]
+    assert found.lng.shape == found.lat.shape == (1, parts**2)
+    assert next(read_counts(path, 1, 0.5)).lng.shape == (1, 100**2)  # the most
+    np.testing.assert_allclose(np.column_stack([found.lng[0], found.lat[0]]), expected[:, :2], rtol=1e-12)
+
+
+def test_pixels_have_the_size_that_they_have_in_the_middle_of_a_raster(tmp_path: Path) -> None:
+    """From 60 to 20 degrees north: a pixel is 2.4 km wide at 40 degrees, and 1.4 to 2.6 km elsewhere."""
+    wide = rasterio.Affine(0.028, 0, 10.0, 0, -0.01, 60.0)
+    values = np.zeros((1, 4000, 1), np.int32)
+    values[0, 0, 0] = 1
+    with mock.patch.dict(PLACES, {"EPSG:4326": wide}):
+        path = write(tmp_path / "tall.tif", values, "EPSG:4326")
+    for part_m, parts in ((2_400.0, 1), (2_380.0, 2)):
+        found = [pixels for pixels in read_counts(path, 1, part_m) if pixels.counts.size]
+        assert [pixels.lng.shape for pixels in found] == [(1, parts**2)], part_m
+
+
+def test_heights_of_a_fine_raster_that_is_turned(tmp_path: Path) -> None:
+    """Pixels of 3.2 m are joined by three; a plane stays one."""
+    fine = rasterio.Affine(3.0, 1.2, 480_000, 1.2, -3.0, 6_680_000)
+    row, column = np.mgrid[0:200, 0:230]
+    x, y = (axis - start for axis, start in zip(fine @ (column + 0.5, row + 0.5), (480_000, 6_680_000), strict=True))
+    with mock.patch.dict(PLACES, {"turned": fine}):
+        path = write(tmp_path / "plane.tif", (500 + 0.3 * x - 0.2 * y)[None].astype(np.float32), "turned")
+    inner = (slice(20, 180, 13), slice(20, 210, 11))
+    to_degrees = pyproj.Transformer.from_crs(32722, 4326, always_xy=True)
+    lng, lat = to_degrees.transform(480_000 + x[inner].ravel(), 6_680_000 + y[inner].ravel())
+    heights = read_heights(path, lng, lat)
+    assert heights.values.shape[0] < 70 and heights.values.shape[1] < 80
+    np.testing.assert_allclose(heights.at(lng, lat), (500 + 0.3 * x - 0.2 * y)[inner].ravel(), atol=0.05)
 
 
 def test_scale_and_offset_of_counts(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ import traveltime_lab as tl
 from tests.support.osm_files import osm_xml
 from tests.support.worlds import at, world
 from traveltime_lab.readers.osm.places import is_place, kind_of
+from traveltime_lab.readers.osm.streets import read_osm
 from traveltime_lab.search.geocoding import countries
 from traveltime_lab.search.geocoding.gazetteer import gazetteer, tokens_of
 from traveltime_lab.streets.tables import PLACE_DTYPES, places_frame
@@ -84,6 +85,28 @@ def test_what_is_read(town):
     report = town.tables.report
     assert (report["places"], report["place_nodes"], report["place_ways"]) == (7, 5, 1)
     assert report["places_dropped"] == 1
+
+
+def test_the_box_of_a_relation_is_that_of_its_outer_ways(tmp_path):
+    """Three museums of one or two ways; one is drawn across the 180th meridian, which is no box."""
+    nodes = {
+        1: (1.0, 1.0), 2: (1.001, 1.0), 11: (2.0, 2.0), 12: (2.002, 2.0), 13: (2.002, 2.004), 14: (2.0, 2.004),
+        21: (3.0, 3.0), 22: (3.001, 3.0), 23: (3.001, 3.002), 31: (179.9, 1.0), 32: (-179.9, 1.0), 33: (-179.9, 1.1),
+    }  # fmt: skip
+    ways = [
+        (100, "1 2", "highway=residential"), (110, "11 12 13", ""), (111, "13 14 11", ""), (112, "1 2 11 1", ""),
+        (120, "21 22 23 21", ""), (130, "31 32 33 31", ""),
+    ]  # fmt: skip
+    museum = "type=multipolygon|tourism=museum|name=Museum"
+    members = {200: "w110@outer w111@outer w112@inner", 201: "w120@outer w999@outer", 202: "w130@outer", 203: "w998@"}
+    path = tmp_path / "museums.osm"
+    path.write_bytes(osm_xml(nodes, ways, [(ref, ways_of, museum) for ref, ways_of in members.items()]))
+    tables = read_osm(path)
+    places = tables.places.set_index("osm_id")[["west", "south", "east", "north", "lng", "lat"]]
+    assert sorted(places.index) == [200, 201]
+    assert places.loc[200].tolist() == pytest.approx([2.0, 2.0, 2.002, 2.004, 2.001, 2.002])
+    assert places.loc[201].tolist() == pytest.approx([3.0, 3.0, 3.001, 3.002, 3.0005, 3.001])
+    assert (tables.report["place_relations"], tables.report["places_dropped"]) == (2, 2)
 
 
 @pytest.mark.parametrize(
