@@ -383,9 +383,6 @@ class TestRestrictions:
         """Nodes 3 and 77: one is on no way, one is not in the file."""
         for via in (3, 77):
             assert self.mapped(read, f"w10@from n{via}@via w12@to")[0] == []
-        # The way from 4 to 1 and that from 1 to 2 meet at the second junction of the tables.
-        ways = [(10, "4 1", "highway=primary"), (11, "1 2", "highway=primary"), (12, "1 5", "highway=primary")]
-        assert self.mapped(read, "w10@from n77@via w11@to", ways=ways)[0] == []
 
     def test_the_nearest_piece_of_a_way_is_meant(self, read):
         ways = [

@@ -212,6 +212,12 @@ def test_contradictions_are_errors(tmp_path: Path, name: str) -> None:
                 read(path)
 
 
+def test_errors_show_the_beginning_of_long_objects() -> None:
+    way = b"w1 v1 dV T Nn1," + b"n2," * 100
+    assert versions._shown(way + b"\n") == repr(way.decode()[:117] + "...")
+    assert versions._shown(way[:120] + b"\n") == repr(way.decode()[:120])
+
+
 @pytest.mark.parametrize("ending", [".osm", ".xml", ".osm.gz", ".osm.bz2"])
 def test_compressed_files(tmp_path: Path, expected: Callable[[Iterable[Item]], list[Any]], ending: str) -> None:
     items = TOWN
