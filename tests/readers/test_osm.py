@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import contextlib
 import gzip
+import math
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -557,6 +558,14 @@ class TestRestrictions:
         assert self.mapped(read, "w10@from n5@via w11@to", ways=ways) == ([], {"ambiguous_geometry": 1})
 
 
+@pytest.mark.parametrize("ids", [[], [5], [-3, 5, 9]])
+def test_positions_are_found_by_id(ids):
+    positions = NodePositions(np.array(ids, np.int64), np.zeros(len(ids)), np.zeros(len(ids)))
+    asked = [5, -3, 0, 9, 10, -4, 5]
+    assert positions.find(np.array(asked)).tolist() == [ids.index(each) if each in ids else -1 for each in asked]
+    assert positions.find(np.zeros(0, np.int64)).tolist() == []
+
+
 class TestWater:
     STREET = (10, "1 2", "highway=primary")
 
@@ -628,6 +637,17 @@ class TestWater:
         assert tables.water == []
         assert tables.report["water_areas_dropped_incomplete"] == 1
         assert not tables.report.get("water_areas_closed_at_border")
+
+    @pytest.mark.parametrize(("metres", "is_closed"), [(45.0, True), (55.0, False)])
+    @pytest.mark.parametrize("north", [0.0, 60.0])
+    def test_a_lake_is_cut_if_it_ends_within_50_m_of_the_border(self, read, metres, is_closed, north):
+        """At 60 degrees north, a degree of longitude is half as long as at the equator."""
+        west = 0.001 - metres / (111_320.0 * math.cos(math.radians(north)))
+        places = {20: (0.001, 0.0), 21: (0.004, 0.0), 22: (0.004, 0.002), 23: (0.001, 0.002)}
+        nodes = {node: (lng, north + lat) for node, (lng, lat) in places.items()}
+        head = f'<bounds minlat="{north - 0.01}" minlon="{west}" maxlat="{north + 0.01}" maxlon="0.01"/>'
+        ways = [(10, "21 22", "highway=path"), (20, "20 21 22 23 77 20", "natural=water")]
+        assert bool(read(ways, nodes=nodes, head=head).water) == is_closed
 
     def test_a_peninsula_is_not_flooded(self, read):
         nodes = {**GRID, **{20 + i: (0.0005 + i * 0.0002, 0.0015) for i in range(4)}}

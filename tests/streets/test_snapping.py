@@ -323,12 +323,13 @@ def assert_positions_on_edges(network: tl.Network, seed: int) -> None:
 
 
 def test_segments_are_the_shares_of_their_edges() -> None:
-    """Also of a street of 60 cm, and of one whose bends are at one place, at a latitude where degrees differ."""
+    """Also of a street of 60 cm, of one whose bends are at one place and of one without a length, far in the north."""
     frame = LocalFrame(24.9, 60.2)
-    nodes = {"a": (0, 0), "b": (300, 0), "c": (300, 0.6), "d": (900, 900)}
+    nodes = {"a": (0, 0), "b": (300, 0), "c": (300, 0.6), "d": (900, 900), "e": (900, 900)}
     ways = [
         ("a", "b", {"via": [(0, 400), (100, 400)]}), ("b", "c", {"via": [(300.2, 0.0), (300.2, 0.5)]}),
         ("b", "d", {"via": [(300, 0), (300, 0), (700, 100)]}),
+        ("d", "e"),
     ]  # fmt: skip
     streets = world(nodes, ways, frame=frame).streets
     x1, y1, x2, y2, edge, start, span = snapping.segments(streets)
@@ -343,10 +344,10 @@ def test_segments_are_the_shares_of_their_edges() -> None:
         for i, length in enumerate(metres):
             assert edge[row] == number
             assert [x1[row], y1[row], x2[row], y2[row]] == [x[i], y[i], x[i + 1], y[i + 1]]
-            assert start[row] == pytest.approx(sum(metres[:i]) / sum(metres), abs=1e-9)
-            assert span[row] == pytest.approx(length / sum(metres), abs=1e-9)
+            assert start[row] == pytest.approx(sum(metres[:i]) / (sum(metres) or 1), abs=1e-9)
+            assert span[row] == pytest.approx(length / (sum(metres) or 1), abs=1e-9)
             row += 1
-    assert row == len(edge) == 10
+    assert row == len(edge) == 11
 
 
 @pytest.mark.parametrize("seed", range(3))
