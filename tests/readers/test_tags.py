@@ -59,7 +59,10 @@ def test_fields_are_the_columns_of_the_tables():
         ("highway=trunk motorroad=yes", 0, 0, 85),
         ("highway=secondary_link", 5, 15, 25),
         ("highway=living_street", 5, 15, 10),
+        ("highway=service", 5, 15, 15),
         ("highway=service service=parking_aisle", 5, 15, 7.5),
+        ("highway=residential service=alley", 5, 15, 25),
+        ("highway=pedestrian motor_vehicle=yes maxspeed=50", 5, 4, 10),
         ("highway=service service=emergency_access", 5, 15, 0),
         ("highway=footway", 5, 4, 0),
         ("highway=path", 5, 13, 0),
@@ -152,6 +155,8 @@ def test_not_for_anyone(text):
         ("highway=residential vehicle=permit", YES, PRIVATE, PRIVATE),
         ("highway=footway access=private", PRIVATE, PRIVATE, NO),
         ("highway=motorway", NO, NO, YES),
+        ("highway=elevator", YES, NO, NO),
+        ("highway=residential oneway=-1 vehicle:backward=private", YES, PRIVATE, PRIVATE),
         ("highway=track motor_vehicle=forestry", YES, YES, NO),
         ("highway=residential motor_vehicle:forward=no motor_vehicle:backward=destination", YES, YES, DESTINATION),
     ],
@@ -227,6 +232,22 @@ def test_directions(text, cycling, driving):
 )
 def test_walking_directions(text, expected):
     assert speeds(use_of(text), "walking") == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("oneway", ["yes", "-1"])
+@pytest.mark.parametrize(
+    ("text", "mode"),
+    [
+        ("highway=steps oneway:foot={}", "walking"),
+        ("highway=cycleway foot=no oneway:bicycle={}", "cycling"),
+        ("highway=motorway oneway={}", "driving"),
+    ],
+)
+def test_one_direction_of_one_mode_is_enough(text, mode, oneway):
+    use = use_of(text.format(oneway))
+    open_to = [speed > 0 for each in ("walking", "cycling", "driving") for speed in speeds(use, each)]
+    assert open_to.count(True) == 1
+    assert speeds(use, mode)[oneway == "-1"] > 0
 
 
 def test_motorways_are_one_way_unless_they_say_no():

@@ -19,6 +19,7 @@ from tests.support.worlds import at, towns, with_slopes, world
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.settings import settings as options
 from traveltime_lab.streets import local_pairs, row_search
 from traveltime_lab.streets.layer import OWN_GRAPHS
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
@@ -235,11 +236,13 @@ def test_few_rows_are_read_from_positions_as_from_ports(helsinki, monkeypatch, m
     asked = {"travel_time": 1200, "transportation": mode, "properties": ("travel_time", "distance"),
              "engine": "dijkstra"}  # fmt: skip
     answers = []
-    for least in (1, 10**9):
+    for least, threads in ((1, 1), (1, 2), (10**9, 2)):  # one thread takes all of the few
         monkeypatch.setattr(row_search, "MANY_COLUMNS", least)
-        answers.append(tl.time_filter(helsinki, *ends, **asked))
+        with options.override(threads=threads):
+            answers.append(tl.time_filter(helsinki, *ends, **asked))
     assert answers[0]["travel_time"].notna().sum() > 100 * n_few
-    assert_frame_equal(*answers)
+    assert_frame_equal(*answers[:2])
+    assert_frame_equal(*answers[1:])
 
 
 @pytest.mark.parametrize("mode", ["walking", "driving"])
