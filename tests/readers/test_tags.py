@@ -300,6 +300,7 @@ def test_tolls(text, is_toll):
         ("highway=motorway_link layer=0", True),
         ("highway=trunk motorroad=yes", True),
         ("highway=trunk motorroad=yes foot=yes", False),
+        ("highway=trunk motorroad=yes foot=yes oneway:foot=yes", False),
         ("highway=trunk", False),
         ("highway=motorway bridge=yes", False),
         ("highway=motorway tunnel=yes", False),
