@@ -176,6 +176,7 @@ def test_access(text, walking, cycling, driving):
         ("oneway=no", "<->", "<->"),
         ("oneway=alternating", "<->", "<->"),
         ("oneway=reversible", "", ""),
+        ("oneway=reversible cycleway=opposite bicycle:backward=yes", "", ""),
         ("junction=roundabout", "->", "->"),
         ("junction=circular", "->", "->"),
         ("junction=roundabout oneway=-1", "<-", "<-"),
@@ -367,6 +368,8 @@ def test_ferry_speed_is_length_by_duration():
         ("P", None),
         ("about an hour", None),
         ("10-20", None),
+        ("1:x", None),
+        ("x:30", None),
         ("1:2:3:4:5", None),
     ],
 )
