@@ -1,7 +1,8 @@
-"""Files are written whole or not at all, to regular files only, and errors say what is wrong."""
+"""Files are written whole or not at all, only regular files are written or read, and errors say what is wrong."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -19,10 +20,14 @@ import traveltime_lab as tl
 from tests.support import ROOT, worlds
 from tests.support.disk import size_limit
 from tests.support.osm_files import osm_xml
-from traveltime_lab import cli
+from traveltime_lab import _files, cli
 from traveltime_lab.errors import FileAccessError, InputError, MissingFileError
+from traveltime_lab.jobs.point_files import read_point_file
 from traveltime_lab.maps import plot
 from traveltime_lab.network.network import Network
+from traveltime_lab.readers.gtfs.feed import read_timetable
+from traveltime_lab.server.auth import find_pairs
+from traveltime_lab.server.postcodes import Zones
 
 Writer = Callable[[Path], object]
 
@@ -157,3 +162,134 @@ def test_a_full_temporary_folder_does_not_end_the_process(tmp_path: Path, limit:
     assert done.returncode == 1, done.stderr
     assert re.search("cannot (write to the|create a) temporary folder.*; set TMPDIR|, or set TMPDIR", done.stderr)
     assert not target.exists()
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def answer(network: Network) -> Any:
+    place = worlds.at((500.0, 500.0))
+    return tl.snap(network, place)
+
+
+#: Everything that reads a file, and how its name ends.
+READERS: dict[str, tuple[str, Callable[[Path, Network], object]]] = {
+    "network": (".network", lambda path, _: tl.load_network(path)),
+    "mapped network": (".network", lambda path, _: tl.load_network(path, verify=False)),
+    "streets": (".osm", lambda path, _: tl.build_network(path)),
+    "packed streets": (".osm.gz", lambda path, _: tl.build_network(path)),
+    "streets as PBF": (".osm.pbf", lambda path, _: tl.build_network(path)),
+    "timetable": (".zip", lambda path, network: read_timetable(path)),
+    "changes": (".json", lambda path, _: tl.load_changes(path)),
+    "heights": (".tif", lambda path, network: tl.add_elevation(network, path)),
+    "counts": (".tif", lambda path, _: tl.counts_to_h3(path, 8)),
+    "points": (".csv", lambda path, _: read_point_file(path)),
+    "points of GDAL": (".geojson", lambda path, _: read_point_file(path)),
+    "points as Parquet": (".parquet", lambda path, _: read_point_file(path)),
+    "zones": (".csv", lambda path, _: Zones.read(path)),
+    "zones as Parquet": (".parquet", lambda path, _: Zones.read(path)),
+    "receipt": (".parquet", lambda path, _: tl.receipt(path)),
+    "receipt of GeoJSON": (".geojson", lambda path, _: tl.receipt(path)),
+    "credentials": (".txt", lambda path, _: find_pairs(file=path, environment={})),
+    "certificate": (".pem", lambda path, network: tl.serve(network, tls=(path, path)).__enter__()),
+    "network of a job": (
+        ".network", lambda path, _: tl.write_matrix(path, (0, 0), (0, 0), path.parent / "m", travel_time=9)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "socket", "link to a pipe"])
+@pytest.mark.parametrize("reader", READERS)
+def test_only_regular_files_are_read(reader: str, network: Network, tmp_path: Path, kind: str) -> None:
+    """A pipe without a writer was waited for, and a device may never end."""
+    ending, read = READERS[reader]
+    path = tmp_path / f"source{ending}"
+    with socket.socket(socket.AF_UNIX) as listener:
+        put_there(path, kind, listener)
+        with pytest.raises(FileAccessError, match="it is a device, a pipe or a socket; give the path of a regular f"):
+            read(path, network)
+
+
+def put_there(path: Path, kind: str, listener: socket.socket) -> None:
+    """Create what is no regular file; the end of a device is not reached."""
+    if kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "socket":
+        listener.bind(str(path))
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        os.mkfifo(path.with_name("pipe"))
+        path.symlink_to("pipe")
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "socket"])
+@pytest.mark.parametrize("name", ["_manifest.json", "_parts.jsonl", "part-000000.parquet"])
+def test_folders_of_jobs_with_special_files(network: Network, tmp_path: Path, name: str, kind: str) -> None:
+    places = worlds.at((500.0, 500.0), (900.0, 500.0))
+    question: dict[str, Any] = {"travel_time": 100, "transportation": "walking", "progress": False, "part_size": 2}
+    folder = tl.write_matrix(network, places, places, tmp_path / "m", **question)
+    if name == "_parts.jsonl":
+        manifest = json.loads((folder / "_manifest.json").read_bytes())
+        (folder / "_manifest.json").write_text(json.dumps({key: manifest[key] for key in manifest if key != "parts"}))
+    else:
+        # As a part without a byte would have it.
+        text = (folder / "_manifest.json").read_text()
+        (folder / "_manifest.json").write_text(re.sub(r'"n_bytes": \d+', '"n_bytes": 0', text))
+        (folder / name).unlink()
+    with socket.socket(socket.AF_UNIX) as listener:
+        put_there(folder / name, kind, listener)
+        refused: Any = (FileAccessError, InputError)
+        with pytest.raises(refused, match="it is a device, a pipe or a socket; give the path of a regular file"):
+            tl.write_matrix(network, places, places, folder, **question)
+
+
+def test_a_folder_of_parquet_files_with_a_pipe(network: Network, answer: Any, tmp_path: Path) -> None:
+    answer.to_parquet(tmp_path / "a.parquet")
+    os.mkfifo(tmp_path / "b.parquet")
+    with pytest.raises(FileAccessError, match=r"b\.parquet: it is a device, a pipe or a socket"):
+        tl.receipt(tmp_path)
+
+
+def test_a_pipe_in_place_of_a_file_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look at a path and its opening."""
+    os.mkfifo(tmp_path / "pipe")
+    real = os.stat
+    (tmp_path / "file").write_text("content")
+    monkeypatch.setattr(os, "stat", lambda name, **how: real(tmp_path / "file", **how))
+    with pytest.raises(FileAccessError, match="it is a device, a pipe or a socket"):
+        _files.open_file(tmp_path / "pipe")
+
+
+#: Modules that open files themselves, and why.
+OPENERS = {
+    "_files.py": "in this place",
+    "jobs/folder.py": "the list that it adds to; a folder",
+    "kernels/ahead.py": "an archive that it has written",
+    "kernels/compiled.py": "modules of this package",
+    "kernels/trusted.py": "with its own check, by descriptor",
+    "kernels/warm_up.py": "a list of this package",
+    "maps/leaflet/__init__.py": "parts of this package",
+    "maps/offline_page/__init__.py": "parts of this package",
+    "network/checksums.py": "a file that it has written",
+    "network/sample.py": "parts of other packages",
+    "readers/osm/extract.py": "temporary files",
+    "readers/osm/versions.py": "temporary files",
+    "server/page/routes.py": "parts of this package",
+    "streets/pandana_guards.py": "os.devnull, for writing",
+    "timezones.py": "parts of another package",
+}
+
+
+def test_files_are_opened_in_one_place() -> None:
+    """Whoever opens a file itself waits for pipes."""
+    package = ROOT / "traveltime_lab"
+    calls = re.compile(r"(?<![\w.])open\(|\.open\(\"|\bos\.open\(|\.read_(bytes|text)\(")
+    examples = re.compile(r"^ *>>> .*$", re.MULTILINE)
+    users = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if calls.search(examples.sub("", path.read_text(encoding="utf-8")))
+    }
+    assert users == {*OPENERS}

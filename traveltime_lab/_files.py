@@ -9,16 +9,19 @@ import errno
 import io
 import json
 import os
+import stat
 import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 
 from traveltime_lab.errors import FileAccessError, InputError, MissingFileError, TravelTimeError
 
 #: What the operating system reports when a disk, a quota or a limit of file sizes is exhausted.
 FULL: Final = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG})
+#: What it reports where there is no file.
+_NOWHERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
@@ -73,9 +76,63 @@ def as_path(value: Any, name: str) -> Path:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether a path is a regular file; raise FileAccessError if that cannot be found out."""
+    """
+    Return whether a path is a regular file.
+
+    Raises
+    ------
+    FileAccessError
+        If it is a device, a pipe or a socket, which nothing reads: it may never end, and opening a pipe waits for a
+        writer. Or if it cannot be looked at.
+    """
     with explained(path, "look for"):
-        return path.is_file()
+        try:
+            mode = path.stat().st_mode
+        except OSError as error:
+            if error.errno in _NOWHERE:
+                return False
+            raise
+    _refuse_special(path, mode)
+    return stat.S_ISREG(mode)
+
+
+def open_file(path: Path, buffering: int = -1) -> io.BufferedReader:
+    """
+    Open a regular file for reading.
+
+    Raises
+    ------
+    FileAccessError
+        If it is a folder, a device, a pipe or a socket.
+    OSError
+        If it does not exist or cannot be opened; see `explained`.
+    """
+
+    def opened(name: str, flags: int) -> int:
+        _refuse_special(path, os.stat(name).st_mode)
+        # What was put there meanwhile is not waited for.
+        descriptor = os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+        try:
+            _refuse_special(path, os.fstat(descriptor).st_mode)
+        except FileAccessError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    return cast("io.BufferedReader", open(path, "rb", buffering=buffering, opener=opened))
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a regular file; for the errors see `open_file`."""
+    with open_file(path) as file:
+        return file.read()
+
+
+def _refuse_special(path: Path, mode: int) -> None:
+    """Raise FileAccessError for a device, a pipe or a socket."""
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        msg = f"cannot read {path}: it is a device, a pipe or a socket; give the path of a regular file"
+        raise FileAccessError(msg, errno.EINVAL)
 
 
 def access_error(error: OSError, path: Any, doing: str) -> FileAccessError:

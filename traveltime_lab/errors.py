@@ -108,7 +108,7 @@ class MissingFileError(TravelTimeError, FileNotFoundError):
 
 class FileAccessError(TravelTimeError, OSError):
     """
-    A file that cannot be read or written: no permission, a full disk, an impossible name.
+    A file that cannot be read or written: no permission, a full disk, an impossible name, a pipe or a device.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError, InterruptedSearchError, MissingFileError
 from traveltime_lab.search import time_map
 from traveltime_lab.server import app as application
-from traveltime_lab.server import auth
+from traveltime_lab.server import auth, tls
 from traveltime_lab.server import warm_up as warming
 from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas, Map
@@ -430,6 +430,23 @@ def test_bugs_are_logged_but_not_told(
 # Credentials ----------------------------------------------------------------------------------------------------------
 
 
+def test_certificates_that_are_none(tiny: tl.Network, tmp_path: Path) -> None:
+    """Of an encrypted key, OpenSSL asked the terminal for the password, and the start waited."""
+    from cryptography.hazmat.primitives import serialization
+
+    certificate, key = tls.write_certificate(tmp_path, "127.0.0.1")
+    secret = tmp_path / "secret.pem"
+    forms = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"x")
+    found = serialization.load_pem_private_key(key.read_bytes(), None)
+    secret.write_bytes(found.private_bytes(*forms))
+    (tmp_path / "empty").write_bytes(b"")
+    for pair in [(certificate, secret), (key, certificate), (certificate, tmp_path / "empty")]:
+        with pytest.raises(InputError, match="are not a certificate and its key in PEM"), serve(tiny, tls=pair):
+            pytest.fail("it must not start")
+    with serve(tiny, tls=(certificate, key)) as url:
+        assert url.certificate == certificate
+
+
 def test_where_credentials_come_from(tmp_path: Path) -> None:
     file = tmp_path / "pairs"
     file.write_text("# mine\n\n  a:b \nc:d:e\n", encoding="utf-8")
@@ -442,6 +459,11 @@ def test_where_credentials_come_from(tmp_path: Path) -> None:
         assert "secret" not in str(caught.value)
     with pytest.raises(MissingFileError):
         auth.find_pairs(file=tmp_path / "none")
+    file.write_bytes(b"\xef\xbb\xbfa:b\n")
+    assert auth.find_pairs(file=file, environment={}) == [("a", "b")]
+    file.write_bytes(b"a:b\nc:\xe9\n")
+    with pytest.raises(InputError, match=r"pairs is not in UTF-8 .* at byte 6.; save it in UTF-8"):
+        auth.find_pairs(file=file, environment={})
 
 
 def test_pairs_are_compared_whole() -> None:

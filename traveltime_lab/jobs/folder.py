@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from traveltime_lab._files import access_error, as_path, explained, write_bytes
+from traveltime_lab._files import access_error, as_path, explained, open_file, read_bytes, write_bytes
 from traveltime_lab._forks import after_fork
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import FormatError, InputError, MissingFileError
@@ -67,7 +67,7 @@ class Part:
             if path.stat().st_size != self.n_bytes:
                 return False
             digest = _digest()
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 while content := file.read(_CHUNK):
                     digest.update(content)
         except OSError:
@@ -292,7 +292,7 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
     """Return the manifest of a folder, None if it has none."""
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = json.loads(read_bytes(path))
     except FileNotFoundError:
         return None
     except (ValueError, RecursionError) as error:
@@ -314,7 +314,7 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
 def _listed(path: Path) -> Iterator[Any]:
     """Yield the lines of a list of parts; the last one may be incomplete."""
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_bytes(path).splitlines()
     except FileNotFoundError:
         return
     for line in lines:

@@ -23,6 +23,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from traveltime_lab._files import open_file
 from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import FormatError
 
@@ -87,7 +88,7 @@ def read_verified(path: Path) -> tuple[pa.Buffer, bool]:
     FormatError
         If a checksum differs.
     """
-    with path.open("rb", buffering=0) as file:
+    with open_file(path, buffering=0) as file:
         content = pa.allocate_buffer(os.fstat(file.fileno()).st_size)
         view = memoryview(content).cast("B")
         at = 0

@@ -29,7 +29,7 @@ import pandas as pd
 import pyarrow as pa
 
 from traveltime_lab._arrays import AnyArray
-from traveltime_lab._files import as_path, explained, is_file, replacing
+from traveltime_lab._files import as_path, explained, is_file, open_file, replacing
 from traveltime_lab.errors import FileAccessError, FormatError, MissingFileError
 from traveltime_lab.network import checksums, prepared_file
 from traveltime_lab.network.history import History
@@ -160,7 +160,7 @@ def _mapped(source: Path) -> pa.Buffer:
     Pages are shared with other processes. The map is private, so that arrays are writeable as others are, which decides
     on the version of a kernel; nothing is ever written to them.
     """
-    with source.open("rb") as file:
+    with open_file(source) as file:
         if os.fstat(file.fileno()).st_size == 0:
             return pa.py_buffer(b"")
         return pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from traveltime_lab._files import explained
+from traveltime_lab._files import explained, open_file
 
 #: Bytes that are read at a time.
 _CHUNK: Final = 1 << 22
@@ -53,7 +53,7 @@ def in_words(files: Iterable[dict[str, Any]]) -> dict[str, str]:
 
 def _sha256(path: Path) -> str:
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_file(path) as file:
         while content := file.read(_CHUNK):
             digest.update(content)
     return digest.hexdigest()

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import shapely
 
-from traveltime_lab._files import as_path, explained, is_file, write_bytes
+from traveltime_lab._files import as_path, explained, is_file, read_bytes, write_bytes
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import DataError, InputError, MissingFileError
 from traveltime_lab.scenarios.apply import KINDS, changes_of
@@ -113,7 +113,7 @@ def load_changes(path: str | os.PathLike[str]) -> list[Change]:
     if not is_file(source):
         raise MissingFileError(f"no file of changes at {source}")
     with explained(source, "read"):
-        content = source.read_bytes()
+        content = read_bytes(source)
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:

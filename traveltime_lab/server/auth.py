@@ -11,8 +11,8 @@ import hmac
 import os
 import secrets
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
+from traveltime_lab._files import as_path, explained, is_file, read_bytes
 from traveltime_lab.errors import InputError, MissingFileError
 
 #: Environment variable that holds pairs, one to a line or separated by commas.
@@ -95,15 +95,21 @@ def find_pairs(
     ------
     InputError
         If one of them cannot be read as a pair.
-    MissingFileError
-        If there is no such file.
+    MissingFileError, FileAccessError
+        If there is no such file, or it cannot be read.
     """
     texts = list(flags)
     if file is not None:
-        path = Path(file)
-        if not path.is_file():
+        path = as_path(file, "file")
+        if not is_file(path):
             raise MissingFileError(f"no credentials file at {path}")
-        lines = path.read_text(encoding="utf-8").splitlines()
+        with explained(path, "read"):
+            content = read_bytes(path)
+        try:
+            lines = content.decode("utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            msg = f"{path} is not in UTF-8 ({error.reason} at byte {error.start:,}); save it in UTF-8"
+            raise InputError(msg) from error
         texts += [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
     configured = (os.environ if environment is None else environment).get(VARIABLE, "")
     texts += [text for text in configured.replace("\n", ",").split(",") if text.strip()]

@@ -8,6 +8,7 @@ import contextlib
 import operator
 import os
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pandas as pd
 
 from traveltime_lab._checks import flag, items, number, whole, words
-from traveltime_lab._files import as_path, temporary_folder
+from traveltime_lab._files import as_path, is_file, temporary_folder
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError, MissingDependencyError, MissingFileError, TravelTimeError
 from traveltime_lab.network.network import Network
@@ -112,8 +113,9 @@ def _prepared(
         if isinstance(tls, tuple):
             certificate, key = (as_path(path, "tls") for path in items(tls, "tls", "two paths", 2))
             for path in (certificate, key):
-                if not path.is_file():
+                if not is_file(path):
                     raise MissingFileError(f"no certificate or key at {path}")
+            _check_certificate(certificate, key)
         elif flag(tls, "tls"):
             folder = stack.enter_context(temporary_folder())
             certificate, key = write_certificate(folder, host)
@@ -130,6 +132,19 @@ def _prepared(
         address.certificate = certificate
         address.page = f"{address}/?token={sessions.token}"
         yield _Prepared(server, listener, address, atlas)
+
+
+def _check_certificate(certificate: Path, key: Path) -> None:
+    """Raise InputError if a server cannot use a certificate and its key."""
+    try:
+        # Without an answer, OpenSSL asks the terminal for the password of a key, and waits.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: "")
+    except (OSError, ValueError) as error:
+        msg = (
+            f"{certificate} and {key} are not a certificate and its key in PEM, without a password "
+            f"({str(error) or type(error).__name__}); write them again"
+        )
+        raise InputError(msg) from error
 
 
 def _checked_port(port: Any) -> int:

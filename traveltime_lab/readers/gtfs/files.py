@@ -35,7 +35,7 @@ from traveltime_lab._arrays import (
     ObjectArray,
     UInt8Array,
 )
-from traveltime_lab._files import MOST_TIMES, as_path, is_file, most_unpacked
+from traveltime_lab._files import MOST_TIMES, as_path, explained, is_file, most_unpacked, read_bytes
 from traveltime_lab.errors import GtfsError, MissingFileError
 from traveltime_lab.kernels.transit import parse as text
 
@@ -195,7 +195,8 @@ class FeedFiles:
     def _bytes(self, item: PurePosixPath) -> bytes:
         if self._zip is None:
             assert self._folder is not None
-            return self._folder[item].read_bytes()
+            with explained(self._folder[item], "read"):
+                return read_bytes(self._folder[item])
         about = self._zip.getinfo(self._members[item])
         if about.file_size > most_unpacked(about.compress_size):
             raise GtfsError(

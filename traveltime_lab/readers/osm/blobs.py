@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from traveltime_lab._files import MOST_TIMES, most_unpacked
+from traveltime_lab._files import MOST_TIMES, most_unpacked, open_file
 
 #: The most bytes of a header and of a blob, of the format.
 _MOST_HEADER, _MOST_BLOB = 64 * 1024, 32 * 1024 * 1024
@@ -25,7 +25,7 @@ _FEATURES = (b"OsmSchema-V0.6", b"DenseNodes", b"HistoricalInformation")
 def fault(path: Path) -> str | None:
     """Return what is wrong with the blobs of a file, None if nothing is."""
     size, n_unpacked = path.stat().st_size, 0
-    with path.open("rb", buffering=128) as file:
+    with open_file(path, buffering=128) as file:
         at = 0
         while at < size:
             found = _blob(file)

@@ -148,9 +148,12 @@ def deleted_in_editor(path: Path, form: str) -> set[tuple[str, int, int]]:
 
 @contextmanager
 def _opened(path: Path, form: str) -> Iterator[IO[bytes] | Any]:
-    opener = _OPENERS.get(form, open)
-    with opener(path, "rb") as stream:
-        yield stream
+    with _files.open_file(path) as file:
+        if form not in _OPENERS:
+            yield file
+            return
+        with _OPENERS[form](file, "rb") as stream:
+            yield stream
 
 
 def write_last_versions(source: Path, target: Path, deleted: set[tuple[str, int, int]], name: Path) -> Dropped:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from traveltime_lab._files import as_path, explained
+from traveltime_lab._files import as_path, explained, is_file, read_bytes
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import DataError, InputError, MissingFileError
 from traveltime_lab.network.report import Report
@@ -90,11 +90,11 @@ def receipt(result: Any) -> Report:
         return with_answer(checked(kept, "the table"), digest)
     path = as_path(result, "result")
     with explained(path, "read"):
-        if not path.exists():
+        if not is_file(path) and not path.is_dir():
             raise MissingFileError(f"no file or folder at {path}")
         if path.suffix.lower() in (".geojson", ".json"):
             return _of_geojson(path)
-        parts = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        parts = [each for each in sorted(path.glob("*.parquet")) if is_file(each)] if path.is_dir() else [path]
     if not parts:
         raise DataError(f"{path} has no Parquet files")
     return _of_parquet(parts)
@@ -138,7 +138,7 @@ def _are_files(given: Any) -> bool:
 def _of_geojson(path: Path) -> Report:
     """Return the receipt of a GeoJSON file."""
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not JSON ({error})") from error
     kept = checked(content.get(KEY) if isinstance(content, dict) else None, str(path))
