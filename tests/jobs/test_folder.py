@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -139,6 +140,10 @@ def damage(folder: Path, how: str) -> None:
         part.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
     elif how == "deleted":
         part.unlink()
+    elif how == "n_rows":
+        for path in (folder / folders.LIST, folder / folders.MANIFEST):
+            if path.exists():  # of the second part
+                path.write_text(re.sub(r'("part": 1,\s+"n_rows": )\d+', r"\g<1>10", path.read_text()))
     elif how == "left over":
         (folder / ".123-456.part").write_bytes(b"half")
     elif how == "list cut":
@@ -152,7 +157,7 @@ def damage(folder: Path, how: str) -> None:
             )
 
 
-@pytest.mark.parametrize("how", ["truncated", "changed", "deleted", "left over", "list cut", "list odd"])
+@pytest.mark.parametrize("how", ["truncated", "changed", "deleted", "n_rows", "left over", "list cut", "list odd"])
 @pytest.mark.parametrize("is_finished", [False, True])
 def test_damage_is_found_and_mended(
     town: Network, whole: dict[str, str], tmp_path: Path, how: str, is_finished: bool
@@ -165,7 +170,7 @@ def test_damage_is_found_and_mended(
     damage(tmp_path / "m", how)
     made: list[int] = []
     write(town, tmp_path / "m", progress=lambda done, _: made.append(done))
-    is_lost = how in ("truncated", "changed", "deleted") or (how == "list cut" and not is_finished)
+    is_lost = how in ("truncated", "changed", "deleted", "n_rows") or (how == "list cut" and not is_finished)
     assert len(made) == (0 if is_finished else 25) + is_lost
     assert checksums(tmp_path / "m") == whole
 

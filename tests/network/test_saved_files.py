@@ -320,6 +320,29 @@ def resealed(content: bytes) -> bytes:
     return content[: end - length] + text + checksums._TABLE_END.pack(length, zlib.crc32(text), mark) + content[footer:]
 
 
+#: What a report cannot show, in the header of a saved network.
+REPORTS: list[Any] = [
+    {"files": 5}, {"files": [5]}, {"files": [{}]}, {"files": {"name": "a"}}, {"elevation": []},
+    {"files": [{"name": "a", "role": "streets", "modified": "now", "sha256": 5}]},
+    {"deep": json.loads("[" * 500 + "]" * 500)}, {"deep": json.loads('{"a":' * 500 + "1" + "}" * 500)},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["report", "water_report"])
+@pytest.mark.parametrize("facts", REPORTS, ids=lambda facts: str(facts)[:60])
+def test_reports_that_cannot_be_shown(prepared_file: Path, tmp_path: Path, name: str, facts: dict[str, Any]) -> None:
+    """They were loaded, and `report`, receipts and `add_elevation` failed."""
+    table = table_of(prepared_file)
+    header = json.loads(table.schema.metadata[b"traveltime_lab.network"])
+    header[name] = {**header[name], **facts}
+    path = forged(table, tmp_path / "city.network", json.dumps(header))
+    if name == "report" or "deep" in facts:
+        with pytest.raises(FormatError, match=r"city\.network is damaged"):
+            load_network(path)
+    else:
+        assert str(load_network(path).report())
+
+
 #: Parts of 500 mutations each, 5,000 together; the first 60 of the first part are in the ordinary suite.
 PARTS = [(0, 60), *(pytest.param(part, 500, marks=pytest.mark.slow) for part in range(10))]
 

@@ -383,6 +383,15 @@ def test_what_is_damaged_is_said(
         tl.replay(damaged, town)
 
 
+@pytest.mark.parametrize("steps", [{"soon": 1}, {"": 1}, {None: 1}])
+def test_steps_of_a_decay_that_are_no_seconds(town: Network, places: gpd.GeoDataFrame, steps: dict[Any, Any]) -> None:
+    decay = tl.Decay("step", steps={300: 1, 600: 0.5})
+    damaged = json.loads(json.dumps(dict(tl.receipt(tl.accessibility(town, places, places, decay=decay, **ON_FOOT)))))
+    damaged["arguments"]["decay"]["steps"] = steps
+    with pytest.raises(tl.DataError, match="the receipt is damaged: the steps of its decay are not seconds"):
+        tl.replay(damaged, town)
+
+
 def test_a_digest_is_of_the_values(places: gpd.GeoDataFrame) -> None:
     table = pd.DataFrame({"a": pd.array([1, None, 3], "Int32"), "t": ["x", None, "y"], "f": [0.5, float("nan"), -0.0]})
     same = table.astype({"a": "Int64", "t": "category"})

@@ -24,6 +24,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from traveltime_lab._files import access_error, as_path, explained, open_file, read_bytes, write_bytes
 from traveltime_lab._forks import after_fork
 from traveltime_lab._threads import side_by_side
@@ -61,7 +64,7 @@ class Part:
         return part_name(self.part)
 
     def is_whole(self, folder: Path) -> bool:
-        """Return whether the file has this size and this checksum."""
+        """Return whether the file has this size, this checksum and so many rows."""
         path = folder / self.name
         try:
             if path.stat().st_size != self.n_bytes:
@@ -70,9 +73,10 @@ class Part:
             with open_file(path) as file:
                 while content := file.read(_CHUNK):
                     digest.update(content)
-        except OSError:
+            # The checksum is not that of the number of rows, which stands beside it.
+            return str(digest.hexdigest()) == self.blake2b and pq.read_metadata(path).num_rows == self.n_rows
+        except (OSError, pa.ArrowException):
             return False
-        return str(digest.hexdigest()) == self.blake2b
 
 
 def part_name(part: int) -> str:

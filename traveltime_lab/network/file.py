@@ -57,6 +57,8 @@ _MAGIC_BYTES = 8
 _FAULTS = (KeyError, IndexError, AttributeError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError)
 #: Types of what the header says.
 _HEADER = {"timezone": str, "is_left_hand": bool, "attribution": str, "fingerprint": str, "report": dict}
+#: Levels of the facts of a report in one another; those of this package have five at most.
+_DEEPEST = 20
 #: Prefix of the columns of the timetable.
 _TIMETABLE = "timetable/"
 
@@ -320,6 +322,9 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any], content: pa.Buffer) -> Co
         if not isinstance(meta[name], kind):
             raise TypeError(f"{name} of the header must be {kind.__name__}, got {type(meta[name]).__name__}")
     check_zone(meta["timezone"])
+    for name in ("report", "water_report"):
+        _check_facts(meta[name], name)
+    _check_files(meta["report"])
     arrays: dict[str, Any] = {}
     for item in fields(StreetTables):
         if item.name in table.column_names and item.name not in ("names", "water"):
@@ -364,6 +369,26 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any], content: pa.Buffer) -> Co
         typical_day=typical_day,
         prepared=prepared,
     )
+
+
+def _check_facts(facts: Any, name: str, depth: int = 0) -> None:
+    """Raise ValueError if facts of a report are nested too deeply to be shown."""
+    if depth > _DEEPEST:
+        raise ValueError(f"{name} of the header is nested more than {_DEEPEST} levels deep")
+    for value in facts.values() if isinstance(facts, dict) else facts:
+        if isinstance(value, dict | list):
+            _check_facts(value, name, depth + 1)
+
+
+def _check_files(report: dict[str, Any]) -> None:
+    """Raise TypeError or KeyError unless the sources in a report are described as `sources.described` does."""
+    files, elevation = report.get("files", []), report.get("elevation", {})
+    if not isinstance(files, list) or not isinstance(elevation, dict):
+        raise TypeError("files and elevation of the report must be a list and a dict")
+    for file in files:
+        for key in ("name", "role", "modified", "sha256"):
+            if not isinstance(file[key], str):
+                raise TypeError(f"{key} of a file of the report must be str, got {type(file[key]).__name__}")
 
 
 def _writeable(values: pa.Array, content: pa.Buffer) -> AnyArray:

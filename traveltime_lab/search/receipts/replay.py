@@ -220,7 +220,10 @@ def _arguments(kept: Mapping[str, Any], network: Network) -> dict[str, Any]:
             found[name] = dt.datetime.combine(day, dt.time(hour), ZoneInfo(network.timezone))
     decay = found.get("decay")
     if isinstance(decay, Mapping) and isinstance(decay.get("steps"), Mapping):
-        steps = {float(key): value for key, value in decay["steps"].items()}
+        try:
+            steps = {float(key): value for key, value in decay["steps"].items()}
+        except (TypeError, ValueError) as error:
+            raise DataError(f"the receipt is damaged: the steps of its decay are not seconds ({error})") from error
         found["decay"] = {**decay, "steps": {int(key) if key.is_integer() else key: steps[key] for key in steps}}
     return found
 
