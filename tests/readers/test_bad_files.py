@@ -18,14 +18,21 @@ from typing import Any
 import numpy as np
 import osmium
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import traveltime_lab as tl
 from tests.support import ROOT
+from tests.support.feeds import feed
 from tests.support.osm_files import osm_xml
-from traveltime_lab import build_network, load_network
-from traveltime_lab.errors import DataError, FormatError, InputError, MissingFileError, TravelTimeError
+from traveltime_lab import _files, build_network, load_network
+from traveltime_lab.errors import DataError, FormatError, InputError, LimitError, MissingFileError, TravelTimeError
+from traveltime_lab.jobs.point_files import read_point_file
 from traveltime_lab.network import checksums
 from traveltime_lab.network.network import Network
+from traveltime_lab.readers.gtfs.feed import read_timetable
+from traveltime_lab.search import counts
+from traveltime_lab.server.postcodes import Zones
 
 pytestmark = pytest.mark.quick
 
@@ -476,3 +483,100 @@ class TestKilledWhileSaving:
         for after_s in (0.0, 0.005, 0.041):
             self.kill(saved, target, "any", after_s)
             assert load_network(target).fingerprint == network.fingerprint
+
+
+# What mutations have found (tests/test_mutations.py) ------------------------------------------------------------------
+
+
+def test_an_agency_whose_twin_is_dropped(tmp_path: Path) -> None:
+    """Of two agencies with one id, the first has no time zone: the second is that of the routes."""
+    agency = "agency_id,agency_name,agency_timezone\nA,One,nowhere\nA,Two,Europe/Rome"
+    assert read_timetable(feed(tmp_path, agency=agency)).feed_zones == ["Europe/Rome"]
+
+
+PANDAS: list[Any] = [
+    {}, [], {"columns": 5}, {"index_columns": [{"kind": "range"}], "columns": []},
+    {"index_columns": ["a"], "columns": [{}], "column_indexes": [[]]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("about", PANDAS, ids=str)
+@pytest.mark.parametrize("read", [Zones.read, read_point_file, tl.receipt])
+def test_odd_metadata_of_pandas(tmp_path: Path, about: Any, read: Callable[[Path], object]) -> None:
+    table = pa.table({"postcode": ["a"], "id": ["a"], "lat": [0.5], "lng": [0.5]})
+    path = tmp_path / "a.parquet"
+    pq.write_table(table.replace_schema_metadata({"pandas": json.dumps(about)}), path)
+    try:
+        read(path)
+    except DataError as error:
+        assert "a.parquet" in str(error)
+
+
+@pytest.mark.parametrize("values", [[[1]], [{"x": 1}], [b"\xff\xfe"], [2**63]], ids=str)
+@pytest.mark.parametrize("read", [Zones.read, read_point_file, tl.receipt])
+def test_columns_of_odd_types(tmp_path: Path, values: list[Any], read: Callable[[Path], object]) -> None:
+    column = pa.array(values, pa.uint64()) if values == [2**63] else pa.array(values)
+    if pa.types.is_binary(column.type):
+        column = pa.Array.from_buffers(pa.string(), 1, column.buffers())  # text that is not UTF-8
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"postcode": column, "id": column, "lat": [0.5], "lng": [0.5]}), path)
+    try:
+        read(path)
+    except DataError as error:
+        assert "a.parquet" in str(error)
+
+
+@pytest.mark.parametrize("read", [Zones.read, read_point_file, tl.receipt])
+def test_tables_that_are_much_larger_than_their_file(
+    tmp_path: Path, read: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A column that repeats one value takes no room."""
+    n = 1_000_000
+    table = pa.table({"postcode": pa.nulls(n, pa.string()), "lat": np.zeros(n), "lng": np.zeros(n)})
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path, compression="zstd")
+    monkeypatch.setattr(_files, "ALWAYS_UNPACKED", 1_000_000)
+    with pytest.raises(
+        DataError, match=r"its 1,000,000 rows take 24,000,000 bytes, which a file of [\d,]+ bytes does "
+    ):
+        read(path)
+
+
+def test_rasters_without_a_place(tmp_path: Path) -> None:
+    rasterio = pytest.importorskip("rasterio")
+    profile = {"driver": "GTiff", "width": 4, "height": 4, "count": 1, "crs": "EPSG:4326"}
+    places = {
+        "flat": rasterio.Affine(0.001, 0, 0.5, 0.001, 0, 0.5),
+        "nan": rasterio.Affine(0.001, 0, float("nan"), 0, -0.001, 0.5),
+        "huge": rasterio.Affine(1e300, 0, 0.5, 0, -1e300, 0.5),
+        "complex": rasterio.Affine(0.001, 0, 0.5, 0, -0.001, 0.5),
+    }
+    town = build_network(good_osm(tmp_path))
+    for name, place in places.items():
+        path = tmp_path / f"{name}.tif"
+        dtype = "complex_int16" if name == "complex" else "uint8"
+        with rasterio.open(path, "w", transform=place, dtype=dtype, **profile) as file:
+            if name != "complex":
+                file.write(np.ones((1, 4, 4), np.uint8))
+        readers = [lambda path: tl.counts_to_h3(path, 8), lambda path: tl.add_elevation(town, path)]
+        for read in readers[: 1 if name == "huge" else 2]:  # a pixel may be larger than the town
+            with pytest.raises(TravelTimeError) as caught:
+                read(path)
+            assert path.name in str(caught.value)
+
+
+def good_osm(folder: Path) -> Path:
+    path = folder / "town.osm"
+    path.write_bytes(XML)
+    return path
+
+
+def test_rasters_with_many_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pixels of a degree have hundreds of thousands of small cells each."""
+    rasterio = pytest.importorskip("rasterio")
+    monkeypatch.setattr(counts, "_MOST_CELLS", 10_000)
+    profile = {"driver": "GTiff", "width": 2, "height": 2, "count": 1, "crs": "EPSG:4326", "dtype": "uint8"}
+    with rasterio.open(tmp_path / "a.tif", "w", transform=rasterio.Affine(1, 0, 0, 0, -1, 2), **profile) as file:
+        file.write(np.ones((1, 2, 2), np.uint8))
+    with pytest.raises(LimitError, match="more than 10,000 cells of this resolution; use a coarser one"):
+        tl.counts_to_h3(tmp_path / "a.tif", 9)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from traveltime_lab._csv import read_csv
 from traveltime_lab._files import as_path, is_file
+from traveltime_lab._parquet import check_size
 from traveltime_lab.errors import DataError, MissingFileError, TravelTimeError
 from traveltime_lab.points import plain
 
@@ -56,7 +57,7 @@ def read_point_file(
         msg = f"no file of points at {source}"
         raise MissingFileError(msg)
     try:
-        table = _read(source, layer)
+        return _labelled(_read(source, layer), source, id_column)
     except TravelTimeError:
         raise
     except UnicodeDecodeError as error:
@@ -66,6 +67,10 @@ def read_point_file(
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         msg = f"{source} cannot be read as a file of points: {reason}"
         raise DataError(msg) from error
+
+
+def _labelled(table: gpd.GeoDataFrame, source: Path, id_column: str | None) -> gpd.GeoDataFrame:
+    """Return the points of a table with the labels of a column as index."""
     if table.crs is None:
         msg = f"{source} has no CRS; save it with one, such as EPSG:4326"
         raise DataError(msg)
@@ -113,6 +118,7 @@ def _read(source: Path, layer: str | None) -> gpd.GeoDataFrame:
         )
         return _from_columns(table, source)
     if name.endswith(_PARQUET):
+        check_size(source)
         try:
             found = gpd.read_parquet(source)
         except ValueError:

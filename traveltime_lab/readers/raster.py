@@ -16,6 +16,10 @@ from traveltime_lab._files import as_path, is_file
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import CrsError, DataError, InputError, MissingDependencyError, MissingFileError
 
+#: Types of values that are read.
+_REAL = frozenset(
+    {"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"}
+)
 #: Number of pixels that are read at once.
 _AT_ONCE = 1_000_000
 
@@ -104,6 +108,9 @@ def opened(path: str | os.PathLike[str], what: str) -> Iterator[Any]:
         if raster.crs is None:
             msg = f"{file} has no CRS; write it into the file first, for example with gdal_edit.py -a_srs EPSG:4326"
             raise CrsError(msg)
+        if not np.isfinite(tuple(raster.transform)[:6]).all() or raster.transform.is_degenerate:
+            msg = f"{file} has pixels without a size or a place; write their size and place into it with gdal_edit.py"
+            raise DataError(msg)
         if not is_placed:
             msg = f"{file} does not say where its pixels are; write that into the file first, with gdal_edit.py -a_ullr"
             raise DataError(msg)
@@ -150,7 +157,7 @@ def values_of(
     from rasterio.windows import Window  # noqa: PLC0415
 
     own, scale, offset = raster.dtypes[band - 1], raster.scales[band - 1], raster.offsets[band - 1]
-    if np.dtype(own).kind not in "iuf":
+    if own not in _REAL:
         msg = f"{raster.name} has values of {own} in band {band}, expected real numbers. Convert it with gdal_translate"
         raise InputError(msg)
     if not (np.isfinite(scale) and np.isfinite(offset)) or scale == 0.0:
@@ -215,4 +222,7 @@ def _parts_per_side(raster: Any, to_degrees: pyproj.Transformer, part_m: float) 
     row = raster.height / 2.0 + np.array([0.0, 0.0, 1.0])
     lng, lat = to_degrees.transform(a.a * column + a.b * row + a.c, a.d * column + a.e * row + a.f)
     sides = [pyproj.Geod(ellps="WGS84").inv(lng[0], lat[0], lng[i], lat[i])[2] for i in (1, 2)]
+    if not np.isfinite(sides).all():
+        msg = f"{raster.name} has pixels outside of the range of its CRS {raster.crs}; is the CRS right?"
+        raise CrsError(msg)
     return int(np.clip(np.ceil(max(sides) / part_m), 1, 100))

@@ -78,7 +78,7 @@ def counts_to_h3(
     CrsError
         If the table or the file has no CRS.
     LimitError
-        If `resolution` is out of range, or polygons have more than 5 million cells.
+        If `resolution` is out of range, or the counts have more than 5 million cells.
     MissingFileError, DataError
         If the file does not exist or is no raster.
     MissingDependencyError
@@ -215,6 +215,9 @@ class _Cells:
     def add(self, cells: UInt64Array, amounts: FloatArray) -> None:
         """Add amounts of shape (n_columns, n) to cells, which may repeat."""
         distinct, at = np.unique(np.concatenate([self.cells, cells]), return_inverse=True)
+        if distinct.size > _MOST_CELLS:
+            msg = f"counts have more than {_MOST_CELLS:,} cells of this resolution; use a coarser one"
+            raise LimitError(msg)
         both = np.concatenate([self.sums, amounts], axis=1)
         self.cells, self.sums = distinct, np.stack([np.bincount(at, each, distinct.size) for each in both])
 

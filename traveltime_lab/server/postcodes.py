@@ -17,7 +17,8 @@ import pandas as pd
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
 from traveltime_lab._csv import read_csv
 from traveltime_lab._files import as_path, is_file
-from traveltime_lab.errors import DataError, MissingFileError
+from traveltime_lab._parquet import check_size
+from traveltime_lab.errors import DataError, MissingFileError, TravelTimeError
 from traveltime_lab.rounding import half_up
 from traveltime_lab.search.geocoding.gazetteer import postcode_score, prefix_quality, tokens_of
 
@@ -107,12 +108,14 @@ class Zones:
             raise MissingFileError(f"no table of zones at {source}")
         try:
             if source.suffix == ".parquet":
+                check_size(source)
                 return cls.from_table(pd.read_parquet(source))
             return cls.from_table(read_csv(source, dtype={"postcode": "string"}))
-        except (ValueError, OSError) as error:
-            if isinstance(error, DataError):
-                raise
-            raise DataError(f"{source} cannot be read as a table of zones: {error}") from error
+        except TravelTimeError:
+            raise
+        except Exception as error:  # of pandas and pyarrow, about the content of a column or of the metadata
+            reason = str(error) or type(error).__name__
+            raise DataError(f"{source} cannot be read as a table of zones: {reason}") from error
 
     @functools.cached_property
     def _by_code(self) -> tuple[list[str], list[int]]:

@@ -130,7 +130,8 @@ def read_agencies(files: FeedFiles, findings: Findings) -> Agencies:
         )  # fmt: skip
     keep = np.ones(table.n_rows, np.bool_)
     drop_rows(table, findings, keep, ~is_zone, "agency_timezone is not an IANA time zone", "agency_timezone")
-    again = pd.Index(table.objects("agency_id")).duplicated() & keep
+    again = np.zeros(table.n_rows, np.bool_)
+    again[keep] = pd.Index(table.objects("agency_id")[keep]).duplicated()
     drop_rows(table, findings, keep, again, "duplicate agency_id", "agency_id")
     table = table.keep(keep)
     zone = table.objects("agency_timezone")

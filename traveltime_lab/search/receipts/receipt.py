@@ -13,7 +13,8 @@ import pandas as pd
 
 from traveltime_lab._files import as_path, explained, is_file, read_bytes
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab.errors import DataError, InputError, MissingFileError
+from traveltime_lab._parquet import check_size
+from traveltime_lab.errors import DataError, InputError, MissingFileError, TravelTimeError
 from traveltime_lab.network.report import Report
 from traveltime_lab.search.calibration.calibrate import Calibration
 from traveltime_lab.search.receipts.digest import Digest
@@ -147,24 +148,25 @@ def _of_geojson(path: Path) -> Report:
 
 def _of_parquet(parts: list[Path]) -> Report:
     """Return the receipt of Parquet files, which are one table."""
-    import pyarrow as pa  # noqa: PLC0415 - not needed for receipts of tables
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415 - not needed for receipts of tables
 
     kept: Any = None
     digest = Digest()
     for path in parts:
         with explained(path, "read"):
             try:
+                check_size(path)
                 table = pq.ParquetFile(path).read()
                 metadata = table.schema.metadata or {}
                 if kept is None:
                     content = json.loads(metadata.get(b"PANDAS_ATTRS", metadata.get(KEY.encode(), b"{}")))
                     kept = checked(content.get(KEY, content.get("receipt")), str(path))
                 digest.add(_without_attrs(table).to_pandas())
-            except (pa.ArrowInvalid, ValueError, AttributeError) as error:
-                if isinstance(error, DataError):
-                    raise
-                raise DataError(f"{path} is not a Parquet file that can be read ({error})") from error
+            except TravelTimeError:
+                raise
+            except Exception as error:  # of pandas and pyarrow, about the content of a column or of the metadata
+                reason = str(error) or type(error).__name__
+                raise DataError(f"{path} is not a Parquet file that can be read ({reason})") from error
     return with_answer(kept, digest)
 
 
